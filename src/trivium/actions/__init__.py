@@ -1,0 +1,19 @@
+"""Tools: one description, one parser, one executor, whatever a tool was made from."""
+
+from trivium.actions._executor import ActionExecutor, AsyncActionExecutor, as_text, run_tool
+from trivium.actions._parse import tool_calls_in
+from trivium.actions._tool import Effect, Tool
+from trivium.actions._tool_message import AgentDoneTool, ToolMessage, find_handler
+
+__all__ = [
+    "ActionExecutor",
+    "AgentDoneTool",
+    "AsyncActionExecutor",
+    "Effect",
+    "Tool",
+    "ToolMessage",
+    "as_text",
+    "find_handler",
+    "run_tool",
+    "tool_calls_in",
+]

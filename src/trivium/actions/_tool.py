@@ -1,0 +1,175 @@
+"""The tool: one frozen description and one call, whatever it was made from."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal, TypeAlias, cast, get_type_hints
+
+from pydantic import Field, PydanticSchemaGenerationError, TypeAdapter, ValidationError
+from typing_extensions import NotRequired, TypedDict
+
+from trivium.exceptions import ToolArgumentsError, ToolDefinitionError
+from trivium.schema import ToolSpec
+
+__all__ = ["Effect", "Tool", "describe_errors", "plain_schema"]
+
+Effect: TypeAlias = Literal["read", "write", "once"]
+"""What a call does outside: "read" nothing that lasts, "write" something that may be repeated, "once" neither."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """Something that a model may call.
+
+    Args:
+        spec: what the model is told.
+        call: what runs, `def` or `async def`, with the validated arguments as keywords.
+        validate: turns the model's JSON text, or a dict, into keywords; raises `ToolArgumentsError`.
+        timeout: seconds that one call may take.
+        needs_approval: ask a person before each call.
+        effect: what a call does outside.
+
+    Example:
+        >>> def add(a: int, b: int = 1) -> int:
+        ...     "Add two numbers."
+        ...     return a + b
+        >>> tool = Tool.of(add)
+        >>> tool.name, tool.validate('{"a": "2"}')
+        ('add', {'a': 2})
+    """
+
+    spec: ToolSpec
+    call: Callable[..., Any]
+    validate: Callable[[str | Mapping[str, Any]], dict[str, Any]] = field(repr=False)
+    timeout: float | None = None
+    needs_approval: bool = False
+    effect: Effect = "write"
+
+    @property
+    def name(self) -> str:
+        """How the model calls it."""
+        return self.spec.name
+
+    def but(self, **changes: Any) -> Tool:
+        """A copy with some of its values replaced; `name` and `description` are those of its spec."""
+        for_spec = {key: changes.pop(key) for key in ("name", "description") if key in changes}
+        tool = replace(self, spec=replace(self.spec, **for_spec)) if for_spec else self
+        return replace(tool, **changes) if changes else tool
+
+    @classmethod
+    def of(cls, function: Tool | Callable[..., Any]) -> Tool:
+        """The tool made from a function: its name, docstring and annotations say all.
+
+        A function's tool is made once and stays with it.
+
+        Raises:
+            ToolDefinitionError: a parameter has no name that a model could use, or a type with no JSON form.
+        """
+        if isinstance(function, Tool):
+            return function
+        made = getattr(function, "__trivium_tool__", None)
+        if made is not None:
+            # The tool stays with the plain function; a bound method calls its own object.
+            return made if not hasattr(function, "__self__") else replace(made, call=function)
+        tool = _from_function(function)
+        holder = getattr(function, "__func__", function)
+        if isinstance(holder, types.FunctionType):
+            holder.__trivium_tool__ = tool  # type: ignore[attr-defined]
+        return tool
+
+
+def _from_function(function: Callable[..., Any]) -> Tool:
+    name = getattr(function, "__name__", type(function).__name__)
+    description, parameter_texts = _read_docstring(inspect.getdoc(function) or "")
+    arguments = TypedDict(name, _parameters(function, name, parameter_texts))  # type: ignore[operator, misc]
+    arguments.__pydantic_config__ = {"extra": "forbid"}
+    try:
+        adapter = cast("TypeAdapter[dict[str, Any]]", TypeAdapter(arguments))
+    except PydanticSchemaGenerationError as error:
+        raise ToolDefinitionError(f"the tool {name} has a parameter with no JSON form: {error}", name) from None
+    spec = ToolSpec(name, description, plain_schema(adapter.json_schema()))
+    return Tool(spec, function, _validator(name, adapter))
+
+
+def _parameters(function: Callable[..., Any], name: str, texts: Mapping[str, str]) -> dict[str, Any]:
+    hints = get_type_hints(getattr(function, "__func__", function), include_extras=True)
+    found: dict[str, Any] = {}
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise ToolDefinitionError(
+                f"the tool {name} has the parameter {parameter}: a model names its arguments, "
+                "so use plain or keyword-only parameters",
+                name,
+            )
+        kind = hints.get(parameter.name, Any)
+        extra: dict[str, Any] = {}
+        if parameter.name in texts:
+            extra["description"] = texts[parameter.name]
+        if parameter.default is not parameter.empty and _is_json(parameter.default):
+            extra["json_schema_extra"] = {"default": parameter.default}
+        kind = Annotated[kind, Field(**extra)] if extra else kind
+        found[parameter.name] = kind if parameter.default is parameter.empty else NotRequired[kind]
+    return found
+
+
+def _is_json(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float | bool)
+
+
+def _validator(name: str, adapter: TypeAdapter[dict[str, Any]]) -> Callable[[str | Mapping[str, Any]], dict[str, Any]]:
+    from_json, from_python = adapter.validator.validate_json, adapter.validator.validate_python
+
+    def validate(arguments: str | Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            if isinstance(arguments, str):
+                return from_json(arguments or "{}")
+            return from_python(arguments)
+        except ValidationError as error:
+            raise ToolArgumentsError(describe_errors(name, error), name) from None
+
+    return validate
+
+
+def describe_errors(name: str, error: ValidationError) -> str:
+    """What was wrong with a tool's arguments, in words that a model can act on."""
+    parts = [f"{'.'.join(map(str, each['loc'])) or 'the arguments'}: {each['msg']}" for each in error.errors()]
+    return f"the arguments of {name} do not fit: " + "; ".join(parts)
+
+
+def plain_schema(schema: Any) -> Any:
+    """A JSON schema without the titles that pydantic adds: they cost tokens and say nothing."""
+    if isinstance(schema, list):
+        return [plain_schema(each) for each in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    entries = cast("dict[str, Any]", schema).items()
+    return {key: plain_schema(value) for key, value in entries if not (key == "title" and isinstance(value, str))}
+
+
+_SECTION = re.compile(r"^(Args|Arguments|Parameters|Returns|Raises|Yields|Example|Examples|Note)s?:\s*$")
+_ENTRY = re.compile(r"^\*{0,2}(\w+)(?:\s*\([^)]*\))?:\s*(.*)$")
+
+
+def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
+    """The description, and the text of each entry below `Args:`."""
+    description: list[str] = []
+    parameters: dict[str, str] = {}
+    section = name = ""
+    for line in text.splitlines():
+        heading = _SECTION.match(line)
+        if heading is not None:
+            section = heading[1]
+        elif not section:
+            description.append(line)
+        elif section in ("Args", "Arguments", "Parameters") and line.strip():
+            entry = _ENTRY.match(line.strip())
+            if entry is not None and len(line) - len(line.lstrip()) <= 4:
+                name = entry[1]
+                parameters[name] = entry[2]
+            elif name:
+                parameters[name] = f"{parameters[name]} {line.strip()}".strip()
+    return "\n".join(description).strip(), parameters

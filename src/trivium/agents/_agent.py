@@ -1,0 +1,229 @@
+"""The agent: a module with a model, a memory, and tools that it runs itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, cast
+
+from pydantic import BaseModel, ConfigDict
+
+from trivium.actions import ActionExecutor, Tool, tool_calls_in
+from trivium.agents._responders import Responders
+from trivium.agents.aggregator import DefaultAggregator, Instruction
+from trivium.commander import current, gather, invoke, portable
+from trivium.exceptions import ConfigurationError, LimitExceededError, NoModelError
+from trivium.hooks import Hook
+from trivium.llms import LanguageModel, Reply, Request, resolve
+from trivium.llms._call import ask
+from trivium.memory import Memory, MemoryManager
+from trivium.module import AsyncModule
+from trivium.schema import Message, ToolCall, ToolSpec
+
+__all__ = ["Agent", "AgentConfig", "AsyncAgent", "Model"]
+
+Model = LanguageModel | str | None
+"""A model, or its name as `trivium.llms.resolve` takes it."""
+
+
+class AgentConfig(BaseModel):
+    """What an agent is made of, as a value.
+
+    Args:
+        name: how the agent is called.
+        llm: its model or its model's name; None is an agent that never asks one.
+        parameters: sampling parameters for each of its requests.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    name: str = "LLM-Agent"
+    llm: Any = None
+    parameters: dict[str, Any] = {}
+
+
+class Agent(Responders):
+    """Asks a model, runs the tools that the model calls, and answers with what the model says at last.
+
+    Args:
+        llm: the model, its name (`"openai:gpt-…"`, `"default"`, a path to a GGUF file), or an `AgentConfig`.
+            None is no model: for an agent that is made of others and has a `forward` of its own.
+        template: the system instruction.
+        tools: functions or tools that the agent runs itself within its call.
+        memory: keeps what was said, by session; False remembers nothing. Default: True, but False for an
+            agent made from a config alone.
+        output_format: parses the answer into `message.formatted` (has `parse_response`).
+        aggregator: turns memory into chat messages.
+        name: default: the class name, or the config's.
+        description: what the agent is for, where it is offered as a tool.
+        hooks: change messages on their way in and out.
+        parameters: sampling parameters for each request (temperature, max_tokens, stop, …).
+        max_rounds: how often the model may be asked within one call.
+        parallel: run several tool calls of one answer at once.
+        config: as the first argument.
+
+    Example:
+        >>> from trivium.testing import ScriptedModel
+        >>> agent = Agent(ScriptedModel(["hello"]), "Be kind.")
+        >>> agent("hi").content
+        'hello'
+    """
+
+    name: str = "Agent"
+
+    def __init__(
+        self,
+        llm: Model | AgentConfig | Callable[..., Any] = None,
+        template: Instruction = None,
+        *,
+        tools: Iterable[Tool | Callable[..., Any]] = (),
+        memory: MemoryManager | Callable[[], Memory] | bool | None = None,
+        output_format: Any = None,
+        aggregator: DefaultAggregator | None = None,
+        name: str | None = None,
+        description: str = "",
+        hooks: Hook | Iterable[Hook] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        max_rounds: int = 50,
+        parallel: bool = False,
+        config: AgentConfig | None = None,
+    ) -> None:
+        if isinstance(llm, AgentConfig):
+            llm, config = None, llm
+        if config is not None:
+            llm = config.llm if llm is None else llm
+            name = config.name if name is None else name
+            parameters = {**config.parameters, **(parameters or {})}
+            memory = False if memory is None else memory  # an agent of a config answers one-shot
+        super().__init__(name=name, memory=_memory_of(memory), hooks=hooks)
+        self.config = config
+        self.llm = llm
+        self.template = template
+        self.output_format = output_format
+        self.aggregator = aggregator or DefaultAggregator()
+        self.description = description
+        self.parameters = dict(parameters or {})
+        self.max_rounds, self.parallel = max_rounds, parallel
+        self.executor = ActionExecutor(list(tools))
+
+    # ---- what a call does
+    @portable
+    async def forward(self, *message: Message, **kwargs: Any) -> Message:
+        history = self._history(message)
+        for _ in range(self.max_rounds):
+            reply = await ask(self.model, self._request(history, kwargs))
+            if not reply.tool_calls or not self._runs_itself(reply.tool_calls):
+                return await self._message(reply)
+            for done in await self._run_tools(reply):
+                self.aggregator.append(history, done, self.name)
+        raise LimitExceededError("rounds", self.max_rounds)
+
+    def _history(self, message: tuple[Message, ...]) -> list[dict[str, Any]]:
+        memory = self.memory.get(_session()) if self.memory is not None else _memory_with(message)
+        return self.aggregator.aggregate(memory, self.name, self.output_format, self._instruction())
+
+    def has_model(self) -> bool:
+        """Whether the agent can answer by itself: with a model, or with a `forward` of its own."""
+        return self.llm is not None or type(self).forward is not Agent.forward
+
+    def _instruction(self) -> Instruction:
+        return self.template
+
+    @property
+    def model(self) -> LanguageModel:
+        """The model, found by its name at the first use.
+
+        Raises:
+            NoModelError: none is configured; the text names the three ways.
+        """
+        if self.llm is None:
+            raise NoModelError(f"the agent {self.name} has no model: give it one, as in Agent(\"default\") or ChatAgent()")
+        if not hasattr(self.llm, "stream"):
+            self.llm = _as_model(self.llm)
+        return cast("LanguageModel", self.llm)
+
+    def _request(self, history: list[dict[str, Any]], extra: Mapping[str, Any]) -> Request:
+        parameters = {**self.parameters, **extra} if extra else self.parameters
+        return Request(history, self._specs(), self._forced or "auto", None, parameters)
+
+    def _specs(self) -> tuple[ToolSpec, ...]:
+        specs = [tool.spec for tool in self.executor.actions.values()]
+        return (*specs, *[each.spec() for each in self._usable_classes()])
+
+    def _runs_itself(self, calls: Iterable[ToolCall]) -> bool:
+        """Whether these calls are run within the agent's own call; a tool message is left to a task.
+
+        Unknown calls are run too, where the agent has tools: the model is told that there is no such tool.
+        """
+        known = self.__dict__.get("_known") or ()
+        return bool(self.executor.actions) and not any(call.name in known for call in calls)
+
+    async def _run_tools(self, reply: Reply) -> list[Message]:
+        """Run what the model called; remember the call and its results together, so that no history is half."""
+        asked = self._said(reply.text, reply)
+        calls = reply.tool_calls
+        if self.parallel and len(calls) > 1:
+            results = await gather(*[_later(self.executor.answer, call) for call in calls])
+        else:
+            results = [await self.executor.answer(call) for call in calls]
+        node = current.get()
+        if self.memory is not None and node is not None:
+            self._remember(node, [asked, *results])  # type: ignore[arg-type]
+        return [asked, *results]
+
+    def _said(self, content: Any, reply: Reply) -> Message:
+        extra: dict[str, Any] = {"origin": "model"}
+        if reply.usage is not None:
+            extra["usage"] = reply.usage
+        calls = reply.tool_calls
+        if not calls and self.__dict__.get("_known"):
+            calls = tool_calls_in(reply.text)
+        if calls:
+            extra["tool_calls"] = calls
+        return Message(content=content, sender=self.name, **extra)
+
+    async def _message(self, reply: Reply) -> Message:
+        message = self._said(reply.text, reply)
+        if self.output_format is not None:
+            message.formatted = await invoke(self.output_format.parse_response, reply.text, quick=True)
+        return message
+
+    def extra_repr(self) -> str:
+        """The name; the model where it has one."""
+        model = self.llm if isinstance(self.llm, str) else getattr(self.llm, "name", None)
+        return f"name={self.name!r}" if model is None else f"name={self.name!r}, model={model!r}"
+
+
+class AsyncAgent(AsyncModule, Agent):
+    """An `Agent` whose call gives a coroutine."""
+
+
+def _session() -> Hashable:
+    node = current.get()
+    return 0 if node is None else node._scope.session_id
+
+
+def _memory_of(memory: MemoryManager | Callable[[], Memory] | bool | None) -> MemoryManager | None:
+    if isinstance(memory, MemoryManager):
+        return memory
+    if memory is None or isinstance(memory, bool):
+        return None if memory is False else MemoryManager()
+    return MemoryManager(memory)
+
+
+def _as_model(llm: Any) -> LanguageModel:
+    if isinstance(llm, str):
+        return resolve(llm or None)
+    raise ConfigurationError(
+        f"{type(llm).__name__} is no model: give an object with `name` and `stream(request)`, or a model's name; "
+        "for a script, trivium.testing.ScriptedModel"
+    )
+
+
+def _memory_with(messages: tuple[Message, ...]) -> Memory:
+    memory = Memory()
+    memory.add(messages)
+    return memory
+
+
+def _later(function: Callable[[ToolCall], Any], call: ToolCall) -> Callable[[], Any]:
+    return lambda: function(call)

@@ -1,0 +1,98 @@
+"""Aggregators turn what an agent remembers into the chat messages that a model reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from trivium.memory import Memory
+from trivium.schema import Entity, Message
+
+__all__ = ["DefaultAggregator", "Instruction"]
+
+Instruction = str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
+"""A system instruction: text, one chat message, or several."""
+
+
+class DefaultAggregator:
+    """System instruction first, then each message: the agent's own as assistant, tool results as tool, others as user."""
+
+    def aggregate(
+        self,
+        messages: Memory | None,
+        name: str,
+        parser: Any = None,
+        system_instruction: Instruction = None,
+    ) -> list[dict[str, Any]]:
+        """The chat messages for a model.
+
+        Args:
+            messages: what the agent remembers of the session; None is nothing.
+            name: the agent's name: what it said becomes the assistant's.
+            parser: the agent's output parser, for subclasses that render with it.
+            system_instruction: what the agent was told to be.
+        """
+        found = self.aggregate_system_instruction(system_instruction)
+        for message in messages.get_memory() if messages is not None else ():
+            self.append(found, message, name)
+        return found
+
+    def append(self, found: list[dict[str, Any]], message: Message, name: str) -> None:
+        """Add one message; what users say one after the other is joined into one.
+
+        Where the model's tool calls were answered by a plain message, that message is their result: a history
+        with open calls is refused by providers.
+        """
+        entry = _as_chat(message, name)
+        last = found[-1] if found else None
+        if last is None or entry["role"] != "user":
+            found.append(entry)
+        elif last["role"] == "user":
+            last["content"] += entry["content"]
+        elif last.get("tool_calls"):
+            first, *others = last["tool_calls"]
+            found.append({"role": "tool", "tool_call_id": first.id, "content": entry["content"]})
+            found.extend({"role": "tool", "tool_call_id": call.id, "content": "see above"} for call in others)
+        else:
+            found.append(entry)
+
+    def aggregate_system_instruction(self, system_instruction: Instruction) -> list[dict[str, Any]]:
+        """The system instruction as chat messages.
+
+        Raises:
+            TypeError: it is neither text, a chat message nor a list of these.
+            KeyError: a chat message lacks its role or content.
+        """
+        if not system_instruction:
+            return []
+        if isinstance(system_instruction, str):
+            return [{"role": "system", "content": system_instruction}]
+        many = [system_instruction] if isinstance(system_instruction, Mapping) else system_instruction
+        return [_checked(each) for each in cast("Sequence[Any]", many)]
+
+    aggregate_system_intruction = aggregate_system_instruction
+    """The documented spelling."""
+
+
+def _checked(message: Any) -> dict[str, Any]:
+    if not isinstance(message, Mapping):
+        raise TypeError(f"a system instruction is text or chat messages, not {type(message).__name__}")
+    found = dict(cast("Mapping[str, Any]", message))
+    for key in ("role", "content"):
+        if key not in found:
+            raise KeyError(f"a chat message of the system instruction lacks '{key}'")
+    return found
+
+
+def _as_chat(message: Message, name: str) -> dict[str, Any]:
+    content = message.content
+    text = content if isinstance(content, str) else "" if content is None else str(content)
+    if message.tool_call_id is not None:
+        return {"role": "tool", "tool_call_id": message.tool_call_id, "content": text}
+    entity = message.entity
+    if entity is Entity.SYSTEM:
+        return {"role": "system", "content": text}
+    if entity is Entity.LLM or (entity is None and message.sender == name):
+        calls = message.tool_calls
+        return {"role": "assistant", "content": text, "tool_calls": calls} if calls else {"role": "assistant", "content": text}
+    return {"role": "user", "content": text}

@@ -1,0 +1,52 @@
+"""The run tree: nodes, events, limits, stopping, jobs and handlers, and the doors between sync and async."""
+
+from trivium.commander._commander import CommanderAsync
+from trivium.commander._doors import Bell, door, gather, invoke, iterate, portable, wait
+from trivium.commander._jobs import PASS_WORD, Callback, HandlerCoroutine, Job, handler, tasker
+from trivium.commander._limits import Budget, Limits
+from trivium.commander._node import CallNode, Event, Listener, NodeState, Scope, TaskNode, current, step
+from trivium.commander._record import RecordedNode, RunRecord
+from trivium.commander._streams import AsyncStream, Stream
+from trivium.exceptions import (
+    AttributeNotSetError,
+    CommanderAlreadyRunningError,
+    CommanderNotRunError,
+    NotHandlerError,
+    NotTaskerError,
+)
+
+__all__ = [
+    "PASS_WORD",
+    "AsyncStream",
+    "AttributeNotSetError",
+    "Bell",
+    "Budget",
+    "CallNode",
+    "Callback",
+    "CommanderAlreadyRunningError",
+    "CommanderAsync",
+    "CommanderNotRunError",
+    "Event",
+    "HandlerCoroutine",
+    "Job",
+    "Limits",
+    "Listener",
+    "NodeState",
+    "NotHandlerError",
+    "NotTaskerError",
+    "RecordedNode",
+    "RunRecord",
+    "Scope",
+    "Stream",
+    "TaskNode",
+    "current",
+    "door",
+    "gather",
+    "handler",
+    "invoke",
+    "iterate",
+    "portable",
+    "step",
+    "tasker",
+    "wait",
+]

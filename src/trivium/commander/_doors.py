@@ -1,0 +1,610 @@
+"""The doors between sync and async: one core of coroutines, two drivers.
+
+All suspension of core code goes through four primitives: `invoke` (call user code), `iterate` (pull from an
+iterator), `gather` (several at once) and `wait` (time, or a bell). The *blocking driver* (`drive`) runs a
+core coroutine in the caller's thread with no loop; the *async driver* is a plain `await`. A primitive finds
+its driver from a thread-local that is set only while a blocking drive is on the stack.
+
+A user's `async def` is never driven in place: under the blocking driver it runs on a loop (`hop`), while the
+blocked thread *serves*: sync user code below runs there, so pdb, input(), sqlite and Ctrl-C behave.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Coroutine, Generator, Iterable
+from contextlib import aclosing
+from contextvars import ContextVar, copy_context
+from functools import partial
+from inspect import CO_COROUTINE, isawaitable
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
+
+from trivium.commander._node import Stop, TaskNode, current
+from trivium.commander._workers import background_loop, get_running_loop, loop_level, post, submit
+from trivium.exceptions import RecursionTooDeepError, SuspendedError, WouldDeadlockError
+
+__all__ = [
+    "Bell",
+    "blocking",
+    "current_level",
+    "door",
+    "drive",
+    "gather",
+    "home_loop_here",
+    "hop",
+    "invoke",
+    "is_async",
+    "iterate",
+    "portable",
+    "run_loop",
+    "wait",
+    "worker_context",
+]
+
+T = TypeVar("T")
+P = ParamSpec("P")
+Core = Coroutine[Any, Any, T]
+_NOT_DRIVING = object()
+
+
+class _Local(threading.local):
+    driving: object = _NOT_DRIVING
+    """The loop that ran when this thread's innermost blocking drive began, or _NOT_DRIVING."""
+    home: asyncio.AbstractEventLoop | None = None
+    """In a worker: the loop that lent this thread its work."""
+    level: int = 0
+    """Background loop k may wait for loop k + 1 only."""
+
+
+_local = _Local()
+
+
+def blocking() -> bool:
+    """Whether core code runs under the blocking driver here.
+
+    A nested `asyncio.run()` is async again, for its loop is another than the one the drive began with;
+    a created task never inherits the driver, as it would from a context variable.
+    """
+    return _local.driving is get_running_loop()
+
+
+def portable(function: T) -> T:
+    """Mark a coroutine function that suspends only through the primitives: both drivers run it in place."""
+    function.__portable__ = True  # type: ignore[attr-defined]
+    return function
+
+
+def drive(core: Core[T]) -> T:
+    """Run a core coroutine to its end in this thread.
+
+    Raises:
+        SuspendedError: it awaited something that is not a primitive, at that line.
+        RecursionTooDeepError: calls are nested too deep.
+    """
+    before, _local.driving = _local.driving, get_running_loop()
+    try:
+        core.send(None)
+        core.throw(
+            SuspendedError(
+                "this code was called synchronously and awaited something foreign; "
+                "make the function a plain `async def` (not marked as portable), or call it with `await`"
+            )
+        )
+    except StopIteration as stop:
+        return cast("T", stop.value)
+    except RecursionTooDeepError:
+        raise
+    except RecursionError as error:
+        raise RecursionTooDeepError(
+            "calls are nested deeper than the interpreter allows; raise sys.setrecursionlimit, or nest less"
+        ) from error
+    finally:
+        _local.driving = before
+        core.close()
+    raise SuspendedError("core code suspended again after it was refused")
+
+
+def door(core: Callable[Concatenate[Any, P], Core[T]]) -> Callable[Concatenate[Any, P], T]:
+    """The sync method beside a core coroutine method: callers block, the core awaits it in place.
+
+    Example:
+        >>> class Greeter:
+        ...     @portable
+        ...     async def greet_async(self, name: str) -> str:
+        ...         return f"hello {name}"
+        ...     greet = door(greet_async)
+        >>> Greeter().greet("Ada")
+        'hello Ada'
+    """
+
+    def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return drive(core(self, *args, **kwargs))
+
+    method.__core__ = core  # type: ignore[attr-defined]
+    method.__name__ = core.__name__.removesuffix("_async").lstrip("_")
+    method.__doc__ = core.__doc__
+    return method
+
+
+def run_loop(work: Callable[[], Core[T]]) -> T:
+    """Run `await work()` to its end from sync code: on a loop of this thread, or on a background loop if one runs."""
+    if get_running_loop() is None and _local.home is None:
+        return asyncio.run(work())
+    return hop(work, lend=False)
+
+
+def is_async(function: Any) -> bool:
+    """Whether calling `function` gives a coroutine, as far as its definition tells."""
+    if isinstance(function, partial):
+        return is_async(cast("partial[Any]", function).func)
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    if code is None:
+        code = getattr(getattr(type(function), "__call__", None), "__code__", None)
+    return code is not None and bool(code.co_flags & CO_COROUTINE)
+
+
+# ---- primitive 1: call user code
+async def invoke(function: Callable[..., Any], *args: Any, quick: bool = False, **kwargs: Any) -> Any:
+    """Call user code, `def` or `async def`, and return what it returns.
+
+    Under the async driver a `def` runs in a worker, so it may block; `quick` keeps it in place (hooks,
+    parsers, filters: quick by contract).
+    """
+    node = current.get()
+    if node is not None:
+        node._check()
+    core = getattr(function, "__core__", None)
+    if core is not None:
+        return await core(function.__self__, *args, **kwargs)  # type: ignore[attr-defined]
+    if hasattr(function, "__portable__"):
+        return await function(*args, **kwargs)
+    if is_async(function):
+        work = partial(function, *args, **kwargs)
+        return hop(work) if blocking() else await _waiting(node, work())
+    if quick or blocking():
+        out = function(*args, **kwargs)
+    else:
+        out = await _in_worker(partial(function, *args, **kwargs))
+    return await _settle(node, out) if isawaitable(out) else out
+
+
+async def _settle(node: TaskNode | None, awaitable: Awaitable[T]) -> T:
+    """Await what a plain function gave back."""
+    if not blocking():
+        return await _waiting(node, awaitable)
+
+    async def rest() -> T:
+        return await awaitable
+
+    return hop(rest)
+
+
+async def _waiting(node: TaskNode | None, awaitable: Awaitable[T]) -> T:
+    """Await foreign code so that `kill` reaches it.
+
+    The waker cancels this task only while it still waits here, and only on the loop's own thread; each such
+    cancel is undone, so that another's cancellation passes through.
+    """
+    if node is None:
+        return await awaitable
+    task = asyncio.current_task()
+    assert task is not None
+    state: list[str] = []
+
+    def fire() -> None:
+        if not state:
+            state.append("cancelled")
+            task.cancel()
+
+    with node._woken_by(partial(post, asyncio.get_running_loop(), fire)):
+        try:
+            out = await awaitable
+        except asyncio.CancelledError:
+            if not state:
+                raise
+            out = cast("T", None)
+        finally:
+            if state:
+                task.uncancel()
+            state.append("left")
+    node._check()
+    return out
+
+
+# ---- from blocking code to a loop, and back
+class _Letter(NamedTuple):
+    """What a loop sends to the thread that waits for it."""
+
+    kind: str  # "item": something to give out; "run": sync code to run here; "end": the work is over
+    what: Any
+    reply: Any = None
+
+
+_lender: ContextVar[queue.SimpleQueue[_Letter] | None] = ContextVar("trivium_lender", default=None)
+"""The inbox of a blocked caller, who runs sync user code meanwhile."""
+
+
+class _Errand:
+    """Work that runs on a loop on behalf of a blocked thread; the thread can stop it at any moment."""
+
+    def __init__(self, work: Callable[[Callable[[Any], None]], Awaitable[Any]], lend: bool) -> None:
+        self.inbox: queue.SimpleQueue[_Letter] = queue.SimpleQueue()
+        self._work = work
+        self._context = copy_context()
+        self._context.run(_lender.set, self.inbox if lend else None)
+        self._task: asyncio.Task[None] | None = None
+        self._stopped = False
+        self.loop = _home_loop()
+        self.loop.call_soon_threadsafe(self._start)
+
+    def _start(self) -> None:
+        if self._stopped:
+            self.inbox.put(_Letter("end", None, asyncio.CancelledError()))
+        else:
+            self._task = self.loop.create_task(self._run(), context=self._context)
+
+    async def _run(self) -> None:
+        try:
+            out = await self._work(lambda item: self.inbox.put(_Letter("item", item)))
+        except BaseException as error:
+            self.inbox.put(_Letter("end", None, error))
+        else:
+            self.inbox.put(_Letter("end", out))
+
+    def stop(self) -> None:
+        post(self.loop, self._cancel)
+
+    def _cancel(self) -> None:
+        self._stopped = True
+        if self._task is not None:
+            self._task.cancel()
+
+
+def _home_loop() -> asyncio.AbstractEventLoop:
+    """The loop that this thread may wait for: its lender's, else the next background loop."""
+    if _local.home is not None:
+        return _local.home
+    return background_loop(_local.level + (loop_level(get_running_loop()) is not None))
+
+
+def _serve(
+    work: Callable[[Callable[[Any], None]], Awaitable[Any]], lend: bool = True
+) -> Generator[Any, None, Any]:
+    """Run `work` on a loop; yield what it gives, and run its sync user code in this thread meanwhile."""
+    errand, node, ended = _Errand(work, lend), current.get(), False
+    if node is not None:
+        node._wakers = node._wakers or []
+        node._wakers.append(errand.stop)
+    letter = _Letter("end", None)
+    try:
+        if node is not None and node._stopping is not None:
+            errand.stop()
+        while not ended:
+            letter = _next_letter(errand.inbox, node)
+            if letter.kind == "item":
+                yield letter.what
+            elif letter.kind == "run":
+                _run_lent(letter)
+            else:
+                ended = True
+    finally:
+        if node is not None and node._wakers is not None:
+            node._wakers.remove(errand.stop)
+        if not ended:  # Ctrl-C, or the consumer left: stop the work and wait for its end
+            errand.stop()
+            _drain(errand.inbox)
+    if node is not None:
+        node._check()
+    if letter.reply is not None:
+        raise letter.reply
+    return letter.what
+
+
+def _next_letter(inbox: queue.SimpleQueue[_Letter], node: TaskNode | None) -> _Letter:
+    while True:
+        try:
+            return inbox.get(timeout=node._time_left() if node is not None and node._stopping is None else None)
+        except queue.Empty:
+            deadline = node._scope.deadline if node is not None else None
+            if deadline is not None:
+                deadline[1].kill("deadline")
+
+
+def _run_lent(letter: _Letter) -> None:
+    try:
+        out = letter.what()
+    except Exception as error:
+        letter.reply(None, error)
+    except BaseException as error:  # Ctrl-C or Stop inside lent code ends this thread's wait too
+        letter.reply(None, error if isinstance(error, Stop) else asyncio.CancelledError())
+        if not isinstance(error, Stop):
+            raise
+    else:
+        letter.reply(out, None)
+
+
+def _drain(inbox: queue.SimpleQueue[_Letter]) -> None:
+    while (letter := inbox.get()).kind != "end":
+        if letter.kind == "run":
+            letter.reply(None, asyncio.CancelledError())
+
+
+def hop(work: Callable[[], Awaitable[T]], lend: bool = True) -> T:
+    """From blocking code: the result of `await work()`, run on a loop."""
+    errand = _serve(lambda give: work(), lend)
+    while True:
+        try:
+            next(errand)
+        except StopIteration as stop:
+            return cast("T", stop.value)
+
+
+def worker_context(home: asyncio.AbstractEventLoop | None, level: int) -> None:
+    """Say, in a worker, for whom this thread works now."""
+    _local.home, _local.level, _local.driving = home, level, _NOT_DRIVING
+
+
+def home_loop_here() -> asyncio.AbstractEventLoop | None:
+    """The loop that lent this thread its work, if it is a worker."""
+    return _local.home
+
+
+def current_level() -> int:
+    """The level of background loop that code in this thread stands below."""
+    level = loop_level(get_running_loop())
+    return _local.level if level is None else level + 1
+
+
+async def _in_worker(function: Callable[[], T]) -> T:
+    """Run sync user code under the async driver. A cancelled wait still waits for the thread: no orphans."""
+    loop, node = asyncio.get_running_loop(), current.get()
+    done: asyncio.Future[tuple[T | None, BaseException | None]] = loop.create_future()
+    context, level = copy_context(), current_level()
+
+    def reply(out: T | None, error: BaseException | None) -> None:
+        post(loop, lambda: None if done.done() else done.set_result((out, error)))
+
+    def body() -> None:
+        worker_context(loop, level)
+        try:
+            out = context.run(function)
+        except BaseException as error:
+            reply(None, error)
+        else:
+            reply(out, None)
+
+    lender = _lender.get()
+    if lender is not None:
+        lender.put(_Letter("run", partial(context.run, function), reply))
+    else:
+        submit(body)
+    try:
+        out, error = await asyncio.shield(done)
+    except asyncio.CancelledError:
+        if node is not None and node._stopping is None:
+            node.kill("cancelled")
+        await asyncio.shield(done)
+        raise
+    if isinstance(error, StopIteration):
+        raise RuntimeError("user code raised StopIteration") from error
+    if error is not None:
+        raise error
+    return cast("T", out)
+
+
+# ---- primitive 2: several at once
+@portable
+async def gather(*works: Callable[[], Core[T]]) -> list[T]:
+    """Run core coroutine functions at once; results in order; the first failure stops the others and is raised."""
+    if len(works) <= 1:
+        return [await work() for work in works]
+    if blocking():
+        return hop(partial(gather, *works), lend=False)
+    token = _lender.set(None)  # branches run at once: each takes a worker of its own
+    try:
+        return await _all_of(works)
+    finally:
+        _lender.reset(token)
+
+
+async def _all_of(works: tuple[Callable[[], Core[T]], ...]) -> list[T]:
+    tasks = [asyncio.ensure_future(work()) for work in works]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        failed = next((task for task in done if not task.cancelled() and task.exception()), None)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        for task in tasks:  # retrieved, or asyncio would report those that failed together
+            _ = task.cancelled() or task.exception()
+    if failed is not None:
+        error = failed.exception()
+        assert error is not None
+        raise error
+    return [task.result() for task in tasks]
+
+
+# ---- primitive 3: wait
+class Bell:
+    """Something to wait for: rung from any thread, and it stays rung."""
+
+    __slots__ = ("_lock", "_rung", "_waiters")
+
+    def __init__(self) -> None:
+        self._rung = False
+        self._waiters: list[Callable[[], object]] = []
+        self._lock = threading.Lock()
+
+    @property
+    def rung(self) -> bool:
+        """Whether `ring` was called."""
+        return self._rung
+
+    def ring(self) -> None:
+        """Wake all who wait, and all who will."""
+        with self._lock:
+            self._rung = True
+            waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            waiter()
+
+    def call(self, waiter: Callable[[], object]) -> None:
+        """Call `waiter` when the bell rings; at once if it has."""
+        with self._lock:
+            if not self._rung:
+                self._waiters.append(waiter)
+                return
+        waiter()
+
+
+async def wait(seconds: float | None = None, bell: Bell | None = None) -> None:
+    """Wait for the bell, or that long, whichever is first; `kill` and the deadline end it at once.
+
+    Raises:
+        WouldDeadlockError: a sync call on a running loop's thread would wait for what only others can do.
+    """
+    node = current.get()
+    if node is not None:
+        node._check()
+    left = node._time_left() if node is not None else None
+    times = [each for each in (seconds, left) if each is not None]
+    if blocking():
+        _wait_blocking(node, min(times, default=None), bell)
+    else:
+        await _waiting(node, _wait_async(min(times, default=None), bell))
+    if node is not None:
+        node._check()
+
+
+def _wait_blocking(node: TaskNode | None, seconds: float | None, bell: Bell | None) -> None:
+    if bell is not None and get_running_loop() is not None:
+        raise WouldDeadlockError(
+            "a sync call on a running event loop would wait for another run; use the async form: await …"
+        )
+    rung = threading.Event()
+    if bell is not None:
+        bell.call(rung.set)
+    if node is None:
+        rung.wait(seconds)
+        return
+    with node._woken_by(rung.set):
+        rung.wait(seconds)
+
+
+async def _wait_async(seconds: float | None, bell: Bell | None) -> None:
+    if bell is None:
+        if seconds is not None:
+            await asyncio.sleep(seconds)
+        return
+    loop = asyncio.get_running_loop()
+    rung: asyncio.Future[None] = loop.create_future()
+    bell.call(partial(post, loop, lambda: None if rung.done() else rung.set_result(None)))
+    await asyncio.wait([rung], timeout=seconds)
+    rung.cancel()
+
+
+# ---- primitive 4: pull from an iterator
+async def iterate(function: Callable[..., Any], *args: Any) -> AsyncGenerator[Any]:
+    """Yield the items of a user's or provider's iterator, sync or async.
+
+    One task or one worker owns the source from its first item to its close. While a listener is behind,
+    nothing is pulled.
+    """
+    node = current.get()
+    assert node is not None, "iterate runs inside a node"
+    node._check()
+    source = function(*args)
+    if isawaitable(source):
+        source = await _settle(node, source)
+    if hasattr(source, "__aiter__"):
+        items = _from_async_blocking(source) if blocking() else _from_async(node, source)
+    else:
+        items = _from_sync_blocking(source) if blocking() else _from_sync(node, source)
+    async with aclosing(items):
+        async for item in items:
+            yield item
+            if node._scope.pipes:
+                for pipe in node._scope.pipes:
+                    await pipe.drained()
+            if node._stopping is not None or node._scope.deadline is not None:
+                node._check()
+
+
+async def _from_async(node: TaskNode, source: AsyncIterable[T]) -> AsyncGenerator[T]:
+    items = aiter(source)
+    try:
+        while True:
+            try:
+                item = await _waiting(node, anext(items))
+            except StopAsyncIteration:
+                return
+            yield item
+    finally:
+        if isinstance(items, AsyncGenerator):
+            await cast("AsyncGenerator[T]", items).aclose()
+
+
+async def _from_async_blocking(source: AsyncIterable[T]) -> AsyncGenerator[T]:
+    async def pump(give: Callable[[Any], None]) -> None:
+        items = aiter(source)
+        try:
+            async for item in items:
+                give(item)
+        finally:
+            if isinstance(items, AsyncGenerator):
+                await cast("AsyncGenerator[T]", items).aclose()
+
+    items = _serve(pump)
+    try:
+        for item in items:
+            yield item
+    finally:
+        items.close()
+
+
+async def _from_sync_blocking(source: Iterable[T]) -> AsyncGenerator[T]:
+    items = iter(source)
+    try:
+        for item in items:
+            yield item
+    finally:
+        if isinstance(items, Generator):
+            items.close()
+
+
+async def _from_sync(node: TaskNode, source: Iterable[T]) -> AsyncGenerator[T]:
+    """A sync source under the async driver: one worker pulls, one item ahead of the consumer at most."""
+    loop = asyncio.get_running_loop()
+    arrived: asyncio.Queue[tuple[T] | None] = asyncio.Queue()
+    wanted = threading.Semaphore(2)
+    left = threading.Event()
+
+    def body() -> None:
+        items = iter(source)
+        try:
+            for item in items:
+                wanted.acquire()
+                if left.is_set():
+                    break
+                post(loop, arrived.put_nowait, (item,))
+        finally:
+            if isinstance(items, Generator):
+                items.close()
+            post(loop, arrived.put_nowait, None)
+
+    # The pool runs the body even where a blocked caller lends its thread: a source is one long work.
+    token = _lender.set(None)
+    worker = loop.create_task(_in_worker(body))
+    _lender.reset(token)
+    try:
+        while (entry := await _waiting(node, arrived.get())) is not None:
+            wanted.release()
+            yield entry[0]
+    finally:
+        left.set()
+        wanted.release()
+        await asyncio.wait([worker])
+    worker.result()

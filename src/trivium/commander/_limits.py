@@ -1,0 +1,89 @@
+"""What a run may spend: limits are stated once, and counted along the chain of those that enclose them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from threading import Lock
+
+from trivium.exceptions import LimitExceededError
+
+__all__ = ["Budget", "Limits"]
+
+_lock = Lock()  # guards additions only: never held while anything else runs
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a run and everything below it may spend; None is no limit.
+
+    Args:
+        turns: model calls.
+        tokens: input and output tokens together.
+        tool_calls: calls of tools.
+        seconds: wall time.
+
+    Example:
+        >>> Limits(turns=3).tokens is None
+        True
+    """
+
+    turns: int | None = None
+    tokens: int | None = None
+    tool_calls: int | None = None
+    seconds: float | None = None
+
+
+class Budget:
+    """The running count beside one `Limits`; every count is also made in the budgets that enclose it."""
+
+    __slots__ = ("above", "limits", "tokens", "tool_calls", "turns")
+
+    def __init__(self, limits: Limits, above: Budget | None = None) -> None:
+        self.limits, self.above = limits, above
+        self.turns = self.tokens = self.tool_calls = 0
+
+    def _chain(self) -> list[Budget]:
+        chain: list[Budget] = []
+        budget: Budget | None = self
+        while budget is not None:
+            chain.append(budget)
+            budget = budget.above
+        return chain
+
+    def take_turn(self) -> None:
+        """Count one model call before it is made.
+
+        Raises:
+            LimitExceededError: no turn or no token is left; nothing is counted.
+        """
+        with _lock:
+            chain = self._chain()
+            for budget in chain:
+                _refuse("turns", budget.turns, budget.limits.turns)
+                _refuse("tokens", budget.tokens, budget.limits.tokens)
+            for budget in chain:
+                budget.turns += 1
+
+    def take_tool_call(self) -> None:
+        """Count one tool call before it is made.
+
+        Raises:
+            LimitExceededError: no tool call is left; nothing is counted.
+        """
+        with _lock:
+            chain = self._chain()
+            for budget in chain:
+                _refuse("tool_calls", budget.tool_calls, budget.limits.tool_calls)
+            for budget in chain:
+                budget.tool_calls += 1
+
+    def add_tokens(self, tokens: int) -> None:
+        """Count what a model call has used."""
+        with _lock:
+            for budget in self._chain():
+                budget.tokens += tokens
+
+
+def _refuse(name: str, used: int, maximum: int | None) -> None:
+    if maximum is not None and used >= maximum:
+        raise LimitExceededError(name, maximum)

@@ -1,0 +1,421 @@
+"""The run tree: every call, job and handler is a node; a node inherits its scope and emits events."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Generator, Hashable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar, Token
+from enum import Enum
+from hashlib import blake2b
+from itertools import count
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from uuid import uuid4
+
+from trivium.commander._limits import Budget, Limits
+from trivium.exceptions import AttributeNotSetError, DeadlineExceededError, LimitExceededError, RunKilledError
+
+if TYPE_CHECKING:
+    from trivium.commander._commander import CommanderAsync
+
+__all__ = [
+    "CallNode",
+    "Event",
+    "EventKind",
+    "Listener",
+    "NodeState",
+    "Scope",
+    "Stop",
+    "TaskNode",
+    "current",
+    "step",
+]
+
+current: ContextVar[TaskNode | None] = ContextVar("trivium_node", default=None)
+"""The node whose code runs here, or None outside any run."""
+
+
+class NodeState(str, Enum):
+    """Where a node stands in its life. The last three are final."""
+
+    PENDING = "PENDING"
+    ACTIVE = "ACTIVE"
+    COMPLETED = "COMPLETED"
+    EXCEPTION = "EXCEPTION"
+    TERMINATED = "TERMINATED"
+
+
+_PENDING, _ACTIVE = NodeState.PENDING, NodeState.ACTIVE
+_FINAL = frozenset({NodeState.COMPLETED, NodeState.EXCEPTION, NodeState.TERMINATED})
+
+
+class Stop(BaseException):
+    """Unwinds a stopped subtree. It becomes a RunError at the node that was stopped; no user code sees it outside."""
+
+
+EventKind: TypeAlias = Literal["started", "ended", "delta", "usage", "message", "tool_call", "tool_result", "note"]
+
+
+class Event(NamedTuple):
+    """Something that happened at a node.
+
+    Args:
+        kind: "started" and "ended" frame every node's life; "delta" is a piece of a model's stream,
+            "usage" its tokens, "message" what entered or left an agent's memory or a task, "tool_call" and
+            "tool_result" what an executor runs; "note" is anything else that a listener may show.
+        node: where it happened.
+        data: what belongs to the kind; None for "started", the error or None for "ended".
+    """
+
+    kind: EventKind
+    node: TaskNode
+    data: Any = None
+
+
+Listener: TypeAlias = Callable[[Event], object]
+"""Called in place for each event: it must be quick, must not raise and must not wait."""
+
+
+class Scope:
+    """What a node inherits from its parent: immutable, shared by pointer; `but` makes a changed copy."""
+
+    __slots__ = ("budget", "context", "deadline", "listeners", "pipes", "session_id")
+
+    def __init__(
+        self,
+        session_id: Hashable = 0,
+        listeners: tuple[Listener, ...] = (),
+        budget: Budget | None = None,
+        deadline: tuple[float, TaskNode] | None = None,
+        context: Any = None,
+        pipes: tuple[Any, ...] = (),
+    ) -> None:
+        self.session_id, self.listeners, self.budget = session_id, listeners, budget
+        self.deadline, self.context, self.pipes = deadline, context, pipes
+
+    def but(self, **changes: Any) -> Scope:
+        """A copy with some of its values replaced."""
+        kept = {name: getattr(self, name) for name in Scope.__slots__}
+        return Scope(**{**kept, **changes})
+
+
+_ROOT = Scope()
+
+
+class TaskNode:
+    """A node of the run tree.
+
+    A user's `Job` is a node, so the tree takes only the documented names on it; everything else is
+    underscored. The invariants: a node ends exactly once, never before its children; its children are
+    told to stop before it stops; nothing is started below a node that has ended.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_children",
+        "_closed_at",
+        "_key",
+        "_name",
+        "_ordinal",
+        "_ordinals",
+        "_parent",
+        "_scope",
+        "_started_at",
+        "_state",
+        "_stopping",
+        "_wakers",
+        "exception",
+        "result",
+    )
+
+    def __init__(self, name: str, parent: TaskNode | None = None, scope: Scope | None = None) -> None:
+        self._name = name
+        self._state = _PENDING
+        self._children: dict[TaskNode, None] | None = None
+        self._ordinals: dict[str, count[int]] | None = None
+        self._wakers: list[Callable[[], object]] | None = None
+        self._key: str | None = None
+        self.exception: BaseException | None = None
+        self.result: Any = None
+        self._attach(parent, scope)
+
+    def _attach(self, parent: TaskNode | None, scope: Scope | None = None) -> None:
+        """Take a place in the tree. The child attaches first and reads the stop flag after: no kill is missed."""
+        self._parent = parent
+        if parent is None:
+            self._ordinal, self._stopping, self._scope = 0, None, scope or _ROOT
+            return
+        children = parent._children
+        if children is None:
+            children = parent._children = parent._children or {}
+        self._ordinal = parent._next_ordinal(self._name)
+        children[self] = None
+        self._scope = scope or parent._scope
+        self._stopping = parent._stopping
+
+    def _next_ordinal(self, name: str) -> int:
+        ordinals = self._ordinals
+        if ordinals is None:
+            ordinals = self._ordinals = self._ordinals or {}
+        counter = ordinals.get(name)
+        if counter is None:  # setdefault and next are atomic: two threads never share a number
+            counter = ordinals.setdefault(name, count())
+        return next(counter)
+
+    # ---- the documented names
+    @property
+    def parent(self) -> TaskNode | Literal["Null"]:
+        """The node above, or "Null" at the root."""
+        return "Null" if self._parent is None else self._parent
+
+    @property
+    def children(self) -> list[TaskNode]:
+        """The nodes below that have not ended."""
+        return list(self._children or ())
+
+    @property
+    def children_num(self) -> int:
+        """How many nodes below have not ended."""
+        return len(self._children or ())
+
+    @property
+    def state(self) -> NodeState:
+        """Where the node stands in its life."""
+        return self._state
+
+    @property
+    def ancestor_chain(self) -> list[TaskNode]:
+        """This node, its parent, and so on up to the root."""
+        chain: list[TaskNode] = []
+        node: TaskNode | None = self
+        while node is not None:
+            chain.append(node)
+            node = node._parent
+        return chain
+
+    @property
+    def commander(self) -> CommanderAsync:
+        """The commander at the root.
+
+        Raises:
+            AttributeNotSetError: the node is not below a commander.
+        """
+        raise AttributeNotSetError(f"{self._name} has no commander: put it below a running one first")
+
+    # ---- identity
+    def _path(self) -> str:
+        return "/".join(f"{node._name}#{node._ordinal}" for node in reversed(self.ancestor_chain))
+
+    def _get_key(self) -> str:
+        """A stable identity: equal in every run that takes the same way. O(1) once the parent has its own."""
+        if self._key is None:
+            for node in reversed(self.ancestor_chain):
+                if node._key is None:
+                    above = node._parent._key if node._parent is not None else ""
+                    node._key = blake2b(f"{above}/{node._name}#{node._ordinal}".encode(), digest_size=12).hexdigest()
+        assert self._key is not None
+        return self._key
+
+    # ---- events
+    def _emit(self, kind: EventKind, data: Any = None) -> None:
+        listeners = self._scope.listeners
+        if listeners:
+            event = Event(kind, self, data)
+            for listener in listeners:
+                listener(event)
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` for every event of this node and of all below, now and later.
+
+        Returns:
+            A function that ends it.
+        """
+        self._change_listeners(lambda old: (*old, listener))
+
+        def remove() -> None:
+            self._change_listeners(lambda old: tuple(each for each in old if each is not listener))
+
+        return remove
+
+    def _change_listeners(self, change: Callable[[tuple[Listener, ...]], tuple[Listener, ...]]) -> None:
+        # The price is paid here, once, never per event or per level. One new scope for each old one.
+        made: dict[int, tuple[Scope, Scope]] = {}
+        for node in self._subtree():
+            old = node._scope
+            pair = made.get(id(old))
+            if pair is None:
+                pair = made[id(old)] = (old, old.but(listeners=change(old.listeners)))
+            node._scope = pair[1]
+
+    # ---- life
+    def _start(self) -> None:
+        self._check()
+        self._state = _ACTIVE
+        self._started_at = time.monotonic()
+        self._emit("started")
+
+    def _close(self, error: BaseException | None = None) -> None:
+        if error is None:
+            self._state = NodeState.COMPLETED
+        elif isinstance(error, Stop | asyncio.CancelledError):
+            self._state = NodeState.TERMINATED
+        else:
+            self._state = NodeState.EXCEPTION
+        self.exception = error
+        if self._parent is not None and self._parent._children:
+            self._parent._children.pop(self, None)  # a finished subtree gives its memory back
+        if self._scope.listeners:
+            self._closed_at = time.monotonic()
+            self._emit("ended", error)
+
+    def _outward(self, error: BaseException) -> BaseException:
+        """What the caller of this node sees: Stop passes until it reaches the node that was told to stop."""
+        if not isinstance(error, Stop) or self._stopping is None:
+            if isinstance(error, LimitExceededError) and not error.path:
+                error.path = self._path()
+            return error
+        told, reason = self._stopping
+        if told is not self and self._parent is not None:
+            return error
+        path = self._path()
+        if reason == "deadline":
+            return DeadlineExceededError(f"{path} took longer than it was given; raise its timeout", path)
+        return RunKilledError(f"{path} was stopped: {reason}", path)
+
+    # ---- stopping
+    def kill(self, reason: str = "killed") -> None:
+        """Stop this node and everything below; thread-safe, returns at once.
+
+        Nothing below starts anything again, what waits is woken, and the caller of this node gets a
+        RunKilledError with the reason.
+        """
+        flagged: list[TaskNode] = []
+        for node in self._subtree():
+            if node._stopping is None:
+                node._stopping = (self, reason)
+                flagged.append(node)
+        for node in reversed(flagged):
+            for waker in list(node._wakers or ()):
+                waker()
+
+    def _check(self) -> None:
+        """Raise Stop if this node was told to stop or its time is over."""
+        if self._stopping is None:
+            deadline = self._scope.deadline
+            if deadline is not None and time.monotonic() >= deadline[0]:
+                deadline[1].kill("deadline")
+        if self._stopping is not None:
+            raise Stop
+
+    def _time_left(self) -> float | None:
+        deadline = self._scope.deadline
+        return None if deadline is None else max(0.0, deadline[0] - time.monotonic())
+
+    @contextmanager
+    def _woken_by(self, waker: Callable[[], object]) -> Generator[None]:
+        """While the block runs, `kill` calls `waker`; at once if the node is already stopping."""
+        if self._wakers is None:
+            self._wakers = []
+        self._wakers.append(waker)
+        try:
+            if self._stopping is not None:
+                waker()
+            yield
+        finally:
+            self._wakers.remove(waker)
+
+    def _subtree(self) -> Iterator[TaskNode]:
+        todo: list[TaskNode] = [self]
+        while todo:  # iterative: a chain of 100,000 is fine
+            node = todo.pop()
+            yield node
+            if node._children:
+                todo.extend(list(node._children))
+
+
+class CallNode(TaskNode):
+    """The node of a call: an agent's turn, a model call, a tool call, a task and its steps."""
+
+    __slots__ = ("__dict__",)
+
+    @property
+    def name(self) -> str:
+        """What was called."""
+        return self._name
+
+    @property
+    def session_id(self) -> Hashable:
+        """The session that the call belongs to."""
+        return self._scope.session_id
+
+    @property
+    def context(self) -> Any:
+        """What the caller passed as `context=`, inherited by everything below."""
+        return self._scope.context
+
+    @property
+    def path(self) -> str:
+        """Names and ordinals from the root, for people."""
+        return self._path()
+
+    @property
+    def key(self) -> str:
+        """A stable identity, equal in every run that takes the same way."""
+        return self._get_key()
+
+    @property
+    def run_id(self) -> str:
+        """The identity of the whole run."""
+        root = self.ancestor_chain[-1]
+        if not isinstance(root, CallNode):
+            return root._get_key()
+        return root.__dict__.setdefault("_run_id", uuid4().hex)
+
+
+def make_scope(
+    node: TaskNode,
+    *,
+    timeout: float | None,
+    limits: Limits | None,
+    listeners: tuple[Listener, ...] = (),
+    **changes: Any,
+) -> Scope:
+    """The scope of a node whose caller changed something for it and what is below."""
+    scope = node._scope
+    if limits is not None:
+        changes["budget"] = Budget(limits, scope.budget)
+        if limits.seconds is not None:
+            timeout = limits.seconds if timeout is None else min(timeout, limits.seconds)
+    if timeout is not None:
+        when = time.monotonic() + timeout
+        if scope.deadline is None or when < scope.deadline[0]:
+            changes["deadline"] = (when, node)
+    if listeners:
+        changes["listeners"] = (*scope.listeners, *listeners)
+    return scope.but(**changes)
+
+
+class step:  # noqa: N801 - reads as a statement: `with step("model") as node:`
+    """A child node around a block of core code."""
+
+    __slots__ = ("_node", "_token")
+
+    def __init__(self, name: str) -> None:
+        self._node = CallNode(name, current.get())
+
+    def __enter__(self) -> CallNode:
+        self._token: Token[TaskNode | None] = current.set(self._node)
+        try:
+            self._node._start()
+        except BaseException as error:
+            self.__exit__(type(error), error, None)
+            raise
+        return self._node
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        current.reset(self._token)
+        self._node._close(error)

@@ -1,0 +1,189 @@
+"""Streaming is listening: the same call, with its events given out while it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextvars import copy_context
+from types import TracebackType
+from typing import Any, Generic, TypeVar, cast
+
+from trivium.commander._doors import Bell, blocking, current_level, drive, home_loop_here, wait, worker_context
+from trivium.commander._node import Event, TaskNode, current
+from trivium.commander._workers import get_running_loop, post, submit
+
+__all__ = ["AsyncStream", "Stream"]
+
+T = TypeVar("T")
+_MOST_BEHIND = 1024
+"""Events that may wait for a slow consumer before the call pauses."""
+
+
+class _Pipe:
+    """Events on their way to a consumer; the model is not pulled while too many wait."""
+
+    __slots__ = ("_bells", "_given", "_put", "_taken")
+
+    def __init__(self, put: Callable[[Event | None], object]) -> None:
+        self._put = put
+        self._given = self._taken = 0  # one side writes each: no lock
+        self._bells: list[Bell] = []
+
+    def give(self, event: Event) -> None:
+        self._given += 1
+        self._put(event)
+
+    def took(self) -> None:
+        self._taken += 1
+        if self._bells and self._given - self._taken <= _MOST_BEHIND // 2:
+            self._ring()
+
+    def _ring(self) -> None:
+        bells, self._bells = self._bells, []
+        for bell in bells:
+            bell.ring()
+
+    async def drained(self) -> None:
+        """Wait until the consumer has caught up; never where it could not run meanwhile."""
+        if self._given - self._taken <= _MOST_BEHIND or (blocking() and get_running_loop() is not None):
+            return
+        bell = Bell()
+        self._bells.append(bell)
+        if self._given - self._taken <= _MOST_BEHIND // 2:  # it caught up between the two lines
+            self._ring()
+        await wait(bell=bell)
+
+
+def _attach(node: TaskNode, pipe: _Pipe) -> None:
+    node._scope = node._scope.but(
+        listeners=(*node._scope.listeners, pipe.give), pipes=(*node._scope.pipes, pipe)
+    )
+
+
+class Stream(Generic[T]):
+    """The events of a call in sync code, while it runs; `result` when it is over.
+
+    The call runs in a worker, so it may emit from any depth. Leaving early kills it and waits for its end.
+
+    Example:
+        >>> from trivium import Agent
+        >>> from trivium.testing import ScriptedModel
+        >>> stream = Agent(ScriptedModel(["hello"])).stream("hi")
+        >>> [event.data for event in stream if event.kind == "delta"]
+        ['hello']
+        >>> stream.result.content
+        'hello'
+    """
+
+    def __init__(self, node: TaskNode, work: Callable[[], Coroutine[Any, Any, T]]) -> None:
+        self._node, self._work = node, work
+        self._queue: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        self._pipe = _Pipe(self._queue.put)
+        self._outcome: tuple[T | None, BaseException | None] | None = None
+        self._started = False
+        _attach(node, self._pipe)
+
+    def __iter__(self) -> Iterator[Event]:
+        if not self._started:
+            self._start()
+        try:
+            while (event := self._queue.get()) is not None:
+                self._pipe.took()
+                yield event
+        finally:
+            self.close()
+        if self._outcome is not None and self._outcome[1] is not None:
+            raise self._outcome[1]
+
+    def _start(self) -> None:
+        self._started = True
+        context, home, level = copy_context(), home_loop_here(), current_level()
+        context.run(current.set, self._node)
+
+        def body() -> None:
+            worker_context(home, level)
+            try:
+                self._outcome = (context.run(drive, self._work()), None)
+            except BaseException as error:
+                self._outcome = (None, error)
+            finally:
+                self._queue.put(None)
+
+        submit(body)
+
+    def close(self) -> None:
+        """Stop the call if it still runs, and wait for its end."""
+        if not self._started or self._outcome is not None:
+            return
+        self._node.kill("closed")
+        while self._queue.get() is not None:
+            self._pipe.took()
+
+    def __enter__(self) -> Stream[T]:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    @property
+    def result(self) -> T:
+        """What the call returned; reads the stream to its end first."""
+        if self._outcome is None:
+            for _ in self:
+                pass
+        assert self._outcome is not None
+        if self._outcome[1] is not None:
+            raise self._outcome[1]
+        return cast("T", self._outcome[0])
+
+
+class AsyncStream(Generic[T]):
+    """`async with agent.open(message) as stream:`, then `async for event in stream`; `result` when it is over.
+
+    Leaving the block early kills the call and waits for its end.
+    """
+
+    def __init__(self, node: TaskNode, work: Callable[[], Coroutine[Any, Any, T]]) -> None:
+        self._node, self._work = node, work
+        self._queue: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._task: asyncio.Task[T] | None = None
+
+    async def __aenter__(self) -> AsyncStream[T]:
+        loop = asyncio.get_running_loop()
+        self._pipe = _Pipe(lambda event: post(loop, self._queue.put_nowait, event))
+        _attach(self._node, self._pipe)
+        context = copy_context()
+        context.run(current.set, self._node)
+
+        async def run() -> T:
+            try:
+                return await self._work()
+            finally:
+                self._queue.put_nowait(None)
+
+        self._task = loop.create_task(run(), context=context)
+        return self
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        assert self._task is not None, "use `async with` first"
+        while (event := await self._queue.get()) is not None:
+            self._pipe.took()
+            yield event
+        await self._task
+
+    @property
+    def result(self) -> T:
+        """What the call returned, once the stream has been read to its end."""
+        assert self._task is not None, "use `async with` first"
+        return self._task.result()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._task is not None
+        if not self._task.done():
+            self._node.kill("closed")
+            await asyncio.wait([self._task])
+        if not self._task.cancelled():
+            self._task.exception()

@@ -1,0 +1,116 @@
+"""Threads and background loops: made on demand, reused, given back when idle.
+
+These are the only process-wide things of trivium, and they hold no state of any run: a pool of idle threads
+and a ladder of event loops. A child process after `fork` starts with none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import queue
+import threading
+from asyncio import _get_running_loop as get_running_loop
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["background_loop", "forget_threads", "get_running_loop", "loop_level", "post", "submit"]
+
+_IDLE_SECONDS = 10.0
+
+_lock = threading.Lock()
+_idle: deque[queue.SimpleQueue[Callable[[], object]]] = deque()
+_loops: list[asyncio.AbstractEventLoop] = []
+
+
+def post(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *args: object) -> None:
+    """Run `function` on the loop's thread: now if this is it, soon otherwise; not at all if the loop is closed."""
+    if get_running_loop() is loop:
+        function(*args)
+        return
+    try:
+        loop.call_soon_threadsafe(function, *args)
+    except RuntimeError:
+        if not loop.is_closed():
+            raise
+
+
+def submit(work: Callable[[], object]) -> None:
+    """Run `work` in an idle worker, or in a new one.
+
+    The pool has no cap: workers nest (a call in a worker may need another), so a cap would deadlock.
+    Limits belong to the run.
+    """
+    try:
+        inbox = _idle.pop()
+    except IndexError:
+        inbox = queue.SimpleQueue()
+        threading.Thread(target=_worker, args=(inbox,), name="trivium-worker", daemon=True).start()
+    inbox.put(work)
+
+
+def _worker(inbox: queue.SimpleQueue[Callable[[], object]]) -> None:
+    work: Callable[[], object] | None = inbox.get()
+    while work is not None:
+        work()
+        work = None  # or the closure of a finished run would live as long as the thread idles
+        _idle.append(inbox)
+        try:
+            work = inbox.get(timeout=_IDLE_SECONDS)
+        except queue.Empty:
+            work = _leave(inbox)
+
+
+def _leave(inbox: queue.SimpleQueue[Callable[[], object]]) -> Callable[[], object] | None:
+    """Leave the pool; if somebody took this worker at the last moment, its work is on its way."""
+    try:
+        _idle.remove(inbox)
+    except ValueError:
+        return inbox.get()
+    return None
+
+
+def background_loop(level: int) -> asyncio.AbstractEventLoop:
+    """The background loop of that level.
+
+    Code on loop k waits for loop k + 1 only, so there is no cycle and no deadlock.
+    """
+    with _lock:
+        while len(_loops) <= level:
+            _loops.append(_start_loop(len(_loops)))
+        return _loops[level]
+
+
+def _start_loop(level: int) -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    ready = threading.Event()
+
+    def main() -> None:
+        asyncio.set_event_loop(loop)
+        loop.call_soon(ready.set)
+        loop.run_forever()
+
+    threading.Thread(target=main, name=f"trivium-loop-{level}", daemon=True).start()
+    ready.wait()
+    return loop
+
+
+def loop_level(loop: Any) -> int | None:
+    """Which background loop this is, or None."""
+    for level, each in enumerate(_loops):
+        if each is loop:
+            return level
+    return None
+
+
+def forget_threads() -> None:
+    """Start anew in a forked child: none of the parent's threads is there."""
+    global _lock
+    _lock = threading.Lock()
+    _idle.clear()
+    _loops.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=forget_threads)

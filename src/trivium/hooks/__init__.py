@@ -1,0 +1,5 @@
+"""Hooks transform what goes into and comes out of a module; to observe only, listen to events instead."""
+
+from trivium.hooks._hook import Hook, RemovableHandle
+
+__all__ = ["Hook", "RemovableHandle"]

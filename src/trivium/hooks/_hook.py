@@ -1,0 +1,48 @@
+"""The hook: four moments at which a message can be changed."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from trivium.schema import Message
+
+__all__ = ["Hook", "RemovableHandle"]
+
+
+class Hook:
+    """Override what you need, as `def` or `async def`; be quick, for hooks run in place.
+
+    Each method gets a copy: edit it in place and return None, or return what shall take its place.
+    Hooks run in the order in which they were registered, on the way in and on the way out.
+    """
+
+    def before_agent(self, agent: Any, messages: list[Message], session_id: Hashable) -> Any:
+        """Change the messages that a module is called with; return a list or None."""
+
+    def after_agent(self, agent: Any, message: Message, session_id: Hashable) -> Any:
+        """Change the message that a module answers with; return a message or None."""
+
+    def before_action(self, executor: Any, message: Message, session_id: Hashable) -> Any:
+        """Change the message that an executor is called with; return a message or None."""
+
+    def after_action(self, executor: Any, message: Message, session_id: Hashable) -> Any:
+        """Change the message that an executor answers with; return a message or None."""
+
+
+class RemovableHandle:
+    """What registering a hook returns.
+
+    Args:
+        hooks: the hooks of the module, by id.
+        id: the key of this one.
+    """
+
+    __slots__ = ("_hooks", "id")
+
+    def __init__(self, hooks: dict[int, Hook], id: int) -> None:
+        self._hooks, self.id = hooks, id
+
+    def remove(self) -> None:
+        """Take the hook out; doing it twice is harmless."""
+        self._hooks.pop(self.id, None)

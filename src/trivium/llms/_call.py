@@ -1,0 +1,96 @@
+"""A model call: a node of its own, counted, streamed to whoever listens, and checked before it is believed."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+
+from trivium.commander import TaskNode, iterate, portable, step
+from trivium.exceptions import MalformedAnswerError
+from trivium.llms._protocol import Delta, Finish, LanguageModel, Reasoning, Reply, Request, ToolCallPart
+from trivium.schema import ToolCall, Usage
+
+__all__ = ["ask"]
+
+
+class _Answer:
+    """What has arrived of an answer so far."""
+
+    __slots__ = ("_calls", "finish_reason", "reasoning", "text", "usage")
+
+    def __init__(self) -> None:
+        self.text: list[str] = []
+        self.reasoning: list[str] = []
+        self._calls: dict[int, tuple[list[str], list[str], list[str]]] = {}
+        self.usage: Usage | None = None
+        self.finish_reason: str | None = None
+
+    def take(self, delta: Delta, node: TaskNode) -> None:
+        """Add one delta, and tell those who listen."""
+        if delta.__class__ is str:
+            self.text.append(delta)
+            node._emit("delta", delta)
+        elif isinstance(delta, ToolCallPart):
+            self._take_call(delta)
+            node._emit("delta", delta)
+        elif isinstance(delta, Reasoning):
+            self.reasoning.append(delta.text)
+            node._emit("delta", delta)
+        elif isinstance(delta, Usage):
+            self.usage = delta
+        elif isinstance(delta, Finish):
+            self.finish_reason = delta.reason
+        else:
+            raise MalformedAnswerError(
+                f"a model's stream gave {type(delta).__name__}; it may give str, ToolCallPart, Reasoning, "
+                "Usage and Finish"
+            )
+
+    def _take_call(self, part: ToolCallPart) -> None:
+        ids, names, arguments = self._calls.setdefault(part.index, ([], [], []))
+        if part.id:
+            ids.append(part.id)
+        if part.name:
+            names.append(part.name)
+        arguments.append(part.arguments)
+
+    def reply(self, model: LanguageModel) -> Reply:
+        """The whole answer.
+
+        Raises:
+            MalformedAnswerError: there is neither text nor a tool call.
+        """
+        calls = tuple(
+            ToolCall(ids[0] if ids else f"call_{index}", "".join(names[:1]), "".join(arguments))
+            for index, (ids, names, arguments) in sorted(self._calls.items())
+        )
+        text = "".join(self.text)
+        if not calls and not text:
+            why = f" (it stopped with '{self.finish_reason}')" if self.finish_reason else ""
+            raise MalformedAnswerError(
+                f"the model {model.name} answered nothing{why}; ask again or raise max_tokens"
+            )
+        return Reply(text, calls, self.usage, self.finish_reason, "".join(self.reasoning))
+
+
+@portable
+async def ask(model: LanguageModel, request: Request) -> Reply:
+    """Ask a model and return its whole answer; its deltas are events of the call's node.
+
+    Raises:
+        LimitExceededError: the run has no turn or no token left; the model is not asked.
+        ModelError: the model could not answer.
+    """
+    with step("model") as node:
+        budget = node._scope.budget
+        if budget is not None:
+            budget.take_turn()
+        answer = _Answer()
+        async with aclosing(iterate(model.stream, request)) as deltas:
+            async for delta in deltas:
+                answer.take(delta, node)
+        usage = answer.usage
+        if usage is not None:
+            node._emit("usage", usage)
+            if budget is not None:
+                budget.add_tokens(usage.total)
+        return answer.reply(model)

@@ -1,0 +1,82 @@
+"""What a provider writes: a name and one method, `stream`, from a request to deltas."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+from trivium.schema import ToolCall, ToolSpec, Usage
+
+__all__ = ["Delta", "Finish", "LanguageModel", "Reasoning", "Reply", "Request", "ToolCallPart"]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One question to a model.
+
+    Args:
+        messages: chat messages, oldest first, as dicts with `role` and `content` (the common chat form;
+            an assistant message may carry `tool_calls`, a tool message its `tool_call_id`).
+        tools: what the model may call.
+        tool_choice: "auto", "none", "required", or the name of the one tool that it must call.
+        output_schema: a JSON schema that the answer's text must satisfy, or None for free text.
+        parameters: sampling parameters by their common names (temperature, max_tokens, stop, seed, …).
+    """
+
+    messages: Sequence[Mapping[str, Any]]
+    tools: Sequence[ToolSpec] = ()
+    tool_choice: str = "auto"
+    output_schema: Mapping[str, Any] | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+class ToolCallPart(NamedTuple):
+    """A piece of a tool call; pieces of one call share `index`, and their arguments are joined in order."""
+
+    index: int
+    id: str | None = None
+    name: str | None = None
+    arguments: str = ""
+
+
+class Reasoning(NamedTuple):
+    """A piece of what the model thinks before it answers."""
+
+    text: str
+
+
+class Finish(NamedTuple):
+    """Why the model stopped: "stop", "length", "tool_calls", "content_filter" or a provider's own word."""
+
+    reason: str
+
+
+Delta: TypeAlias = str | ToolCallPart | Reasoning | Usage | Finish
+"""What a model's stream yields; text is plain `str`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A whole answer."""
+
+    text: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage | None = None
+    finish_reason: str | None = None
+    reasoning: str = ""
+
+
+@runtime_checkable
+class LanguageModel(Protocol):
+    """The whole contract of a provider.
+
+    `stream` may be a plain or an async generator function; each item is a `Delta`. It raises a
+    `ProviderError` (or another `ModelError`) when the model cannot answer.
+    """
+
+    name: str
+
+    def stream(self, request: Request) -> Iterable[Delta] | AsyncIterable[Delta]:
+        """Ask the model and yield what it answers, piece by piece."""
+        ...

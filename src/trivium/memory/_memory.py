@@ -1,0 +1,124 @@
+"""Memory of one session, and the manager that keeps one for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+
+from trivium.schema import Message
+
+__all__ = ["Memory", "MemoryManager"]
+
+Filter = Callable[[int, Message], bool]
+
+
+class Memory:
+    """The messages of one session, oldest first.
+
+    Args:
+        recent_n: how many of the latest messages `get_memory` gives; None gives all.
+
+    Example:
+        >>> memory = Memory(recent_n=1)
+        >>> memory.add([Message(content="a"), Message(content="b")])
+        >>> [message.content for message in memory.get_memory()], len(memory)
+        (['b'], 2)
+    """
+
+    __slots__ = ("_messages", "recent_n")
+
+    def __init__(self, recent_n: int | None = None) -> None:
+        self.recent_n = recent_n
+        self._messages: list[Message] = []
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def get_memory(self, recent_n: int | None = None, filter_func: Filter | None = None) -> list[Message]:
+        """The messages: the latest `recent_n` (default: the memory's own), those that the filter accepts.
+
+        Args:
+            recent_n: how many; applied before the filter.
+            filter_func: called with index and message; a message stays if it returns true.
+        """
+        recent_n = self.recent_n if recent_n is None else recent_n
+        messages = self._messages[-recent_n:] if recent_n else self._messages[:]
+        if filter_func is None:
+            return messages
+        return [message for index, message in enumerate(messages) if filter_func(index, message)]
+
+    def add(self, messages: Message | str | Iterable[Message | str] | None) -> None:
+        """Append one message or several; plain text becomes a user's message, None is nothing."""
+        if messages is None:
+            return
+        if isinstance(messages, Message):
+            self._messages.append(messages)
+        elif isinstance(messages, str):
+            self._messages.append(Message(content=messages))
+        else:
+            for message in messages:
+                self.add(message)
+
+    def delete(self, index: int | Iterable[int]) -> None:
+        """Remove the messages at these positions; all positions are of the list as it was."""
+        positions = {index} if isinstance(index, int) else set(index)
+        length = len(self._messages)
+        gone = {position % length for position in positions if -length <= position < length}
+        self._messages = [message for at, message in enumerate(self._messages) if at not in gone]
+
+    def load(self, messages: Sequence[dict[str, Any] | Message] | dict[str, Any] | Message, overwrite: bool = True) -> None:
+        """Take saved messages, in place of what is there or after it.
+
+        Raises:
+            TypeError: it is neither a message, a dict of one, nor a list of these.
+        """
+        many: Any = [messages] if isinstance(messages, dict | Message) else messages
+        if not isinstance(many, list | tuple):
+            raise TypeError(f"a memory loads a list of messages, not {type(many).__name__}")
+        loaded = [Message.model_validate(each) if isinstance(each, dict) else each for each in many]  # pyright: ignore[reportUnknownVariableType]
+        self._messages = loaded if overwrite else self._messages + loaded
+
+    def save(self) -> list[dict[str, Any]]:
+        """All messages as dicts."""
+        return [message.model_dump() for message in self._messages]
+
+
+class MemoryManager:
+    """One memory for each session, made when it is first written to.
+
+    Args:
+        factory: makes the memory of a new session.
+    """
+
+    __slots__ = ("factory", "memory_map")
+
+    def __init__(self, factory: Callable[[], Memory] = Memory) -> None:
+        self.factory = factory
+        self.memory_map: dict[Hashable, Memory] = {}
+
+    def get(self, session_id: Hashable = 0) -> Memory | None:
+        """The memory of a session, or None if nothing was ever said in it."""
+        return self.memory_map.get(session_id)
+
+    def get_memory(self, session_id: Hashable = 0, **kwargs: Any) -> list[Message]:
+        """The messages of a session; see `Memory.get_memory`.
+
+        Raises:
+            KeyError: nothing was ever said in that session.
+        """
+        return self.memory_map[session_id].get_memory(**kwargs)
+
+    def open(self, session_id: Hashable = 0) -> Memory:
+        """The memory of a session, made if it is not there."""
+        memory = self.memory_map.get(session_id)
+        if memory is None:  # setdefault: two threads that open one session get the same memory
+            memory = self.memory_map.setdefault(session_id, self.factory())
+        return memory
+
+    def add(self, messages: Message | str | Iterable[Message | str] | None, session_id: Hashable = 0) -> None:
+        """Append to a session's memory."""
+        self.open(session_id).add(messages)
+
+    def reset(self, session_id: Hashable = 0) -> None:
+        """Forget a session."""
+        self.memory_map.pop(session_id, None)

@@ -1,0 +1,302 @@
+"""The module: everything callable is one, and every call of one is a node of the run tree."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import count
+from typing import Any, ClassVar, Final
+
+from trivium.commander import AsyncStream, CallNode, Limits, Listener, Stream, current, invoke, portable
+from trivium.commander._doors import drive
+from trivium.commander._node import make_scope
+from trivium.exceptions import StateError
+from trivium.hooks import Hook, RemovableHandle
+from trivium.memory import MemoryManager
+from trivium.schema import Message
+
+__all__ = ["CALLER", "AsyncModule", "Module"]
+
+CALLER: Final = ""
+"""The session of whoever calls: what an omitted `session_id` means. At the root it is session 0."""
+
+_handle_ids = count()
+Work = Callable[[], Coroutine[Any, Any, Message]]
+
+
+class Module:
+    """Something that answers messages: write `forward`, call the object.
+
+    A call copies its messages in and its answer out, runs the hooks, remembers both in the memory of its
+    session, and is a node of the run tree. No state of a conversation stands on the object, so one object
+    serves any number of sessions at once. `forward` may be `def` or `async def`; callers use either
+    `module(message)` or `await module.acall(message)`, whatever it is.
+
+    Args:
+        name: how it is called in messages and in the run tree; default: the name of its class.
+        memory: keeps what was said, by session; None remembers nothing.
+        hooks: change messages on their way in and out.
+
+    Example:
+        >>> class Shout(Module):
+        ...     def forward(self, message):
+        ...         return message.content.upper()
+        >>> Shout()("hello").content
+        'HELLO'
+    """
+
+    name: str = "Module"
+    memory: MemoryManager | None = None
+    _hooks: dict[int, Hook] | None = None
+    _forward_takes_session: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if not isinstance(getattr(cls, "name", None), property) and "name" not in cls.__dict__:
+            cls.name = cls.__name__
+        code = getattr(cls.forward, "__code__", None)
+        if code is not None:
+            named = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+            cls._forward_takes_session = "session_id" in named
+
+    def __init__(
+        self,
+        name: str | None = None,
+        memory: MemoryManager | None = None,
+        hooks: Hook | Iterable[Hook] | None = None,
+    ) -> None:
+        if name is not None:
+            self.name = name
+        if memory is not None:
+            self.memory = memory
+        for hook in (hooks,) if isinstance(hooks, Hook) else hooks or ():
+            self.register_hook(hook)
+
+    def forward(self, *message: Message, **kwargs: Any) -> Any:
+        """Answer the messages: return a message, or its content. This is what a subclass writes."""
+        raise NotImplementedError(f"{type(self).__name__} defines no forward: write `def forward(self, message)`")
+
+    # ---- the doors
+    def __call__(
+        self,
+        *message: Any,
+        session_id: Hashable = CALLER,
+        timeout: float | None = None,
+        limits: Limits | None = None,
+        listeners: Sequence[Listener] = (),
+        context: Any = None,
+        **kwargs: Any,
+    ) -> Message:
+        """Call it from sync code, also inside a running loop.
+
+        Args:
+            *message: messages, or text of a user.
+            session_id: whose memory to use; default: the caller's.
+            timeout: seconds until the call is stopped.
+            limits: what the call and everything below may spend.
+            listeners: called for each event of the call and of everything below.
+            context: any object, read below as `current().context`.
+            **kwargs: passed to `forward`.
+
+        Returns:
+            The answer; a copy of what is remembered.
+
+        Raises:
+            RunKilledError: it was killed.
+            DeadlineExceededError: it took longer than it was given.
+            LimitExceededError: it reached a limit.
+        """
+        node = self._node(session_id, timeout, limits, listeners, context)
+        return drive(self._turn(node, message, kwargs))
+
+    @portable
+    async def acall(
+        self,
+        *message: Any,
+        session_id: Hashable = CALLER,
+        timeout: float | None = None,
+        limits: Limits | None = None,
+        listeners: Sequence[Listener] = (),
+        context: Any = None,
+        **kwargs: Any,
+    ) -> Message:
+        """The same call from async code."""
+        node = self._node(session_id, timeout, limits, listeners, context)
+        return await self._turn(node, message, kwargs)
+
+    def stream(self, *message: Any, **kwargs: Any) -> Stream[Message]:
+        """The same call from sync code, giving out its events while it runs; see `Stream`."""
+        node, work = self._streamed(message, kwargs)
+        return Stream(node, work)
+
+    def open(self, *message: Any, **kwargs: Any) -> AsyncStream[Message]:
+        """The same call from async code, giving out its events while it runs; see `AsyncStream`."""
+        node, work = self._streamed(message, kwargs)
+        return AsyncStream(node, work)
+
+    def _streamed(self, message: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[CallNode, Work]:
+        names = ("session_id", "timeout", "limits", "listeners", "context")
+        node = self._node(**{name: kwargs.pop(name) for name in names if name in kwargs})
+        return node, partial(self._turn, node, message, kwargs)
+
+    # ---- the call, written once
+    def _node(
+        self,
+        session_id: Hashable = CALLER,
+        timeout: float | None = None,
+        limits: Limits | None = None,
+        listeners: Sequence[Listener] = (),
+        context: Any = None,
+    ) -> CallNode:
+        node = CallNode(self.name, current.get())
+        if session_id != CALLER or timeout is not None or limits is not None or listeners or context is not None:
+            changes: dict[str, Any] = {}
+            if session_id != CALLER:
+                changes["session_id"] = session_id
+            if context is not None:
+                changes["context"] = context
+            node._scope = make_scope(
+                node, timeout=timeout, limits=limits, listeners=tuple(listeners), **changes
+            )
+        return node
+
+    async def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Message:
+        token = current.set(node)
+        error: BaseException | None = None
+        try:
+            node._start()
+            return await self._answer(node, message, kwargs)
+        except BaseException as raised:
+            error = node._outward(raised)
+            if error is raised:
+                raise
+            raise error from None
+        finally:
+            current.reset(token)
+            node._close(error)
+
+    async def _answer(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Message:
+        session_id = node._scope.session_id
+        messages = [_taken_in(each) for each in message if each is not None]
+        hooks = list(self._hooks.values()) if self._hooks else ()
+        for hook in hooks:
+            messages = await self._before(hook, messages, session_id)
+        if self.memory is not None and messages:
+            self._remember(node, messages)
+        if self._forward_takes_session:
+            kwargs["session_id"] = session_id
+        out = await invoke(self.forward, *messages, **kwargs)
+        if not isinstance(out, Message):
+            out = Message(content=out, sender=self.name)
+        if self.memory is not None:
+            self._remember(node, [out])
+        out = out.__deepcopy__()
+        for hook in hooks:
+            out = await self._after(hook, out, session_id)
+        node._check()
+        return out
+
+    def _remember(self, node: CallNode, messages: list[Message]) -> None:
+        assert self.memory is not None
+        self.memory.add(messages, node._scope.session_id)
+        if node._scope.listeners:
+            for message in messages:
+                node._emit("message", message)
+
+    async def _before(self, hook: Hook, messages: list[Message], session_id: Hashable) -> list[Message]:
+        changed = await invoke(hook.before_agent, self, messages, session_id, quick=True)
+        if not changed:
+            return messages
+        return [changed] if isinstance(changed, Message) else list(changed)
+
+    async def _after(self, hook: Hook, message: Message, session_id: Hashable) -> Message:
+        return await invoke(hook.after_agent, self, message, session_id, quick=True) or message
+
+    # ---- hooks
+    def register_hook(self, hook: Hook) -> RemovableHandle:
+        """Add a hook; the handle takes it out again."""
+        if self._hooks is None:
+            self._hooks = {}
+        handle = RemovableHandle(self._hooks, next(_handle_ids))
+        self._hooks[handle.id] = hook
+        return handle
+
+    # ---- the tree of modules
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules that stand on this one as attributes, in the order in which they were set."""
+        for name, value in list(vars(self).items()):
+            if isinstance(value, Module):
+                yield name, value
+
+    def named_modules(self, prefix: str = "", _seen: set[int] | None = None) -> Iterator[tuple[str, Module]]:
+        """This module and all below, depth first, by attribute path; each object once."""
+        seen = set[int]() if _seen is None else _seen
+        if id(self) in seen:
+            return
+        seen.add(id(self))
+        yield prefix, self
+        for name, child in self.named_children():
+            yield from child.named_modules(f"{prefix}.{name}" if prefix else name, seen)
+
+    def _memories(self) -> Iterator[tuple[str, MemoryManager]]:
+        for path, module in self.named_modules():
+            if module.memory is not None:
+                yield f"{path}.memory" if path else "memory", module.memory
+
+    def state_dict(self, session_id: Hashable = 0) -> dict[str, list[dict[str, Any]]]:
+        """What this module and all below remember of a session, by attribute path."""
+        found = ((key, manager.get(session_id)) for key, manager in self._memories())
+        return {key: memory.save() if memory is not None else [] for key, memory in found}
+
+    def load_state_dict(self, state: Mapping[str, Sequence[Any]], session_id: Hashable = 0) -> None:
+        """Take what `state_dict` gave, for a session.
+
+        Raises:
+            StateError: a memory of this module has no entry in `state`; nothing is loaded.
+        """
+        memories = dict(self._memories())
+        missing = [key for key in memories if key not in state]
+        if missing:
+            raise StateError(f"the saved state lacks {', '.join(missing)}; save it from a module of the same shape")
+        extra = [key for key in state if key not in memories]
+        if extra:
+            warnings.warn(f"the saved state has more than this module: {', '.join(extra)}", stacklevel=2)
+        for key, manager in memories.items():
+            manager.open(session_id).load(list(state[key]))
+
+    def reset(self, session_id: Hashable = 0, keypath: str | None = None, recursive: bool = False) -> None:
+        """Forget a session: here, or at an attribute path, or here and everywhere below.
+
+        Raises:
+            StateError: there is no module at that path.
+        """
+        assert not (keypath and recursive), "give either keypath or recursive"
+        modules = dict(self.named_modules())
+        if keypath is not None and keypath not in modules:
+            raise StateError(f"there is no module at '{keypath}'; there are {', '.join(filter(None, modules))}")
+        chosen = list(modules.values()) if recursive else [modules[keypath or ""]]
+        for module in chosen:
+            if module.memory is not None:
+                module.memory.reset(session_id)
+
+    def extra_repr(self) -> str:
+        """What stands in the first line of `repr`."""
+        return f"name={self.name!r}"
+
+    def __repr__(self) -> str:
+        children = [f"  ({name}): {child!r}".replace("\n", "\n  ") for name, child in self.named_children()]
+        inner = "\n".join(["(", *children, ")"]) if children else ""
+        return f"{type(self).__name__}({self.extra_repr()}){inner}"
+
+
+class AsyncModule(Module):
+    """The same class with the other door: calling it gives a coroutine."""
+
+    __call__ = Module.acall  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride] # fmt: skip
+
+
+def _taken_in(message: Any) -> Message:
+    if isinstance(message, Message):
+        return message.__deepcopy__()
+    return Message(content=message)

@@ -1,0 +1,343 @@
+"""What travels between modules: messages, documents, tool calls, usage, status codes. No I/O, no logic."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from pydantic import BaseModel, ConfigDict
+
+__all__ = [
+    "ActionReturn",
+    "ActionStatusCode",
+    "ActionValidCode",
+    "AgentMessage",
+    "AgentStatusCode",
+    "ChatDocument",
+    "DocMetaData",
+    "Document",
+    "Entity",
+    "FunctionCall",
+    "Message",
+    "MessageExtra",
+    "ModelStatusCode",
+    "StatusCode",
+    "ToolCall",
+    "ToolSpec",
+    "Usage",
+]
+
+
+class ModelStatusCode(IntEnum):
+    """What a model says about its stream."""
+
+    END = 0
+    STREAM_ING = 1
+    SERVER_ERR = -1
+    SESSION_CLOSED = -2
+    SESSION_OUT_OF_LIMIT = -3
+    SESSION_INVALID_ARG = -4
+    SESSION_READY = 2
+
+
+class AgentStatusCode(IntEnum):
+    """What an agent says about its message; 0 is final."""
+
+    END = 0
+    STREAM_ING = 1
+    SERVER_ERR = -1
+    SESSION_CLOSED = -2
+    SESSION_OUT_OF_LIMIT = -3
+    SESSION_INVALID_ARG = -4
+    SESSION_READY = 2
+    PLUGIN_START = 3
+    PLUGIN_END = 4
+    PLUGIN_RETURN = 5
+    CODING = 6
+    CODE_END = 7
+    CODE_RETURN = 8
+
+
+class ActionStatusCode(IntEnum):
+    """How a tool call went."""
+
+    ING = 1
+    SUCCESS = 0
+    HTTP_ERROR = -1000
+    ARGS_ERROR = -1001
+    API_ERROR = -1002
+
+
+class ActionValidCode(IntEnum):
+    """Whether a tool call could be made at all, and whether it ends the run."""
+
+    FINISH = 1
+    OPEN = 0
+    CLOSED = -1
+    INVALID = -2
+    ABSENT = -3
+
+
+class Entity(str, Enum):
+    """Who speaks in a task. Equal to its name as text in any case: `Entity.USER == "user"`."""
+
+    AGENT = "Agent"
+    LLM = "LLM"
+    USER = "User"
+    SYSTEM = "System"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, str) and self.value.lower() == str.lower(other)
+
+    def __hash__(self) -> int:
+        return hash(self.value.lower())
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class StatusCode(str, Enum):
+    """How a task ended."""
+
+    OK = "OK"
+    ERROR = "ERROR"
+    DONE = "DONE"
+    STALLED = "STALLED"
+    INF_LOOP = "INF_LOOP"
+    KILL = "KILL"
+    FIXED_TURNS = "FIXED_TURNS"
+    MAX_TURNS = "MAX_TURNS"
+    MAX_COST = "MAX_COST"
+    MAX_TOKENS = "MAX_TOKENS"
+    TIMEOUT = "TIMEOUT"
+    NO_ANSWER = "NO_ANSWER"
+    USER_QUIT = "USER_QUIT"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one model call, or a sum of them."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens)
+
+    @property
+    def total(self) -> int:
+        """Input and output tokens together."""
+        return self.input_tokens + self.output_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """What a model is told about a tool: its name, what it does, and a JSON schema of its arguments."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A model's wish to call a tool. `arguments` is JSON text as the model wrote it."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall:
+    """A tool call as content of a message to an executor."""
+
+    name: str
+    parameters: dict[str, Any] | str = field(default_factory=dict[str, Any])
+
+
+@dataclass(slots=True)
+class ActionReturn:
+    """The outcome of a tool call."""
+
+    args: dict[str, Any] | None = None
+    url: str | None = None
+    type: str | None = None
+    result: list[dict[str, Any]] | None = None
+    errmsg: str | None = None
+    state: ActionStatusCode = ActionStatusCode.SUCCESS
+    thought: str | None = None
+    valid: ActionValidCode = ActionValidCode.OPEN
+
+    def format_result(self) -> str:
+        """The result as text: text items as they are, others as `[type](content)`, one a line."""
+        return "\n".join(
+            str(item["content"]) if item["type"] == "text" else f"[{item['type']}]({item['content']})"
+            for item in self.result or ()
+        )
+
+
+MessageExtra = Literal[
+    "attachments", "entity", "id", "origin", "parent_id", "status", "tool_call_id", "tool_calls", "usage"
+]
+"""What a message may carry beside its seven fields; anything else is an error, so that typing errors are seen."""
+
+_ATOMS = frozenset({str, int, float, bool, bytes, NoneType, AgentStatusCode, ModelStatusCode, Entity, StatusCode})
+
+
+class Message(BaseModel):
+    """What travels between modules.
+
+    The seven fields are always there; the others (`MessageExtra`) are given by keyword, read as attributes,
+    and appear in `repr` and dumps only when they are set.
+
+    Args:
+        content: text, or a tool call for an executor, or any value.
+        sender: the name of who speaks.
+        formatted: what an output parser made of the content.
+        extra_info: anything that a user wants to send along.
+        type: free.
+        receiver: the name of who is addressed; None is everybody.
+        stream_state: END for a whole message.
+
+    Example:
+        >>> Message(content="hi")
+        AgentMessage(content='hi', sender='user', formatted=None, extra_info=None, type=None, receiver=None, \
+stream_state=<AgentStatusCode.END: 0>)
+    """
+
+    model_config = ConfigDict(extra="allow", arbitrary_types_allowed=True)
+    __pydantic_extra__: dict[MessageExtra, Any]  # pyright: ignore[reportIncompatibleVariableOverride] - narrower keys
+
+    content: Any = None
+    sender: str = "user"
+    formatted: Any = None
+    extra_info: Any = None
+    type: str | None = None
+    receiver: str | None = None
+    stream_state: AgentStatusCode | ModelStatusCode = AgentStatusCode.END
+
+    if TYPE_CHECKING:  # editors and type checkers see the other keywords too; pydantic's own runs
+
+        def __init__(
+            self,
+            *,
+            content: Any = None,
+            sender: str = "user",
+            formatted: Any = None,
+            extra_info: Any = None,
+            type: str | None = None,
+            receiver: str | None = None,
+            stream_state: AgentStatusCode | ModelStatusCode = AgentStatusCode.END,
+            tool_calls: Sequence[ToolCall] = ...,
+            tool_call_id: str = ...,
+            usage: Usage | None = ...,
+            origin: Literal["model", "user"] = ...,
+            entity: Entity = ...,
+            status: StatusCode = ...,
+            attachments: Sequence[Any] = ...,
+            id: str = ...,
+            parent_id: str = ...,
+        ) -> None: ...
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The calls that a model asks for; empty for most messages."""
+        return self.__pydantic_extra__.get("tool_calls", ())
+
+    @property
+    def tool_call_id(self) -> str | None:
+        """In a tool's result: the call that it answers."""
+        return self.__pydantic_extra__.get("tool_call_id")
+
+    @property
+    def usage(self) -> Usage | None:
+        """The tokens that the message cost, where a model wrote it."""
+        return self.__pydantic_extra__.get("usage")
+
+    @property
+    def origin(self) -> str:
+        """Where the message comes from: "model" only where a model wrote it in this process, else "user".
+
+        It travels with the message through every hand-off; tool calls run only if it is "model".
+        """
+        return self.__pydantic_extra__.get("origin", "user")
+
+    @property
+    def entity(self) -> Entity | None:
+        """Who of a task's responders spoke, where a task is concerned."""
+        return self.__pydantic_extra__.get("entity")
+
+    @property
+    def status(self) -> StatusCode | None:
+        """How the task ended whose result this is."""
+        return self.__pydantic_extra__.get("status")
+
+    @property
+    def attachments(self) -> tuple[Any, ...]:
+        """Typed values that travel with the message, a tool message for instance."""
+        return self.__pydantic_extra__.get("attachments", ())
+
+    def but(self, **changes: Any) -> Message:
+        """A shallow copy with some of its values replaced."""
+        new = cast("Message", _shallow(self))
+        fields = type(self).model_fields
+        for name, value in changes.items():
+            (new.__dict__ if name in fields else cast("dict[str, Any]", new.__pydantic_extra__))[name] = value
+        return new
+
+    def copy(self, *, deep: bool = False, update: Mapping[str, Any] | None = None) -> Message:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
+        """A copy, deep or shallow, with some of its values replaced."""
+        new = copy.deepcopy(self) if deep else cast("Message", _shallow(self))
+        return new.but(**update) if update else new
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Message:
+        # The meaning of pydantic's own, at the price of two dict copies: most values are immutable.
+        new = cast("Message", _shallow(self))
+        for values in (new.__dict__, cast("dict[str, Any]", new.__pydantic_extra__)):
+            for name, value in values.items():
+                if value.__class__ not in _ATOMS:
+                    values[name] = copy.deepcopy(value, memo)
+        return new
+
+    def __repr_name__(self) -> str:
+        return "AgentMessage"
+
+
+_set = object.__setattr__
+
+
+def _shallow(message: Message) -> Message:
+    new = message.__class__.__new__(message.__class__)
+    _set(new, "__dict__", message.__dict__.copy())
+    _set(new, "__pydantic_fields_set__", message.__pydantic_fields_set__.copy())
+    _set(new, "__pydantic_extra__", message.__pydantic_extra__.copy())
+    _set(new, "__pydantic_private__", None)
+    return new
+
+
+AgentMessage = ChatDocument = Message
+
+
+class DocMetaData(BaseModel):
+    """What is known about a document; other keys may be added."""
+
+    model_config = ConfigDict(extra="allow")
+
+    source: str = "context"
+    title: str | None = None
+    media_type: str = "text/plain"
+    pages: tuple[int, ...] = ()
+    """Offset in the content at which each page begins; empty where the format has no pages."""
+
+
+class Document(BaseModel):
+    """A text and what is known about it."""
+
+    content: str
+    metadata: DocMetaData = DocMetaData()

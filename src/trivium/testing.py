@@ -1,0 +1,67 @@
+"""Models for tests: scripted answers, with no network and no weights. Used by trivium's own tests too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from trivium.llms import Delta, Request, ToolCallPart
+
+__all__ = ["ScriptedModel", "call_tool"]
+
+Answer = str | BaseException | Delta | Iterable[Delta]
+
+
+def call_tool(name: str, /, index: int = 0, **arguments: Any) -> ToolCallPart:
+    """A tool call for a script.
+
+    Example:
+        >>> call_tool("add", a=1).arguments
+        '{"a": 1}'
+    """
+    return ToolCallPart(index, None, name, json.dumps(arguments, ensure_ascii=False))
+
+
+class ScriptedModel:
+    """Answers from a script: one entry for each request, the last one for ever; or what a function returns.
+
+    Args:
+        answers: each a text, a tool call (`call_tool`), a list of deltas, or an error to raise; or a function
+            from the request to one of these.
+        name: the model's name.
+
+    Attributes:
+        requests: what it was asked, oldest first.
+
+    Example:
+        >>> from trivium import Agent
+        >>> model = ScriptedModel([call_tool("add", a=1, b=2), "three"])
+        >>> Agent(model, tools=[_add])("1 + 2?").content
+        'three'
+    """
+
+    def __init__(self, answers: Iterable[Answer] | Callable[[Request], Answer], name: str = "scripted") -> None:
+        self.name = name
+        self.requests: list[Request] = []
+        self._function = answers if callable(answers) else None
+        self._answers = [] if callable(answers) else list(answers)
+
+    def stream(self, request: Request) -> Iterator[Delta]:
+        """Give the next answer, whole or delta by delta."""
+        self.requests.append(request)
+        if self._function is not None:
+            answer = self._function(request)
+        else:
+            answer = self._answers[min(len(self.requests), len(self._answers)) - 1]
+        if isinstance(answer, BaseException):
+            raise answer
+        if isinstance(answer, str | tuple) or not isinstance(answer, Iterable):
+            yield answer  # type: ignore[misc] - a NamedTuple is one delta
+        else:
+            yield from answer
+
+
+def _add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
