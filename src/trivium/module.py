@@ -55,7 +55,7 @@ class Module:
         super().__init_subclass__(**kwargs)
         if not isinstance(getattr(cls, "name", None), property) and "name" not in cls.__dict__:
             cls.name = cls.__name__
-        code = getattr(cls.forward, "__code__", None)
+        code = getattr(getattr(cls, "forward", None), "__code__", None)
         if code is not None:
             named = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
             cls._forward_takes_session = "session_id" in named
@@ -73,9 +73,8 @@ class Module:
         for hook in (hooks,) if isinstance(hooks, Hook) else hooks or ():
             self.register_hook(hook)
 
-    def forward(self, *message: Message, **kwargs: Any) -> Any:
-        """Answer the messages: return a message, or its content. This is what a subclass writes."""
-        raise NotImplementedError(f"{type(self).__name__} defines no forward: write `def forward(self, message)`")
+    forward: Callable[..., Any]
+    """Answers the messages: returns a message, or its content. This is what a subclass writes."""
 
     # ---- the doors
     def __call__(
@@ -156,9 +155,7 @@ class Module:
                 changes["session_id"] = session_id
             if context is not None:
                 changes["context"] = context
-            node._scope = make_scope(
-                node, timeout=timeout, limits=limits, listeners=tuple(listeners), **changes
-            )
+            node._scope = make_scope(node, timeout=timeout, limits=limits, listeners=tuple(listeners), **changes)
         return node
 
     async def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Message:
@@ -186,7 +183,10 @@ class Module:
             self._remember(node, messages)
         if self._forward_takes_session:
             kwargs["session_id"] = session_id
-        out = await invoke(self.forward, *messages, **kwargs)
+        forward = getattr(self, "forward", None)
+        if forward is None:
+            raise NotImplementedError(f"{type(self).__name__} has no forward: write `def forward(self, message)`")
+        out = await invoke(forward, *messages, **kwargs)
         if not isinstance(out, Message):
             out = Message(content=out, sender=self.name)
         if self.memory is not None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -285,21 +285,23 @@ stream_state=<AgentStatusCode.END: 0>)
 
     def but(self, **changes: Any) -> Message:
         """A shallow copy with some of its values replaced."""
-        new = cast("Message", _shallow(self))
+        new = _shallow(self)
         fields = type(self).model_fields
         for name, value in changes.items():
-            (new.__dict__ if name in fields else cast("dict[str, Any]", new.__pydantic_extra__))[name] = value
+            values: dict[Any, Any] = _values(new) if name in fields else new.__pydantic_extra__
+            values[name] = value
         return new
 
     def copy(self, *, deep: bool = False, update: Mapping[str, Any] | None = None) -> Message:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
         """A copy, deep or shallow, with some of its values replaced."""
-        new = copy.deepcopy(self) if deep else cast("Message", _shallow(self))
+        new = copy.deepcopy(self) if deep else _shallow(self)
         return new.but(**update) if update else new
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Message:
         # The meaning of pydantic's own, at the price of two dict copies: most values are immutable.
-        new = cast("Message", _shallow(self))
-        for values in (new.__dict__, cast("dict[str, Any]", new.__pydantic_extra__)):
+        new = _shallow(self)
+        both: list[dict[Any, Any]] = [_values(new), new.__pydantic_extra__]
+        for values in both:
             for name, value in values.items():
                 if value.__class__ not in _ATOMS:
                     values[name] = copy.deepcopy(value, memo)
@@ -310,6 +312,10 @@ stream_state=<AgentStatusCode.END: 0>)
 
 
 _set = object.__setattr__
+
+
+def _values(message: Message) -> dict[str, Any]:
+    return message.__dict__  # pyright: ignore[reportReturnType]
 
 
 def _shallow(message: Message) -> Message:

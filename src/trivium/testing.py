@@ -36,8 +36,10 @@ class ScriptedModel:
 
     Example:
         >>> from trivium import Agent
+        >>> def add(a: int, b: int) -> int:
+        ...     return a + b
         >>> model = ScriptedModel([call_tool("add", a=1, b=2), "three"])
-        >>> Agent(model, tools=[_add])("1 + 2?").content
+        >>> Agent(model, tools=[add])("1 + 2?").content
         'three'
     """
 
@@ -60,8 +62,3 @@ class ScriptedModel:
             yield answer  # type: ignore[misc] - a NamedTuple is one delta
         else:
             yield from answer
-
-
-def _add(a: int, b: int) -> int:
-    """Add two numbers."""
-    return a + b

@@ -98,7 +98,7 @@ class ActionExecutor(Module):
         return list(self.actions)
 
     @portable
-    async def forward(self, message: Message, **kwargs: Any) -> Message:
+    async def forward(self, message: Message) -> Message:
         name, parameters = _function_call(message.content)
         return Message(sender=self.name, content=await self.run(name, parameters))
 
@@ -109,7 +109,9 @@ class ActionExecutor(Module):
         try:
             tool = self.actions.get(name)
             if tool is None:
-                raise UnknownToolError(f"there is no tool '{name}'; there are {', '.join(self.actions) or 'none'}", name)
+                raise UnknownToolError(
+                    f"there is no tool '{name}'; there are {', '.join(self.actions) or 'none'}", name
+                )
             result = await run_tool(tool, parameters)
         except LimitExceededError:
             raise  # the run's, not the tool's
@@ -145,8 +147,10 @@ class AsyncActionExecutor(AsyncModule, ActionExecutor):
 def _function_call(content: Any) -> tuple[str, str | Mapping[str, Any]]:
     if isinstance(content, FunctionCall):
         return content.name, content.parameters
-    if isinstance(content, Mapping) and "name" in content and "parameters" in content:
-        return content["name"], content["parameters"]
+    if isinstance(content, Mapping):
+        given = cast("Mapping[str, Any]", content)
+        if "name" in given and "parameters" in given:
+            return given["name"], given["parameters"]
     raise AssertionError("an executor is called with {'name': …, 'parameters': {…}} as content, or a FunctionCall")
 
 

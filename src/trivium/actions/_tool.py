@@ -7,10 +7,10 @@ import re
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal, TypeAlias, cast, get_type_hints
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, cast, get_type_hints
 
 from pydantic import Field, PydanticSchemaGenerationError, TypeAdapter, ValidationError
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from trivium.exceptions import ToolArgumentsError, ToolDefinitionError
 from trivium.schema import ToolSpec
@@ -86,7 +86,7 @@ def _from_function(function: Callable[..., Any]) -> Tool:
     name = getattr(function, "__name__", type(function).__name__)
     description, parameter_texts = _read_docstring(inspect.getdoc(function) or "")
     arguments = TypedDict(name, _parameters(function, name, parameter_texts))  # type: ignore[operator, misc]
-    arguments.__pydantic_config__ = {"extra": "forbid"}
+    arguments.__pydantic_config__ = {"extra": "forbid"}  # pyright: ignore
     try:
         adapter = cast("TypeAdapter[dict[str, Any]]", TypeAdapter(arguments))
     except PydanticSchemaGenerationError as error:

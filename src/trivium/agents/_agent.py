@@ -136,7 +136,9 @@ class Agent(Responders):
             NoModelError: none is configured; the text names the three ways.
         """
         if self.llm is None:
-            raise NoModelError(f"the agent {self.name} has no model: give it one, as in Agent(\"default\") or ChatAgent()")
+            raise NoModelError(
+                f'the agent {self.name} has no model: give it one, as in Agent("default") or ChatAgent()'
+            )
         if not hasattr(self.llm, "stream"):
             self.llm = _as_model(self.llm)
         return cast("LanguageModel", self.llm)

@@ -15,7 +15,7 @@ Instruction = str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 
 
 class DefaultAggregator:
-    """System instruction first, then each message: the agent's own as assistant, tool results as tool, others as user."""
+    """The system instruction, then each message: the agent's own as assistant, tool results as tool, others as user."""
 
     def aggregate(
         self,
@@ -94,5 +94,9 @@ def _as_chat(message: Message, name: str) -> dict[str, Any]:
         return {"role": "system", "content": text}
     if entity is Entity.LLM or (entity is None and message.sender == name):
         calls = message.tool_calls
-        return {"role": "assistant", "content": text, "tool_calls": calls} if calls else {"role": "assistant", "content": text}
+        return (
+            {"role": "assistant", "content": text, "tool_calls": calls}
+            if calls
+            else {"role": "assistant", "content": text}
+        )
     return {"role": "user", "content": text}

@@ -178,5 +178,3 @@ async def _quiet_wait(node: CommanderAsync, bell: Bell) -> None:
             await wait(bell=bell)
         finally:
             current.reset(token)
-
-

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
 from trivium.commander._doors import invoke, portable
 from trivium.commander._node import NodeState, Stop, TaskNode, current
 from trivium.commander._workers import post
-from trivium.exceptions import AttributeNotSetError, ConfigurationError, FinishedNodeError, NotHandlerError, NotTaskerError
+from trivium.exceptions import (
+    AttributeNotSetError,
+    ConfigurationError,
+    FinishedNodeError,
+    NotHandlerError,
+    NotTaskerError,
+)
 
 if TYPE_CHECKING:
     from trivium.commander._commander import CommanderAsync
@@ -61,9 +67,9 @@ class Callback:
         """Add one function or several for a stage."""
         if which not in _STAGES:
             raise ConfigurationError(f"there is no callback '{which}'; the stages are {', '.join(_STAGES)}")
-        many = cast("Sequence[Any]", functions) if isinstance(functions, list | tuple) else [functions]
-        entries = [each if isinstance(each, Mapping) else {"function": each} for each in many]
-        self._functions.setdefault(which, []).extend(cast("list[Mapping[str, Any]]", entries))
+        many: Sequence[Any] = cast("Sequence[Any]", functions) if isinstance(functions, list | tuple) else [functions]
+        entries: list[Any] = [each if isinstance(each, Mapping) else {"function": each} for each in many]
+        self._functions.setdefault(which, []).extend(entries)
 
     def merge(self, other: Callback) -> Callback:
         """A new callback with the functions of both, these first."""
@@ -180,7 +186,7 @@ class WorkNode(TaskNode):
         if self._callback is None:
             return
         for entry in self._callback.at(which):
-            params = entry.get("params") or {}
+            params: Mapping[str, Any] = entry.get("params") or {}
             named = {"task_node": self} if entry.get("inject_task_node") else {}
             try:
                 await invoke(
@@ -316,6 +322,4 @@ class _Handler:
     def _call(self, bound: tuple[object, ...], *args: Any, **kwargs: Any) -> HandlerCoroutine:
         function = self._function
         callbacks = [each for each in (*args, *kwargs.values()) if isinstance(each, Callback)]
-        return HandlerCoroutine(
-            function.__name__, lambda node: function(*bound, node, *args, **kwargs), callbacks
-        )
+        return HandlerCoroutine(function.__name__, lambda node: function(*bound, node, *args, **kwargs), callbacks)

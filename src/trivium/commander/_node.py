@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
+from asyncio import CancelledError
 from collections.abc import Callable, Generator, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
@@ -144,6 +144,7 @@ class TaskNode:
     def _attach(self, parent: TaskNode | None, scope: Scope | None = None) -> None:
         """Take a place in the tree. The child attaches first and reads the stop flag after: no kill is missed."""
         self._parent = parent
+        self._stopping: tuple[TaskNode, str] | None
         if parent is None:
             self._ordinal, self._stopping, self._scope = 0, None, scope or _ROOT
             return
@@ -259,7 +260,7 @@ class TaskNode:
     def _close(self, error: BaseException | None = None) -> None:
         if error is None:
             self._state = NodeState.COMPLETED
-        elif isinstance(error, Stop | asyncio.CancelledError):
+        elif isinstance(error, Stop | CancelledError):
             self._state = NodeState.TERMINATED
         else:
             self._state = NodeState.EXCEPTION
@@ -397,7 +398,7 @@ def make_scope(
     return scope.but(**changes)
 
 
-class step:  # noqa: N801 - reads as a statement: `with step("model") as node:`
+class step:
     """A child node around a block of core code."""
 
     __slots__ = ("_node", "_token")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from trivium.commander._node import Event, TaskNode
-from typing import Any
 
 __all__ = ["RecordedNode", "RunRecord"]
 
@@ -29,7 +29,7 @@ class RecordedNode:
         """Input and output tokens of this node and all below."""
         return sum(node.input_tokens + node.output_tokens for node in self.walk())
 
-    def walk(self) -> Iterator[RecordedNode]:
+    def walk(self: RecordedNode) -> Iterator[RecordedNode]:
         """This node and all below, parents first."""
         todo = [self]
         while todo:

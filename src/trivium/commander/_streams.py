@@ -9,7 +9,8 @@ from contextvars import copy_context
 from types import TracebackType
 from typing import Any, Generic, TypeVar, cast
 
-from trivium.commander._doors import Bell, blocking, current_level, drive, home_loop_here, wait, worker_context
+from trivium.commander._doors import Bell, drive, wait
+from trivium.commander._doors_loop import blocking, current_level, home_loop_here, worker_context
 from trivium.commander._node import Event, TaskNode, current
 from trivium.commander._workers import get_running_loop, post, submit
 
@@ -56,9 +57,7 @@ class _Pipe:
 
 
 def _attach(node: TaskNode, pipe: _Pipe) -> None:
-    node._scope = node._scope.but(
-        listeners=(*node._scope.listeners, pipe.give), pipes=(*node._scope.pipes, pipe)
-    )
+    node._scope = node._scope.but(listeners=(*node._scope.listeners, pipe.give), pipes=(*node._scope.pipes, pipe))
 
 
 class Stream(Generic[T]):

@@ -42,6 +42,7 @@ def submit(work: Callable[[], object]) -> None:
     The pool has no cap: workers nest (a call in a worker may need another), so a cap would deadlock.
     Limits belong to the run.
     """
+    inbox: queue.SimpleQueue[Callable[[], object]]
     try:
         inbox = _idle.pop()
     except IndexError:
@@ -106,8 +107,7 @@ def loop_level(loop: Any) -> int | None:
 
 def forget_threads() -> None:
     """Start anew in a forked child: none of the parent's threads is there."""
-    global _lock
-    _lock = threading.Lock()
+    _lock._at_fork_reinit()  # type: ignore[attr-defined]
     _idle.clear()
     _loops.clear()
 

@@ -6,7 +6,7 @@ from contextlib import aclosing
 
 from trivium.commander import TaskNode, iterate, portable, step
 from trivium.exceptions import MalformedAnswerError
-from trivium.llms._protocol import Delta, Finish, LanguageModel, Reasoning, Reply, Request, ToolCallPart
+from trivium.llms._protocol import Delta, LanguageModel, Reasoning, Reply, Request, ToolCallPart
 from trivium.schema import ToolCall, Usage
 
 __all__ = ["ask"]
@@ -26,7 +26,7 @@ class _Answer:
 
     def take(self, delta: Delta, node: TaskNode) -> None:
         """Add one delta, and tell those who listen."""
-        if delta.__class__ is str:
+        if isinstance(delta, str):
             self.text.append(delta)
             node._emit("delta", delta)
         elif isinstance(delta, ToolCallPart):
@@ -37,13 +37,8 @@ class _Answer:
             node._emit("delta", delta)
         elif isinstance(delta, Usage):
             self.usage = delta
-        elif isinstance(delta, Finish):
-            self.finish_reason = delta.reason
         else:
-            raise MalformedAnswerError(
-                f"a model's stream gave {type(delta).__name__}; it may give str, ToolCallPart, Reasoning, "
-                "Usage and Finish"
-            )
+            self.finish_reason = delta.reason
 
     def _take_call(self, part: ToolCallPart) -> None:
         ids, names, arguments = self._calls.setdefault(part.index, ([], [], []))
@@ -66,9 +61,7 @@ class _Answer:
         text = "".join(self.text)
         if not calls and not text:
             why = f" (it stopped with '{self.finish_reason}')" if self.finish_reason else ""
-            raise MalformedAnswerError(
-                f"the model {model.name} answered nothing{why}; ask again or raise max_tokens"
-            )
+            raise MalformedAnswerError(f"the model {model.name} answered nothing{why}; ask again or raise max_tokens")
         return Reply(text, calls, self.usage, self.finish_reason, "".join(self.reasoning))
 
 

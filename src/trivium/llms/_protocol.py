@@ -34,7 +34,7 @@ class Request:
 class ToolCallPart(NamedTuple):
     """A piece of a tool call; pieces of one call share `index`, and their arguments are joined in order."""
 
-    index: int
+    index: int  # pyright: ignore[reportIncompatibleMethodOverride] - hides tuple.index, which nobody needs here
     id: str | None = None
     name: str | None = None
     arguments: str = ""

@@ -10,6 +10,7 @@ from trivium.schema import Message
 __all__ = ["Memory", "MemoryManager"]
 
 Filter = Callable[[int, Message], bool]
+Loadable = dict[str, Any] | Message
 
 
 class Memory:
@@ -66,7 +67,7 @@ class Memory:
         gone = {position % length for position in positions if -length <= position < length}
         self._messages = [message for at, message in enumerate(self._messages) if at not in gone]
 
-    def load(self, messages: Sequence[dict[str, Any] | Message] | dict[str, Any] | Message, overwrite: bool = True) -> None:
+    def load(self, messages: Loadable | Sequence[Loadable], overwrite: bool = True) -> None:
         """Take saved messages, in place of what is there or after it.
 
         Raises:

@@ -152,7 +152,7 @@ class Task(Module):
         given = message[0] if message else Message(content="", entity=Entity.USER)
         if given.receiver not in (None, "", self.name) and caller is None:
             return self._nothing(None)
-        if self.restart and caller is None or caller is not None and self.config.restart_as_subtask:
+        if (self.restart and caller is None) or (caller is not None and self.config.restart_as_subtask):
             self._forget()
         run = self._begin(given, turns, caller)
         try:
@@ -227,7 +227,9 @@ class Task(Module):
         receiver = run.pending.receiver
         if key is run.pending_sender:
             return False
-        addressed = bool(receiver) and (receiver == (key.name if isinstance(key, Task) else key.value) or key == receiver)
+        addressed = bool(receiver) and (
+            receiver == (key.name if isinstance(key, Task) else key.value) or key == receiver
+        )
         if key is Entity.USER and not (self.interactive or addressed):
             return False
         if isinstance(key, Task) and run.pending.tool_calls and not addressed:
@@ -323,5 +325,3 @@ class Task(Module):
 
 def _entity(name: str) -> Entity | None:
     return next((entity for entity in Entity if entity == name), None)
-
-

@@ -1,0 +1,72 @@
+# Everything a newcomer or a machine runs. It needs Python 3.11 or newer with pip (or uv), make and bash; the
+# rest it installs below .tools and .venv, and models below the user's cache folder.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+QUICKSTART_MODEL ?= default
+SAMPLES = $(filter-out samples/fields.txt samples/README.md,$(wildcard samples/*.*))
+TRIVIUM := .venv/bin/trivium
+PYTHON_BIN := .venv/bin/python
+
+# uv makes .venv itself, from a Python that is here: it never downloads one. What it says stays visible.
+SYNC = python=$$(scripts/find-python); UV_PROJECT_ENVIRONMENT=.venv UV_PYTHON_DOWNLOADS=never \
+	UV_PYTHON=$$python .tools/bin/uv sync --frozen --all-extras
+SYNC_FAILED = { echo "trivium: the environment could not be made (see above); is the package index reachable?" >&2; exit 1; }
+unexport VIRTUAL_ENV
+# Trust what the system trusts, as pip does: behind a company's proxy uv's own list would not do.
+export UV_SYSTEM_CERTS ?= 1
+
+.PHONY: help env dev quickstart test check bench-extract bench clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+env: .venv/.ready ## make .venv with trivium and all its extras
+
+dev: .venv/.ready-dev ## the same, with the tools that tests and checks need
+
+quickstart: env ## fetch a model, then extract records from the sample documents
+	@scripts/install-debian-packages run
+	$(TRIVIUM) models fetch $(QUICKSTART_MODEL)
+	@mkdir -p out
+	$(TRIVIUM) extract $(SAMPLES) --fields "$$(cat samples/fields.txt)" \
+		--model $(QUICKSTART_MODEL) --output out/records.jsonl
+
+test: dev ## run the checks, then every test
+	@scripts/install-debian-packages run
+	@scripts/install-debian-packages test
+	$(TRIVIUM) models fetch small
+	@$(MAKE) --no-print-directory check
+	$(PYTHON_BIN) -m pytest -n 2
+
+check: dev ## lint, types, layers and dependencies
+	.venv/bin/ruff check --extend-exclude .tools .
+	.venv/bin/pyright
+	.venv/bin/lint-imports --no-cache --no-logo
+	.venv/bin/deptry src
+
+bench-extract: env ## measure extraction on documents whose answers are known
+	$(PYTHON_BIN) benchmarks/extract/run.py $(BENCH_ARGS)
+
+bench: env ## measure the speed of the core
+	$(PYTHON_BIN) benchmarks/run.py $(BENCH_ARGS)
+
+clean: ## remove what make made here; fetched models stay in the user's cache
+	rm -rf .venv .tools out build dist .coverage* htmlcov .hypothesis .ruff_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.tools/bin/uv: scripts/get-uv
+	@scripts/get-uv
+	@touch -h $@
+
+# Without the tools: those that `make dev` put there stay (--inexact).
+.venv/.ready: uv.lock pyproject.toml | .tools/bin/uv
+	@$(SYNC) --inexact --no-default-groups || $(SYNC_FAILED)
+	@touch $@
+
+.venv/.ready-dev: uv.lock pyproject.toml | .tools/bin/uv
+	@$(SYNC) --group dev || $(SYNC_FAILED)
+	@touch $@ .venv/.ready

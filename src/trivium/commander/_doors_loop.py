@@ -1,0 +1,242 @@
+"""From blocking code to a loop, and back: how a blocked thread waits for work on a loop and serves it meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Awaitable, Callable, Generator
+from contextvars import ContextVar, copy_context
+from functools import partial
+from typing import Any, NamedTuple, TypeVar, cast
+
+from trivium.commander._node import Stop, TaskNode, current
+from trivium.commander._workers import background_loop, get_running_loop, loop_level, post, submit
+
+__all__ = [
+    "Give",
+    "blocking",
+    "current_level",
+    "home_loop_here",
+    "hop",
+    "in_worker",
+    "lender",
+    "serve",
+    "start_driving",
+    "stop_driving",
+    "worker_context",
+]
+
+T = TypeVar("T")
+Give = Callable[[Any], None]
+_NOT_DRIVING = object()
+
+
+class _Local(threading.local):
+    driving: object = _NOT_DRIVING
+    """The loop that ran when this thread's innermost blocking drive began, or _NOT_DRIVING."""
+    home: asyncio.AbstractEventLoop | None = None
+    """In a worker: the loop that lent this thread its work."""
+    level: int = 0
+    """Background loop k may wait for loop k + 1 only."""
+
+
+_local = _Local()
+
+
+def blocking() -> bool:
+    """Whether core code runs under the blocking driver here.
+
+    A nested `asyncio.run()` is async again, for its loop is another than the one the drive began with;
+    a created task never inherits the driver, as it would from a context variable.
+    """
+    return _local.driving is get_running_loop()
+
+
+def start_driving() -> object:
+    """This thread drives core code without a loop from now on; give what this returns to `stop_driving`."""
+    before, _local.driving = _local.driving, get_running_loop()
+    return before
+
+
+def stop_driving(before: object) -> None:
+    """What was before `start_driving` holds again."""
+    _local.driving = before
+
+
+class _Letter(NamedTuple):
+    """What a loop sends to the thread that waits for it."""
+
+    kind: str  # "item": something to give out; "run": sync code to run here; "end": the work is over
+    what: Any
+    reply: Any = None
+
+
+lender: ContextVar[queue.SimpleQueue[_Letter] | None] = ContextVar("triviumlender", default=None)
+"""The inbox of a blocked caller, who runs sync user code meanwhile."""
+
+
+class _Errand:
+    """Work that runs on a loop on behalf of a blocked thread; the thread can stop it at any moment."""
+
+    def __init__(self, work: Callable[[Give], Awaitable[Any]], lend: bool) -> None:
+        self.inbox: queue.SimpleQueue[_Letter] = queue.SimpleQueue()
+        self._work = work
+        self._context = copy_context()
+        self._context.run(lender.set, self.inbox if lend else None)
+        self._task: asyncio.Task[None] | None = None
+        self._stopped = False
+        self.loop = _home_loop()
+        self.loop.call_soon_threadsafe(self._start)
+
+    def _start(self) -> None:
+        if self._stopped:
+            self.inbox.put(_Letter("end", None, asyncio.CancelledError()))
+        else:
+            self._task = self.loop.create_task(self._run(), context=self._context)
+
+    async def _run(self) -> None:
+        try:
+            out = await self._work(lambda item: self.inbox.put(_Letter("item", item)))
+        except BaseException as error:
+            self.inbox.put(_Letter("end", None, error))
+        else:
+            self.inbox.put(_Letter("end", out))
+
+    def stop(self) -> None:
+        post(self.loop, self._cancel)
+
+    def _cancel(self) -> None:
+        self._stopped = True
+        if self._task is not None:
+            self._task.cancel()
+
+
+def _home_loop() -> asyncio.AbstractEventLoop:
+    """The loop that this thread may wait for: its lender's, else the next background loop."""
+    if _local.home is not None:
+        return _local.home
+    return background_loop(_local.level + (loop_level(get_running_loop()) is not None))
+
+
+def serve(work: Callable[[Give], Awaitable[Any]], lend: bool = True) -> Generator[Any, None, Any]:
+    """Run `work` on a loop; yield what it gives, and run its sync user code in this thread meanwhile."""
+    errand, node, ended = _Errand(work, lend), current.get(), False
+    if node is not None:
+        node._wakers = node._wakers or []
+        node._wakers.append(errand.stop)
+    letter = _Letter("end", None)
+    try:
+        if node is not None and node._stopping is not None:
+            errand.stop()
+        while not ended:
+            letter = _next_letter(errand.inbox, node)
+            if letter.kind == "item":
+                yield letter.what
+            elif letter.kind == "run":
+                _run_lent(letter)
+            else:
+                ended = True
+    finally:
+        if node is not None and node._wakers is not None:
+            node._wakers.remove(errand.stop)
+        if not ended:  # Ctrl-C, or the consumer left: stop the work and wait for its end
+            errand.stop()
+            _drain(errand.inbox)
+    if node is not None:
+        node._check()
+    if letter.reply is not None:
+        raise letter.reply
+    return letter.what
+
+
+def _next_letter(inbox: queue.SimpleQueue[_Letter], node: TaskNode | None) -> _Letter:
+    while True:
+        try:
+            return inbox.get(timeout=node._time_left() if node is not None and node._stopping is None else None)
+        except queue.Empty:
+            deadline = node._scope.deadline if node is not None else None
+            if deadline is not None:
+                deadline[1].kill("deadline")
+
+
+def _run_lent(letter: _Letter) -> None:
+    try:
+        out = letter.what()
+    except Exception as error:
+        letter.reply(None, error)
+    except BaseException as error:  # Ctrl-C or Stop inside lent code ends this thread's wait too
+        letter.reply(None, error if isinstance(error, Stop) else asyncio.CancelledError())
+        if not isinstance(error, Stop):
+            raise
+    else:
+        letter.reply(out, None)
+
+
+def _drain(inbox: queue.SimpleQueue[_Letter]) -> None:
+    while (letter := inbox.get()).kind != "end":
+        if letter.kind == "run":
+            letter.reply(None, asyncio.CancelledError())
+
+
+def hop(work: Callable[[], Awaitable[T]], lend: bool = True) -> T:
+    """From blocking code: the result of `await work()`, run on a loop."""
+    errand = serve(lambda give: work(), lend)
+    while True:
+        try:
+            next(errand)
+        except StopIteration as stop:
+            return cast("T", stop.value)
+
+
+def worker_context(home: asyncio.AbstractEventLoop | None, level: int) -> None:
+    """Say, in a worker, for whom this thread works now."""
+    _local.home, _local.level, _local.driving = home, level, _NOT_DRIVING
+
+
+def home_loop_here() -> asyncio.AbstractEventLoop | None:
+    """The loop that lent this thread its work, if it is a worker."""
+    return _local.home
+
+
+def current_level() -> int:
+    """The level of background loop that code in this thread stands below."""
+    level = loop_level(get_running_loop())
+    return _local.level if level is None else level + 1
+
+
+async def in_worker(function: Callable[[], T]) -> T:
+    """Run sync user code under the async driver. A cancelled wait still waits for the thread: no orphans."""
+    loop, node = asyncio.get_running_loop(), current.get()
+    done: asyncio.Future[tuple[T | None, BaseException | None]] = loop.create_future()
+    context, level = copy_context(), current_level()
+
+    def reply(out: T | None, error: BaseException | None) -> None:
+        post(loop, lambda: None if done.done() else done.set_result((out, error)))
+
+    def body() -> None:
+        worker_context(loop, level)
+        try:
+            out = context.run(function)
+        except BaseException as error:
+            reply(None, error)
+        else:
+            reply(out, None)
+
+    inbox = lender.get()
+    if inbox is not None:
+        inbox.put(_Letter("run", partial(context.run, function), reply))
+    else:
+        submit(body)
+    try:
+        out, error = await asyncio.shield(done)
+    except asyncio.CancelledError:
+        if node is not None and node._stopping is None:
+            node.kill("cancelled")
+        await asyncio.shield(done)
+        raise
+    if isinstance(error, StopIteration):
+        raise RuntimeError("user code raised StopIteration") from error
+    if error is not None:
+        raise error
+    return cast("T", out)

@@ -1,0 +1,80 @@
+"""Bytes to text: no byte of a real text is an error, and none is lost."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+__all__ = ["decode", "tidy"]
+
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
+# Encodings that a document may not choose: they are slow to decode, or are not encodings of text.
+_REFUSED = frozenset(["idna", "punycode", "unicode-escape", "raw-unicode-escape", "utf-7", "undefined"])
+
+
+def decode(data: bytes, declared: str | None = None) -> str:
+    """Text by its byte order mark, else by the encoding that the document declares, else by looking at it.
+
+    Args:
+        data: the whole text; bytes that a marked or declared encoding lacks become U+FFFD.
+        declared: the name of an encoding as documents write it; unknown ones are ignored.
+
+    >>> decode(b"caf\\xe9"), decode("café".encode()), decode(b"caf\\x82", "cp437")
+    ('café', 'café', 'café')
+    """
+    for mark, encoding in _BOMS:
+        if data.startswith(mark):
+            return data[len(mark) :].decode(encoding, "replace")
+    encoding = _known(declared)
+    if encoding in {None, "utf-8", "ascii"}:
+        return _guess(data)
+    if encoding in {"iso8859-1", "cp1252"}:
+        return _western(data)
+    return data.decode(str(encoding), "replace")
+
+
+def tidy(text: str) -> str:
+    """Text with line ends as `\\n` and without lone surrogates, which no file could store."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def _known(name: str | None) -> str | None:
+    try:
+        codec = codecs.lookup((name or "").strip())
+        "".encode(codec.name)  # refuses the codecs between bytes and bytes
+    except (LookupError, ValueError):
+        return None
+    found = codec.name.replace("_", "-")
+    # A page cannot declare UTF-16 in ASCII letters: such a declaration is wrong (WHATWG encoding, 2.1).
+    return None if found in _REFUSED or found.startswith(("utf-16", "utf-32")) else codec.name
+
+
+def _guess(data: bytes) -> str:
+    """UTF-8 if most bytes beyond ASCII are that, with single wrong ones read as Western; else Western."""
+    text = data.decode("utf-8", "surrogateescape")
+    wrong = len(_ESCAPED_BYTE.findall(text))
+    if wrong == 0:
+        return text
+    right = sum(len(run) for run in re.findall("[\x80-\ud7ff\ue000-\U0010ffff]+", text))
+    if wrong >= right:
+        return _western(data)
+    return _ESCAPED_BYTE.sub(lambda match: _western(bytes([ord(match[0]) - 0xDC00])), text)
+
+
+def _western(data: bytes) -> str:
+    try:
+        return data.decode("cp1252")
+    except UnicodeDecodeError:  # five bytes have no meaning in cp1252
+        return data.decode("latin-1")

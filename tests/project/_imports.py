@@ -1,0 +1,126 @@
+"""Who imports whom at run time, read from the source without running it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatch
+from graphlib import CycleError, TopologicalSorter
+
+from ._conduct import imported_roots
+from ._source import Source, import_time
+
+# Packages that cost seconds, or are an extra: imported inside the function that needs them.
+VENDORS = frozenset(
+    {
+        "anthropic", "bs4", "docx", "google", "httpx2", "mcp", "openai", "pypdf", "rich", "tiktoken", "typer",
+        "xllamacpp",
+    }
+)  # fmt: skip
+
+CONCURRENCY = frozenset({"_thread", "asyncio", "concurrent", "multiprocessing", "threading"})
+
+# What any file may take from them by name: neither starts a thread, nor touches a loop.
+HARMLESS = frozenset({"CancelledError", "Lock"})
+
+# Files that may know threads and loops, each with what it needs them for. All else goes through the doors.
+CONCURRENCY_DOORS: Mapping[str, frozenset[str]] = {
+    # the one place where a coroutine meets a thread or a loop
+    "trivium/commander/_doors*.py": CONCURRENCY,
+    # the threads and loops that the doors lend to user code
+    "trivium/commander/_workers.py": CONCURRENCY,
+    # the commander's own queue loop, where jobs run and handlers are tasks
+    "trivium/commander/_commander.py": frozenset({"asyncio"}),
+    "trivium/commander/*jobs*.py": frozenset({"asyncio"}),
+    # `agent.open()`: the one task that owns a stream, and the queue to its reader
+    "trivium/commander/_streams.py": frozenset({"asyncio"}),
+    # llama.cpp pushes tokens from one blocking call: a thread of the iterator's own turns push into pull
+    "trivium/llms/_engine.py": frozenset({"threading"}),
+}
+
+
+def cycle(sources: Iterable[Source]) -> list[str]:
+    """One cycle among the imports that run when files are imported, or nothing."""
+    files = list(sources)
+    modules = {source.module for source in files}
+    graph = {source.module: _run_time_imports(source, modules) - {source.module} for source in files}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def vendor_imports(sources: Iterable[Source]) -> list[str]:
+    """Vendor packages imported when one of our files is."""
+    return [
+        f"{source.at(statement)} imports {root}"
+        for source in sources
+        for statement in import_time(source.tree.body)
+        for root in imported_roots(statement)
+        if root in VENDORS
+    ]
+
+
+def concurrency_imports(sources: Iterable[Source]) -> list[str]:
+    """Threads and loops known outside the doors: inside functions too, but not for types only."""
+    return [
+        f"{source.at(node)} imports {root}"
+        for source in sources
+        for node in _all_run_time_statements(source)
+        for root in imported_roots(node)
+        if root in CONCURRENCY and root not in _doors_of(source.path) and not _is_harmless(node)
+    ]
+
+
+def _doors_of(path: str) -> frozenset[str]:
+    allowed = (names for pattern, names in CONCURRENCY_DOORS.items() if fnmatch(path, pattern))
+    return next(allowed, frozenset[str]())
+
+
+def _is_harmless(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ImportFrom) and {alias.name for alias in node.names} <= HARMLESS
+
+
+def _all_run_time_statements(source: Source) -> Iterator[ast.stmt]:
+    yield from import_time(source.tree.body)
+    for function in source.functions:
+        yield from import_time(function.body)
+
+
+def _run_time_imports(source: Source, modules: set[str]) -> set[str]:
+    """The package's own modules that run before this one is complete.
+
+    Importing `a.b.c` runs `a` and `a.b` too: they count, but for those the importer lies in, which are
+    already under way.
+    """
+    own = {source.module, *_parents(source.module)}
+    found: set[str] = set()
+    for statement in import_time(source.tree.body):
+        for name in _imported_modules(source, statement, modules):
+            found.add(name)
+            found.update(parent for parent in _parents(name) if parent not in own)
+    return found & modules
+
+
+def _imported_modules(source: Source, statement: ast.stmt, modules: set[str]) -> Iterator[str]:
+    if isinstance(statement, ast.Import):
+        yield from (alias.name for alias in statement.names)
+    if isinstance(statement, ast.ImportFrom):
+        base = _absolute(source, statement)
+        for alias in statement.names:
+            inner = f"{base}.{alias.name}"
+            yield inner if inner in modules else base
+
+
+def _absolute(source: Source, statement: ast.ImportFrom) -> str:
+    if not statement.level:
+        return statement.module or ""
+    parts = source.module.split(".")
+    kept = len(parts) - statement.level + source.is_package
+    return ".".join([*parts[:kept], *([statement.module] if statement.module else [])])
+
+
+def _parents(module: str) -> Iterator[str]:
+    parts = module.split(".")
+    return (".".join(parts[:end]) for end in range(1, len(parts)))

@@ -1,0 +1,73 @@
+"""Importing trivium is quiet: no network, no key, no warning, nothing written, no vendor package."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ._imports import VENDORS
+
+NAMES = "from trivium import Agent, ChatAgent, Task, ToolMessage, CommanderAsync"
+
+PRELUDE = """
+import socket, sys
+
+network = []
+
+def refuse(*args, **kwargs):
+    network.append(args)
+    raise OSError("no network here")
+
+socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = refuse
+"""
+
+EPILOGUE = f"""
+vendors = {set(VENDORS)!r} & sys.modules.keys()
+if vendors or network:
+    sys.exit(f"loaded {{vendors}}, called {{network}}")
+"""
+
+
+def run(text: str, home: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run a program as in a bare shell, with a home folder that cannot be written."""
+    home.mkdir(mode=0o555, exist_ok=True)
+    return subprocess.run(
+        [sys.executable, *options, "-B", "-W", "error", "-c", PRELUDE + text + EPILOGUE],
+        env={"HOME": str(home), "PATH": os.defpath},
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("options", [(), ("-O",)], ids=["plain", "optimised"])
+def test_import_is_quiet(tmp_path: Path, options: tuple[str, ...]):
+    home = tmp_path / "home"
+    done = run(NAMES, home, *options)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout + done.stderr == ""
+    assert list(home.iterdir()) == []  # root may write even here
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "import rich",
+        "import socket; socket.create_connection(('127.0.0.1', 9))",
+        "try: socket.getaddrinfo('localhost', 9)\nexcept OSError: pass",
+        "import warnings; warnings.warn('old')",
+        "import os; os.environ['OPENAI_API_KEY']",
+    ],
+)
+def test_a_loud_import_is_seen(tmp_path: Path, bad: str):
+    assert run(bad, tmp_path / "home").returncode != 0
+
+
+def test_a_quiet_import_passes(tmp_path: Path):
+    done = run("import json", tmp_path / "home", "-O")
+    assert done.returncode == 0, done.stderr

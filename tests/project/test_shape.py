@@ -1,0 +1,50 @@
+"""The shape of the whole tree: small files, small functions, no twins, no cycles, no hidden state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from . import _conduct, _imports, _shape
+from ._source import Source, read
+
+Rule = Callable[[list[Source]], list[str]]
+
+LIBRARY = read("src")
+CODE = [source for source in LIBRARY if source.code_lines]
+
+
+@pytest.mark.parametrize("folder", ["src", "tests", "benchmarks"])
+def test_files_are_short(folder: str):
+    assert _shape.long_files(read(folder)) == []
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        _shape.long_functions,
+        _shape.deep_functions,
+        _shape.twins,
+        _imports.cycle,
+        _conduct.prints,
+        _conduct.unsafe_code,
+        _conduct.environment_reads,
+        _conduct.module_state,
+    ],
+)
+def test_library_keeps_the_rule(rule: Rule):
+    assert rule(CODE) == []
+
+
+def test_the_mean_function_is_short():
+    assert _shape.mean_function(CODE) <= _shape.MEAN_FUNCTION
+
+
+def test_the_core_is_read_in_one_sitting():
+    assert _shape.core_size(CODE) < _shape.CORE_LINES
+
+
+def test_the_library_was_found():
+    """Every rule above holds of nothing at all: see that there is something."""
+    assert "trivium.schema" in {source.module for source in LIBRARY}
