@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from trivium.actions import ActionExecutor, AgentDoneTool, Tool, ToolMessage
     from trivium.agents import Agent, AgentConfig, AsyncAgent, AsyncChatAgent, ChatAgent, ChatAgentConfig
-    from trivium.commander import CommanderAsync, Event, Job, Limits, RunRecord, current
+    from trivium.commander import CommanderAsync, Event, Job, Limits, RunRecord, this_call
     from trivium.exceptions import TriviumError
     from trivium.hooks import Hook
     from trivium.module import Module
@@ -18,7 +18,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "trivium.actions": ("ActionExecutor", "AgentDoneTool", "Tool", "ToolMessage"),
     "trivium.agents": ("Agent", "AgentConfig", "AsyncAgent", "AsyncChatAgent", "ChatAgent", "ChatAgentConfig"),
-    "trivium.commander": ("CommanderAsync", "Event", "Job", "Limits", "RunRecord", "current"),
+    "trivium.commander": ("CommanderAsync", "Event", "Job", "Limits", "RunRecord", "this_call"),
     "trivium.exceptions": ("TriviumError",),
     "trivium.hooks": ("Hook",),
     "trivium.module": ("Module",),
@@ -55,7 +55,7 @@ __all__ = [
     "Tool",
     "ToolMessage",
     "TriviumError",
-    "current",
+    "this_call",
 ]
 
 

@@ -95,7 +95,7 @@ class Module:
             timeout: seconds until the call is stopped.
             limits: what the call and everything below may spend.
             listeners: called for each event of the call and of everything below.
-            context: any object, read below as `current().context`.
+            context: any object, read below as `this_call().context`.
             **kwargs: passed to `forward`.
 
         Returns:

@@ -19,8 +19,6 @@ from trivium.memory import Memory, MemoryManager
 from trivium.module import AsyncModule
 from trivium.schema import Message, ToolCall, ToolSpec
 
-__all__ = ["Agent", "AgentConfig", "AsyncAgent", "Model"]
-
 Model = LanguageModel | str | None
 """A model, or its name as `trivium.llms.resolve` takes it."""
 

@@ -7,8 +7,6 @@ from typing import Any
 from trivium.agents._agent import Agent, AgentConfig, Model
 from trivium.module import AsyncModule
 
-__all__ = ["AsyncChatAgent", "ChatAgent", "ChatAgentConfig"]
-
 
 class ChatAgentConfig(AgentConfig):
     """What a chat agent is made of.

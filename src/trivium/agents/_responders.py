@@ -12,8 +12,6 @@ from trivium.exceptions import LimitExceededError, NotInteractiveError, ToolErro
 from trivium.module import Module
 from trivium.schema import Entity, Message, ToolCall
 
-__all__ = ["Responders", "responder"]
-
 AskUser: TypeAlias = Callable[[str], Any]
 
 

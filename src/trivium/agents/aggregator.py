@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from trivium.memory import Memory
-from trivium.schema import Entity, Message
+from trivium.schema import Entity, Message, ToolCall
 
 __all__ = ["DefaultAggregator", "Instruction"]
 
@@ -51,8 +51,8 @@ class DefaultAggregator:
             last["content"] += entry["content"]
         elif last.get("tool_calls"):
             first, *others = last["tool_calls"]
-            found.append({"role": "tool", "tool_call_id": first.id, "content": entry["content"]})
-            found.extend({"role": "tool", "tool_call_id": call.id, "content": "see above"} for call in others)
+            found.append({"role": "tool", "tool_call_id": first["id"], "content": entry["content"]})
+            found.extend({"role": "tool", "tool_call_id": call["id"], "content": "see above"} for call in others)
         else:
             found.append(entry)
 
@@ -93,10 +93,10 @@ def _as_chat(message: Message, name: str) -> dict[str, Any]:
     if entity is Entity.SYSTEM:
         return {"role": "system", "content": text}
     if entity is Entity.LLM or (entity is None and message.sender == name):
-        calls = message.tool_calls
-        return (
-            {"role": "assistant", "content": text, "tool_calls": calls}
-            if calls
-            else {"role": "assistant", "content": text}
-        )
+        chat: dict[str, Any] = {"role": "assistant", "content": text}
+        return {**chat, "tool_calls": [_call(call) for call in message.tool_calls]} if message.tool_calls else chat
     return {"role": "user", "content": text}
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}

@@ -4,7 +4,7 @@ from trivium.commander._commander import CommanderAsync
 from trivium.commander._doors import Bell, door, gather, invoke, iterate, portable, wait
 from trivium.commander._jobs import PASS_WORD, Callback, HandlerCoroutine, Job, handler, tasker
 from trivium.commander._limits import Budget, Limits
-from trivium.commander._node import CallNode, Event, Listener, NodeState, Scope, TaskNode, current, step
+from trivium.commander._node import CallNode, Event, Listener, NodeState, Scope, TaskNode, current, step, this_call
 from trivium.commander._record import RecordedNode, RunRecord
 from trivium.commander._streams import AsyncStream, Stream
 from trivium.exceptions import (
@@ -48,5 +48,6 @@ __all__ = [
     "portable",
     "step",
     "tasker",
+    "this_call",
     "wait",
 ]

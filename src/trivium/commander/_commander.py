@@ -14,8 +14,6 @@ from trivium.commander._node import NodeState, TaskNode, current
 from trivium.commander._workers import post
 from trivium.exceptions import CommanderAlreadyRunningError, CommanderNotRunError, NotHandlerError
 
-__all__ = ["CommanderAsync"]
-
 _log = logging.getLogger("trivium.commander")
 
 

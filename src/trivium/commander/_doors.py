@@ -34,21 +34,6 @@ from trivium.commander._node import TaskNode, current
 from trivium.commander._workers import get_running_loop, post
 from trivium.exceptions import RecursionTooDeepError, SuspendedError, WouldDeadlockError
 
-__all__ = [
-    "Bell",
-    "blocking",
-    "door",
-    "drive",
-    "gather",
-    "hop",
-    "invoke",
-    "is_async",
-    "iterate",
-    "portable",
-    "run_loop",
-    "wait",
-]
-
 T = TypeVar("T")
 P = ParamSpec("P")
 Core = Coroutine[Any, Any, T]

@@ -13,20 +13,6 @@ from typing import Any, NamedTuple, TypeVar, cast
 from trivium.commander._node import Stop, TaskNode, current
 from trivium.commander._workers import background_loop, get_running_loop, loop_level, post, submit
 
-__all__ = [
-    "Give",
-    "blocking",
-    "current_level",
-    "home_loop_here",
-    "hop",
-    "in_worker",
-    "lender",
-    "serve",
-    "start_driving",
-    "stop_driving",
-    "worker_context",
-]
-
 T = TypeVar("T")
 Give = Callable[[Any], None]
 _NOT_DRIVING = object()

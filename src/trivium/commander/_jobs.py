@@ -23,8 +23,6 @@ from trivium.exceptions import (
 if TYPE_CHECKING:
     from trivium.commander._commander import CommanderAsync
 
-__all__ = ["PASS_WORD", "Callback", "HandlerCoroutine", "Job", "Stage", "handler", "tasker"]
-
 PASS_WORD = "I assure all time-consuming tasks are delegated externally."  # noqa: S105 - a reminder, no secret
 """What `tasker` and `handler` want to hear: their code runs on the loop and must not block it."""
 

@@ -7,8 +7,6 @@ from threading import Lock
 
 from trivium.exceptions import LimitExceededError
 
-__all__ = ["Budget", "Limits"]
-
 _lock = Lock()  # guards additions only: never held while anything else runs
 
 

@@ -15,23 +15,16 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from uuid import uuid4
 
 from trivium.commander._limits import Budget, Limits
-from trivium.exceptions import AttributeNotSetError, DeadlineExceededError, LimitExceededError, RunKilledError
+from trivium.exceptions import (
+    AttributeNotSetError,
+    CommanderNotRunError,
+    DeadlineExceededError,
+    LimitExceededError,
+    RunKilledError,
+)
 
 if TYPE_CHECKING:
     from trivium.commander._commander import CommanderAsync
-
-__all__ = [
-    "CallNode",
-    "Event",
-    "EventKind",
-    "Listener",
-    "NodeState",
-    "Scope",
-    "Stop",
-    "TaskNode",
-    "current",
-    "step",
-]
 
 current: ContextVar[TaskNode | None] = ContextVar("trivium_node", default=None)
 """The node whose code runs here, or None outside any run."""
@@ -353,7 +346,7 @@ class CallNode(TaskNode):
 
     @property
     def context(self) -> Any:
-        """What the caller passed as `context=`, inherited by everything below."""
+        """What the caller passed as `context=`; everything below inherits it."""
         return self._scope.context
 
     @property
@@ -373,6 +366,28 @@ class CallNode(TaskNode):
         if not isinstance(root, CallNode):
             return root._get_key()
         return root.__dict__.setdefault("_run_id", uuid4().hex)
+
+
+def this_call() -> CallNode:
+    """The call whose code runs here: its session, its context, its place in the run tree.
+
+    Raises:
+        CommanderNotRunError: no call runs here.
+
+    Example:
+        >>> from trivium import Module, this_call
+        >>> class Teller(Module):
+        ...     def forward(self, message):
+        ...         return f"{this_call().session_id} {this_call().context}"
+        >>> Teller()("?", session_id="ada", context={"rent": 900}).content
+        "ada {'rent': 900}"
+    """
+    node = current.get()
+    while node is not None and not isinstance(node, CallNode):
+        node = node._parent
+    if node is None:
+        raise CommanderNotRunError("no call runs here: this_call() is for code below a module's call")
+    return node
 
 
 def make_scope(

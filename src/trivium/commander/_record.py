@@ -9,8 +9,6 @@ from typing import Any
 
 from trivium.commander._node import Event, TaskNode
 
-__all__ = ["RecordedNode", "RunRecord"]
-
 
 @dataclass(slots=True)
 class RecordedNode:

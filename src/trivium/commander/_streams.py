@@ -14,8 +14,6 @@ from trivium.commander._doors_loop import blocking, current_level, home_loop_her
 from trivium.commander._node import Event, TaskNode, current
 from trivium.commander._workers import get_running_loop, post, submit
 
-__all__ = ["AsyncStream", "Stream"]
-
 T = TypeVar("T")
 _MOST_BEHIND = 1024
 """Events that may wait for a slow consumer before the call pauses."""

@@ -15,8 +15,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["background_loop", "forget_threads", "get_running_loop", "loop_level", "post", "submit"]
-
 _IDLE_SECONDS = 10.0
 
 _lock = threading.Lock()

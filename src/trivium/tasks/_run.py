@@ -12,8 +12,6 @@ from trivium.schema import Entity, Message, StatusCode
 if TYPE_CHECKING:
     from trivium.tasks._task import Task
 
-__all__ = ["Loops", "ResponderKey", "TaskRun"]
-
 ResponderKey: TypeAlias = "Entity | Task"
 
 
@@ -36,7 +34,8 @@ class Loops:
         Raises:
             InfiniteLoopError: the latest messages are one exact cycle, come round often enough.
         """
-        self._last.append(hash((str(message.content), message.sender, message.receiver, message.tool_calls)))
+        calls = tuple((call.name, call.arguments) for call in message.tool_calls)
+        self._last.append(hash((str(message.content), message.sender, message.receiver, calls)))
         for length in range(1, self._longest + 1):
             if self._is_cycle(length):
                 raise InfiniteLoopError(

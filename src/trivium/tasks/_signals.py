@@ -8,21 +8,6 @@ from typing import Any, Final, NamedTuple
 from trivium.actions import AgentDoneTool
 from trivium.schema import Entity, Message
 
-__all__ = [
-    "DONE",
-    "NO_ANSWER",
-    "PASS",
-    "PASS_TO",
-    "SEND_TO",
-    "USER_QUIT",
-    "Route",
-    "is_empty",
-    "is_user_quit",
-    "read_route",
-    "says_done",
-    "without_done",
-]
-
 DONE: Final = "DONE"
 PASS: Final = "__PASS__"  # noqa: S105
 PASS_TO: Final = "__PASS__:"  # noqa: S105

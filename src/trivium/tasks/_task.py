@@ -17,8 +17,6 @@ from trivium.schema import Entity, Message, StatusCode
 from trivium.tasks._run import Loops, ResponderKey, TaskRun
 from trivium.tasks._signals import NO_ANSWER, is_empty, is_user_quit, read_route, says_done, without_done
 
-__all__ = ["Task", "TaskConfig"]
-
 _BY_LIMIT = {"tokens": StatusCode.MAX_TOKENS, "usd": StatusCode.MAX_COST}
 _NO_RESULT = (StatusCode.STALLED, StatusCode.MAX_TURNS, StatusCode.INF_LOOP)
 _RESPONDERS = {Entity.AGENT: "agent_response", Entity.LLM: "llm_response", Entity.USER: "user_response"}

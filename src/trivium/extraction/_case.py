@@ -1,0 +1,99 @@
+"""One document and what was found in it so far: the state of one extraction, given to the run as its context."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from trivium.extraction._evidence import Evidence, Finding, ListEvidence, Refusal, find_evidence
+from trivium.extraction._fields import Field
+from trivium.extraction._source import SourceText
+from trivium.knowledge import Locator, PassageIndex, split
+from trivium.schema import Document
+
+__all__ = ["Case"]
+
+_PASSAGE = 900
+_BUDGET = 5000
+
+
+class Case:
+    """A document, the fields that are asked of it, and the values that it backs.
+
+    Args:
+        document: what to read.
+        fields: what to look for.
+        budget: characters of the document that one question may hold; of a longer document, the passages
+            that matter to the fields are read.
+        tries: how often the fields are asked for, the first time included.
+
+    Example:
+        >>> from trivium.extraction import parse_fields
+        >>> case = Case(Document(content="The rent is EUR 900."), parse_fields("rent: money, tenant"))
+        >>> case.check({"rent": "900 EUR", "tenant": "Bob"})
+        ['tenant: "Bob" does not stand in the text']
+        >>> case.result()["fields"]["rent"]["quote"]
+        'EUR 900'
+    """
+
+    def __init__(
+        self, document: Document, fields: Sequence[Field], *, budget: int = _BUDGET, tries: int = 2
+    ) -> None:
+        self.document, self.fields, self.budget = document, tuple(fields), budget
+        self.tries_left = tries
+        self._source = SourceText(document.content)
+        self._locator = Locator(document)
+        self._findings: dict[str, Finding] = {}
+
+    def question(self) -> str:
+        """What the model reads: the document, or of a long one the passages that matter."""
+        text = self.document.content
+        if len(text) > self.budget:
+            index = PassageIndex(split(text, size=_PASSAGE))
+            queries = [f"{field.name} {field.description}" for field in self.fields]
+            chosen = index.select(queries, budget=self.budget)
+            text = "\n[…]\n".join(passage.text.strip("\n") for passage in chosen)
+        return text
+
+    def check(self, proposed: Mapping[str, Any]) -> list[str]:
+        """Look each proposed value up in the document; what it backs is kept.
+
+        Args:
+            proposed: values by field name, as the model gave them.
+
+        Returns:
+            A line for each value that the document does not back.
+        """
+        self.tries_left -= 1
+        for field in self.fields:
+            known = self._findings.get(field.name)
+            if known is None or isinstance(known, Refusal):
+                self._findings[field.name] = find_evidence(field, proposed.get(field.name), self._source)
+        return [
+            f"{name}: {finding.reason}"
+            for name, finding in self._findings.items()
+            if isinstance(finding, Refusal) and proposed.get(name) is not None
+        ]
+
+    def result(self) -> dict[str, Any]:
+        """The record: each field's value with its place and quote, and the reason where there is none."""
+        fields: dict[str, Any] = {}
+        refused: dict[str, str] = {}
+        for field in self.fields:
+            finding = self._findings.get(field.name, Refusal("it was not asked for"))
+            fields[field.name] = self._entry(finding)
+            if isinstance(finding, Refusal):
+                refused[field.name] = finding.reason
+            elif isinstance(finding, ListEvidence) and finding.refusals:
+                refused[field.name] = "; ".join(each.reason for each in finding.refusals)
+        return {"source": self.document.metadata.source, "fields": fields, "refused": refused}
+
+    def _entry(self, finding: Finding) -> dict[str, Any]:
+        if isinstance(finding, Refusal):
+            return {"value": None, "page": None, "line": None, "quote": None}
+        if isinstance(finding, Evidence):
+            place = self._locator.place(finding.start)
+            return {"value": finding.value, "page": place.page, "line": place.line, "quote": finding.quote}
+        first = self._entry(finding.items[0])
+        quotes = [item.quote for item in finding.items]
+        return {"value": finding.value, "page": first["page"], "line": first["line"], "quote": quotes}

@@ -1,0 +1,242 @@
+"""What a user asks for: fields, and the short notation that names them.
+
+A field list is written by hand (`parse_fields`) or read from a JSON schema or a pydantic model
+(`_schemas.py`); `json_schema` turns it into the schema that constrains the model's answer.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+from trivium.exceptions import FieldsError
+
+__all__ = ["Field", "Kind", "json_schema", "parse_fields"]
+
+Kind: TypeAlias = Literal["text", "number", "integer", "date", "money", "boolean", "choice", "list"]
+
+_KINDS: tuple[str, ...] = get_args(Kind)
+_SPELLINGS: Mapping[str, Kind] = {
+    "text": "text", "string": "text", "str": "text",
+    "number": "number", "float": "number", "decimal": "number",
+    "integer": "integer", "int": "integer",
+    "date": "date",
+    "money": "money",
+    "boolean": "boolean", "bool": "boolean",
+}  # fmt: skip
+_VALID = "text, number, integer, date, money, boolean, one|of|these, list, list of <type>"
+_LIST = re.compile(r"list(?:\s+of\s+(?P<of>.+)|\s*\[(?P<brackets>.*)\])?", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One thing to look for in a document; it can be read, or it cannot be built.
+
+    Args:
+        name: the key of the value in the answer.
+        kind: the form of the value.
+        description: what is meant, told to the model.
+        choices: the allowed values; for kind "choice" only.
+        item: the form of each item; for kind "list" only, and text if it is left out.
+
+    Raises:
+        FieldsError: the name is empty, or kind, choices and item do not fit each other.
+
+    >>> Field("kind", "choice", choices=("lease", "sale")).choices
+    ('lease', 'sale')
+    """
+
+    name: str
+    kind: Kind = "text"
+    description: str = ""
+    choices: tuple[str, ...] = ()
+    item: Field | None = None
+
+    def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise FieldsError("a field has no name: write the name before the colon, as in 'starts: date'")
+        if self.kind not in _KINDS:
+            raise _unknown_type(self.name, self.kind)
+        if self.kind == "choice":
+            _check_choices(self.name, self.choices)
+        if self.kind == "list" and self.item is None:
+            object.__setattr__(self, "item", Field(self.name))
+        if self.item is not None and self.item.kind == "list":
+            raise FieldsError(f"field '{self.name}': a list of lists is not supported; ask for a plain list")
+
+
+def parse_fields(text: str) -> tuple[Field, ...]:
+    """Read a field list as people write it; every field is read, or the error names the one that is not.
+
+    Args:
+        text: fields separated by commas or line ends, each `name`, `name: type` or
+            `name: type (description)`. Types are text (the default), number, integer, date, money,
+            boolean, choices as `a|b|c`, `list`, `list of date` or `list[date]`.
+
+    Returns:
+        The fields in their order.
+
+    Raises:
+        FieldsError: a type is unknown, a name empty or given twice, a parenthesis left open.
+
+    >>> [(field.name, field.kind) for field in parse_fields("tenant, rent: money (per month), paid: boolean")]
+    [('tenant', 'text'), ('rent', 'money'), ('paid', 'boolean')]
+    """
+    fields = tuple(_parse_field(entry) for entry in _entries(text))
+    if not fields:
+        raise FieldsError("no field is named: write for instance 'tenant, starts: date, rent: money'")
+    check_names(field.name for field in fields)
+    return fields
+
+
+def json_schema(fields: Sequence[Field]) -> dict[str, Any]:
+    """Build the JSON schema of the model's answer: every field required, and every field nullable.
+
+    Args:
+        fields: the fields, in the order in which the model is to answer.
+
+    Returns:
+        An object schema in the part of JSON schema that llama.cpp turns into a grammar. Dates and money
+        are strings, written as they stand in the text; a boolean is `{"quote", "value"}`, with the quote
+        first, so that the model finds the words before it judges.
+
+    >>> json_schema(parse_fields("rent: number"))["properties"]
+    {'rent': {'type': ['number', 'null']}}
+    """
+    return {
+        "type": "object",
+        "properties": {field.name: _nullable(_described(field)) for field in fields},
+        "required": [field.name for field in fields],
+        "additionalProperties": False,
+    }
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Raise `FieldsError` where a name comes twice, in whatever case."""
+    seen: set[str] = set()
+    for name in names:
+        if name.casefold() in seen:
+            raise FieldsError(f"field '{name}' is named twice; give each field a name of its own")
+        seen.add(name.casefold())
+
+
+def _unknown_type(name: str, type_: str) -> FieldsError:
+    nearest = difflib.get_close_matches(type_.lower(), [*_SPELLINGS, "list"], n=1, cutoff=0.5)
+    hint = f" did you mean '{nearest[0]}'?" if nearest else ""
+    return FieldsError(f"field '{name}': unknown type '{type_}';{hint} Valid types: {_VALID}")
+
+
+def _check_choices(name: str, choices: Sequence[str]) -> None:
+    if not choices or not all(choice.strip() for choice in choices):
+        raise FieldsError(f"field '{name}': a choice is empty; write the choices as 'one|of|these'")
+    if len({choice.casefold() for choice in choices}) < len(choices):
+        raise FieldsError(f"field '{name}': a choice is given twice in '{'|'.join(choices)}'")
+
+
+def _entries(text: str) -> Iterator[str]:
+    """Cut a field list at commas and line ends outside brackets; a comma at a line's end is not an entry."""
+    for line in _split(text, "\n"):
+        parts = [part.strip() for part in _split(line, ",")]
+        while parts and not parts[-1]:
+            parts.pop()
+        yield from parts
+
+
+def _split(text: str, separator: str) -> Iterator[str]:
+    depth = start = 0
+    for position, character in enumerate(text):
+        if character in "([":
+            depth += 1
+        elif character in ")]":
+            depth = max(0, depth - 1)
+        elif character == separator and depth == 0:
+            yield text[start:position]
+            start = position + 1
+    yield text[start:]
+
+
+def _parse_field(entry: str) -> Field:
+    declaration, description = _split_description(entry)
+    name, _, type_ = declaration.partition(":")
+    name = " ".join(name.split())
+    if not name:
+        raise FieldsError(
+            f"a field has no name in '{_one_line(entry)}': write the name before the colon, as in 'starts: date'"
+        )
+    return _typed(name, " ".join(type_.split()), description)
+
+
+def _split_description(entry: str) -> tuple[str, str]:
+    """Take the one parenthesis out of an entry; it may hold parentheses, and may stand before the type."""
+    opening = entry.find("(")
+    closing = _closing(entry, opening) if opening >= 0 else -1
+    rest = entry if opening < 0 else entry[:opening] + " " + entry[closing + 1 :]
+    if (opening >= 0 and closing < 0) or "(" in rest or ")" in rest:
+        name = _one_line(re.split(r"[:()]", entry, maxsplit=1)[0])
+        raise FieldsError(
+            f"field '{name}': a parenthesis is not balanced in '{_one_line(entry)}'; "
+            "write one description, as in 'rent: money (per month)'"
+        )
+    return rest, " ".join(entry[opening + 1 : closing].split()) if opening >= 0 else ""
+
+
+def _closing(entry: str, opening: int) -> int:
+    depth = 0
+    for position in range(opening, len(entry)):
+        depth += {"(": 1, ")": -1}.get(entry[position], 0)
+        if depth == 0:
+            return position
+    return -1
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else line[:59] + "…"
+
+
+def _typed(name: str, type_: str, description: str = "") -> Field:
+    if "|" in type_ and not _LIST.fullmatch(type_):
+        return Field(name, "choice", description, tuple(choice.strip() for choice in type_.split("|")))
+    if listed := _LIST.fullmatch(type_):
+        of = listed["of"] or listed["brackets"] or "text"
+        return Field(name, "list", description, item=_typed(name, of.strip()))
+    kind = _SPELLINGS.get(type_.lower() or "text")
+    if kind is None:
+        raise _unknown_type(name, type_)
+    return Field(name, kind, description)
+
+
+def _described(field: Field) -> dict[str, Any]:
+    schema = _value_schema(field)
+    return {**schema, "description": field.description} if field.description else schema
+
+
+def _value_schema(field: Field) -> dict[str, Any]:
+    if field.kind in ("number", "integer"):
+        return {"type": field.kind}
+    if field.kind == "choice":
+        return {"enum": list(field.choices)}
+    if field.kind == "list":
+        assert field.item is not None, "Field() fills it"
+        return {"type": "array", "items": _value_schema(field.item), "maxItems": 20}
+    if field.kind == "boolean":
+        return {
+            "type": "object",
+            "properties": {
+                "quote": {"type": "string", "maxLength": 300},
+                "value": {"type": ["boolean", "null"]},
+            },
+            "required": ["quote", "value"],
+            "additionalProperties": False,
+        }
+    return {"type": "string", "maxLength": 300}
+
+
+def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    """Allow null by a list of types: one flat alternative in the grammar, where `anyOf` nests a rule."""
+    if "enum" in schema:
+        return {**schema, "enum": [*schema["enum"], None]}
+    return {**schema, "type": [schema["type"], "null"]}

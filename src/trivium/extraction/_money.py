@@ -1,0 +1,113 @@
+"""Amounts of money: a number, and the currency that stands with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from trivium.extraction._currencies import all_units, currencies_of, unit_pattern
+from trivium.extraction._numbers import NumberSpan, number_spans, plain_number
+
+__all__ = ["Money", "MoneySpan", "money_spans", "parse_money"]
+
+_CURRENCY = unit_pattern()
+_BEFORE = re.compile(rf"(?P<sign>[-−]?)(?P<unit>{_CURRENCY})(?P<gap>\s?)(?P<inner>[-−]?)\Z")
+_AFTER = re.compile(rf"(?P<letter>(?:k|K|m|M|mn|bn|B)(?![^\W\d_]))?(?:(?P<gap>\s?)(?P<unit>{_CURRENCY}))?")
+_TAILS = frozenset("-−" + "".join({unit[-1] for unit in all_units()})) | {"."}
+"""How a currency ends: a look at one character spares most numbers the search."""
+_LETTERS: Mapping[str, int] = {"k": 3, "K": 3, "m": 6, "M": 6, "mn": 6, "bn": 9, "B": 9}
+
+
+class Money(NamedTuple):
+    """An amount, and the codes of the currencies that its sign may mean, the likeliest first."""
+
+    amount: Decimal
+    currencies: tuple[str, ...] = ()
+
+    @property
+    def currency(self) -> str | None:
+        """The likeliest currency, or None where the text does not say."""
+        return self.currencies[0] or None if self.currencies else None
+
+    def normal_form(self) -> dict[str, Any]:
+        """Give the amount as a JSON number and the currency as a code or None."""
+        return {"amount": plain_number(self.amount), "currency": self.currency}
+
+
+class MoneySpan(NamedTuple):
+    """An amount in a text: where it stands with its currency, and each amount that it may mean."""
+
+    start: int
+    end: int
+    readings: tuple[Money, ...]
+
+
+def parse_money(text: str) -> tuple[Money, ...]:
+    """Give every amount that a text may mean, the likeliest first.
+
+    Args:
+        text: the text of one amount, such as "EUR 1.234,56"; the currency may be missing.
+
+    Returns:
+        The amounts; empty if the text holds no number, or several.
+
+    >>> parse_money("1.200,- €")[0].normal_form()
+    {'amount': 1200, 'currency': 'EUR'}
+    """
+    spans = list(money_spans(text))
+    whole = [span for span in spans if span.start <= spans[0].start and span.end >= spans[-1].end]
+    return whole[0].readings if whole else ()
+
+
+def money_spans(text: str) -> Iterator[MoneySpan]:
+    """Find every number of a text, and take the currency beside it in; a bare number has none.
+
+    Args:
+        text: any text.
+
+    >>> [span.readings[0].amount for span in money_spans("US$ 1,450.00 for 12 months")]
+    [Decimal('1450.00'), Decimal('12')]
+    """
+    reached = 0
+    for number in number_spans(text):
+        if number.end <= reached:  # a piece of an amount that was read as a whole
+            continue
+        span = _money_span(text, number)
+        yield span
+        if span.readings[0].currencies:
+            reached = number.end
+
+
+def _money_span(text: str, number: NumberSpan) -> MoneySpan:
+    start, end, values = number
+    offset = max(0, start - 20)
+    before = _BEFORE.search(text[offset:start]) if text[offset:start].rstrip()[-1:] in _TAILS else None
+    after = _AFTER.match(text, end)
+    assert after is not None, "all of it is optional"
+    unit, left, right = _nearer(before, after)
+    if unit and after["letter"]:
+        right = max(right, after.end("letter"))
+        values = tuple(value * 10 ** _LETTERS[after["letter"]] for value in values)
+    if before and left and (before["sign"] or before["inner"]):
+        if _joined(text, offset + before.start()):
+            left -= len(before["sign"])
+        else:
+            values = tuple(-abs(value) for value in values)
+    codes = currencies_of(unit)
+    amounts = sorted(values, key=abs, reverse=True)  # 1.234 is a thousand here: cents have two digits
+    return MoneySpan(start - left, max(end, right), tuple(Money(each, codes) for each in amounts))
+
+
+def _joined(text: str, start: int) -> bool:
+    return start > 0 and text[start - 1].isalnum()
+
+
+def _nearer(before: re.Match[str] | None, after: re.Match[str]) -> tuple[str, int, int]:
+    """Choose the currency before or after, the one without a gap: its text, length before, end after."""
+    if before and not (after["unit"] and before["gap"] and not after["gap"]):
+        return before["unit"], len(before[0]), 0
+    if after["unit"]:
+        return after["unit"], 0, after.end()
+    return "", 0, 0

@@ -1,0 +1,35 @@
+"""The typed message through which a model answers: one entry for each field."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trivium.actions import ToolMessage
+from trivium.extraction._fields import Field, json_schema
+from trivium.schema import ToolSpec
+
+__all__ = ["record_message"]
+
+
+def record_message(fields: Sequence[Field]) -> type[ToolMessage]:
+    """A tool message `record` with these fields.
+
+    Args:
+        fields: what is asked for, in the order in which the model is to answer.
+
+    Returns:
+        A class: its spec holds the fields' JSON schema, its objects what a model proposed.
+
+    Example:
+        >>> from trivium.extraction import parse_fields
+        >>> Record = record_message(parse_fields("tenant, rent: number"))
+        >>> Record.parse('{"tenant": "Ada", "rent": 3}').arguments()
+        {'tenant': 'Ada', 'rent': 3}
+    """
+
+    class Record(ToolMessage):
+        request: str = "record"
+        purpose: str = "To give the values that stand in the document, copied exactly; null where it states none."
+
+    Record._spec = ToolSpec(Record.name(), Record.model_fields["purpose"].default, json_schema(fields), strict=True)
+    return Record

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trivium.extraction._evidence import NOT_STATED, Evidence, ListEvidence, Refusal, find_evidence
+from trivium.extraction._fields import Field, parse_fields
+from trivium.extraction._source import SourceText
+
+LEASE = """LEASE of 25/12/2023, "Rose Cottage"
+Landlord: Acme  Inc.   Tenant: Anna Meyer <anna@example.com>
+Rent: EUR 1.450,00 a month, deposit $3,000, from 1 March 2024 (signed 03/01/2024).
+The flat has three rooms and 75.5 m2; pets are not allowed. Interest is 4 %.
+This is a full or part time let.
+"""
+SOURCE = SourceText(LEASE)
+NO_QUOTE = "no quote was given for true: quote the words of the text that say so"
+
+
+def ask(field: str, proposed: object, source: SourceText = SOURCE) -> Any:
+    return find_evidence(parse_fields(field)[0], proposed, source)
+
+
+@pytest.mark.parametrize(
+    ("field", "proposed", "value", "quote"),
+    [
+        ("tenant", "ANNA   MEYER", "Anna Meyer", "Anna Meyer"),
+        ("tenant", '"Anna Meyer"', "Anna Meyer", "Anna Meyer"),
+        ("tenant", "Anna Meyer.", "Anna Meyer", "Anna Meyer"),
+        ("tenant", ["Anna Meyer"], "Anna Meyer", "Anna Meyer"),
+        ("landlord", "acme inc.", "Acme Inc.", "Acme  Inc."),
+        ("mail", "<anna@example.com>", "anna@example.com", "anna@example.com"),
+        ("rent: number", 1450, 1450, "1.450,00"),
+        ("rent: number", "1,450", 1450, "1.450,00"),
+        ("area: number", 75.5, 75.5, "75.5"),
+        ("rate: number", 4.0, 4, "4 %"),
+        ("rooms: integer", 3, 3, "three"),
+        ("rooms: integer", "three", 3, "three"),
+        ("starts: date", "2024-03-01", "2024-03-01", "1 March 2024"),
+        ("starts: date", "March 1st, 2024", "2024-03-01", "1 March 2024"),
+        ("signed: date", "03/01/2024", "2024-01-03", "03/01/2024"),
+        ("rent: money", "1450 EUR", {"amount": 1450, "currency": "EUR"}, "EUR 1.450,00"),
+        ("rent: money", 1450, {"amount": 1450, "currency": "EUR"}, "EUR 1.450,00"),
+        ("rent: money", {"amount": 3000, "currency": "USD"}, {"amount": 3000, "currency": "USD"}, "$3,000"),
+        ("deposit: money", "USD 3000", {"amount": 3000, "currency": "USD"}, "$3,000"),
+        ("kind: lease|sale", "Lease", "lease", "LEASE"),
+        ("hours: full_time|other", "full time", "full_time", "full or part time"),
+        ("pets: boolean", {"value": False, "quote": "pets are not allowed"}, False, "pets are not allowed"),
+        ("pets: boolean", {"value": "no", "quote": "Pets are not allowed."}, False, "pets are not allowed."),
+    ],
+)
+def test_a_value_that_stands_in_the_text_is_accepted(field: str, proposed: object, value: object, quote: str) -> None:
+    evidence = ask(field, proposed)
+    assert isinstance(evidence, Evidence), evidence
+    assert (evidence.value, evidence.quote) == (value, quote)
+    assert LEASE[evidence.start : evidence.end] == quote
+    json.dumps(evidence.value)
+
+
+@pytest.mark.parametrize(
+    ("field", "proposed", "reason"),
+    [
+        ("tenant", "Bob", '"Bob" does not stand in the text'),
+        ("tenant", "x" * 200, '"' + "x" * 79 + '…" does not stand in the text'),
+        ("tenant", {"a": 1}, "\"{'a': 1}\" is not text"),
+        ("tenant", ["a", "b"], "\"['a', 'b']\" is not text"),
+        ("rent: number", 1540, '"1540" does not stand in the text'),
+        ("rent: number", "soon", '"soon" is not one number'),
+        ("rent: number", True, '"True" is not one number'),
+        ("rent: number", float("nan"), '"nan" is not one number'),
+        ("rooms: integer", 75.5, '"75.5" is not a whole number'),
+        ("starts: date", "next week", '"next week" is not a date with day, month and year'),
+        ("starts: date", "2024-03-02", '"2024-03-02" does not stand in the text'),
+        ("rent: money", "1450 USD", '"1450 USD": the text has "EUR 1.450,00"'),
+        ("rent: money", "a lot", '"a lot" is not one amount of money'),
+        ("kind: lease|sale", "rental", '"rental" is not one of lease, sale'),
+        ("kind: lease|sale", "sale", '"sale" does not stand in the text'),
+        ("pets: boolean", True, NO_QUOTE),
+        ("pets: boolean", {"value": True, "quote": "the"}, NO_QUOTE),
+        ("pets: boolean", {"value": True, "quote": "pets welcome"},
+         'the quote "pets welcome" does not stand in the text'),
+        ("pets: boolean", {"value": 3, "quote": "pets are"}, '"3" is neither true nor false'),
+        ("pets: boolean", {"value": None, "quote": ""}, NOT_STATED),
+    ],
+)  # fmt: skip
+def test_a_value_that_does_not_is_refused_with_a_reason(field: str, proposed: object, reason: str) -> None:
+    assert ask(field, proposed) == Refusal(reason)
+
+
+@pytest.mark.parametrize(
+    "absent", [None, "", " ", "-", "N/A", "none", "Not stated.", "unknown", "null", "Monthly Rent", []]
+)
+@pytest.mark.parametrize("type_", ["text", "number", "date", "money", "x|y", "list"])
+def test_words_for_nothing_count_as_nothing(absent: object, type_: str) -> None:
+    assert ask(f"monthly_rent: {type_}", absent) == Refusal(NOT_STATED)
+
+
+def test_a_choice_may_be_called_unknown() -> None:
+    found = ask("state: known|unknown", "unknown", SourceText("cause: unknown"))
+    assert found == Evidence("unknown", "unknown", 7, 14)
+
+
+def test_a_list_keeps_what_stands_in_the_text_and_names_the_rest() -> None:
+    found = ask("parties: list", ["Anna Meyer", "Bob", "ACME Inc.", "anna meyer", None])
+    assert isinstance(found, ListEvidence)
+    assert found.value == ["Anna Meyer", "Acme Inc."]
+    assert found.refusals == (Refusal('"Bob" does not stand in the text'),)
+    assert ask("parties: list", ["Bob", "Eve"]) == Refusal(
+        '"Bob" does not stand in the text; "Eve" does not stand in the text'
+    )
+    assert ask("days: list of date", "1 March 2024").value == ["2024-03-01"]
+
+
+def test_a_document_that_writes_months_first_is_read_so() -> None:
+    source = SourceText("On 12/25/2023 and due 03/01/2024")
+    assert ask("due: date", "03/01/2024", source).value == "2024-03-01"
+
+
+def test_an_unstated_currency_is_taken_only_from_the_text() -> None:
+    assert ask("total: money", "50 EUR", SourceText("Amounts in €. Total 50")).value["currency"] == "EUR"
+    assert ask("total: money", "50 EUR", SourceText("Total 50")).value["currency"] is None
+    assert ask("total: money", "50 SEK", SourceText("Total 50 kr")).value["currency"] is None
+    assert ask("total: money", "50 SEK", SourceText("SEK below. Total 50 kr")).value["currency"] == "SEK"
+
+
+def test_the_parts_of_a_date_are_no_numbers_but_its_year() -> None:
+    source = SourceText("due 03.04.2024")
+    assert isinstance(ask("rooms: integer", 3, source), Refusal)
+    assert isinstance(ask("price: money", "3 EUR", source), Refusal)
+    assert ask("year: integer", 2024, SourceText("due 2024-04-03")).quote == "2024"
+
+
+def test_an_ambiguous_number_backs_either_reading() -> None:
+    source = SourceText("weight 1.234")
+    assert ask("weight: number", 1234, source).value == 1234
+    assert ask("weight: number", 1.234, source).value == 1.234
+
+
+TYPES = st.sampled_from(
+    ["text", "number", "integer", "date", "money", "boolean", "x|y", "list", "list of number", "list of date"]
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["value", "quote", "amount"]), inner),
+)
+
+
+@given(TYPES, JSON, st.text())
+def test_whatever_is_proposed_the_quote_is_verbatim(type_: str, proposed: object, text: str) -> None:
+    found = ask(f"thing: {type_}", proposed, SourceText(text + " " + str(proposed)))
+    items = found.items if isinstance(found, ListEvidence) else [found]
+    for item in items:
+        if isinstance(item, Evidence):
+            assert item.quote == (text + " " + str(proposed))[item.start : item.end]
+            json.dumps(item.value, allow_nan=False)
+        else:
+            assert isinstance(item, Refusal)
+            assert item.reason
+            assert len(item.reason.splitlines()) == 1
+
+
+@given(TYPES, st.text("uvwxyz56789", min_size=1), st.text("abcd 01234.,\n-"))
+def test_a_value_of_other_letters_is_never_accepted(type_: str, proposed: str, text: str) -> None:
+    assert isinstance(ask(f"thing: {type_}", proposed, SourceText(text)), Refusal)
+
+
+@given(st.integers(10, 10**6), st.lists(st.integers(10, 10**6)))
+def test_a_number_is_accepted_only_if_it_is_one_of_the_text(proposed: int, stated: list[int]) -> None:
+    found = find_evidence(Field("n", "number"), proposed, SourceText("; ".join(map(str, stated))))
+    assert isinstance(found, Evidence) == (proposed in stated)

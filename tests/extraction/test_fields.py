@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel
+from pydantic import Field as ModelField
+
+from trivium.exceptions import FieldsError
+from trivium.extraction._fields import Field, json_schema, parse_fields
+from trivium.extraction._schemas import fields_from_model, fields_from_schema, load_fields
+
+
+def test_every_form_of_the_notation_is_read() -> None:
+    fields = parse_fields(
+        "tenant, monthly_rent: number, starts: date\npaid: boolean,\nkind: lease|sale, "
+        "parties: list of text (people, named (as) parties), price: money (the total), tags: list, "
+        "days: list[date], states: list of open|closed, rooms (how many): int"
+    )
+    assert [(field.name, field.kind) for field in fields] == [
+        ("tenant", "text"), ("monthly_rent", "number"), ("starts", "date"), ("paid", "boolean"),
+        ("kind", "choice"), ("parties", "list"), ("price", "money"), ("tags", "list"), ("days", "list"),
+        ("states", "list"), ("rooms", "integer"),
+    ]  # fmt: skip
+    assert fields[4].choices == ("lease", "sale")
+    assert fields[5].description == "people, named (as) parties"
+    assert [field.item.kind for field in fields[7:10] if field.item] == ["text", "date", "choice"]
+    assert fields[10].description == "how many"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("starts: dat", "field 'starts': unknown type 'dat'; did you mean 'date'? Valid types: text"),
+        ("starts: xyzzy", "unknown type 'xyzzy'; Valid types: text, number"),
+        ("a, : date", "no name in ': date'"),
+        ("a,,b", "no name"),
+        ("Rent, rent", "'rent' is named twice"),
+        ("rent: money (per month", "field 'rent': a parenthesis is not balanced"),
+        ("rent: money per month)", "field 'rent': a parenthesis is not balanced"),
+        ("rent (a) (b)", "field 'rent'"),
+        ("kind: lease|", "a choice is empty"),
+        ("kind: a|A", "a choice is given twice"),
+        ("x: list of list", "list of lists"),
+        ("", "no field is named"),
+        (" \n ,\n", "no field is named"),
+    ],
+)
+def test_a_wrong_list_is_refused_in_one_line(text: str, message: str) -> None:
+    with pytest.raises(FieldsError) as caught:
+        parse_fields(text)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_answer_schema_requires_every_field_and_lets_each_be_null() -> None:
+    schema = json_schema(parse_fields("a, b: integer, c: x|y, d: list of money (sums), e: boolean"))
+    assert schema["required"] == list("abcde")
+    assert schema["additionalProperties"] is False
+    properties = schema["properties"]
+    assert properties["a"] == {"type": ["string", "null"], "maxLength": 300}
+    assert properties["c"] == {"enum": ["x", "y", None]}
+    assert properties["d"]["items"] == {"type": "string", "maxLength": 300}
+    assert properties["d"]["maxItems"] == 20
+    assert properties["d"]["description"] == "sums"
+    assert list(properties["e"]["properties"]) == ["quote", "value"]
+
+
+class Colour(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Lease(BaseModel):
+    tenant: str = ModelField(description="who rents")
+    rent: Decimal | None = None
+    rooms: int
+    area: float | int
+    starts: date | None
+    paid: bool
+    kind: Literal["lease", "sale"]
+    only: Literal["one"]
+    colour: Colour | None = ModelField(default=None, description="of the door")
+    parties: list[str]
+    days: list[date] | None = None
+    price: str = ModelField(json_schema_extra={"format": "money"})
+
+
+def test_a_pydantic_model_gives_its_fields() -> None:
+    fields = {field.name: field for field in fields_from_model(Lease)}
+    assert [field.kind for field in fields.values()] == [
+        "text", "number", "integer", "number", "date", "boolean", "choice", "choice", "choice", "list", "list", "money",
+    ]  # fmt: skip
+    assert fields["tenant"].description == "who rents"
+    assert fields["colour"].choices == ("red", "blue")
+    assert fields["colour"].description == "of the door"
+    assert fields["days"].item is not None
+    assert fields["days"].item.kind == "date"
+
+
+@pytest.mark.parametrize(
+    ("property_", "message"),
+    [
+        ({"type": "object", "properties": {}}, "nested objects"),
+        ({"type": "array", "items": {"type": "array"}}, "list of lists"),
+        ({"anyOf": [{"type": "integer"}, {"type": "string"}]}, "it may be integer or string"),
+        ({"enum": [1, 2]}, "a choice is not text"),
+        ({"$ref": "#/$defs/Missing"}, "names nothing"),
+        ({"$ref": "other.json"}, "outside the schema"),
+        ({"$ref": "#/properties/x"}, "refers to itself"),
+        ({"type": "array", "prefixItems": []}, "tuple"),
+        ({"type": "null"}, "its type is null"),
+        (True, "not an object"),
+    ],
+)
+def test_what_cannot_be_extracted_is_refused_by_name(property_: object, message: str) -> None:
+    with pytest.raises(FieldsError, match="'x'") as caught:
+        fields_from_schema({"type": "object", "properties": {"x": property_}})
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("schema", [{}, {"type": "object"}, {"type": "array", "items": {}}])
+def test_a_schema_without_fields_is_refused(schema: dict[str, Any]) -> None:
+    with pytest.raises(FieldsError, match="no fields"):
+        fields_from_schema(schema)
+
+
+@pytest.mark.parametrize("thing", [int, "Lease", None])
+def test_only_a_pydantic_model_is_a_model(thing: object) -> None:
+    with pytest.raises(FieldsError, match="not a pydantic model"):
+        fields_from_model(thing)
+
+
+def test_a_model_without_schema_is_refused() -> None:
+    class Odd(BaseModel):
+        call: Callable[[], int]
+
+    with pytest.raises(FieldsError, match="Odd has no JSON schema"):
+        fields_from_model(Odd)
+
+
+SOURCE = """from __future__ import annotations
+from pydantic import BaseModel
+class Lease(BaseModel):
+    tenant: Name
+    starts: list[Name] | None = None
+Name = str
+number = 3
+"""
+
+
+def test_a_model_is_read_from_its_file(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(SOURCE)
+    assert [field.name for field in load_fields(f"{tmp_path}/model.py:Lease")] == ["tenant", "starts"]
+    (tmp_path / "s.json").write_text(json.dumps({"properties": {"a": {"type": ["string", "null"]}}}))
+    assert load_fields(f"{tmp_path}/s.json") == (Field("a"),)
+
+
+@pytest.mark.parametrize(
+    ("content", "reference", "message"),
+    [
+        (SOURCE, "model.py:Leese", "has no class 'Leese'; it defines Lease"),
+        (SOURCE, "model.py:number", "has no pydantic model 'number'"),
+        (SOURCE, "model.py", "names no class"),
+        (SOURCE, "other.py:Lease", "does not exist"),
+        (SOURCE, "other.json", "does not exist"),
+        (SOURCE, "model.txt", "names no schema"),
+        ("x = 1\ndef (", "model.py:Lease", "line 2"),
+        ("import not_there_at_all", "model.py:Lease", "ModuleNotFoundError"),
+        ("raise SystemExit", "model.py:Lease", "SystemExit"),
+    ],
+)
+def test_a_file_that_gives_no_fields_says_why(tmp_path: Path, content: str, reference: str, message: str) -> None:
+    (tmp_path / "model.py").write_text(content)
+    with pytest.raises(FieldsError) as caught:
+        load_fields(f"{tmp_path}/{reference}")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(("content", "message"), [("{", "cannot be read as JSON"), ("[]", "not a JSON schema")])
+def test_a_broken_schema_file_says_why(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "s.json").write_text(content)
+    with pytest.raises(FieldsError, match=message):
+        load_fields(f"{tmp_path}/s.json")

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import doctest
+import importlib
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from email.utils import format_datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trivium.extraction._dates import date_spans, parse_dates
+from trivium.extraction._money import money_spans, parse_money
+from trivium.extraction._numbers import number_spans, parse_number, plain_number, readings
+
+MODULES = ["fields", "schemas", "numbers", "dates", "money", "source", "evidence"]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_in_the_docstrings_run(name: str) -> None:
+    assert doctest.testmod(importlib.import_module(f"trivium.extraction._{name}")).failed == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1.234,56", ["1234.56"]), ("1,234.56", ["1234.56"]), ("1 234,56", ["1234.56"]),
+        ("1\u202f234,56", ["1234.56"]), ("1\u00a0234", ["1234"]), ("1'234.56", ["1234.56"]), ("1’234", ["1234"]),
+        ("12.5 %", ["12.5"]), ("1.234", ["1.234", "1234"]), ("1,234", ["1234", "1.234"]), ("-5", ["-5"]),
+        ("−5", ["-5"]), ("+5", ["5"]), ("(500)", ["500", "-500"]), ("three", ["3"]), ("Twelve", ["12"]),
+        ("1.2 million", ["1200000"]), ("12,34,567.89", ["1234567.89"]), ("0.123", ["0.123"]), (".5", ["0.5"]),
+        ("1e5", ["100000"]), ("30GB", ["30"]), ("USD100", ["100"]), ("1.200,-", ["1.2", "1200"]),
+        ("v2", []), ("1.2.3", []), ("10-12", []), ("soon", []), ("", []), ("1" * 50, []),
+    ],
+)  # fmt: skip
+def test_readings_of_a_number(text: str, expected: list[str]) -> None:
+    assert list(readings(text)) == [Decimal(each) for each in expected]
+
+
+def test_parse_number_takes_the_likeliest_reading() -> None:
+    assert parse_number("1,234") == 1234
+    assert parse_number("next week") is None
+
+
+CENTS = st.integers(min_value=-(10**12), max_value=10**12)
+
+
+@given(CENTS, st.sampled_from(["{:,.2f}", "{:.2f}"]), st.sampled_from([",.", ".,", " ,", "\u202f,", "'.", "\u00a0."]))
+def test_a_number_in_any_locale_is_read_back(cents: int, form: str, marks: str) -> None:
+    value = Decimal(cents) / 100
+    text = form.format(value).translate({ord(","): marks[0], ord("."): marks[1]})
+    assert value in readings(text)
+    assert any(value in span.readings for span in number_spans(f"total {text} in all"))
+
+
+@given(st.integers(-(10**9), 10**9))
+def test_whole_numbers_are_ints_and_grouping_does_not_matter(value: int) -> None:
+    assert plain_number(Decimal(value)) == value
+    assert isinstance(plain_number(Decimal(f"{value}.00")), int)
+    assert value in readings(f"{value:,}")
+    assert value in readings(f"{value:,}".replace(",", "."))
+
+
+@given(st.text())
+def test_spans_are_inside_the_text_and_hold_a_digit(text: str) -> None:
+    for span in [*number_spans(text), *date_spans(text), *money_spans(text)]:
+        assert 0 <= span.start < span.end <= len(text)
+        assert any(character.isdecimal() for character in text[span.start : span.end])
+        assert span.readings
+
+
+FIRST_OF_MARCH = [
+    "2024-03-01", "2024/03/01", "2024.03.01", "20240301", "01.03.2024", "1.3.24", "1. 3. 2024", "01/03/2024",
+    "03/01/2024", "01-03-2024", "1 March 2024", "MARCH 1st, 2024", "Mar. 1, 2024", "1-Mar-2024", "1-mar-24",
+    "1st of March 2024", "1st day of March, 2024", "Friday, 1 March 2024", "Fri, 01 Mar 2024 10:00:00 +0100",
+    "Fri Mar  1 10:00:00 CET 2024", "2024-03-01T10:00:00Z", "1er mars 2024", "1. März 2024", "1 Maerz 2024",
+    "1 de marzo de 2024", "1º marzo 2024", "1 maart 2024", "1 de março de 2024", "1 marca 2024 r.",
+    "den 1 mars 2024", "1. marts 2024", "1. března 2024", "2024年3月1日", "2024 March 1", "1\nMarch\n2024",
+    "1 Ma\u0308rz 2024", "1 March '24", "2024-Mar-01",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", FIRST_OF_MARCH)
+def test_a_date_in_any_form_is_read(text: str) -> None:
+    assert date(2024, 3, 1) in parse_dates(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["March 2024", "next week", "2024", "31.02.2024", "1 2 3", "10.1.2.3", "1 Smarch 2024", "", "12024-03-01",
+     "2024-03-01 to 2024-04-01", "00/00/2024"],
+)  # fmt: skip
+def test_what_is_not_one_full_date_is_not_read(text: str) -> None:
+    assert parse_dates(text) == ()
+
+
+def test_a_month_may_come_first() -> None:
+    assert parse_dates("03/01/2024") == (date(2024, 1, 3), date(2024, 3, 1))
+    assert parse_dates("03/01/2024", month_first=True) == (date(2024, 3, 1), date(2024, 1, 3))
+    assert parse_dates("01.03.2024") == (date(2024, 3, 1),)
+
+
+def test_a_date_after_another_number_is_found() -> None:
+    assert [span.readings for span in date_spans("item 5 on 1 March 2024")] == [(date(2024, 3, 1),)]
+
+
+FRENCH = "janvier février mars avril mai juin juillet août septembre octobre novembre décembre".split()  # noqa: SIM905
+POLISH = "stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia".split()  # noqa: SIM905
+
+
+@given(st.dates(min_value=date(1900, 1, 1), max_value=date(2100, 12, 31)))
+def test_a_date_written_in_any_locale_is_read_back(day: date) -> None:
+    forms = [
+        day.isoformat(), f"{day:%d.%m.%Y}", f"{day:%d/%m/%Y}", f"{day:%m/%d/%Y}", f"{day:%d %B %Y}",
+        f"{day:%B %d, %Y}", f"{day:%A, %d %b %Y}", f"{day.day} {FRENCH[day.month - 1]} {day.year}",
+        f"{day.day}. {POLISH[day.month - 1].upper()} {day.year}", f"{day.year}年{day.month}月{day.day}日",
+        format_datetime(datetime.combine(day, time(9, 30), UTC)),
+    ]  # fmt: skip
+    for form in forms:
+        assert day in parse_dates(form), form
+        assert any(day in span.readings for span in date_spans(f"It starts on {form}; see below."))
+
+
+@pytest.mark.parametrize(
+    ("text", "amount", "currency"),
+    [
+        ("EUR 1.234,56", 1234.56, "EUR"), ("1,234.56 €", 1234.56, "EUR"), ("1.200,- €", 1200, "EUR"),
+        ("$1.2 million", 1200000, "USD"), ("$5k", 5000, "USD"), ("£2bn", 2000000000, "GBP"),
+        ("100 kr", 100, None), ("100 SEK", 100, "SEK"), ("CHF 1'000.00", 1000, "CHF"), ("Fr. 20.-", 20, "CHF"),
+        ("-€5", -5, "EUR"), ("€ -5", -5, "EUR"), ("US$ 10", 10, "USD"), ("C$10", 10, "CAD"), ("10 zł", 10, "PLN"),
+        ("¥500", 500, "JPY"), ("5 dollars", 5, "USD"), ("1.234 €", 1234, "EUR"), ("12", 12, None),
+        ("1 234,56 €", 1234.56, "EUR"), ("5 Euro", 5, "EUR"),
+    ],
+)  # fmt: skip
+def test_money_in_any_form_is_read(text: str, amount: float, currency: str | None) -> None:
+    assert parse_money(text)[0].normal_form() == {"amount": amount, "currency": currency}
+
+
+def test_a_piece_of_an_amount_is_no_amount() -> None:
+    amounts = [money.amount for span in money_spans("pay 1 234 567 € now") for money in span.readings]
+    assert amounts == [1234567]
+
+
+@given(CENTS, st.sampled_from(["EUR {}", "{} EUR", "€{}", "{} €", "€ {}", "{}€"]), st.sampled_from([",.", ".,", "'."]))
+def test_money_in_any_locale_is_read_back(cents: int, form: str, marks: str) -> None:
+    number = f"{Decimal(cents) / 100:,.2f}".translate({ord(","): marks[0], ord("."): marks[1]})
+    found = parse_money(form.format(number))
+    assert Decimal(cents) / 100 in [money.amount for money in found]
+    assert {money.currency for money in found} == {"EUR"}

@@ -1,0 +1,188 @@
+"""The extraction benchmark's scorer, imported by its path: it stands alone."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+PATH = Path(__file__).resolve().parents[1] / "benchmarks" / "extract" / "score.py"
+
+
+def load() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("extract_score", PATH)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up there
+    spec.loader.exec_module(module)
+    return module
+
+
+score: Any = load()
+
+TEXT = "The work is called Trumpet.\nIt came from <https://example.org/t/> on 3 March 2020.\n"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "got"),
+    [
+        ("Free Software Foundation, Inc.", "free  software\nFoundation, Inc"),
+        ("“Trumpet”", "'trumpet'"),
+        ("Trumpet", "The Trumpet"),
+        ("José", "Jose\u0301"),
+        ("https://example.org/t/", "<https://example.org/t>"),
+        ("2020-03-03", "2020-03-03T00:00:00"),
+        (1200, "1,200"),
+        (1.5, 1.50),
+        (True, "true"),
+        (["a", "B"], ["b", "a"]),
+        ("3.10", "3.10"),
+    ],
+)
+def test_same_values(wanted: Any, got: Any) -> None:
+    assert score.same(wanted, got)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "got"),
+    [
+        ("GPL-2+", "GPL-2"),
+        ("https://example.org/t", "https://example.org/u"),
+        ("2020-03-03", "2020-03-04"),
+        ("2020-03-03", "3 March 2020"),
+        (3, "three"),
+        (1, True),
+        ("3.10", "3.1"),
+        (["a"], "a"),
+        (["a"], ["a", "b"]),
+    ],
+)
+def test_different_values(wanted: Any, got: Any) -> None:
+    assert not score.same(wanted, got)
+
+
+@pytest.mark.parametrize(
+    ("value", "quote", "expected"),
+    [
+        ("Trumpet", "The work is called Trumpet.", True),
+        ("trumpet", "called Trumpet. It came", True),
+        ("2020-03-03", "on 3 March 2020", True),
+        (2020, "3 March 2020", True),
+        ("Trumpet", "The work is named Trumpet.", False),
+        ("Cornet", "The work is called Trumpet.", False),
+        ("Trumpet", "", False),
+        ("Trumpet", None, False),
+    ],
+)
+def test_value_in_quote_and_quote_in_text(value: Any, quote: Any, expected: bool) -> None:
+    assert score.in_text(value, quote, TEXT) is expected
+
+
+def answer(value: Any, quote: str | None = None) -> dict[str, Any]:
+    return {"value": value, "page": 1, "line": 1, "quote": quote}
+
+
+TRUTH: dict[str, dict[str, Any]] = {
+    "a.txt": {"name": "Trumpet", "url": "https://example.org/t", "day": "2020-03-03", "holder": None},
+    "b.txt": {"name": "Trumpet", "holder": None},
+}
+RESULT = {
+    "source": "some/folder/a.txt",
+    "fields": {
+        "name": answer("Trumpet", "called Trumpet"),
+        "url": answer("https://example.com", "It came from"),
+        "day": answer(None),
+        "holder": answer("Nobody", "copyright Nobody"),
+        "unknown": answer("not in the truth"),
+    },
+    "refused": {"day": "no date in the quote"},
+}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    for name in TRUTH:
+        (tmp_path / name).write_text(TEXT, encoding="utf-8")
+    (tmp_path / "truth.json").write_text(json.dumps(TRUTH), encoding="utf-8")
+    (tmp_path / "results.jsonl").write_text(json.dumps(RESULT) + "\n\n", encoding="utf-8")
+    return tmp_path
+
+
+def arguments(files: Path, *more: str) -> list[str]:
+    return [str(files / "truth.json"), str(files / "results.jsonl"), "--texts", str(files), *more]
+
+
+def test_counts_as_json(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert score.main(arguments(files, "--json")) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["total"] == {
+        "present": 4,
+        "exact": 1,
+        "wrong": 1,
+        "missing": 2,
+        "absent": 2,
+        "empty": 1,
+        "invented": 1,
+        "not_in_text": 2,
+    }
+    assert told["fields"]["name"]["missing"] == 1
+    assert told["unread"] == ["b.txt"]
+
+
+def test_report_names_the_misses(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert score.main(arguments(files)) == 0
+    out = capsys.readouterr().out
+    mean = "present 4, exact 1 (25.0 %), wrong 1, missing 2; absent 2, invented 1; not in text 2"
+    assert mean in out
+    assert "a.txt: day: missing: wanted '2020-03-03', got None [no date in the quote]" in out
+    assert "a.txt: holder: invented: wanted None, got 'Nobody'" in out
+    assert "a.txt: name" not in out
+
+
+def test_an_exact_value_without_evidence_is_told(files: Path) -> None:
+    result = {"fields": {"name": answer("Trumpet", "a quote of its own making: Trumpet")}}
+    told = score.score_all({"a.txt": {"name": "Trumpet"}}, {"a.txt": result}, files)
+    assert (told.total.exact, told.total.not_in_text) == (1, 1)
+    assert told.misses[0].outcome == "exact"
+
+
+def test_blank_values_and_null_results_count_as_not_given(files: Path) -> None:
+    truth = {"a.txt": {"name": "Trumpet", "holder": None}}
+    for result in ({"fields": {"name": answer(" "), "holder": answer("")}}, {"fields": None}):
+        told = score.score_all(truth, {"a.txt": result}, files)
+        assert (told.total.missing, told.total.empty) == (1, 1)
+
+
+@pytest.mark.parametrize("path", sorted(PATH.parent.rglob("truth.json")), ids=lambda p: p.parent.name)
+def test_the_truths_have_their_texts(path: Path) -> None:
+    folders = [path.parent / name for name in ("texts", "labelled", "prose")]
+    for folder in filter(Path.is_dir, folders):
+        assert sorted(json.loads(path.read_text("utf-8"))) == sorted(p.name for p in folder.iterdir())
+
+
+def test_evidence_is_checked_only_where_there_is_text(tmp_path: Path) -> None:
+    (tmp_path / "a.pdf").write_bytes(b"%PDF-1.7 \xff")
+    result = {"a.pdf": {"fields": {"name": answer("Trumpet", "no such words")}}}
+    told = score.score_all({"a.pdf": {"name": "Trumpet"}}, result, tmp_path)
+    assert (told.total.exact, told.total.not_in_text, told.unchecked) == (1, 0, ["a.pdf"])
+    (tmp_path / "a.pdf.txt").write_text(TEXT, encoding="utf-8")
+    told = score.score_all({"a.pdf": {"name": "Trumpet"}}, result, tmp_path)
+    assert (told.total.not_in_text, told.unchecked) == (1, [])
+
+
+def test_text_that_is_not_utf8_is_read_as_latin1(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes("written by Beaupr\u00e9".encode("latin-1"))
+    assert score.text_of(tmp_path / "a.txt") == "written by Beaupr\u00e9"
+
+
+def test_the_samples_are_all_in_their_truth() -> None:
+    folder = PATH.parents[2] / "samples"
+    beside = {"README.md", "SOURCES.md", "fields.txt", "truth.json"}
+    files = {path.name for path in folder.iterdir() if path.is_file()} - beside
+    assert set(json.loads((folder / "truth.json").read_text("utf-8"))) == files
