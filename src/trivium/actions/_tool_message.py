@@ -13,7 +13,7 @@ from trivium.actions._tool import describe_errors, plain_schema
 from trivium.exceptions import ToolArgumentsError, ToolDefinitionError
 from trivium.schema import Message, ToolSpec
 
-__all__ = ["AgentDoneTool", "ToolMessage", "find_handler"]
+__all__ = ["AgentDoneTool", "FinalResultTool", "ToolMessage", "find_handler"]
 
 _NOT_ARGUMENTS = ("request", "purpose", "id")
 
@@ -100,6 +100,13 @@ class AgentDoneTool(ToolMessage):
     request: str = "agent_done_tool"
     purpose: str = "To end the task with a result."
     content: Any = None
+
+
+class FinalResultTool(AgentDoneTool):
+    """What an agent's handler returns to end its task and every task above it, with the result of them all."""
+
+    request: str = "final_result_tool"
+    purpose: str = "To end all tasks with a result."
 
 
 def find_handler(agent: Any, message: ToolMessage) -> Callable[[Message], Any] | None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from contextlib import suppress
 from itertools import count
 from typing import Any
 
 from trivium.commander._doors import Bell, run_loop, wait
 from trivium.commander._jobs import HandlerCoroutine, Job, WorkNode
-from trivium.commander._node import NodeState, TaskNode, current
+from trivium.commander._node import NodeState, Scope, Stop, TaskNode, current
 from trivium.commander._workers import post
 from trivium.exceptions import CommanderAlreadyRunningError, CommanderNotRunError, NotHandlerError
 
@@ -42,6 +43,7 @@ class CommanderAsync(WorkNode):
         self._bell = Bell()
         self._return: Any = None
         self._ids = count(2)
+        self._last_calls: dict[WorkNode, None] = {}
         self._commander, self._id = self, 1
 
     def run(self, *jobs: Job, auto_exit: bool = False) -> Any:
@@ -68,6 +70,8 @@ class CommanderAsync(WorkNode):
         finally:
             await self._finish()
             current.reset(token)
+        if self._stopping is not None and self._stopping[1] != "exit":
+            raise self._outward(Stop())
         if self.raise_errors and self.failures:
             raise self.failures[0][1]
         return self._return
@@ -75,24 +79,25 @@ class CommanderAsync(WorkNode):
     def _begin(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stopping, self._state, self._open = None, NodeState.PENDING, 1
-        self._return, self.failures, self._children, self._ordinals = None, [], None, None
+        self._return, self.failures, heard = None, [], self._scope.listeners
         self._attach(current.get())
+        self._scope = self._scope.but(listeners=(*self._scope.listeners, *heard))
         self._start()
 
     async def _work(self, auto_exit: bool) -> None:
-        while self._stopping is None:
+        task = asyncio.current_task()
+        cancelled = task.cancelling() if task else 0
+        while self._stopping is None and (self._queue or not auto_exit or self._open > 1):
             if self._queue:
-                await self._run_job(self._queue.popleft())
-            elif auto_exit and self._open == 1:
-                return
+                job = self._queue.popleft()
+                self._number(job)
+                await job._body()
+                if task and task.cancelling() > cancelled:  # the caller's own cancellation, not the job's failure
+                    raise asyncio.CancelledError
             else:
                 self._bell = Bell()
-                if not self._queue and self._stopping is None and not (auto_exit and self._open == 1):
-                    await _quiet_wait(self, self._bell)
-
-    async def _run_job(self, job: Job) -> None:
-        self._number(job)
-        await job._body()
+                with suppress(Stop):  # a kill ends the wait, and does not unwind the commander
+                    await wait(bell=self._bell)
 
     async def _finish(self) -> None:
         if self._stopping is None and self._children:
@@ -103,7 +108,12 @@ class CommanderAsync(WorkNode):
             await asyncio.wait(tasks)
         while self._queue:  # dropped: each still ends, and its tree above it
             await self._queue.popleft()._body()
+        for node in (*self._last_calls, self):
+            await node._stage("at_commander_end")
+        self._last_calls.clear()
         self._close()
+        inherited = self._parent._scope.listeners if self._parent is not None else ()
+        self._scope = Scope(listeners=tuple(each for each in self._scope.listeners if each not in inherited))
         self._loop = None
 
     def exit(self, return_result: Any = None) -> None:
@@ -120,12 +130,15 @@ class CommanderAsync(WorkNode):
         """
         post(self._event_loop(), self._queue_job, job, parent or self)
 
-    def call_handler_threadsafe(self, handler: HandlerCoroutine, parent: TaskNode | None = None) -> None:
+    def call_handler_threadsafe(self, handler: Any, parent: TaskNode | None = None) -> None:
         """Start a handler from any thread.
 
         Raises:
             CommanderNotRunError: the commander is not running.
+            NotHandlerError: it is something else.
         """
+        if not isinstance(handler, HandlerCoroutine):
+            raise NotHandlerError(f"{handler!r} is not a handler: decorate its function with @handler(PASS_WORD)")
         post(self._event_loop(), self._start_handler, handler, parent or self)
 
     def is_empty(self) -> bool:
@@ -145,9 +158,7 @@ class CommanderAsync(WorkNode):
         self._queue.append(job)
         self._ring()
 
-    def _start_handler(self, handler: Any, parent: TaskNode) -> None:
-        if not isinstance(handler, HandlerCoroutine):
-            raise NotHandlerError(f"{handler!r} is not a handler: decorate its function with @handler(PASS_WORD)")
+    def _start_handler(self, handler: HandlerCoroutine, parent: TaskNode) -> None:
         if self._stopping is not None:
             return
         handler._enter(self, parent)
@@ -166,13 +177,3 @@ class CommanderAsync(WorkNode):
             return
         self.failures.append((node, error))
         _log.error("%s failed: %s: %s", node._path(), type(error).__name__, error)
-
-
-async def _quiet_wait(node: CommanderAsync, bell: Bell) -> None:
-    """Wait for the bell, or until the commander is killed from outside."""
-    with node._woken_by(bell.ring):
-        token = current.set(None)  # the kill must end the wait, not unwind the commander
-        try:
-            await wait(bell=bell)
-        finally:
-            current.reset(token)

@@ -32,10 +32,12 @@ from trivium.commander._doors_loop import (
 )
 from trivium.commander._node import TaskNode, current
 from trivium.commander._workers import get_running_loop, post
-from trivium.exceptions import RecursionTooDeepError, SuspendedError, WouldDeadlockError
+from trivium.exceptions import SuspendedError, WouldDeadlockError
 
 T = TypeVar("T")
 P = ParamSpec("P")
+_AHEAD = 16
+"""Items that an async source may be ahead of a consumer in sync code."""
 Core = Coroutine[Any, Any, T]
 
 
@@ -50,7 +52,6 @@ def drive(core: Core[T]) -> T:
 
     Raises:
         SuspendedError: it awaited something that is not a primitive, at that line.
-        RecursionTooDeepError: calls are nested too deep.
     """
     before = start_driving()
     try:
@@ -63,12 +64,6 @@ def drive(core: Core[T]) -> T:
         )
     except StopIteration as stop:
         return cast("T", stop.value)
-    except RecursionTooDeepError:
-        raise
-    except RecursionError as error:
-        raise RecursionTooDeepError(
-            "calls are nested deeper than the interpreter allows; raise sys.setrecursionlimit, or nest less"
-        ) from error
     finally:
         stop_driving(before)
         core.close()
@@ -88,10 +83,12 @@ def door(core: Callable[Concatenate[Any, P], Core[T]]) -> Callable[Concatenate[A
         'hello Ada'
     """
 
-    def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return drive(core(self, *args, **kwargs))
+    name = core.__name__  # looked up at each call: a subclass may have written its own
 
-    method.__core__ = core  # type: ignore[attr-defined]
+    def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return drive(invoke(getattr(self, name), *args, **kwargs))
+
+    method.__core__ = name  # type: ignore[attr-defined]
     method.__name__ = core.__name__.removesuffix("_async").lstrip("_")
     method.__doc__ = core.__doc__
     return method
@@ -110,7 +107,7 @@ def is_async(function: Any) -> bool:
         function = cast("partial[Any]", function).func
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     if code is None:  # an object with a __call__
-        code = getattr(getattr(type(function), "__call__", None), "__code__", None)  # noqa: B004
+        code = getattr(getattr(cast("type[Any]", type(function)), "__call__", None), "__code__", None)  # noqa: B004
     return code is not None and bool(code.co_flags & CO_COROUTINE)
 
 
@@ -126,12 +123,12 @@ async def invoke(function: Callable[..., Any], *args: Any, quick: bool = False, 
         node._check()
     core = getattr(function, "__core__", None)
     if core is not None:
-        return await core(function.__self__, *args, **kwargs)  # type: ignore[attr-defined]
+        function = getattr(function.__self__, core)  # type: ignore[attr-defined]
     if hasattr(function, "__portable__"):
         return await function(*args, **kwargs)
     if is_async(function):
         work = partial(function, *args, **kwargs)
-        return hop(work) if blocking() else await _waiting(node, work())
+        return hop(work) if blocking() else await waiting(node, work())
     if quick or blocking():
         out = function(*args, **kwargs)
     else:
@@ -142,7 +139,7 @@ async def invoke(function: Callable[..., Any], *args: Any, quick: bool = False, 
 async def _settle(node: TaskNode | None, awaitable: Awaitable[T]) -> T:
     """Await what a plain function gave back."""
     if not blocking():
-        return await _waiting(node, awaitable)
+        return await waiting(node, awaitable)
 
     async def rest() -> T:
         return await awaitable
@@ -150,16 +147,18 @@ async def _settle(node: TaskNode | None, awaitable: Awaitable[T]) -> T:
     return hop(rest)
 
 
-async def _waiting(node: TaskNode | None, awaitable: Awaitable[T]) -> T:
+async def waiting(node: TaskNode | None, awaitable: Awaitable[T]) -> T:
     """Await foreign code so that `kill` reaches it.
 
     The waker cancels this task only while it still waits here, and only on the loop's own thread; each such
-    cancel is undone, so that another's cancellation passes through.
+    cancel is undone, so that another's cancellation passes through. The deadline rings by a timer of the loop.
     """
     if node is None:
         return await awaitable
-    task = asyncio.current_task()
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
+    deadline = node._scope.deadline
+    timer = deadline and loop.call_later(node._time_left() or 0, deadline[1].kill, "deadline")
     state: list[str] = []
 
     def fire() -> None:
@@ -167,7 +166,7 @@ async def _waiting(node: TaskNode | None, awaitable: Awaitable[T]) -> T:
             state.append("cancelled")
             task.cancel()
 
-    with node._woken_by(partial(post, asyncio.get_running_loop(), fire)):
+    with node._woken_by(partial(post, loop, fire)):
         try:
             out = await awaitable
         except asyncio.CancelledError:
@@ -178,6 +177,8 @@ async def _waiting(node: TaskNode | None, awaitable: Awaitable[T]) -> T:
             if state:
                 task.uncancel()
             state.append("left")
+            if timer is not None:
+                timer.cancel()
     node._check()
     return out
 
@@ -200,8 +201,8 @@ async def gather(*works: Callable[[], Core[T]]) -> list[T]:
 async def _all_of(works: tuple[Callable[[], Core[T]], ...]) -> list[T]:
     tasks = [asyncio.ensure_future(work()) for work in works]
     try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
-        failed = next((task for task in done if not task.cancelled() and task.exception()), None)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        failed = next((task for task in tasks if task.done() and not task.cancelled() and task.exception()), None)
     finally:
         for task in tasks:
             task.cancel()
@@ -262,7 +263,7 @@ async def wait(seconds: float | None = None, bell: Bell | None = None) -> None:
     if blocking():
         _wait_blocking(node, min(times, default=None), bell)
     else:
-        await _waiting(node, _wait_async(min(times, default=None), bell))
+        await waiting(node, _wait_async(min(times, default=None), bell))
     if node is not None:
         node._check()
 
@@ -283,13 +284,10 @@ def _wait_blocking(node: TaskNode | None, seconds: float | None, bell: Bell | No
 
 
 async def _wait_async(seconds: float | None, bell: Bell | None) -> None:
-    if bell is None:
-        if seconds is not None:
-            await asyncio.sleep(seconds)
-        return
     loop = asyncio.get_running_loop()
     rung: asyncio.Future[None] = loop.create_future()
-    bell.call(partial(post, loop, lambda: None if rung.done() else rung.set_result(None)))
+    if bell is not None:
+        bell.call(partial(post, loop, lambda: None if rung.done() else rung.set_result(None)))
     await asyncio.wait([rung], timeout=seconds)
     rung.cancel()
 
@@ -326,7 +324,7 @@ async def _from_async(node: TaskNode, source: AsyncIterable[T]) -> AsyncGenerato
     try:
         while True:
             try:
-                item = await _waiting(node, anext(items))
+                item = await waiting(node, anext(items))
             except StopAsyncIteration:
                 return
             yield item
@@ -336,10 +334,14 @@ async def _from_async(node: TaskNode, source: AsyncIterable[T]) -> AsyncGenerato
 
 
 async def _from_async_blocking(source: AsyncIterable[T]) -> AsyncGenerator[T]:
+    window, loops = asyncio.Semaphore(_AHEAD), list[asyncio.AbstractEventLoop]()
+
     async def pump(give: Give) -> None:
+        loops.append(asyncio.get_running_loop())
         items = aiter(source)
         try:
             async for item in items:
+                await window.acquire()
                 give(item)
         finally:
             if isinstance(items, AsyncGenerator):
@@ -349,6 +351,7 @@ async def _from_async_blocking(source: AsyncIterable[T]) -> AsyncGenerator[T]:
     try:
         for item in items:
             yield item
+            post(loops[0], window.release)
     finally:
         items.close()
 
@@ -388,7 +391,7 @@ async def _from_sync(node: TaskNode, source: Iterable[T]) -> AsyncGenerator[T]:
     worker = loop.create_task(in_worker(body))
     lender.reset(token)
     try:
-        while (entry := await _waiting(node, arrived.get())) is not None:
+        while (entry := await waiting(node, arrived.get())) is not None:
             wanted.release()
             yield entry[0]
     finally:

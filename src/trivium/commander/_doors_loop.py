@@ -6,6 +6,7 @@ import asyncio
 import queue
 import threading
 from collections.abc import Awaitable, Callable, Generator
+from contextlib import nullcontext
 from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
@@ -100,35 +101,27 @@ class _Errand:
 
 def _home_loop() -> asyncio.AbstractEventLoop:
     """The loop that this thread may wait for: its lender's, else the next background loop."""
-    if _local.home is not None:
-        return _local.home
-    return background_loop(_local.level + (loop_level(get_running_loop()) is not None))
+    return _local.home or background_loop(current_level())
 
 
 def serve(work: Callable[[Give], Awaitable[Any]], lend: bool = True) -> Generator[Any, None, Any]:
     """Run `work` on a loop; yield what it gives, and run its sync user code in this thread meanwhile."""
     errand, node, ended = _Errand(work, lend), current.get(), False
-    if node is not None:
-        node._wakers = node._wakers or []
-        node._wakers.append(errand.stop)
     letter = _Letter("end", None)
-    try:
-        if node is not None and node._stopping is not None:
-            errand.stop()
-        while not ended:
-            letter = _next_letter(errand.inbox, node)
-            if letter.kind == "item":
-                yield letter.what
-            elif letter.kind == "run":
-                _run_lent(letter)
-            else:
-                ended = True
-    finally:
-        if node is not None and node._wakers is not None:
-            node._wakers.remove(errand.stop)
-        if not ended:  # Ctrl-C, or the consumer left: stop the work and wait for its end
-            errand.stop()
-            _drain(errand.inbox)
+    with nullcontext() if node is None else node._woken_by(errand.stop):
+        try:
+            while not ended:
+                letter = _next_letter(errand.inbox, node)
+                if letter.kind == "item":
+                    yield letter.what
+                elif letter.kind == "run":
+                    _run_lent(letter)
+                else:
+                    ended = True
+        finally:
+            if not ended:  # Ctrl-C, or the consumer left: stop the work and wait for its end
+                errand.stop()
+                _drain(errand.inbox)
     if node is not None:
         node._check()
     if letter.reply is not None:

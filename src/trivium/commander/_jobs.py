@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import logging
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
 
-from trivium.commander._doors import invoke, portable
+from trivium.commander._doors import invoke, portable, waiting
 from trivium.commander._node import NodeState, Stop, TaskNode, current
 from trivium.commander._workers import post
 from trivium.exceptions import (
     AttributeNotSetError,
+    CommanderError,
     ConfigurationError,
     FinishedNodeError,
     NotHandlerError,
@@ -38,7 +39,6 @@ Stage = Literal[
 Function = TypeVar("Function", bound=Callable[..., Any])
 _STAGES = get_args(Stage)
 _FINAL = (NodeState.COMPLETED, NodeState.EXCEPTION, NodeState.TERMINATED)
-_log = logging.getLogger("trivium.commander")
 
 
 class Callback:
@@ -121,11 +121,11 @@ class WorkNode(TaskNode):
 
     async def put_job(self, job: Job, parent: TaskNode | None = None) -> None:
         """Queue a job below this node, or below `parent`."""
-        self.commander._queue_job(job, parent or self)
+        self.commander.put_job_threadsafe(job, parent or self)
 
     def call_handler(self, handler: HandlerCoroutine, parent: TaskNode | None = None) -> None:
         """Start a handler below this node, or below `parent`; it runs beside everything else."""
-        self.commander._start_handler(handler, parent or self)
+        self.commander.call_handler_threadsafe(handler, parent or self)
 
     async def exit_commander(self, return_result: Any = None) -> None:
         """Stop the whole run; `run` returns `return_result`."""
@@ -147,9 +147,10 @@ class WorkNode(TaskNode):
     def _enter(self, commander: CommanderAsync, parent: TaskNode) -> None:
         if not isinstance(parent, WorkNode) or parent._state in _FINAL:
             raise FinishedNodeError(f"nothing can be started below {parent._name}: it has ended or never ran")
-        self._commander = commander
+        if self._open:
+            raise CommanderError(f"{self._name} is queued or running already; make another one")
+        self._commander, self._state, self._stages_done, self._open = commander, NodeState.PENDING, False, 1
         self._attach(parent)
-        self._open = 1
         parent._open += 1
 
     def _cancel(self) -> None:
@@ -171,10 +172,11 @@ class WorkNode(TaskNode):
             if isinstance(self.result, HandlerCoroutine):
                 self.call_handler(self.result)
         except (Exception, Stop, asyncio.CancelledError) as error:
-            self.exception = self._outward(error)
-            self.commander._failed(self, self.exception)
-            if isinstance(error, Exception):
-                await self._stage("at_exception")
+            stopped = self._stopping is not None and not isinstance(error, Exception)
+            self.exception = self._outward(Stop() if stopped else error)
+            if self._task is not None or self._kind == "job":  # an error of what is awaited is its caller's
+                self.commander._failed(self, self.exception)
+            await self._stage("at_terminate" if stopped else "at_exception")
         finally:
             self._open -= 1
             await self._settle()
@@ -183,6 +185,11 @@ class WorkNode(TaskNode):
     async def _stage(self, which: str) -> None:
         if self._callback is None:
             return
+        if self._callback.at("at_commander_end"):
+            self.commander._last_calls[self] = None
+        # What a callback calls stands below this node; where the node can hold nothing, it is a run of its own.
+        alive = self._stopping is None and self._state is NodeState.ACTIVE
+        token = current.set(self if alive else None)
         for entry in self._callback.at(which):
             params: Mapping[str, Any] = entry.get("params") or {}
             named = {"task_node": self} if entry.get("inject_task_node") else {}
@@ -190,18 +197,20 @@ class WorkNode(TaskNode):
                 await invoke(
                     entry["function"], *params.get("args", ()), quick=True, **params.get("kwargs", {}), **named
                 )
-            except Exception as error:
+            except (Exception, Stop, asyncio.CancelledError) as error:
                 self.commander._failed(self, error)
+        current.reset(token)
 
     async def _settle(self) -> None:
         """Close this node if nothing below is left, then the one above, and so on: a loop, never recursion."""
         node: WorkNode = self
         while node._open == 0 and node._state not in _FINAL:
-            if not node._stages_done:
+            if not node._stages_done and node._state is NodeState.ACTIVE:
                 node._stages_done = True
+                node._open += 1  # a callback may start something below: the node ends after it
                 await node._stage(f"at_{node._kind}_end")
-                if node._open:  # a callback started something below: the node ends after it
-                    return
+                node._open -= 1
+                continue
             node._close(node.exception)
             above = cast("WorkNode", node._parent)
             above._open -= 1
@@ -228,13 +237,15 @@ class Job(WorkNode):
     def __init__(self) -> None:
         super().__init__(type(self).__name__)
 
-    async def task(self) -> Any:
-        """What the job does; it may return a handler, which is then started below the job."""
-        raise NotTaskerError(f"{type(self).__name__} defines no task: write `@tasker(PASS_WORD) async def task(self)`")
+    task: Callable[[], Any]
+    """What the job does; it may return a handler, which is then started below the job."""
+
+    def _enter(self, commander: CommanderAsync, parent: TaskNode) -> None:
+        if not hasattr(getattr(type(self), "task", None), "__tasker__"):
+            raise NotTaskerError(f"{type(self).__name__} needs a task: write `@tasker(PASS_WORD) async def task(self)`")
+        super()._enter(commander, parent)
 
     async def _run(self) -> Any:
-        if not hasattr(type(self).task, "__tasker__"):
-            raise NotTaskerError(f"{type(self).__name__}.task lacks its decorator: write `@tasker(PASS_WORD)` above it")
         return await invoke(self.task)
 
 
@@ -263,7 +274,8 @@ class HandlerCoroutine(WorkNode):
         if isinstance(node, WorkNode):
             self._enter(node.commander, node)
             self.commander._number(self)
-            await self._body()
+            with suppress(Stop):  # this node's own: `exception` says what the caller sees
+                await waiting(self, self._body())
             if self.exception is not None:
                 raise self.exception
             return self.result

@@ -10,8 +10,9 @@ from contextvars import ContextVar, Token
 from enum import Enum
 from hashlib import blake2b
 from itertools import count
+from threading import Lock
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 from uuid import uuid4
 
 from trivium.commander._limits import Budget, Limits
@@ -19,13 +20,17 @@ from trivium.exceptions import (
     AttributeNotSetError,
     CommanderNotRunError,
     DeadlineExceededError,
+    FinishedNodeError,
     LimitExceededError,
+    RecursionTooDeepError,
     RunKilledError,
 )
 
 if TYPE_CHECKING:
     from trivium.commander._commander import CommanderAsync
 
+T = TypeVar("T")
+_lock = Lock()  # guards the making of a node's tables: never held while anything else runs
 current: ContextVar[TaskNode | None] = ContextVar("trivium_node", default=None)
 """The node whose code runs here, or None outside any run."""
 
@@ -101,21 +106,19 @@ class TaskNode:
     """A node of the run tree.
 
     A user's `Job` is a node, so the tree takes only the documented names on it; everything else is
-    underscored. The invariants: a node ends exactly once, never before its children; its children are
-    told to stop before it stops; nothing is started below a node that has ended.
+    underscored. The invariants: a node that started ends exactly once, after those of its children that anybody
+    waits for; the others are told to stop; nothing is started below a node that has ended.
     """
 
     __slots__ = (
         "__weakref__",
         "_children",
-        "_closed_at",
         "_key",
         "_name",
         "_ordinal",
         "_ordinals",
         "_parent",
         "_scope",
-        "_started_at",
         "_state",
         "_stopping",
         "_wakers",
@@ -126,10 +129,7 @@ class TaskNode:
     def __init__(self, name: str, parent: TaskNode | None = None, scope: Scope | None = None) -> None:
         self._name = name
         self._state = _PENDING
-        self._children: dict[TaskNode, None] | None = None
-        self._ordinals: dict[str, count[int]] | None = None
         self._wakers: list[Callable[[], object]] | None = None
-        self._key: str | None = None
         self.exception: BaseException | None = None
         self.result: Any = None
         self._attach(parent, scope)
@@ -137,22 +137,33 @@ class TaskNode:
     def _attach(self, parent: TaskNode | None, scope: Scope | None = None) -> None:
         """Take a place in the tree. The child attaches first and reads the stop flag after: no kill is missed."""
         self._parent = parent
-        self._stopping: tuple[TaskNode, str] | None
+        self._children: dict[TaskNode, None] | None = None
+        self._ordinals: dict[str, count[int]] | None = None
+        self._stopping: tuple[TaskNode, str] | None = None
+        self._key: str | None = None
+        self._ordinal = 0
+        self._scope = scope or (_ROOT if parent is None else parent._scope)
         if parent is None:
-            self._ordinal, self._stopping, self._scope = 0, None, scope or _ROOT
             return
-        children = parent._children
-        if children is None:
-            children = parent._children = parent._children or {}
+        if parent._state is not _ACTIVE and parent._state is not _PENDING:
+            raise FinishedNodeError(
+                f"{self._name} cannot start below {parent._name}, which has ended: await it before its caller ends, "
+                "or run it in a context of its own"
+            )
         self._ordinal = parent._next_ordinal(self._name)
-        children[self] = None
-        self._scope = scope or parent._scope
-        self._stopping = parent._stopping
+        (parent._children if parent._children is not None else parent._made("_children", dict))[self] = None
+        if parent._stopping is not None:
+            self._stopping = parent._stopping
+
+    def _made(self, name: str, kind: Callable[[], T]) -> T:
+        """The table of that name, made when first used: by one thread, even where two come at once."""
+        with _lock:
+            if getattr(self, name) is None:
+                setattr(self, name, kind())
+            return getattr(self, name)
 
     def _next_ordinal(self, name: str) -> int:
-        ordinals = self._ordinals
-        if ordinals is None:
-            ordinals = self._ordinals = self._ordinals or {}
+        ordinals = self._ordinals if self._ordinals is not None else self._made("_ordinals", dict[str, "count[int]"])
         counter = ordinals.get(name)
         if counter is None:  # setdefault and next are atomic: two threads never share a number
             counter = ordinals.setdefault(name, count())
@@ -247,21 +258,22 @@ class TaskNode:
     def _start(self) -> None:
         self._check()
         self._state = _ACTIVE
-        self._started_at = time.monotonic()
         self._emit("started")
 
     def _close(self, error: BaseException | None = None) -> None:
+        started = self._state is _ACTIVE
         if error is None:
             self._state = NodeState.COMPLETED
-        elif isinstance(error, Stop | CancelledError):
+        elif self._stopping is not None or isinstance(error, CancelledError):
             self._state = NodeState.TERMINATED
         else:
             self._state = NodeState.EXCEPTION
         self.exception = error
+        for child in list(self._children or ()):  # nobody awaited it: it gets no further than its next step
+            child.kill("its caller has ended")
         if self._parent is not None and self._parent._children:
             self._parent._children.pop(self, None)  # a finished subtree gives its memory back
-        if self._scope.listeners:
-            self._closed_at = time.monotonic()
+        if started:
             self._emit("ended", error)
 
     def _outward(self, error: BaseException) -> BaseException:
@@ -269,6 +281,8 @@ class TaskNode:
         if not isinstance(error, Stop) or self._stopping is None:
             if isinstance(error, LimitExceededError) and not error.path:
                 error.path = self._path()
+            if isinstance(error, RecursionError) and not isinstance(error, RecursionTooDeepError):
+                return RecursionTooDeepError(f"{self._name} nests calls deeper than sys.getrecursionlimit() allows")
             return error
         told, reason = self._stopping
         if told is not self and self._parent is not None:
@@ -310,15 +324,14 @@ class TaskNode:
     @contextmanager
     def _woken_by(self, waker: Callable[[], object]) -> Generator[None]:
         """While the block runs, `kill` calls `waker`; at once if the node is already stopping."""
-        if self._wakers is None:
-            self._wakers = []
-        self._wakers.append(waker)
+        wakers = self._wakers if self._wakers is not None else self._made("_wakers", list[Callable[[], object]])
+        wakers.append(waker)
         try:
             if self._stopping is not None:
                 waker()
             yield
         finally:
-            self._wakers.remove(waker)
+            wakers.remove(waker)
 
     def _subtree(self) -> Iterator[TaskNode]:
         todo: list[TaskNode] = [self]

@@ -36,12 +36,9 @@ class _Pipe:
     def took(self) -> None:
         self._taken += 1
         if self._bells and self._given - self._taken <= _MOST_BEHIND // 2:
-            self._ring()
-
-    def _ring(self) -> None:
-        bells, self._bells = self._bells, []
-        for bell in bells:
-            bell.ring()
+            bells, self._bells = self._bells, []
+            for bell in bells:
+                bell.ring()
 
     async def drained(self) -> None:
         """Wait until the consumer has caught up; never where it could not run meanwhile."""
@@ -50,7 +47,7 @@ class _Pipe:
         bell = Bell()
         self._bells.append(bell)
         if self._given - self._taken <= _MOST_BEHIND // 2:  # it caught up between the two lines
-            self._ring()
+            bell.ring()
         await wait(bell=bell)
 
 
@@ -78,20 +75,25 @@ class Stream(Generic[T]):
         self._queue: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         self._pipe = _Pipe(self._queue.put)
         self._outcome: tuple[T | None, BaseException | None] | None = None
-        self._started = False
+        self._started = self._ended = False
         _attach(node, self._pipe)
 
     def __iter__(self) -> Iterator[Event]:
         if not self._started:
             self._start()
         try:
-            while (event := self._queue.get()) is not None:
-                self._pipe.took()
+            while (event := self._next()) is not None:
                 yield event
         finally:
             self.close()
         if self._outcome is not None and self._outcome[1] is not None:
             raise self._outcome[1]
+
+    def _next(self) -> Event | None:
+        event = None if self._ended else self._queue.get()
+        self._ended = event is None
+        self._pipe.took()
+        return event
 
     def _start(self) -> None:
         self._started = True
@@ -111,11 +113,15 @@ class Stream(Generic[T]):
 
     def close(self) -> None:
         """Stop the call if it still runs, and wait for its end."""
-        if not self._started or self._outcome is not None:
-            return
-        self._node.kill("closed")
-        while self._queue.get() is not None:
-            self._pipe.took()
+        if not self._started:  # then the call never runs
+            self._started, self._ended = True, True
+            self._node._stopping = (self._node, "closed")
+            error = self._outcome = (None, self._node._outward(Stop()))
+            self._node._close(error[1])
+        elif self._outcome is None:
+            self._node.kill("closed")
+        while self._next() is not None:
+            pass
 
     def __enter__(self) -> Stream[T]:
         return self

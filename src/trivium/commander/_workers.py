@@ -13,6 +13,7 @@ import threading
 from asyncio import _get_running_loop as get_running_loop
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 _IDLE_SECONDS = 10.0
@@ -88,7 +89,9 @@ def _start_loop(level: int) -> asyncio.AbstractEventLoop:
     def main() -> None:
         asyncio.set_event_loop(loop)
         loop.call_soon(ready.set)
-        loop.run_forever()
+        while True:  # a task that raises SystemExit ends `run_forever`; whoever waits for the task gets it
+            with suppress(SystemExit, KeyboardInterrupt):
+                loop.run_forever()
 
     threading.Thread(target=main, name=f"trivium-loop-{level}", daemon=True).start()
     ready.wait()

@@ -6,14 +6,17 @@ from trivium.extraction._fields import Field, json_schema, parse_fields
 from trivium.extraction._record import record_message
 from trivium.extraction._schemas import fields_from_model, fields_from_schema, load_fields
 from trivium.extraction._source import SourceText
+from trivium.extraction._task import Checker, extraction_task
 
 __all__ = [
     "Case",
+    "Checker",
     "Evidence",
     "Field",
     "ListEvidence",
     "Refusal",
     "SourceText",
+    "extraction_task",
     "fields_from_model",
     "fields_from_schema",
     "find_evidence",

@@ -36,9 +36,7 @@ class Case:
         'EUR 900'
     """
 
-    def __init__(
-        self, document: Document, fields: Sequence[Field], *, budget: int = _BUDGET, tries: int = 2
-    ) -> None:
+    def __init__(self, document: Document, fields: Sequence[Field], *, budget: int = _BUDGET, tries: int = 2) -> None:
         self.document, self.fields, self.budget = document, tuple(fields), budget
         self.tries_left = tries
         self._source = SourceText(document.content)

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict
 
-from trivium.actions import AgentDoneTool
+from trivium.actions import AgentDoneTool, FinalResultTool
 from trivium.agents import Agent, ChatAgent
 from trivium.agents._responders import as_message, responder
 from trivium.commander import CallNode, Limits, current, door, invoke, portable, step
@@ -289,14 +289,15 @@ class Task(Module):
         if run is None or status in _NO_RESULT:
             return self._nothing(status)
         pending = run.pending
-        content, attachments = without_done(pending.content), pending.attachments
-        for each in attachments:
+        content, kept = without_done(pending.content), list[Any]()
+        for each in pending.attachments:
             if isinstance(each, AgentDoneTool):
                 content = each.content
+            if not isinstance(each, AgentDoneTool) or (isinstance(each, FinalResultTool) and run.caller is not None):
+                kept.append(each)
         receiver = None if pending.receiver == run.caller else pending.receiver
-        kept = tuple(each for each in attachments if not isinstance(each, AgentDoneTool))
         result = pending.but(
-            content=content, sender=self.name, receiver=receiver, entity=Entity.USER, status=status, attachments=kept
+            content=content, sender=self.name, receiver=receiver, entity=Entity.USER, status=status, attachments=tuple(kept)
         )
         result.__pydantic_extra__.pop("tool_call_id", None)
         if not kept:

@@ -1,0 +1,252 @@
+"""What a small model is held to: bounded schemas, and the envelope that tool calls travel in. No I/O.
+
+Small models neither stop by themselves inside a grammar nor write native tool calls reliably. So every
+answer that must have a form is generated under a JSON schema whose texts and lists have an end, and a tool
+call is an object `{"tool": NAME, "arguments": {…}}`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+from trivium.exceptions import ConfigurationError
+from trivium.llms._protocol import Request
+from trivium.schema import ToolSpec
+
+__all__ = ["Constraint", "bounded", "chat_messages", "constraint"]
+
+MAX_LENGTH, MAX_ITEMS, MAX_REPLY, MAX_NUMBER = 400, 32, 4000, 10**15
+# For the engine's grammar compiler. Line breaks and indentation would cost a quarter of the tokens; keywords
+# that it does not know are left to the caller's validation instead of switching the whole grammar off.
+OPTIONS = {
+    "whitespace_flexible": False,
+    "item_separator": ", ",
+    "key_separator": ": ",
+    "lenient": True,
+    "coerce_one_of": True,
+}
+KINDS = {"string", "integer", "number", "boolean", "null", "array", "object", None}
+Schema = dict[str, Any]
+
+
+class Constraint(NamedTuple):
+    """How an answer is held to a form.
+
+    Args:
+        schema: what the text must satisfy, or None for free text.
+        note: what the model is told about it in the system message.
+        tool: the one tool whose arguments the text is, if only one is possible.
+        reply: in an envelope, the name that stands for an answer in words; None outside of one.
+        plain: whether the reply's text is to be taken out of its object.
+    """
+
+    schema: Schema | None = None
+    note: str = ""
+    tool: str | None = None
+    reply: str | None = None
+    plain: bool = True
+
+
+def constraint(request: Request) -> Constraint:
+    """Work out the form of the answer to `request`.
+
+    Raises:
+        ConfigurationError: `tool_choice` names no tool of the request.
+    """
+    tools = {tool.name: tool for tool in request.tools}
+    choice = request.tool_choice
+    if choice not in ("auto", "none", "required", *tools):
+        raise ConfigurationError(f"tool_choice {choice!r} is none of the tools: {', '.join(tools) or 'no tools'}")
+    if choice == "none" or not tools:
+        if choice == "required":
+            raise ConfigurationError("tool_choice is 'required', and the request has no tools")
+        schema = request.output_schema
+        return Constraint(None if schema is None else _root(dict(schema)))
+    if choice == "required" and len(tools) == 1:
+        (choice,) = tools
+    if choice in tools:
+        tool = tools[choice]
+        note = f"Answer with a JSON object: the arguments of {tool.name}. {tool.description}".rstrip()
+        return Constraint(_root(tool.parameters), note, tool=tool.name)
+    return _envelope(request, "reply" if choice == "auto" else None)
+
+
+def _envelope(request: Request, reply: str | None) -> Constraint:
+    tools = list(request.tools)
+    if reply is not None:
+        while any(tool.name == reply for tool in tools):
+            reply += "_"
+        text = {"type": "object", "properties": {"text": {"type": "string", "maxLength": MAX_REPLY}}}
+        parameters = {**text, "required": ["text"]} if request.output_schema is None else request.output_schema
+        tools.append(ToolSpec(reply, "Answer in words, when no tool is needed.", dict(parameters)))
+    definitions: Schema = {}
+    options: list[Schema] = []
+    for tool in tools:
+        arguments = _namespaced(tool.parameters, tool.name, definitions)
+        properties = {"tool": {"const": tool.name}, "arguments": arguments}
+        options.append({"type": "object", "properties": properties, "required": ["tool", "arguments"]})
+    return Constraint(
+        _root({"anyOf": options, "$defs": definitions}),
+        _describe(tools),
+        reply=reply or "",
+        plain=request.output_schema is None,
+    )
+
+
+def _namespaced(schema: Mapping[str, Any], prefix: str, definitions: Schema) -> Schema:
+    """`schema` with its definitions moved to `definitions`, under names that no other tool uses."""
+
+    def renamed(node: Any) -> Any:
+        if isinstance(node, list):
+            return [renamed(item) for item in cast("list[Any]", node)]
+        if not isinstance(node, dict):
+            return node
+        mapping = cast("Schema", node)
+        copy = {key: renamed(value) for key, value in mapping.items() if key not in ("$defs", "definitions")}
+        if isinstance(reference := mapping.get("$ref"), str):
+            copy["$ref"] = f"#/$defs/{prefix}.{reference.rsplit('/', 1)[-1]}"
+        return copy
+
+    for name, definition in {**schema.get("$defs", {}), **schema.get("definitions", {})}.items():
+        definitions[f"{prefix}.{name}"] = renamed(definition)
+    return cast("Schema", renamed(dict(schema)))
+
+
+def _root(schema: Schema) -> Schema:
+    return {**bounded(schema), "x-guidance": OPTIONS}
+
+
+def bounded(schema: Mapping[str, Any]) -> Schema:
+    """`schema` with an end to every text, list, map and number, and without what no grammar can hold.
+
+    Texts get a `maxLength` of 400 characters, lists and maps at most 32 items and numbers at most 15 digits
+    where nothing is given; objects take no further keys unless they say so; patterns that have no anchors
+    or look around are left to the caller's validation.
+
+    Raises:
+        ConfigurationError: the schema has a type that JSON schema does not know.
+    """
+    copy = {key: value for key, value in schema.items() if key not in ("title", "default", "examples")}
+    for key in ("properties", "$defs", "definitions"):
+        if key in copy:
+            copy[key] = {name: _bounded_any(item) for name, item in copy[key].items()}
+    for key in ("anyOf", "oneOf", "allOf", "prefixItems"):
+        if key in copy:
+            copy[key] = [_bounded_any(item) for item in copy[key]]
+    for key in ("items", "additionalProperties"):
+        if key in copy:
+            copy[key] = _bounded_any(copy[key])
+    _bound(copy)
+    return copy
+
+
+def _bounded_any(schema: Any) -> Any:
+    return bounded(cast("Schema", schema)) if isinstance(schema, dict) else schema
+
+
+def _bound(schema: Schema) -> None:
+    kinds = schema.get("type")
+    kinds = set(cast("list[str]", kinds) if isinstance(kinds, list) else [kinds])
+    if not kinds <= KINDS:
+        raise ConfigurationError(f"the schema has the unknown type {schema['type']!r}")
+    if not _is_plain_pattern(schema.get("pattern", "^$")):
+        del schema["pattern"]
+    if {"enum", "const"} & schema.keys():
+        return
+    if "string" in kinds and "format" not in schema:
+        schema.setdefault("maxLength", max(MAX_LENGTH, schema.get("minLength", 0)))
+    if "array" in kinds:
+        schema.setdefault("maxItems", max(MAX_ITEMS, schema.get("minItems", 0)))
+    if {"integer", "number"} & kinds:
+        if "exclusiveMinimum" not in schema:
+            schema.setdefault("minimum", -MAX_NUMBER)
+        if "exclusiveMaximum" not in schema:
+            schema.setdefault("maximum", MAX_NUMBER)
+    if "properties" in schema:
+        schema.setdefault("additionalProperties", False)
+    elif "object" in kinds:
+        schema.setdefault("maxProperties", max(MAX_ITEMS, schema.get("minProperties", 0)))
+
+
+def _is_plain_pattern(pattern: str) -> bool:
+    """Whether a pattern has an end and no looking around or back, which no grammar can follow."""
+    anchored = pattern.startswith("^") and pattern.endswith("$")
+    return anchored and re.search(r"\(\?[^:]|\\[1-9bBAZ]", pattern) is None
+
+
+def _describe(tools: Sequence[ToolSpec]) -> str:
+    lines = [f"- {tool.name}({_signature(tool.parameters)}): {tool.description}".rstrip(": ") for tool in tools]
+    return "\n".join(['Answer with one JSON object {"tool": NAME, "arguments": {…}}. The tools:', *lines])
+
+
+def _signature(schema: Mapping[str, Any]) -> str:
+    required = schema.get("required", ())
+    definitions: Schema = {**schema.get("definitions", {}), **schema.get("$defs", {})}
+    return ", ".join(
+        f"{name}{'' if name in required else '?'}: {_kind(item, definitions)}"
+        for name, item in schema.get("properties", {}).items()
+    )
+
+
+def _kind(schema: Schema, definitions: Schema, depth: int = 0) -> str:
+    """A schema in one short phrase; what lies deeper than three levels is only called an object."""
+    described = f" ({schema['description']})" if schema.get("description") else ""
+    if "$ref" in schema and depth < 3:
+        target = definitions.get(schema["$ref"].rsplit("/", 1)[-1], {})
+        return _kind(target, definitions, depth + 1) + described
+    if "const" in schema or "enum" in schema:
+        values = schema.get("enum", [schema.get("const")])
+        return " | ".join(json.dumps(value, ensure_ascii=False) for value in values) + described
+    options: list[Schema] = schema.get("anyOf") or schema.get("oneOf") or []
+    if options and depth < 3:
+        return " | ".join(_kind(option, definitions, depth + 1) for option in options) + described
+    if "items" in schema and depth < 3:
+        return f"[{_kind(schema['items'], definitions, depth + 1)}]{described}"
+    if "properties" in schema and depth < 3:
+        parts = (f"{key}: {_kind(item, definitions, depth + 1)}" for key, item in schema["properties"].items())
+        return f"{{{', '.join(parts)}}}{described}"
+    kind: Any = schema.get("type", "object")
+    return (" | ".join(cast("list[str]", kind)) if isinstance(kind, list) else str(kind)) + described
+
+
+def chat_messages(messages: Sequence[Mapping[str, Any]], note: str) -> list[dict[str, Any]]:
+    """The messages as the model's template takes them, with `note` at the end of the system message.
+
+    Tool calls become text in the envelope's form, and tool results messages of the user: the templates of
+    small models render native ones in a form that the model then does not write itself.
+    """
+    chat = [_plain(message) for message in messages]
+    if note and chat and chat[0]["role"] == "system":
+        chat[0]["content"] = f"{chat[0]['content']}\n\n{note}"
+    elif note:
+        chat.insert(0, {"role": "system", "content": note})
+    return chat
+
+
+def _plain(message: Mapping[str, Any]) -> dict[str, Any]:
+    role, content = message.get("role", "user"), _text(message.get("content"))
+    if role == "developer":
+        role = "system"
+    if role in ("tool", "function"):
+        name = message.get("name") or ""
+        return {"role": "user", "content": f"Result{' of ' + name if name else ''}: {content}"}
+    calls = [_call(call) for call in message.get("tool_calls") or ()]
+    return {"role": role, "content": "\n".join(filter(None, [content, *calls]))}
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, list):
+        parts = cast("list[Mapping[str, Any]]", content)
+        return "".join(str(part.get("text", "")) for part in parts)
+    return "" if content is None else str(content)
+
+
+def _call(call: Mapping[str, Any]) -> str:
+    function: Mapping[str, Any] = call.get("function", call)
+    arguments = function.get("arguments") or "{}"
+    if not isinstance(arguments, str):
+        arguments = json.dumps(arguments, ensure_ascii=False)
+    return f'{{"tool": {json.dumps(function.get("name"))}, "arguments": {arguments}}}'

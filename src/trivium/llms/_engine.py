@@ -1,0 +1,192 @@
+"""The embedded engine: llama.cpp in this process, loaded once for each model file and settings."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import secrets
+import threading
+import weakref
+from collections.abc import Callable, Generator
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, NamedTuple, cast
+
+from trivium.exceptions import EngineError, MissingExtraError, ModelNotFoundError
+
+__all__ = ["Engine", "EngineSettings", "load_engine", "physical_cores"]
+
+PROMPT_CACHE_MIB = 512
+# Tokens of a prompt that are read before the other requests get their turn, and before a stop is noticed.
+# Larger ones are no faster on two cores (128 to 1024 were tried).
+BATCH = 256
+
+
+class EngineSettings(NamedTuple):
+    """What makes one loaded engine differ from another.
+
+    Args:
+        path: the GGUF file.
+        context: tokens of prompt and answer together, for each request.
+        parallel: requests that are worked on at the same time; more wait.
+        threads: threads of computation.
+    """
+
+    path: Path
+    context: int
+    parallel: int
+    threads: int
+
+
+class Engine:
+    """A loaded model that answers chat completions; safe to use from many threads."""
+
+    def __init__(self, settings: EngineSettings) -> None:
+        self.settings, self.process = settings, os.getpid()
+        self._server = _start(settings)
+
+    def complete(self, body: dict[str, Any]) -> Generator[dict[str, Any]]:
+        """Stream the chunks of one chat completion.
+
+        Closing the generator stops the generation at the next token; so does an exception in the caller.
+        """
+        chunks: SimpleQueue[dict[str, Any] | Exception | None] = SimpleQueue()
+        stop = threading.Event()
+
+        def receive(chunk: dict[str, Any]) -> bool:
+            chunks.put(chunk)
+            return stop.is_set()
+
+        def work() -> None:
+            try:
+                self._server.handle_chat_completions({**body, "stream": True}, receive)
+            except Exception as error:  # whatever the engine raises belongs to the caller's thread
+                chunks.put(error)
+            chunks.put(None)
+
+        # Not a daemon: one that calls back into a finished interpreter would bring the process down.
+        thread = threading.Thread(target=work, name="trivium-engine")
+        thread.start()
+        try:
+            while (chunk := chunks.get()) is not None:
+                if isinstance(chunk, Exception):
+                    raise EngineError(f"the embedded engine failed: {chunk}") from chunk
+                yield chunk
+        finally:
+            stop.set()
+            thread.join(1.0)  # it ends at its next token, which may have to wait for another request's prompt
+
+
+class _Engines:
+    """The engines of this process: the one piece of state that outlives a run, for a load costs seconds."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loaded: weakref.WeakValueDictionary[tuple[int, EngineSettings], Engine]
+        self._loaded = weakref.WeakValueDictionary()
+        self._kept: list[Engine] = []
+
+    def get(self, settings: EngineSettings) -> Engine:
+        process = os.getpid()
+        with self._lock:
+            engine = self._loaded.get((process, settings))
+            if engine is None:
+                engine = self._loaded[process, settings] = Engine(settings)
+            # After a fork, the parent's engines have no threads here: they are not used, and never freed.
+            self._kept = [*(kept for kept in self._kept if kept.process != process), engine]
+            return engine
+
+
+_engines = _Engines()
+
+
+def load_engine(settings: EngineSettings) -> Engine:
+    """The engine for these settings: loaded at the first call, shared by all later ones of the process.
+
+    An engine lives as long as a model uses it. The one asked for last stays loaded besides, so that models
+    that are made anew for each question do not load a gigabyte each time.
+
+    Raises:
+        MissingExtraError: the engine's package is not installed.
+        ModelNotFoundError: there is no such file.
+        EngineError: the engine does not start with it.
+    """
+    return _engines.get(settings)
+
+
+def _start(settings: EngineSettings) -> Any:
+    _check_file(settings.path)
+    library = _library()
+    params = library.CommonParams()
+    params.model.path = str(settings.path)
+    params.n_ctx, params.n_parallel = settings.context * settings.parallel, settings.parallel
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings.threads
+    params.n_batch = params.n_ubatch = BATCH
+    params.cache_ram_mib = PROMPT_CACHE_MIB
+    params.verbosity = -1
+    params.warmup = False
+    params.fit_params = False
+    # The engine cannot be had without its HTTP port on the loopback interface: nobody knows this key.
+    params.api_keys = [secrets.token_urlsafe(32)]
+    params.ui = params.endpoint_slots = False
+    try:
+        return library.Server(params)
+    except Exception as error:
+        reason = str(error).rstrip(".") or "no reason given"
+        raise EngineError(
+            f"the embedded engine does not start with {settings.path}: {reason}. Is the file "
+            "complete and of a kind that llama.cpp reads, and is there memory for it?"
+        ) from error
+
+
+def _check_file(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            magic = file.read(4)
+    except FileNotFoundError:
+        raise ModelNotFoundError(f"there is no model file {path}") from None
+    except OSError as error:
+        raise EngineError(f"the model file {path} cannot be read: {error.strerror or error}") from error
+    if magic != b"GGUF":
+        raise EngineError(f"{path} is not a GGUF file; fetch one with `trivium models fetch NAME`")
+
+
+def _library() -> Any:
+    if importlib.util.find_spec("xllamacpp") is None:
+        raise MissingExtraError("xllamacpp", "local")
+    _set_waiting()
+    try:
+        import xllamacpp  # pyright: ignore[reportMissingTypeStubs]
+    except ImportError as error:
+        raise EngineError(
+            f"the embedded engine cannot be loaded: {error}. It needs the GNU OpenMP library "
+            "(Debian and Ubuntu: apt-get install libgomp1)"
+        ) from error
+    return cast("Any", xllamacpp)
+
+
+def _set_waiting() -> None:
+    """Let the engine's threads spin only briefly for each other; the library reads this when it is loaded.
+
+    Spinning without a limit halves the speed as soon as another thread wants a core; not spinning at all
+    costs a third of it on an idle machine. A thousand turns cost next to nothing in both cases.
+    """
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+
+
+def physical_cores(read: Callable[[Path], str] = Path.read_text) -> int:
+    """Cores this process may use, hyper-threads of one core counted once, within the container's share."""
+    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+    siblings: set[str] = set()
+    for cpu in allowed:
+        try:
+            siblings.add(read(Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")))
+        except OSError:
+            siblings.add(str(cpu))
+    try:
+        quota, period = read(Path("/sys/fs/cgroup/cpu.max")).split()
+        share = max(1, int(quota) // int(period))
+    except (OSError, ValueError):  # no limit, or no such file
+        share = len(siblings)
+    return max(1, min(len(siblings), share))

@@ -1,0 +1,222 @@
+"""The embedded model: a GGUF file answered by llama.cpp in this process."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import jiter
+
+from trivium.exceptions import ConfigurationError, EngineError, ModelError
+from trivium.llms._constraints import Constraint, chat_messages, constraint
+from trivium.llms._engine import Engine, EngineSettings, load_engine, physical_cores
+from trivium.llms._protocol import Delta, Finish, Request, ToolCallPart
+from trivium.llms._store import ModelStore
+from trivium.schema import Usage
+
+__all__ = ["LocalModel"]
+
+MAX_TOKENS = 1024
+
+
+class LocalModel:
+    """A model that runs in this process, on the processor, with no server and no network.
+
+    The file is loaded at the first question, once for all `LocalModel` objects with the same settings.
+    Answers under a schema and tool calls always have the right form, unless they end with "length".
+
+    Args:
+        path_or_name: a GGUF file, or a name of the model store ("default", "small", …).
+        context: tokens of prompt and answer together, for each request.
+        parallel: requests that are worked on at the same time; further ones wait. Default 1 below four
+            cores, where two at a time are no faster than one after the other, else 2.
+        threads: threads of computation; default one for each physical core.
+
+    Raises:
+        ModelNotFoundError: the model store has no such name.
+        ConfigurationError: a number is below one.
+
+    Example::
+
+        agent = Agent(LocalModel("small"))
+    """
+
+    def __init__(
+        self,
+        path_or_name: str | Path = "default",
+        *,
+        context: int = 8192,
+        parallel: int | None = None,
+        threads: int | None = None,
+    ) -> None:
+        if min(context, parallel or 1, threads or 1) < 1:
+            raise ConfigurationError("context, parallel and threads are at least 1")
+        self._path = Path(path_or_name).expanduser() if _is_path(path_or_name) else None
+        self._store = ModelStore()
+        self.name = self._path.stem if self._path else self._store.name_of(str(path_or_name))
+        threads = threads or physical_cores()
+        self._context, self._parallel, self._threads = context, parallel or (1 if threads < 4 else 2), threads
+        self._engine: Engine | None = None
+
+    def __repr__(self) -> str:
+        return f"LocalModel({self.name!r}, context={self._context}, parallel={self._parallel})"
+
+    def stream(self, request: Request) -> Generator[Delta]:
+        """Ask the model and yield its answer piece by piece; closing the generator stops the model.
+
+        Raises:
+            ModelNotFoundError: the model file is not there.
+            EngineError: the engine does not start, or stopped.
+            ModelError: the messages do not fit into the context.
+        """
+        form = constraint(request)
+        chunks = self._load().complete(_body(request, form))
+        try:
+            yield from deltas(self._text(chunks), form)
+        finally:
+            chunks.close()
+
+    def _load(self) -> Engine:
+        path = self._path or self._store.path(self.name)
+        settings = EngineSettings(path.resolve(), self._context, self._parallel, self._threads)
+        self._engine = load_engine(settings)
+        return self._engine
+
+    def _text(self, chunks: Iterator[dict[str, Any]]) -> Iterator[str | Usage | Finish]:
+        for chunk in chunks:
+            if error := chunk.get("error"):
+                raise self._failure(error)
+            for choice in chunk.get("choices") or ():
+                if text := choice["delta"].get("content"):
+                    yield text
+                if reason := choice.get("finish_reason"):
+                    yield Finish(reason)
+            if usage := chunk.get("usage"):
+                yield Usage(usage["prompt_tokens"], usage["completion_tokens"])
+
+    def _failure(self, error: dict[str, Any]) -> ModelError:
+        if error.get("type") == "exceed_context_size_error":
+            return ModelError(
+                f"the messages take {error.get('n_prompt_tokens')} tokens and {self.name} is loaded for "
+                f"{error.get('n_ctx')}: shorten them, or raise LocalModel(context=…)"
+            )
+        kind = ModelError if int(error.get("code") or 500) < 500 else EngineError
+        return kind(f"{self.name} cannot answer: {error.get('message') or error}")
+
+
+def _is_path(path_or_name: str | Path) -> bool:
+    return isinstance(path_or_name, Path) or path_or_name.endswith(".gguf") or "/" in path_or_name
+
+
+def _body(request: Request, form: Constraint) -> dict[str, Any]:
+    parameters = {key: value for key, value in request.parameters.items() if value is not None}
+    limit = parameters.pop("max_completion_tokens", MAX_TOKENS)
+    body: dict[str, Any] = {"temperature": 0, "max_tokens": limit, **parameters}
+    body["messages"] = chat_messages(request.messages, form.note)
+    body["stream_options"] = {"include_usage": True}
+    body["return_progress"] = True  # so that a stop is noticed while a long prompt is read
+    if form.schema is not None:  # not `response_format`: it would ignore the options for the compiler
+        body["grammar"] = f"%llguidance {{}}\nstart: %json {json.dumps(form.schema)}"
+    return body
+
+
+def deltas(pieces: Iterator[str | Usage | Finish], form: Constraint) -> Iterator[Delta]:
+    """What the caller sees: text as it comes, tool calls taken out of their envelope, usage before finish."""
+    if form.tool is not None:
+        reader: _Plain | _Envelope = _Envelope(form, form.tool)
+    else:
+        reader = _Plain() if form.reply is None else _Envelope(form)
+    finish, usage = Finish("stop"), None
+    for piece in _checked(pieces, form):
+        if isinstance(piece, Finish):
+            finish = piece
+        elif isinstance(piece, Usage):
+            usage = piece
+        else:
+            yield from reader.feed(piece)
+    yield from reader.end(finish.reason != "length")
+    if usage is not None:
+        yield usage
+    yield Finish("tool_calls") if reader.called and finish.reason == "stop" else finish
+
+
+def _checked(pieces: Iterator[str | Usage | Finish], form: Constraint) -> Iterator[str | Usage | Finish]:
+    """Refuse an answer whose first letters show that the engine dropped the schema: it does not say so."""
+    beginning = "" if form.schema and ("properties" in form.schema or form.reply is not None) else "free"
+    for piece in pieces:
+        if isinstance(piece, str) and len(beginning) < 2:
+            beginning = (beginning + piece)[:2]
+            if not ('{"'.startswith(beginning) or beginning == "{}"):
+                raise ConfigurationError("the embedded engine cannot hold answers to this schema: simplify it")
+        yield piece
+
+
+class _Plain:
+    """Text that is passed on as it is."""
+
+    called = False
+
+    def feed(self, piece: str) -> Iterator[Delta]:
+        yield piece
+
+    def end(self, whole: bool) -> Iterator[Delta]:
+        yield from ()
+
+
+class _Envelope:
+    """Reads `{"tool": NAME, "arguments": {…}}` as it comes; with `tool` given, the arguments alone."""
+
+    _HEAD = re.compile(r'\s*\{\s*"tool"\s*:\s*("(?:[^"\\]|\\.)*")\s*,\s*"arguments"\s*:\s*(?=\S)')
+
+    def __init__(self, form: Constraint, tool: str | None = None) -> None:
+        self._form, self._tool, self._bare = form, tool, tool is not None
+        self._held = ""
+        self._text = ""  # the arguments of a reply in words, as JSON, and how much of its text was given out
+        self._given = 0
+        self.called = False
+
+    def feed(self, piece: str) -> Iterator[Delta]:
+        self._held += piece
+        if self._tool is None:
+            head = self._HEAD.match(self._held)
+            if head is None:
+                return
+            self._tool = str(jiter.from_json(head[1].encode()))
+            self._held = self._held[head.end() :]
+        if not self.called and self._tool != self._form.reply:
+            self.called = True
+            yield ToolCallPart(0, f"call_{uuid.uuid4().hex[:12]}", self._tool)
+        # The last brace closes the envelope, and which one is last is known only at the end.
+        ready = self._held if self._bare else self._held.rstrip(" \n\t\r}")
+        self._held = self._held[len(ready) :]
+        yield from self._pass(ready)
+
+    def end(self, whole: bool) -> Iterator[Delta]:
+        rest = self._held.rstrip()
+        if self._tool is not None:
+            yield from self._pass(rest[:-1] if whole and not self._bare else rest)
+
+    def _pass(self, arguments: str) -> Iterator[Delta]:
+        if not arguments:
+            return
+        if self._tool != self._form.reply:
+            yield ToolCallPart(0, arguments=arguments)
+        elif not self._form.plain:
+            yield arguments
+        else:
+            self._text += arguments
+            yield from self._new_text()
+
+    def _new_text(self) -> Iterator[str]:
+        try:
+            reply: Any = jiter.from_json(self._text.encode(), partial_mode="trailing-strings")
+        except ValueError:  # half of an escape: the next piece completes it
+            return
+        text = str(reply.get("text", ""))
+        if len(text) > self._given:
+            yield text[self._given :]
+            self._given = len(text)
