@@ -1,7 +1,7 @@
 """The run tree: nodes, events, limits, stopping, jobs and handlers, and the doors between sync and async."""
 
 from trivium.commander._commander import CommanderAsync
-from trivium.commander._doors import Bell, door, gather, invoke, iterate, portable, wait
+from trivium.commander._doors import Bell, door, gather, invoke, iterate, portable, run_core, wait
 from trivium.commander._jobs import PASS_WORD, Callback, HandlerCoroutine, Job, handler, tasker
 from trivium.commander._limits import Budget, Limits
 from trivium.commander._node import CallNode, Event, Listener, NodeState, Scope, TaskNode, current, step, this_call
@@ -46,6 +46,7 @@ __all__ = [
     "invoke",
     "iterate",
     "portable",
+    "run_core",
     "step",
     "tasker",
     "this_call",

@@ -94,6 +94,11 @@ def door(core: Callable[Concatenate[Any, P], Core[T]]) -> Callable[Concatenate[A
     return method
 
 
+def run_core(core: Callable[P, Core[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a portable coroutine function from sync code."""
+    return drive(core(*args, **kwargs))
+
+
 def run_loop(work: Callable[[], Core[T]]) -> T:
     """Run `await work()` to its end from sync code: on a loop of this thread, or on a background loop if one runs."""
     if get_running_loop() is None and home_loop_here() is None:
@@ -384,11 +389,11 @@ async def _from_sync(node: TaskNode, source: Iterable[T]) -> AsyncGenerator[T]:
         finally:
             if isinstance(items, Generator):
                 items.close()
-            post(loop, arrived.put_nowait, None)
 
     # The pool runs the body even where a blocked caller lends its thread: a source is one long work.
     token = lender.set(None)
     worker = loop.create_task(in_worker(body))
+    worker.add_done_callback(lambda _: arrived.put_nowait(None))
     lender.reset(token)
     try:
         while (entry := await waiting(node, arrived.get())) is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,9 +12,10 @@ from trivium.commander._node import Event, TaskNode
 
 @dataclass(slots=True)
 class RecordedNode:
-    """A node as it was: its name, its time in seconds, its own tokens, and what was below it."""
+    """A node as it was: its name and session, its time in seconds, its own tokens, and what was below it."""
 
     name: str
+    session_id: Hashable
     started: float
     seconds: float = 0.0
     input_tokens: int = 0
@@ -70,7 +71,7 @@ class RunRecord:
             del self._open[event.node]
 
     def _started(self, node: TaskNode) -> None:
-        recorded = RecordedNode(node._name, time.monotonic())
+        recorded = RecordedNode(node._name, node._scope.session_id, time.monotonic())
         above = self._open.get(node._parent) if node._parent is not None else None
         (self.roots if above is None else above.children).append(recorded)
         self._open[node] = recorded

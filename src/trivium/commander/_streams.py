@@ -113,13 +113,10 @@ class Stream(Generic[T]):
 
     def close(self) -> None:
         """Stop the call if it still runs, and wait for its end."""
-        if not self._started:  # then the call never runs
-            self._started, self._ended = True, True
-            self._node._stopping = (self._node, "closed")
-            error = self._outcome = (None, self._node._outward(Stop()))
-            self._node._close(error[1])
-        elif self._outcome is None:
+        if self._outcome is None:
             self._node.kill("closed")
+        if not self._started:  # killed before it starts: the call only ends its node
+            self._start()
         while self._next() is not None:
             pass
 

@@ -1,0 +1,1 @@
+"""The run tree, the doors, jobs and handlers."""
