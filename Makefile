@@ -7,7 +7,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 QUICKSTART_MODEL ?= default
-SAMPLES = $(filter-out samples/fields.txt samples/README.md,$(wildcard samples/*.*))
+SAMPLES := samples/documents
 TRIVIUM := .venv/bin/trivium
 PYTHON_BIN := .venv/bin/python
 

@@ -58,8 +58,13 @@ def vendor_imports(sources: Iterable[Source]) -> list[str]:
         for source in sources
         for statement in import_time(source.tree.body)
         for root in imported_roots(statement)
-        if root in VENDORS
+        if root in VENDORS and not _is_loaded_by_the_command(source.path)
     ]
+
+
+def _is_loaded_by_the_command(path: str) -> bool:
+    """Whether only the `trivium` command imports this file: `cli/__init__.py` loads the others when it runs."""
+    return fnmatch(path, "*trivium/cli/_[a-z]*.py")
 
 
 def concurrency_imports(sources: Iterable[Source]) -> list[str]:

@@ -1,5 +1,6 @@
 """Structured extraction with evidence: fields, the record that a model fills in, and the proof that it stands there."""
 
+from trivium.extraction._batch import Outcome, extract_file, extract_files
 from trivium.extraction._case import Case
 from trivium.extraction._evidence import Evidence, ListEvidence, Refusal, find_evidence
 from trivium.extraction._fields import Field, json_schema, parse_fields
@@ -14,8 +15,11 @@ __all__ = [
     "Evidence",
     "Field",
     "ListEvidence",
+    "Outcome",
     "Refusal",
     "SourceText",
+    "extract_file",
+    "extract_files",
     "extraction_task",
     "fields_from_model",
     "fields_from_schema",

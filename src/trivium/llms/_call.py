@@ -27,8 +27,9 @@ class _Answer:
     def take(self, delta: Delta, node: TaskNode) -> None:
         """Add one delta, and tell those who listen."""
         if isinstance(delta, str):
-            self.text.append(delta)
-            node._emit("delta", delta)
+            if delta:  # a provider may give "" as a sign of life
+                self.text.append(delta)
+                node._emit("delta", delta)
         elif isinstance(delta, ToolCallPart):
             self._take_call(delta)
             node._emit("delta", delta)

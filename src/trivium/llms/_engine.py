@@ -41,9 +41,9 @@ class EngineSettings(NamedTuple):
 class Engine:
     """A loaded model that answers chat completions; safe to use from many threads."""
 
-    def __init__(self, settings: EngineSettings) -> None:
-        self.settings, self.process = settings, os.getpid()
-        self._server = _start(settings)
+    def __init__(self, server: Any) -> None:
+        self.process = os.getpid()
+        self._server = server
 
     def complete(self, body: dict[str, Any]) -> Generator[dict[str, Any]]:
         """Stream the chunks of one chat completion.
@@ -91,7 +91,7 @@ class _Engines:
         with self._lock:
             engine = self._loaded.get((process, settings))
             if engine is None:
-                engine = self._loaded[process, settings] = Engine(settings)
+                engine = self._loaded[process, settings] = Engine(_start(settings))
             # After a fork, the parent's engines have no threads here: they are not used, and never freed.
             self._kept = [*(kept for kept in self._kept if kept.process != process), engine]
             return engine

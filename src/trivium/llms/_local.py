@@ -88,6 +88,8 @@ class LocalModel:
 
     def _text(self, chunks: Iterator[dict[str, Any]]) -> Iterator[str | Usage | Finish]:
         for chunk in chunks:
+            if "prompt_progress" in chunk:
+                yield ""  # a sign of life, at which a stopped run ends
             if error := chunk.get("error"):
                 raise self._failure(error)
             for choice in chunk.get("choices") or ():
@@ -132,7 +134,9 @@ def deltas(pieces: Iterator[str | Usage | Finish], form: Constraint) -> Iterator
         reader = _Plain() if form.reply is None else _Envelope(form)
     finish, usage = Finish("stop"), None
     for piece in _checked(pieces, form):
-        if isinstance(piece, Finish):
+        if piece == "":
+            yield ""
+        elif isinstance(piece, Finish):
             finish = piece
         elif isinstance(piece, Usage):
             usage = piece

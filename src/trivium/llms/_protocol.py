@@ -53,7 +53,7 @@ class Finish(NamedTuple):
 
 
 Delta: TypeAlias = str | ToolCallPart | Reasoning | Usage | Finish
-"""What a model's stream yields; text is plain `str`."""
+"""What a model's stream yields; text is plain `str`, and "" is a sign of life at which a stopped run ends."""
 
 
 @dataclass(frozen=True, slots=True)

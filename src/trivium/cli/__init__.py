@@ -1,0 +1,20 @@
+"""The `trivium` command: where things are shown. Nothing below imports it."""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the `trivium` command with the arguments of this process."""
+    try:
+        from trivium.cli._app import run
+    except ImportError as error:
+        if error.name not in ("rich", "typer"):
+            raise
+        from trivium.exceptions import MissingExtraError
+
+        sys.exit(f"error: {MissingExtraError(error.name, 'cli')}")
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,91 @@
+"""Many documents through one task: at once as far as wanted, each in a session of its own."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from trivium.commander import gather, invoke, portable
+from trivium.exceptions import MalformedAnswerError, TriviumError
+from trivium.extraction._case import Case
+from trivium.tasks import Task
+
+__all__ = ["Outcome", "extract_file", "extract_files"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one file: its record, or the error that kept it from having one."""
+
+    path: Path
+    record: dict[str, Any] | None = None
+    error: TriviumError | None = None
+
+
+@portable
+async def extract_file(task: Task, path: Path, open_case: Callable[[Path], Case], **call: Any) -> dict[str, Any]:
+    """Read a file, run the task on it, and return its record.
+
+    Args:
+        task: as `extraction_task` makes it.
+        path: the file; its path is the session.
+        open_case: reads a file and makes its case.
+        **call: as for any call: listeners, limits, timeout.
+
+    Raises:
+        DocumentError: the file cannot be read.
+        ModelError: the model cannot answer.
+        MalformedAnswerError: the model gave no record at all.
+    """
+    case = await invoke(open_case, path)
+    result = await task.run_async(case.question(), session_id=str(path), context=case, **call)
+    task.reset(str(path), recursive=True)  # a session is over with its document
+    record: Any = None if result is None else result.content
+    if not isinstance(record, dict):
+        raise MalformedAnswerError(f"{path}: the model gave no record; try another model, or fewer fields")
+    return cast("dict[str, Any]", record)
+
+
+@portable
+async def extract_files(
+    task: Task,
+    paths: Iterable[Path],
+    open_case: Callable[[Path], Case],
+    *,
+    on_outcome: Callable[[Outcome], object],
+    on_start: Callable[[Path], object] = lambda path: None,
+    at_once: int = 1,
+    **call: Any,
+) -> None:
+    """Run the task on each file; one that fails is an outcome too, and the others go on.
+
+    Args:
+        task: as `extraction_task` makes it.
+        paths: the files.
+        open_case: reads a file and makes its case.
+        on_outcome: called with each outcome as it comes; what it raises ends the run.
+        on_start: called with a path when its turn has come.
+        at_once: how many files are worked on at the same time.
+        **call: as for any call.
+    """
+    left = deque(paths)
+
+    @portable
+    async def work() -> None:
+        while left:
+            path = left.popleft()
+            on_start(path)
+            on_outcome(await _outcome(task, path, open_case, call))
+
+    workers: Sequence[Callable[[], Any]] = [work] * max(1, min(at_once, len(left)))
+    await gather(*workers)
+
+
+async def _outcome(task: Task, path: Path, open_case: Callable[[Path], Case], call: dict[str, Any]) -> Outcome:
+    try:
+        return Outcome(path, record=await extract_file(task, path, open_case, **call))
+    except TriviumError as error:
+        return Outcome(path, error=error)

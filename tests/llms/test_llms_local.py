@@ -1,0 +1,231 @@
+"""The embedded model, for real."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trivium.exceptions import ConfigurationError, EngineError, MissingExtraError, ModelError, ModelNotFoundError
+from trivium.llms import Delta, Finish, LanguageModel, LocalModel, ModelStore, Request, ToolCallPart
+from trivium.llms._engine import Engine, physical_cores
+from trivium.schema import ToolSpec, Usage
+
+WEATHER = ToolSpec(
+    "weather",
+    "The weather of a city.",
+    {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+)
+CALCULATOR = ToolSpec(
+    "calculator",
+    "Compute an arithmetic expression.",
+    {"type": "object", "properties": {"expression": {"type": "string"}}, "required": ["expression"]},
+)
+
+
+def asked(text: str, **more: Any) -> Request:
+    return Request([{"role": "user", "content": text}], **more)
+
+
+def text_of(deltas: list[Delta]) -> str:
+    return "".join(delta for delta in deltas if isinstance(delta, str))
+
+
+def call_of(deltas: list[Delta]) -> tuple[str | None, Any]:
+    parts = [delta for delta in deltas if isinstance(delta, ToolCallPart)]
+    return parts[0].name, json.loads("".join(part.arguments for part in parts))
+
+
+@pytest.mark.model
+def test_answers_in_words(small: LocalModel) -> None:
+    deltas = list(small.stream(asked("What is the capital of France? Answer in one word.")))
+    assert "Paris" in text_of(deltas)
+    usage, finish = deltas[-2:]
+    assert isinstance(usage, Usage)
+    assert usage.input_tokens > 10
+    assert 0 < usage.output_tokens < 20
+    assert finish == Finish("stop")
+    assert isinstance(small, LanguageModel)
+
+
+@pytest.mark.model
+def test_holds_answers_to_a_schema_without_layout(small: LocalModel) -> None:
+    properties = {"name": {"type": "string"}, "number": {"type": "integer"}}
+    schema = {"type": "object", "properties": properties, "required": ["name", "number"]}
+    deltas = list(small.stream(asked("Zoe has the number 42. Extract name and number.", output_schema=schema)))
+    assert json.loads(text_of(deltas)) == {"name": "Zoe", "number": 42}
+    assert "\n" not in text_of(deltas)
+
+
+@pytest.mark.model
+def test_an_endless_list_ends(small: LocalModel) -> None:
+    schema = {"type": "array", "items": {"type": "integer"}}
+    deltas = list(small.stream(asked("List all numbers.", output_schema=schema)))
+    assert len(json.loads(text_of(deltas))) <= 32
+    assert deltas[-1] == Finish("stop")
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("choice", ["auto", "required", "weather"])
+def test_calls_a_tool(small: LocalModel, choice: str) -> None:
+    request = asked("What is the weather in Paris?", tools=[CALCULATOR, WEATHER], tool_choice=choice)
+    deltas = list(small.stream(request))
+    assert call_of(deltas) == ("weather", {"city": "Paris"})
+    assert text_of(deltas) == ""
+    assert deltas[-1] == Finish("tool_calls")
+
+
+@pytest.mark.model
+def test_says_when_the_answer_was_cut_off(small: LocalModel) -> None:
+    request = asked("Weather in Paris?", tools=[WEATHER], tool_choice="weather", parameters={"max_tokens": 2})
+    assert list(small.stream(request))[-1] == Finish("length")
+
+
+class EndlessServer:
+    """Stands in for the library's server: calls back until it is told to stop."""
+
+    def __init__(self, failure: Exception | None = None) -> None:
+        self.failure, self.stopped = failure, threading.Event()
+
+    def handle_chat_completions(self, body: dict[str, Any], receive: Callable[[dict[str, Any]], bool]) -> None:
+        for number in range(1_000_000):
+            if self.failure is not None and number == 1:
+                raise self.failure
+            if receive({"number": number}):
+                self.stopped.set()
+                return
+
+
+def test_closing_a_stream_stops_the_engine() -> None:
+    server = EndlessServer()
+    chunks = Engine(server).complete({})
+    assert next(chunks) == {"number": 0}
+    chunks.close()
+    assert server.stopped.wait(60)
+
+
+def test_a_failure_in_the_engine_reaches_the_caller() -> None:
+    with pytest.raises(EngineError, match="out of memory"):
+        list(Engine(EndlessServer(RuntimeError("out of memory"))).complete({}))
+
+
+@pytest.mark.model
+def test_a_closed_stream_leaves_the_model_free(small: LocalModel) -> None:
+    stream = small.stream(asked("Count from 1 to 10000.", parameters={"max_tokens": 1500}))
+    next(stream)
+    stream.close()
+    for thread in threading.enumerate():
+        if thread.name == "trivium-engine":
+            thread.join()
+    short = list(small.stream(asked("Say yes.", parameters={"max_tokens": 3})))
+    usage = short[-2]
+    assert isinstance(usage, Usage)
+    assert usage.output_tokens <= 3
+
+
+@pytest.mark.model
+def test_two_threads_share_one_engine(small: LocalModel) -> None:
+    answers: dict[str, str] = {}
+
+    def ask(country: str) -> None:
+        model = LocalModel("small", context=2048)
+        request = asked(f"What is the capital of {country}? Answer in one word.")
+        answers[country] = text_of(list(model.stream(request)))
+
+    threads = [threading.Thread(target=ask, args=(country,)) for country in ("France", "Italy")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert "Paris" in answers["France"]
+    assert "Rome" in answers["Italy"]
+
+
+@pytest.mark.model
+def test_says_how_much_is_too_much(small: LocalModel) -> None:
+    with pytest.raises(ModelError, match=r"take \d{4} tokens and .* is loaded for 2048.*context=") as caught:
+        list(small.stream(asked("word " * 3000)))
+    assert type(caught.value) is ModelError
+
+
+@pytest.mark.model
+def test_a_bad_parameter_is_named(small: LocalModel) -> None:
+    with pytest.raises(ModelError, match="temperature"):
+        list(small.stream(asked("hi", parameters={"temperature": "hot"})))
+
+
+@pytest.mark.model
+def test_a_damaged_file_is_an_engine_error(small: LocalModel, tmp_path: Path) -> None:
+    path = tmp_path / "cut.gguf"
+    with ModelStore().path("small").open("rb") as file:
+        path.write_bytes(file.read(1_000_000))
+    with pytest.raises(EngineError, match=r"cut\.gguf"):
+        list(LocalModel(path).stream(asked("hi")))
+
+
+QUIET = """
+import sys
+from trivium.llms import LocalModel, Request
+pattern = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(?=a)b$"}}, "required": ["a"]}
+request = Request([{"role": "user", "content": "hi"}], output_schema=pattern, parameters={"max_tokens": 9})
+list(LocalModel("small", context=512).stream(request))
+"""
+
+
+@pytest.mark.model
+@pytest.mark.usefixtures("small")
+def test_prints_nothing_and_ends_cleanly() -> None:
+    done = subprocess.run([sys.executable, "-c", QUIET], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_file_that_is_no_model_is_said(tmp_path: Path) -> None:
+    (tmp_path / "no.gguf").write_text("hello")
+    with pytest.raises(EngineError, match="not a GGUF file"):
+        list(LocalModel(tmp_path / "no.gguf").stream(asked("hi")))
+    with pytest.raises(ModelNotFoundError, match=r"nothing\.gguf"):
+        list(LocalModel(tmp_path / "nothing.gguf").stream(asked("hi")))
+    with pytest.raises(EngineError, match="cannot be read"):
+        list(LocalModel(tmp_path).stream(asked("hi")))
+
+
+def test_says_how_to_install_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.gguf").write_bytes(b"GGUF")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)  # pyright: ignore
+    with pytest.raises(MissingExtraError, match="local"):
+        list(LocalModel(tmp_path / "a.gguf").stream(asked("hi")))
+
+
+def test_says_how_to_fetch_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIVIUM_CACHE", str(tmp_path))
+    model = LocalModel("small")
+    assert model.name == "qwen2.5-coder-0.5b"
+    with pytest.raises(ModelNotFoundError, match="trivium models fetch"):
+        list(model.stream(asked("hi")))
+    with pytest.raises(ModelNotFoundError, match="known are"):
+        LocalModel("smaller")
+
+
+@pytest.mark.parametrize("numbers", [{"context": 0}, {"parallel": -1}, {"threads": -1}])
+def test_refuses_numbers_below_one(numbers: dict[str, int]) -> None:
+    with pytest.raises(ConfigurationError):
+        LocalModel("small", **numbers)
+
+
+def test_counts_cores_of_the_machine_and_the_container() -> None:
+    cpus = sorted(os.sched_getaffinity(0))
+
+    def machine(siblings: str, quota: str) -> int:
+        texts = {"thread_siblings_list": siblings, "cpu.max": quota}
+        return physical_cores(lambda path: texts[path.name])
+
+    assert machine("0-63", "max 100000") == 1
+    assert physical_cores(lambda path: path.parts[-3] if path.name != "cpu.max" else "max 1") == len(cpus)
+    assert physical_cores(lambda path: path.parts[-3] if path.name != "cpu.max" else "100000 100000") == 1

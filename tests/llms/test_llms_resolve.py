@@ -1,0 +1,94 @@
+"""From names to models, and what importing the package costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import trivium.llms
+from trivium.exceptions import ConfigurationError, ModelNotFoundError, NoModelError
+from trivium.llms import LocalModel, ModelStore, OpenAIModel, resolve
+
+
+@pytest.fixture(autouse=True)
+def nothing_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TRIVIUM_MODEL", "TRIVIUM_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TRIVIUM_CACHE", str(tmp_path))
+
+
+def test_a_model_is_returned_as_it_is() -> None:
+    model = LocalModel("small")
+    assert resolve(model) is model
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "name"),
+    [
+        ("some/where/my.gguf", LocalModel, "my"),
+        ("small", LocalModel, "qwen2.5-coder-0.5b"),
+        ("qwen2.5-coder-1.5b", LocalModel, "qwen2.5-coder-1.5b"),
+        ("local:default", LocalModel, "qwen2.5-coder-1.5b"),
+        ("openai:gpt-x", OpenAIModel, "gpt-x"),
+        ("openai:family:size", OpenAIModel, "family:size"),
+    ],
+)
+def test_text_names_a_model(text: str, kind: type, name: str) -> None:
+    model = resolve(text)
+    assert type(model) is kind
+    assert model.name == name
+
+
+@pytest.mark.parametrize("name", ["qwen3", "qwen3:8b", "small", "openai:qwen3"])
+def test_a_base_url_makes_any_name_one_of_its_server(name: str) -> None:
+    model = resolve(name, "http://localhost:1/v1")
+    assert repr(model) == f"OpenAIModel({name.removeprefix('openai:')!r}, base_url='http://localhost:1/v1')"
+
+
+@pytest.mark.parametrize("text", ["claude:x", "gpt-x", "", "openai:", "local:", ":"])
+def test_other_text_is_refused_with_the_known_forms(text: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"\.gguf.*local:NAME.*openai:NAME"):
+        resolve(text)
+
+
+def test_an_unknown_local_name_is_refused() -> None:
+    with pytest.raises(ModelNotFoundError):
+        resolve("local:nothing")
+
+
+def test_nothing_takes_what_is_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(NoModelError, match=r"TRIVIUM_MODEL.*OPENAI_API_KEY.*trivium models fetch"):
+        resolve(None)
+    default = next(file for file in ModelStore().list() if file.name == ModelStore().name_of("default"))
+    with default.path.open("wb") as file:
+        file.truncate(default.bytes)
+    assert resolve().name == "qwen2.5-coder-1.5b"
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
+    assert isinstance(resolve(), OpenAIModel)
+    monkeypatch.setenv("TRIVIUM_MODEL", "small")
+    assert resolve().name == "qwen2.5-coder-0.5b"
+
+
+LIGHT = """
+import sys
+import trivium.llms
+from trivium.llms import LanguageModel, LocalModel, ModelStore, OpenAIModel, resolve
+OpenAIModel("m", base_url="https://x/v1"), LocalModel("small"), ModelStore().list()
+print(sorted({"httpx2", "xllamacpp"} & set(sys.modules)))
+"""
+
+
+def test_importing_brings_neither_client_nor_engine() -> None:
+    done = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_every_exported_name_is_there() -> None:
+    assert trivium.llms.__all__ == sorted(trivium.llms.__all__)
+    assert dir(trivium.llms) == trivium.llms.__all__
+    assert all(getattr(trivium.llms, name) is not None for name in trivium.llms.__all__)
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = trivium.llms.nothing  # pyright: ignore
