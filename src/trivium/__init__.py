@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from trivium.actions import ActionExecutor, AgentDoneTool, FinalResultTool, Tool, ToolMessage
     from trivium.agents import Agent, AgentConfig, AsyncAgent, AsyncChatAgent, ChatAgent, ChatAgentConfig
-    from trivium.commander import CommanderAsync, Event, Job, Limits, RunRecord, this_call
+    from trivium.commander import CommanderAsync, Event, Job, Limits, this_call
     from trivium.exceptions import TriviumError
     from trivium.hooks import Hook
     from trivium.module import Module
+    from trivium.observers import RunRecord
     from trivium.schema import AgentMessage, ChatDocument, DocMetaData, Document, Entity, Message, StatusCode
     from trivium.tasks import Task, TaskConfig
 
@@ -18,10 +19,11 @@ __version__ = "0.1.0"
 _HOMES = {
     "trivium.actions": ("ActionExecutor", "AgentDoneTool", "FinalResultTool", "Tool", "ToolMessage"),
     "trivium.agents": ("Agent", "AgentConfig", "AsyncAgent", "AsyncChatAgent", "ChatAgent", "ChatAgentConfig"),
-    "trivium.commander": ("CommanderAsync", "Event", "Job", "Limits", "RunRecord", "this_call"),
+    "trivium.commander": ("CommanderAsync", "Event", "Job", "Limits", "this_call"),
     "trivium.exceptions": ("TriviumError",),
     "trivium.hooks": ("Hook",),
     "trivium.module": ("Module",),
+    "trivium.observers": ("RunRecord",),
     "trivium.schema": ("AgentMessage", "ChatDocument", "DocMetaData", "Document", "Entity", "Message", "StatusCode"),
     "trivium.tasks": ("Task", "TaskConfig"),
 }

@@ -16,11 +16,12 @@ from rich.text import Text
 from trivium.cli._model import choose_model
 from trivium.cli._records import RecordFile, as_json_line, csv_header, csv_line, csv_row
 from trivium.cli._screen import bar, record_table, run_tree, say, stdout
-from trivium.commander import Event, RunRecord, run_core
+from trivium.commander import Event, run_core
 from trivium.exceptions import ConfigurationError
 from trivium.extraction import Case, Field, Outcome, extract_files, extraction_task, load_fields, parse_fields
 from trivium.knowledge import read
 from trivium.llms import LocalModel
+from trivium.observers import RunRecord
 
 __all__ = ["Options", "extract"]
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from trivium.commander import RecordedNode
+from trivium.observers import RecordedNode
 
 __all__ = ["bar", "record_table", "run_tree", "say", "stdout"]
 

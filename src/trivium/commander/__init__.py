@@ -5,7 +5,6 @@ from trivium.commander._doors import Bell, door, gather, invoke, iterate, portab
 from trivium.commander._jobs import PASS_WORD, Callback, HandlerCoroutine, Job, handler, tasker
 from trivium.commander._limits import Budget, Limits
 from trivium.commander._node import CallNode, Event, Listener, NodeState, Scope, TaskNode, current, step, this_call
-from trivium.commander._record import RecordedNode, RunRecord
 from trivium.commander._streams import AsyncStream, Stream
 from trivium.exceptions import (
     AttributeNotSetError,
@@ -34,8 +33,6 @@ __all__ = [
     "NodeState",
     "NotHandlerError",
     "NotTaskerError",
-    "RecordedNode",
-    "RunRecord",
     "Scope",
     "Stream",
     "TaskNode",

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from trivium.commander._node import Event, TaskNode
+from trivium.commander import Event, TaskNode
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class RunRecord:
 
     Example:
         >>> from trivium import Agent
-        >>> from trivium.commander import RunRecord
+        >>> from trivium.observers import RunRecord
         >>> from trivium.testing import ScriptedModel
         >>> record = RunRecord()
         >>> _ = Agent(ScriptedModel(["hello"]))("hi", listeners=[record])
