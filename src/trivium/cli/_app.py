@@ -30,6 +30,9 @@ models = typer.Typer(help="Models that run on this machine.", no_args_is_help=Tr
 app.add_typer(models, name="models")
 
 
+_Name = Annotated[str, typer.Argument(help="A name of `trivium models list`.")]
+
+
 class Format(str, Enum):
     """How records are written."""
 
@@ -123,18 +126,18 @@ def _list(json: Annotated[bool, _json_option()] = False) -> None:
 
 
 @models.command("fetch")
-def _fetch(name: str = "default") -> None:
+def _fetch(name: _Name = "default") -> None:
     """Fetch a model, verified by its checksum; an interrupted download goes on."""
     _models.fetch(name)
 
 
 @models.command("path")
-def _path(name: str = "default") -> None:
+def _path(name: _Name = "default") -> None:
     """Print where a model's file is."""
     _models.path(name)
 
 
 @models.command("remove")
-def _remove(name: str) -> None:
+def _remove(name: _Name) -> None:
     """Delete a model's file."""
     _models.remove(name)
