@@ -36,6 +36,7 @@ async def run_tool(tool: Tool, arguments: str | Mapping[str, Any]) -> Any:
             node._scope = make_scope(node, timeout=tool.timeout, limits=None)
         try:
             result = await invoke(tool.call, **values)
+            node._check()  # sync code cannot be interrupted: what came too late fails here
         except BaseException as error:
             outward = node._outward(error)
             if outward is error:

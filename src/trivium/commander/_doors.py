@@ -308,20 +308,35 @@ async def iterate(function: Callable[..., Any], *args: Any) -> AsyncGenerator[An
     assert node is not None, "iterate runs inside a node"
     node._check()
     source = function(*args)
-    if isawaitable(source):
+    if hasattr(source, "__await__"):
         source = await _settle(node, source)
+    is_blocking = blocking()
     if hasattr(source, "__aiter__"):
-        items = _from_async_blocking(source) if blocking() else _from_async(node, source)
+        items = _from_async_blocking(source) if is_blocking else _from_async(node, source)
+    elif is_blocking:  # the short way: nothing waits between two items
+        items = iter(source)
+        try:
+            for item in items:
+                yield item
+                await _between_items(node)
+        finally:
+            if isinstance(items, Generator):
+                items.close()
+        return
     else:
-        items = _from_sync_blocking(source) if blocking() else _from_sync(node, source)
+        items = _from_sync(node, source)
     async with aclosing(items):
         async for item in items:
             yield item
-            if node._scope.pipes:
-                for pipe in node._scope.pipes:
-                    await pipe.drained()
-            if node._stopping is not None or node._scope.deadline is not None:
-                node._check()
+            await _between_items(node)
+
+
+async def _between_items(node: TaskNode) -> None:
+    scope = node._scope
+    for pipe in scope.pipes:
+        await pipe.drained()
+    if node._stopping is not None or scope.deadline is not None:
+        node._check()
 
 
 async def _from_async(node: TaskNode, source: AsyncIterable[T]) -> AsyncGenerator[T]:
@@ -359,16 +374,6 @@ async def _from_async_blocking(source: AsyncIterable[T]) -> AsyncGenerator[T]:
             post(loops[0], window.release)
     finally:
         items.close()
-
-
-async def _from_sync_blocking(source: Iterable[T]) -> AsyncGenerator[T]:
-    items = iter(source)
-    try:
-        for item in items:
-            yield item
-    finally:
-        if isinstance(items, Generator):
-            items.close()
 
 
 async def _from_sync(node: TaskNode, source: Iterable[T]) -> AsyncGenerator[T]:

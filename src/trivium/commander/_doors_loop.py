@@ -72,15 +72,16 @@ class _Errand:
         self._context = copy_context()
         self._context.run(lender.set, self.inbox if lend else None)
         self._task: asyncio.Task[None] | None = None
-        self._stopped = False
         self.loop = _home_loop()
         self.loop.call_soon_threadsafe(self._start)
 
     def _start(self) -> None:
-        if self._stopped:
+        self._task = self.loop.create_task(self._run(), context=self._context)
+        self._task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled():  # before its first step: `_run` never ran
             self.inbox.put(_Letter("end", None, asyncio.CancelledError()))
-        else:
-            self._task = self.loop.create_task(self._run(), context=self._context)
 
     async def _run(self) -> None:
         try:
@@ -94,8 +95,7 @@ class _Errand:
         post(self.loop, self._cancel)
 
     def _cancel(self) -> None:
-        self._stopped = True
-        if self._task is not None:
+        if self._task is not None:  # always: a loop runs what it is sent in order
             self._task.cancel()
 
 

@@ -150,24 +150,22 @@ class TaskNode:
                 f"{self._name} cannot start below {parent._name}, which has ended: await it before its caller ends, "
                 "or run it in a context of its own"
             )
-        self._ordinal = parent._next_ordinal(self._name)
-        (parent._children if parent._children is not None else parent._made("_children", dict))[self] = None
+        children, ordinals = parent._children, parent._ordinals
+        if children is None or ordinals is None:
+            children, ordinals = parent._make_tables()
+        counter = ordinals.get(self._name)
+        if counter is None:  # setdefault and next are atomic: two threads never share a number
+            counter = ordinals.setdefault(self._name, count())
+        self._ordinal = next(counter)
+        children[self] = None
         if parent._stopping is not None:
             self._stopping = parent._stopping
 
-    def _made(self, name: str, kind: Callable[[], T]) -> T:
-        """The table of that name, made when first used: by one thread, even where two come at once."""
-        with _lock:
-            if getattr(self, name) is None:
-                setattr(self, name, kind())
-            return getattr(self, name)
-
-    def _next_ordinal(self, name: str) -> int:
-        ordinals = self._ordinals if self._ordinals is not None else self._made("_ordinals", dict[str, "count[int]"])
-        counter = ordinals.get(name)
-        if counter is None:  # setdefault and next are atomic: two threads never share a number
-            counter = ordinals.setdefault(name, count())
-        return next(counter)
+    def _make_tables(self) -> tuple[dict[TaskNode, None], dict[str, count[int]]]:
+        with _lock:  # once, even where two threads start the first child
+            self._children = self._children or {}
+            self._ordinals = self._ordinals or {}
+            return self._children, self._ordinals
 
     # ---- the documented names
     @property
@@ -324,7 +322,8 @@ class TaskNode:
     @contextmanager
     def _woken_by(self, waker: Callable[[], object]) -> Generator[None]:
         """While the block runs, `kill` calls `waker`; at once if the node is already stopping."""
-        wakers = self._wakers if self._wakers is not None else self._made("_wakers", list[Callable[[], object]])
+        with _lock:
+            wakers = self._wakers = self._wakers if self._wakers is not None else []
         wakers.append(waker)
         try:
             if self._stopping is not None:

@@ -1,0 +1,110 @@
+"""Deadlines: absolute, inherited as the minimum, and the node that set one answers for it."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from trivium import Agent, Limits, Message, Module, Tool
+from trivium.commander import portable, wait
+from trivium.exceptions import DeadlineExceededError
+
+from ._helpers import AsyncNest, AsyncWaiter, Door, MixedNest, SyncNest, calling, every_door, here, nest
+
+SOON, NEVER = 0.02, 3600.0
+
+
+@every_door
+@pytest.mark.parametrize("kinds", [(), (SyncNest,), (AsyncNest,), (MixedNest, AsyncNest, SyncNest)])
+def test_a_deadline_wakes_a_model_that_is_waited_for(door: Door, kinds: tuple[type[SyncNest], ...]):
+    model = AsyncWaiter()
+    module = nest(kinds, Agent(model))
+    with pytest.raises(DeadlineExceededError) as late:
+        door(module, "x", timeout=SOON)
+    assert isinstance(late.value, TimeoutError)
+    assert late.value.path == f"{module.name}#0"
+    assert len(model.closed) == 1
+
+
+@every_door
+def test_a_deadline_ends_a_wait(door: Door):
+    class Waits(Module):
+        @portable
+        async def forward(self, message: Message) -> None:
+            await wait(NEVER)
+
+    with pytest.raises(DeadlineExceededError):
+        door(Waits(), "x", timeout=SOON)
+
+
+class Trying(Module):
+    """Calls another with a timeout of its own, and says which errors it saw."""
+
+    def __init__(self, inner: Module, timeout: float) -> None:
+        super().__init__()
+        self.inner, self.timeout = inner, timeout
+
+    def forward(self, message: Message) -> str:
+        try:
+            self.inner(message, timeout=self.timeout)
+        except DeadlineExceededError as error:
+            return f"inner: {error.path}"
+        return "in time"
+
+
+@every_door
+def test_the_inner_deadline_ends_the_inner_call_only(door: Door):
+    out = door(Trying(Agent(AsyncWaiter(), name="slow"), SOON), "x", timeout=NEVER)
+    assert out.content == "inner: Trying#0/slow#0"
+
+
+@every_door
+def test_the_outer_deadline_holds_where_the_inner_is_later(door: Door):
+    with pytest.raises(DeadlineExceededError) as late:
+        door(Trying(Agent(AsyncWaiter(), name="slow"), NEVER), "x", timeout=SOON)
+    assert late.value.path == "Trying#0"
+
+
+@every_door
+def test_seconds_are_a_deadline_too(door: Door):
+    with pytest.raises(DeadlineExceededError):
+        door(Agent(AsyncWaiter()), "x", limits=Limits(seconds=SOON))
+    with pytest.raises(DeadlineExceededError):
+        door(Agent(AsyncWaiter()), "x", limits=Limits(seconds=NEVER), timeout=SOON)
+    with pytest.raises(DeadlineExceededError):
+        door(Agent(AsyncWaiter()), "x", limits=Limits(seconds=SOON), timeout=NEVER)
+
+
+@every_door
+def test_sync_code_that_overruns_fails_at_its_end(door: Door):
+    ran: list[int] = []
+
+    def tool(a: int) -> int:
+        while here()._time_left():
+            time.sleep(0)
+        ran.append(a)
+        return a
+
+    with pytest.raises(DeadlineExceededError):
+        door(Agent(calling("tool", times=9, a=1), tools=[tool]), "x", timeout=SOON)
+    assert ran == [1]
+
+
+@every_door
+def test_a_tools_own_timeout_is_a_result_for_the_model(door: Door):
+    stuck = AsyncWaiter()
+
+    async def slow(a: int) -> str:
+        return (await Agent(stuck).acall("x")).content
+
+    def busy(a: int) -> int:
+        while here()._time_left():
+            time.sleep(0)
+        return a
+
+    for function in (slow, busy):
+        agent = Agent(calling(function.__name__, a=1), tools=[Tool.of(function).but(timeout=SOON)])
+        out = door(agent, "x").content
+        assert out.startswith("done:error: ")
+        assert "took longer" in out
