@@ -272,7 +272,7 @@ class Module:
             StateError: there is no module at that path.
         """
         assert not (keypath and recursive), "give either keypath or recursive"
-        modules = dict(self.named_modules())
+        modules = dict(self.named_modules()) if keypath or recursive else {"": self}
         if keypath is not None and keypath not in modules:
             raise StateError(f"there is no module at '{keypath}'; there are {', '.join(filter(None, modules))}")
         chosen = list(modules.values()) if recursive else [modules[keypath or ""]]

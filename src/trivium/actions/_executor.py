@@ -34,14 +34,8 @@ async def run_tool(tool: Tool, arguments: str | Mapping[str, Any]) -> Any:
         values = tool.validate(arguments)
         if tool.timeout is not None:
             node._scope = make_scope(node, timeout=tool.timeout, limits=None)
-        try:
-            result = await invoke(tool.call, **values)
-            node._check()  # sync code cannot be interrupted: what came too late fails here
-        except BaseException as error:
-            outward = node._outward(error)
-            if outward is error:
-                raise
-            raise outward from None
+        result = await invoke(tool.call, **values)
+        node._check()  # sync code cannot be interrupted: what came too late fails here
         node._emit("tool_result", result)
         return result
 

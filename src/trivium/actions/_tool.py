@@ -7,13 +7,16 @@ import re
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal, NotRequired, TypeAlias, cast, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypeAlias, cast, get_type_hints
 
-from pydantic import Field, PydanticSchemaGenerationError, TypeAdapter, ValidationError
+from pydantic import ValidationError
 from typing_extensions import TypedDict
 
 from trivium.exceptions import ToolArgumentsError, ToolDefinitionError
 from trivium.schema import ToolSpec
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 __all__ = ["Effect", "Tool", "describe_errors", "plain_schema"]
 
@@ -83,6 +86,8 @@ class Tool:
 
 
 def _from_function(function: Callable[..., Any]) -> Tool:
+    from pydantic import PydanticSchemaGenerationError, TypeAdapter  # a third of pydantic's import time
+
     name = getattr(function, "__name__", type(function).__name__)
     description, parameter_texts = _read_docstring(inspect.getdoc(function) or "")
     arguments = TypedDict(name, _parameters(function, name, parameter_texts))  # type: ignore[operator, misc]
@@ -96,6 +101,8 @@ def _from_function(function: Callable[..., Any]) -> Tool:
 
 
 def _parameters(function: Callable[..., Any], name: str, texts: Mapping[str, str]) -> dict[str, Any]:
+    from pydantic import Field
+
     hints = get_type_hints(getattr(function, "__func__", function), include_extras=True)
     found: dict[str, Any] = {}
     for parameter in inspect.signature(function).parameters.values():

@@ -13,8 +13,8 @@ from trivium.agents.aggregator import DefaultAggregator, Instruction
 from trivium.commander import current, gather, invoke, portable
 from trivium.exceptions import ConfigurationError, LimitExceededError, NoModelError
 from trivium.hooks import Hook
-from trivium.llms import LanguageModel, Reply, Request, resolve
 from trivium.llms._call import ask
+from trivium.llms._protocol import LanguageModel, Reply, Request
 from trivium.memory import Memory, MemoryManager
 from trivium.module import AsyncModule
 from trivium.schema import Message, ToolCall, ToolSpec
@@ -212,6 +212,8 @@ def _memory_of(memory: MemoryManager | Callable[[], Memory] | bool | None) -> Me
 
 def _as_model(llm: Any) -> LanguageModel:
     if isinstance(llm, str):
+        from trivium.llms import resolve  # the providers are loaded when one is named
+
         return resolve(llm or None)
     raise ConfigurationError(
         f"{type(llm).__name__} is no model: give an object with `name` and `stream(request)`, or a model's name; "

@@ -163,8 +163,8 @@ class TaskNode:
 
     def _make_tables(self) -> tuple[dict[TaskNode, None], dict[str, count[int]]]:
         with _lock:  # once, even where two threads start the first child
-            self._children = self._children or {}
-            self._ordinals = self._ordinals or {}
+            if self._children is None or self._ordinals is None:
+                self._children, self._ordinals = {}, {}
             return self._children, self._ordinals
 
     # ---- the documented names
@@ -446,4 +446,7 @@ class step:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         current.reset(self._token)
-        self._node._close(error)
+        outward = None if error is None else self._node._outward(error)
+        self._node._close(outward)
+        if outward is not error and outward is not None:
+            raise outward from None

@@ -75,7 +75,7 @@ class Stream(Generic[T]):
         self._queue: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         self._pipe = _Pipe(self._queue.put)
         self._outcome: tuple[T | None, BaseException | None] | None = None
-        self._started = self._ended = False
+        self._started = False
         _attach(node, self._pipe)
 
     def __iter__(self) -> Iterator[Event]:
@@ -90,8 +90,9 @@ class Stream(Generic[T]):
             raise self._outcome[1]
 
     def _next(self) -> Event | None:
-        event = None if self._ended else self._queue.get()
-        self._ended = event is None
+        event = self._queue.get()
+        if event is None:
+            self._queue.put(None)  # who reads again is at the end again
         self._pipe.took()
         return event
 
@@ -170,6 +171,7 @@ class AsyncStream(Generic[T]):
         while (event := await self._queue.get()) is not None:
             self._pipe.took()
             yield event
+        self._queue.put_nowait(None)  # who reads again is at the end again
         await self._task
 
     @property

@@ -55,11 +55,12 @@ class _Answer:
         Raises:
             MalformedAnswerError: there is neither text nor a tool call.
         """
-        calls = tuple(
-            ToolCall(ids[0] if ids else f"call_{index}", "".join(names[:1]), "".join(arguments))
-            for index, (ids, names, arguments) in sorted(self._calls.items())
-        )
-        text = "".join(self.text)
+        text, calls = "".join(self.text), ()
+        if self._calls:
+            calls = tuple(
+                ToolCall(ids[0] if ids else f"call_{index}", "".join(names[:1]), "".join(arguments))
+                for index, (ids, names, arguments) in sorted(self._calls.items())
+            )
         if not calls and not text:
             why = f" (it stopped with '{self.finish_reason}')" if self.finish_reason else ""
             raise MalformedAnswerError(f"the model {model.name} answered nothing{why}; ask again or raise max_tokens")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from trivium.schema import ToolCall, ToolSpec, Usage
@@ -11,8 +11,7 @@ from trivium.schema import ToolCall, ToolSpec, Usage
 __all__ = ["Delta", "Finish", "LanguageModel", "Reasoning", "Reply", "Request", "ToolCallPart"]
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """One question to a model.
 
     Args:
@@ -28,7 +27,7 @@ class Request:
     tools: Sequence[ToolSpec] = ()
     tool_choice: str = "auto"
     output_schema: Mapping[str, Any] | None = None
-    parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    parameters: Mapping[str, Any] = MappingProxyType({})
 
 
 class ToolCallPart(NamedTuple):
@@ -56,8 +55,7 @@ Delta: TypeAlias = str | ToolCallPart | Reasoning | Usage | Finish
 """What a model's stream yields; text is plain `str`, and "" is a sign of life at which a stopped run ends."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """A whole answer."""
 
     text: str

@@ -52,13 +52,8 @@ class Memory:
         """Append one message or several; plain text becomes a user's message, None is nothing."""
         if messages is None:
             return
-        if isinstance(messages, Message):
-            self._messages.append(messages)
-        elif isinstance(messages, str):
-            self._messages.append(Message(content=messages))
-        else:
-            for message in messages:
-                self.add(message)
+        many = [messages] if isinstance(messages, Message | str) else messages
+        self._messages.extend([Message(content=each) if isinstance(each, str) else each for each in many])
 
     def delete(self, index: int | Iterable[int]) -> None:
         """Remove the messages at these positions; all positions are of the list as it was."""
