@@ -56,7 +56,7 @@ def test_turns_are_counted_through_everything_below(door: Door):
     with pytest.raises(LimitExceededError) as reached:
         door(module, "x", limits=Limits(turns=3))
     assert (reached.value.limit, reached.value.maximum) == ("turns", 3)
-    assert reached.value.path == "AsyncNest1#0/SyncNest0#0/Repeating#0/Agent#3"
+    assert reached.value.path == "AsyncNest1#0/SyncNest0#0/Repeating#0/Agent#3/model#0"
     assert metered.asked == 3
 
 

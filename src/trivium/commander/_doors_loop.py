@@ -72,12 +72,16 @@ class _Errand:
         self._context = copy_context()
         self._context.run(lender.set, self.inbox if lend else None)
         self._task: asyncio.Task[None] | None = None
+        self._stopped = False
         self.loop = _home_loop()
+
+    def start(self) -> None:
         self.loop.call_soon_threadsafe(self._start)
 
     def _start(self) -> None:
-        self._task = self.loop.create_task(self._run(), context=self._context)
-        self._task.add_done_callback(self._ended)
+        if not self._stopped:
+            self._task = self.loop.create_task(self._run(), context=self._context)
+            self._task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if task.cancelled():  # before its first step: `_run` never ran
@@ -95,8 +99,11 @@ class _Errand:
         post(self.loop, self._cancel)
 
     def _cancel(self) -> None:
-        if self._task is not None:  # always: a loop runs what it is sent in order
+        if self._task is not None:
             self._task.cancel()
+        elif not self._stopped:  # a kill or Ctrl-C came before the start
+            self._stopped = True
+            self.inbox.put(_Letter("end", None, asyncio.CancelledError()))
 
 
 def _home_loop() -> asyncio.AbstractEventLoop:
@@ -110,6 +117,7 @@ def serve(work: Callable[[Give], Awaitable[Any]], lend: bool = True) -> Generato
     letter = _Letter("end", None)
     with nullcontext() if node is None else node._woken_by(errand.stop):
         try:
+            errand.start()
             while not ended:
                 letter = _next_letter(errand.inbox, node)
                 if letter.kind == "item":
