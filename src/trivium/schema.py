@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict
 
@@ -182,9 +182,7 @@ class ActionReturn:
         )
 
 
-MessageExtra = Literal[
-    "attachments", "entity", "id", "origin", "parent_id", "status", "tool_call_id", "tool_calls", "usage"
-]
+MessageExtra = Literal["attachments", "entity", "origin", "status", "tool_call_id", "tool_calls", "usage"]
 """What a message may carry beside its seven fields; anything else is an error, so that typing errors are seen."""
 
 _ATOMS = frozenset({str, int, float, bool, bytes, NoneType, AgentStatusCode, ModelStatusCode, Entity, StatusCode})
@@ -241,8 +239,6 @@ stream_state=<AgentStatusCode.END: 0>)
             entity: Entity = ...,
             status: StatusCode = ...,
             attachments: Sequence[Any] = ...,
-            id: str = ...,
-            parent_id: str = ...,
         ) -> None: ...
 
     @property
@@ -284,12 +280,16 @@ stream_state=<AgentStatusCode.END: 0>)
         return self.__pydantic_extra__.get("attachments", ())
 
     def but(self, **changes: Any) -> Message:
-        """A shallow copy with some of its values replaced."""
+        """A shallow copy with some of its values replaced; None takes away what is not one of the seven fields."""
         new = _shallow(self)
-        fields = type(self).model_fields
+        fields, extra = _values(new), cast("dict[str, Any]", new.__pydantic_extra__)
         for name, value in changes.items():
-            values: dict[Any, Any] = _values(new) if name in fields else new.__pydantic_extra__
-            values[name] = value
+            if name in fields:
+                fields[name] = value
+            elif value is not None:
+                extra[name] = value
+            else:
+                extra.pop(name, None)
         return new
 
     def copy(self, *, deep: bool = False, update: Mapping[str, Any] | None = None) -> Message:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip

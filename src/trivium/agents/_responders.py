@@ -149,8 +149,7 @@ class Responders(Module):
             content, attachments = as_text(result.content), (result,)
         else:
             content, attachments = as_text(result), (() if isinstance(result, str) else (result,))
-        message = Message(content=content, sender=self.name, entity=Entity.AGENT)
-        return message.but(attachments=attachments) if attachments else message
+        return Message(content=content, sender=self.name, entity=Entity.AGENT).but(attachments=attachments or None)
 
     def _combined(self, calls: list[ToolCall], results: list[Message | None]) -> Message | None:
         found = [(call, result) for call, result in zip(calls, results, strict=True) if result is not None]

@@ -11,7 +11,6 @@ from enum import Enum
 from hashlib import blake2b
 from itertools import count
 from threading import Lock
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 from uuid import uuid4
 
@@ -442,9 +441,7 @@ class step:
             raise
         return self._node
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         current.reset(self._token)
         outward = None if error is None else self._node._outward(error)
         self._node._close(outward)

@@ -6,7 +6,6 @@ import asyncio
 import queue
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextvars import copy_context
-from types import TracebackType
 from typing import Any, Generic, TypeVar, cast
 
 from trivium.commander._doors import Bell, drive, wait
@@ -180,9 +179,7 @@ class AsyncStream(Generic[T]):
         assert self._task is not None, "use `async with` first"
         return self._task.result()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exc: object) -> None:
         assert self._task is not None
         if not self._task.done():
             self._node.kill("closed")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -26,7 +26,6 @@ class Loops:
     def __init__(self, longest: int = 10, repeats: int = 4) -> None:
         self._longest, self._repeats = longest, repeats
         self._last: deque[int] = deque(maxlen=longest * repeats)
-        self._seen: Counter[int] = Counter()
 
     def add(self, message: Message) -> None:
         """Take the next message.

@@ -289,24 +289,21 @@ class Task(Module):
         if run is None or status in _NO_RESULT:
             return self._nothing(status)
         pending = run.pending
-        content, kept = without_done(pending.content), list[Any]()
-        for each in pending.attachments:
-            if isinstance(each, AgentDoneTool):
-                content = each.content
-            if not isinstance(each, AgentDoneTool) or (isinstance(each, FinalResultTool) and run.caller is not None):
-                kept.append(each)
-        receiver = None if pending.receiver == run.caller else pending.receiver
-        result = pending.but(
-            content=content, sender=self.name, receiver=receiver, entity=Entity.USER, status=status, attachments=tuple(kept)
+        ends = [each for each in pending.attachments if isinstance(each, AgentDoneTool)]
+        final = [each for each in ends if isinstance(each, FinalResultTool) and run.caller is not None]
+        kept = (*[each for each in pending.attachments if each not in ends], *final)
+        return pending.but(
+            content=ends[-1].content if ends else without_done(pending.content),
+            sender=self.name,
+            receiver=None if pending.receiver == run.caller else pending.receiver,
+            entity=Entity.USER,
+            status=status,
+            attachments=kept or None,
+            tool_call_id=None,
         )
-        result.__pydantic_extra__.pop("tool_call_id", None)
-        if not kept:
-            result.__pydantic_extra__.pop("attachments", None)
-        return result
 
     def _nothing(self, status: StatusCode | None) -> Message:
-        message = Message(sender=self.name, entity=Entity.USER)
-        return message if status is None else message.but(status=status)
+        return Message(sender=self.name, entity=Entity.USER).but(status=status)
 
     def _forget(self) -> None:
         node = current.get()
