@@ -1,0 +1,53 @@
+"""The ratio guards: what the core costs beside an empty asyncio.run, in the same process (see benchmarks/run.py).
+
+The bounds are looser than the figures that the benchmark prints on a quiet machine, for tests run side by side.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def load_benchmark() -> ModuleType:
+    """The benchmark as a module: it is a script beside the package."""
+    spec = importlib.util.spec_from_file_location("trivium_benchmark", ROOT / "benchmarks" / "run.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def benchmark() -> ModuleType:
+    return load_benchmark()
+
+
+@pytest.fixture(scope="module")
+def ratios(benchmark: ModuleType) -> dict[str, float]:
+    costs: dict[str, float] = benchmark.turn_costs()
+    yardstick = costs["an empty asyncio.run"]
+    return {name: cost / yardstick for name, cost in costs.items()}
+
+
+def test_a_turn_costs_a_fraction_of_an_empty_event_loop(ratios: dict[str, float]) -> None:
+    assert ratios["a sync agent turn"] < 0.4
+
+
+def test_ten_tool_calls_cost_a_few_empty_event_loops(ratios: dict[str, float]) -> None:
+    assert ratios["ten tool calls"] < 6
+
+
+def test_an_agent_with_a_tool_is_built_in_no_time(ratios: dict[str, float]) -> None:
+    assert ratios["building an agent with a tool"] < 0.1
+
+
+def test_the_import_loads_no_vendor_package(benchmark: ModuleType) -> None:
+    _, vendors = benchmark.import_seconds(benchmark.IMPORT, rounds=1)
+    assert vendors == "none"
