@@ -12,7 +12,7 @@ from trivium.exceptions import DeadlineExceededError
 
 from ._helpers import AsyncNest, AsyncWaiter, Door, MixedNest, SyncNest, calling, every_door, here, nest
 
-SOON, NEVER = 0.02, 3600.0
+SOON, NEVER = 0.1, 3600.0
 
 
 @every_door
@@ -24,7 +24,7 @@ def test_a_deadline_wakes_a_model_that_is_waited_for(door: Door, kinds: tuple[ty
         door(module, "x", timeout=SOON)
     assert isinstance(late.value, TimeoutError)
     assert late.value.path == f"{module.name}#0"
-    assert len(model.closed) == 1
+    assert len(model.closed) == model.asked.is_set()  # on a busy machine the time may be over before it is asked
 
 
 @every_door
@@ -76,18 +76,28 @@ def test_seconds_are_a_deadline_too(door: Door):
         door(Agent(AsyncWaiter()), "x", limits=Limits(seconds=SOON), timeout=NEVER)
 
 
+class Clock:
+    """A clock that can be put forward."""
+
+    def __init__(self) -> None:
+        self.forward = 0.0
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.forward
+
+
 @every_door
-def test_sync_code_that_overruns_fails_at_its_end(door: Door):
-    ran: list[int] = []
+def test_sync_code_that_overruns_fails_at_its_end(door: Door, monkeypatch: pytest.MonkeyPatch):
+    clock, ran = Clock(), list[int]()
+    monkeypatch.setattr("trivium.commander._node.time", clock)
 
     def tool(a: int) -> int:
-        while here()._time_left():
-            time.sleep(0)
+        clock.forward += NEVER
         ran.append(a)
         return a
 
     with pytest.raises(DeadlineExceededError):
-        door(Agent(calling("tool", times=9, a=1), tools=[tool]), "x", timeout=SOON)
+        door(Agent(calling("tool", times=9, a=1), tools=[tool]), "x", timeout=NEVER / 2)
     assert ran == [1]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from ._helpers import GUARD
 
-HEAD = '''
+HEAD = """
 import asyncio, sys, threading, time
 from trivium import Agent, Module, RunRecord, CommanderAsync, Job
 from trivium.commander import current, PASS_WORD, tasker, handler
@@ -53,7 +53,7 @@ def closed():
     return not record._open and all(node.seconds > 0 for root in record.roots for node in root.walk())
 def report(error):
     print(type(error).__name__, ended, current.get(), closed(), flush=True)
-'''
+"""
 
 PROGRAMS = {
     "async tool of a sync call": (

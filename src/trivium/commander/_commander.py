@@ -62,16 +62,19 @@ class CommanderAsync(WorkNode):
         if self._loop is not None:
             raise CommanderAlreadyRunningError("the commander runs already; put jobs with put_job_threadsafe")
         self._begin()
-        token = current.set(self)
+        token, error = current.set(self), None
         try:
             for job in jobs:
                 self._queue_job(job, self)
             await self._work(auto_exit)
+            if self._stopping is not None and self._stopping[1] != "exit":
+                raise self._outward(Stop())
+        except BaseException as raised:
+            error = raised
+            raise
         finally:
-            await self._finish()
+            await self._finish(error)
             current.reset(token)
-        if self._stopping is not None and self._stopping[1] != "exit":
-            raise self._outward(Stop())
         if self.raise_errors and self.failures:
             raise self.failures[0][1]
         return self._return
@@ -99,7 +102,7 @@ class CommanderAsync(WorkNode):
                 with suppress(Stop):  # a kill ends the wait, and does not unwind the commander
                     await wait(bell=self._bell)
 
-    async def _finish(self) -> None:
+    async def _finish(self, error: BaseException | None) -> None:
         if self._stopping is None and self._children:
             self.kill("the run was cancelled")
         tasks = [node._task for node in self._subtree() if isinstance(node, WorkNode) and node._task is not None]
@@ -111,7 +114,7 @@ class CommanderAsync(WorkNode):
         for node in (*self._last_calls, self):
             await node._stage("at_commander_end")
         self._last_calls.clear()
-        self._close()
+        self._close(error)
         inherited = self._parent._scope.listeners if self._parent is not None else ()
         self._scope = Scope(listeners=tuple(each for each in self._scope.listeners if each not in inherited))
         self._loop = None
@@ -120,7 +123,7 @@ class CommanderAsync(WorkNode):
         """Stop the run from any thread: nothing is started any more, running handlers are cancelled."""
         self._return = return_result
         self.kill("exit")
-        self._ring()
+        self._bell.ring()
 
     def put_job_threadsafe(self, job: Job, parent: TaskNode | None = None) -> None:
         """Queue a job from any thread.
@@ -156,7 +159,7 @@ class CommanderAsync(WorkNode):
             return
         job._enter(self, parent)
         self._queue.append(job)
-        self._ring()
+        self._bell.ring()
 
     def _start_handler(self, handler: HandlerCoroutine, parent: TaskNode) -> None:
         if self._stopping is not None:
@@ -168,9 +171,6 @@ class CommanderAsync(WorkNode):
     def _number(self, node: WorkNode) -> None:
         if node._id is None:
             node._id = next(self._ids)
-
-    def _ring(self) -> None:
-        self._bell.ring()
 
     def _failed(self, node: TaskNode, error: BaseException) -> None:
         if self._stopping is not None and not isinstance(error, Exception):

@@ -31,7 +31,7 @@ from trivium.commander._doors_loop import (
     stop_driving,
 )
 from trivium.commander._node import TaskNode, current
-from trivium.commander._workers import get_running_loop, post
+from trivium.commander._workers import get_running_loop, post, post_later
 from trivium.exceptions import SuspendedError, WouldDeadlockError
 
 T = TypeVar("T")
@@ -171,7 +171,7 @@ async def waiting(node: TaskNode | None, awaitable: Awaitable[T]) -> T:
             state.append("cancelled")
             task.cancel()
 
-    with node._woken_by(partial(post, loop, fire)):
+    with node._woken_by(partial(post_later, loop, fire)):
         try:
             out = await awaitable
         except asyncio.CancelledError:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
 
 from trivium.commander._node import Stop, TaskNode, current
-from trivium.commander._workers import background_loop, get_running_loop, loop_level, post, submit
+from trivium.commander._workers import background_loop, get_running_loop, loop_level, post, post_later, submit
 
 T = TypeVar("T")
 Give = Callable[[Any], None]
@@ -96,7 +96,7 @@ class _Errand:
             self.inbox.put(_Letter("end", out))
 
     def stop(self) -> None:
-        post(self.loop, self._cancel)
+        post_later(self.loop, self._cancel)
 
     def _cancel(self) -> None:
         if self._task is not None:

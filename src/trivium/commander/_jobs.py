@@ -10,8 +10,8 @@ from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
 
 from trivium.commander._doors import invoke, portable, waiting
-from trivium.commander._node import NodeState, Stop, TaskNode, current
-from trivium.commander._workers import post
+from trivium.commander._node import _FINAL, NodeState, Stop, TaskNode, current
+from trivium.commander._workers import post_later
 from trivium.exceptions import (
     AttributeNotSetError,
     CommanderError,
@@ -38,7 +38,6 @@ Stage = Literal[
 ]
 Function = TypeVar("Function", bound=Callable[..., Any])
 _STAGES = get_args(Stage)
-_FINAL = (NodeState.COMPLETED, NodeState.EXCEPTION, NodeState.TERMINATED)
 
 
 class Callback:
@@ -157,7 +156,7 @@ class WorkNode(TaskNode):
         """The waker: a body that has begun is cancelled, one that has not sees the flag when it begins."""
         task = self._task
         if task is not None and self._state is NodeState.ACTIVE:
-            post(self.commander._event_loop(), task.cancel)
+            post_later(self.commander._event_loop(), task.cancel)
 
     async def _run(self) -> Any:
         raise NotImplementedError
@@ -215,7 +214,7 @@ class WorkNode(TaskNode):
             above = cast("WorkNode", node._parent)
             above._open -= 1
             node = above
-        self.commander._ring()
+        self.commander._bell.ring()
 
 
 class Job(WorkNode):

@@ -212,13 +212,15 @@ class TaskNode:
 
     def _get_key(self) -> str:
         """A stable identity: equal in every run that takes the same way. O(1) once the parent has its own."""
-        if self._key is None:
-            for node in reversed(self.ancestor_chain):
-                if node._key is None:
-                    above = node._parent._key if node._parent is not None else ""
-                    node._key = blake2b(f"{above}/{node._name}#{node._ordinal}".encode(), digest_size=12).hexdigest()
-        assert self._key is not None
-        return self._key
+        unnamed: list[TaskNode] = []
+        node: TaskNode | None = self
+        while node is not None and node._key is None:
+            unnamed.append(node)
+            node = node._parent
+        key = "" if node is None else node._key or ""
+        for node in reversed(unnamed):
+            key = node._key = blake2b(f"{key}/{node._name}#{node._ordinal}".encode(), digest_size=12).hexdigest()
+        return key
 
     # ---- events
     def _emit(self, kind: EventKind, data: Any = None) -> None:

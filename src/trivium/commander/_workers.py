@@ -27,7 +27,12 @@ def post(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *args
     """Run `function` on the loop's thread: now if this is it, soon otherwise; not at all if the loop is closed."""
     if get_running_loop() is loop:
         function(*args)
-        return
+    else:
+        post_later(loop, function, *args)
+
+
+def post_later(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *args: object) -> None:
+    """Run `function` on the loop's thread between two steps of its tasks, so that none of them runs meanwhile."""
     try:
         loop.call_soon_threadsafe(function, *args)
     except RuntimeError:

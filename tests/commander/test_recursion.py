@@ -1,0 +1,66 @@
+"""Calls nested deeper than the interpreter allows end with an error that says so, and leave nothing behind."""
+
+from __future__ import annotations
+
+import gc
+import sys
+
+import pytest
+
+from trivium import Agent, Message, Module, RunRecord
+from trivium.commander import current, portable
+from trivium.exceptions import RecursionTooDeepError
+from trivium.testing import ScriptedModel
+
+from ._helpers import Door, SyncNest, async_door, every_door, nest, sync_door
+
+
+class Forever(Module):
+    """Calls itself."""
+
+    def forward(self, message: Message) -> str:
+        return self(message).content
+
+
+class PortableForever(Module):
+    @portable
+    async def forward(self, message: Message) -> str:
+        return (await self.acall(message)).content
+
+
+class AsyncForever(Module):
+    async def forward(self, message: Message) -> str:
+        return (await self.acall(message)).content
+
+
+@pytest.mark.parametrize(
+    ("door", "kind"),
+    [
+        (sync_door, Forever),
+        (sync_door, PortableForever),
+        (async_door, PortableForever),
+        (async_door, AsyncForever),
+        (sync_door, AsyncForever),
+    ],
+)
+def test_endless_recursion_is_named(door: Door, kind: type[Module]):
+    record = RunRecord()
+    with pytest.raises(RecursionTooDeepError, match=r"sys\.getrecursionlimit") as too_deep:
+        door(kind(), "x", listeners=[record])
+    assert isinstance(too_deep.value, RecursionError)
+    assert current.get() is None
+    assert len(record._open) <= 1  # of the deepest the listener itself had no room to hear the end
+    del too_deep
+    gc.collect()  # a coroutine that was never awaited would warn here
+
+
+@every_door
+def test_the_run_after_it_is_as_good_as_any(door: Door):
+    with pytest.raises(RecursionTooDeepError):
+        Forever()("x")
+    assert door(nest((SyncNest,) * 10, Agent(ScriptedModel(["ok"]))), "x").content == "ok0123456789"
+
+
+def test_a_hundred_levels_fit():
+    assert sys.getrecursionlimit() <= 1100, "this test states what holds at the usual limit"
+    assert nest((SyncNest,) * 100, Agent(ScriptedModel(["ok"])))("x").content.startswith("ok0")
