@@ -13,7 +13,7 @@ from trivium.commander._doors import Bell, run_loop, wait
 from trivium.commander._jobs import HandlerCoroutine, Job, WorkNode
 from trivium.commander._node import NodeState, Scope, Stop, TaskNode, current
 from trivium.commander._workers import post
-from trivium.exceptions import CommanderAlreadyRunningError, CommanderNotRunError, NotHandlerError
+from trivium.exceptions import CommanderAlreadyRunningError, CommanderNotRunError, NotHandlerError, NotTaskerError
 
 _log = logging.getLogger("trivium.commander")
 
@@ -65,7 +65,7 @@ class CommanderAsync(WorkNode):
         token, error = current.set(self), None
         try:
             for job in jobs:
-                self._queue_job(job, self)
+                self.put_job_threadsafe(job)
             await self._work(auto_exit)
             if self._stopping is not None and self._stopping[1] != "exit":
                 raise self._outward(Stop())
@@ -105,10 +105,8 @@ class CommanderAsync(WorkNode):
     async def _finish(self, error: BaseException | None) -> None:
         if self._stopping is None and self._children:
             self.kill("the run was cancelled")
-        tasks = [node._task for node in self._subtree() if isinstance(node, WorkNode) and node._task is not None]
-        tasks = [task for task in tasks if task is not asyncio.current_task() and not task.done()]
-        if tasks:
-            await asyncio.wait(tasks)
+        tasks = {node._task for node in self._subtree() if isinstance(node, WorkNode) and node._task is not None}
+        await asyncio.gather(*tasks - {asyncio.current_task()}, return_exceptions=True)
         while self._queue:  # dropped: each still ends, and its tree above it
             await self._queue.popleft()._body()
         for node in (*self._last_calls, self):
@@ -130,7 +128,10 @@ class CommanderAsync(WorkNode):
 
         Raises:
             CommanderNotRunError: the commander is not running.
+            NotTaskerError: its task is not marked.
         """
+        if not hasattr(getattr(type(job), "task", None), "__tasker__"):
+            raise NotTaskerError(f"{type(job).__name__} needs a task: write `@tasker(PASS_WORD) async def task(self)`")
         post(self._event_loop(), self._queue_job, job, parent or self)
 
     def call_handler_threadsafe(self, handler: Any, parent: TaskNode | None = None) -> None:

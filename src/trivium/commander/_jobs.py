@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
 
@@ -18,7 +17,6 @@ from trivium.exceptions import (
     ConfigurationError,
     FinishedNodeError,
     NotHandlerError,
-    NotTaskerError,
 )
 
 if TYPE_CHECKING:
@@ -152,12 +150,6 @@ class WorkNode(TaskNode):
         self._attach(parent)
         parent._open += 1
 
-    def _cancel(self) -> None:
-        """The waker: a body that has begun is cancelled, one that has not sees the flag when it begins."""
-        task = self._task
-        if task is not None and self._state is NodeState.ACTIVE:
-            post_later(self.commander._event_loop(), task.cancel)
-
     async def _run(self) -> Any:
         raise NotImplementedError
 
@@ -239,11 +231,6 @@ class Job(WorkNode):
     task: Callable[[], Any]
     """What the job does; it may return a handler, which is then started below the job."""
 
-    def _enter(self, commander: CommanderAsync, parent: TaskNode) -> None:
-        if not hasattr(getattr(type(self), "task", None), "__tasker__"):
-            raise NotTaskerError(f"{type(self).__name__} needs a task: write `@tasker(PASS_WORD) async def task(self)`")
-        super()._enter(commander, parent)
-
     async def _run(self) -> Any:
         return await invoke(self.task)
 
@@ -257,11 +244,24 @@ class HandlerCoroutine(WorkNode):
     def __init__(self, name: str, function: Callable[[HandlerCoroutine], Any], callbacks: list[Callback]) -> None:
         super().__init__(name)
         self._function = function
-        self._wakers = [self._cancel]
         self.add_callback(callbacks)
 
     async def _run(self) -> Any:
-        return await self._function(self)
+        """The function; a kill cancels it, and neither the callbacks around it nor who awaits it."""
+        if self._task is None:
+            return await waiting(self, self._function(self))
+        self._wakers = [lambda: post_later(self.commander._event_loop(), self._cancel)]
+        self._check()
+        try:
+            result = await self._function(self)
+        finally:
+            self._wakers = None
+        self._check()
+        return result
+
+    def _cancel(self) -> None:
+        if self._wakers and self._task is not None:
+            self._task.cancel()
 
     def __await__(self) -> Generator[Any, None, Any]:
         return self._awaited().__await__()
@@ -273,8 +273,7 @@ class HandlerCoroutine(WorkNode):
         if isinstance(node, WorkNode):
             self._enter(node.commander, node)
             self.commander._number(self)
-            with suppress(Stop):  # this node's own: `exception` says what the caller sees
-                await waiting(self, self._body())
+            await self._body()
             if self.exception is not None:
                 raise self.exception
             return self.result

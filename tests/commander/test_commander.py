@@ -1,0 +1,291 @@
+"""The commander: how a run begins and ends, in which thread, and that it can be run again."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from trivium import CommanderAsync, Event, Job, Message, Module, this_call
+from trivium.commander import PASS_WORD, HandlerCoroutine, NodeState, handler, tasker
+from trivium.exceptions import CommanderAlreadyRunningError, CommanderNotRunError, RunKilledError
+
+from ._helpers import GUARD, Door, every_door, here, in_thread
+
+
+@handler(PASS_WORD)
+async def stuck(self_handler: HandlerCoroutine, log: list[str]) -> None:
+    try:
+        await asyncio.get_running_loop().create_future()
+    finally:
+        await asyncio.sleep(0)
+        log.append("cleaned up")
+
+
+class Exits(Job):
+    """Starts a handler that never ends by itself, and leaves work in the queue."""
+
+    def __init__(self, log: list[str], below: Job | None = None) -> None:
+        super().__init__()
+        self.log, self.below = log, below
+
+    @tasker(PASS_WORD)
+    async def task(self) -> None:
+        if self.below is not None:
+            await self.put_job(self.below)
+        self.call_handler(stuck(self.log))
+        await asyncio.sleep(0)
+        await self.exit_commander(return_result="bye")
+
+
+class Waits(Job):
+    """Says where it runs, and lets others act until somebody exits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up = threading.Event()
+
+    @tasker(PASS_WORD)
+    async def task(self) -> None:
+        self.up.set()
+
+
+class Beside:
+    """A commander that runs in a thread of its own."""
+
+    def __init__(self) -> None:
+        self.commander, job = CommanderAsync(), Waits()
+        self.outcome: list[Any] = []
+        self.thread = threading.Thread(target=lambda: self.outcome.append(self.commander.run(job)), daemon=True)
+        self.thread.start()
+        assert job.up.wait(GUARD)
+
+    def join(self) -> Any:
+        self.thread.join(GUARD)
+        assert not self.thread.is_alive(), "the commander hangs"
+        return self.outcome[0]
+
+
+# ---- the end
+def test_without_work_an_auto_exit_is_immediate():
+    commander = CommanderAsync()
+    assert commander.run(auto_exit=True) is None
+    assert commander.state is NodeState.COMPLETED
+
+
+def test_exit_drops_what_is_queued_and_cancels_what_runs():
+    log: list[str] = []
+    dropped = Waits()
+    commander = CommanderAsync()
+    assert commander.run(Exits(log, below=dropped)) == "bye"
+    assert log == ["cleaned up"]
+    assert not dropped.up.is_set()
+    assert dropped.state is NodeState.TERMINATED
+    assert (commander.state, commander.is_empty(), commander.failures) == (NodeState.COMPLETED, True, [])
+
+
+def test_a_commander_can_run_again_and_keeps_nothing():
+    commander, log = CommanderAsync(), list[str]()
+    for _ in range(3):
+        assert commander.run(Exits(log)) == "bye"
+        assert commander.run(Waits(), auto_exit=True) is None
+    assert log == ["cleaned up"] * 3
+    assert commander.children == []
+
+
+def test_after_a_kill_it_runs_again():
+    class Kills(Job):
+        @tasker(PASS_WORD)
+        async def task(self) -> None:
+            self.commander.kill("enough")
+
+    commander = CommanderAsync()
+    with pytest.raises(RunKilledError, match="enough"):
+        commander.run(Kills())
+    assert (commander.state, str(commander.exception)) == (NodeState.TERMINATED, "commander#0 was stopped: enough")
+    assert commander.run(Exits([])) == "bye"
+    assert (commander.state, commander.exception) == (NodeState.COMPLETED, None)
+
+
+def test_a_run_that_could_not_begin_says_why_and_leaves_the_commander_usable():
+    class Unmarked(Job): ...
+
+    commander, queued = CommanderAsync(), Waits()
+    with pytest.raises(TypeError, match="Unmarked needs a task"):
+        commander.run(queued, Unmarked())
+    assert not queued.up.is_set()
+    assert commander.state is NodeState.TERMINATED
+    assert commander.run(Exits([])) == "bye"
+
+
+def test_a_cancelled_run_ends_its_handlers_and_is_terminated():
+    log: list[str] = []
+    commander = CommanderAsync()
+
+    class Starts(Job):
+        @tasker(PASS_WORD)
+        async def task(self) -> HandlerCoroutine:
+            return stuck(log)
+
+    async def main() -> None:
+        run = asyncio.create_task(commander.run_async(Starts()))
+        while not commander.children:  # noqa: ASYNC110 - one step of the loop each
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+
+    asyncio.run(main())
+    assert commander.state is NodeState.TERMINATED
+    assert commander.is_empty()
+
+
+# ---- where it runs
+def test_a_second_run_at_the_same_time_is_refused():
+    beside = Beside()
+    with pytest.raises(CommanderAlreadyRunningError, match="put_job_threadsafe"):
+        beside.commander.run()
+    with pytest.raises(CommanderAlreadyRunningError):
+        asyncio.run(beside.commander.run_async())
+    beside.commander.exit("first")
+    assert beside.join() == "first"
+
+
+def test_a_run_within_itself_is_refused():
+    caught: list[str] = []
+
+    class Again(Job):
+        @tasker(PASS_WORD)
+        async def task(self) -> None:
+            try:
+                self.commander.run()
+            except CommanderAlreadyRunningError as error:
+                caught.append(type(error).__name__)
+
+    CommanderAsync().run(Again(), auto_exit=True)
+    assert caught == ["CommanderAlreadyRunningError"]
+
+
+def test_it_runs_inside_a_running_loop():
+    async def main() -> tuple[Any, Any]:
+        return CommanderAsync().run(Exits([])), await CommanderAsync().run_async(Exits([]))
+
+    assert asyncio.run(main()) == ("bye", "bye")
+
+
+def test_it_runs_inside_a_job_of_another():
+    class Outer(Job):
+        @tasker(PASS_WORD)
+        async def task(self) -> tuple[Any, Any]:
+            return await CommanderAsync("inner").run_async(Exits([])), CommanderAsync("inner").run(Exits([]))
+
+    outer = Outer()
+    CommanderAsync().run(outer, auto_exit=True)
+    assert outer.result == ("bye", "bye")
+
+
+# ---- other threads
+def test_other_threads_put_jobs_call_handlers_and_exit():
+    beside, ran, noted = Beside(), list[str](), threading.Semaphore(0)
+
+    class Noting(Job):
+        @tasker(PASS_WORD)
+        async def task(self) -> None:
+            note()
+
+    @handler(PASS_WORD)
+    async def noting(self_handler: HandlerCoroutine) -> None:
+        note()
+
+    def note() -> None:
+        ran.append(threading.current_thread().name)
+        noted.release()
+
+    beside.commander.put_job_threadsafe(Noting())
+    beside.commander.call_handler_threadsafe(noting())
+    assert noted.acquire(timeout=GUARD)
+    assert noted.acquire(timeout=GUARD)
+    beside.commander.exit("done")
+    assert beside.join() == "done"
+    assert ran == [beside.thread.name] * 2
+
+
+def test_what_needs_a_running_commander_says_so():
+    commander = CommanderAsync()
+    commander.run(auto_exit=True)
+    for use in (
+        lambda: commander.put_job_threadsafe(Waits()),
+        lambda: commander.call_handler_threadsafe(stuck([])),
+    ):
+        with pytest.raises(CommanderNotRunError, match=r"start it with run\(\)"):
+            use()
+
+
+def test_a_bad_job_from_another_thread_is_an_error_there():
+    class Unmarked(Job): ...
+
+    beside = Beside()
+    with pytest.raises(TypeError, match="Unmarked needs a task"):
+        beside.commander.put_job_threadsafe(Unmarked())
+    beside.commander.exit()
+    beside.join()
+
+
+def test_exit_before_a_run_does_not_stop_the_next():
+    commander = CommanderAsync()
+    commander.exit("early")
+    assert commander.run(Exits([])) == "bye"
+
+
+def test_a_hundred_commanders_at_once():
+    async def main() -> list[Any]:
+        return await asyncio.gather(*[CommanderAsync().run_async(Exits([])) for _ in range(100)])
+
+    assert asyncio.run(main()) == ["bye"] * 100
+    assert in_thread(lambda: CommanderAsync().run(Exits([]))) == "bye"
+
+
+# ---- calls and jobs nest
+@every_door
+def test_a_commander_below_a_call_inherits_what_the_call_has(door: Door):
+    events: list[str] = []
+
+    def note(event: Event) -> None:
+        events.append(f"{event.kind} {event.node._name}")
+
+    class Asks(Job):
+        @tasker(PASS_WORD)
+        async def task(self) -> Any:
+            answer = await Leaf().acall("x")
+            await self.exit_commander(answer.content)
+
+    class Leaf(Module):
+        def forward(self, message: Message) -> str:
+            return f"{this_call().session_id} {this_call().context} {here()._path()}"
+
+    class Outer(Module):
+        def forward(self, message: Message) -> str:
+            return CommanderAsync().run(Asks())
+
+    out = door(Outer(), "x", session_id="s", context=7, listeners=[note])
+    assert out.content == "s 7 Outer#0/commander#0/Asks#0/Leaf#0"
+    assert events[:2] == ["started Outer", "started commander"]
+    assert events[-2:] == ["ended commander", "ended Outer"]
+
+
+def test_listeners_hear_every_run():
+    kinds: list[str] = []
+    commander = CommanderAsync()
+    remove = commander.listen(lambda event: kinds.append(f"{event.kind} {event.node._name}"))
+    expected = ["started commander", "started Waits", "ended Waits", "ended commander"]
+    for _ in range(2):
+        kinds.clear()
+        commander.run(Waits(), auto_exit=True)
+        assert kinds == expected
+    remove()
+    kinds.clear()
+    commander.run(Waits(), auto_exit=True)
+    assert kinds == []
