@@ -63,6 +63,15 @@ def test_the_commander_has_callbacks_too():
     assert log == ["C at_commander_end"]
 
 
+def test_the_end_of_a_run_is_not_the_end_of_the_one_before():
+    log: list[str] = []
+    commander = CommanderAsync()
+    commander.run(Start(log), auto_exit=True)
+    log.clear()
+    commander.run(auto_exit=True)
+    assert log == []
+
+
 def test_functions_of_a_stage_are_called_in_the_order_of_addition():
     called: list[Any] = []
 

@@ -81,7 +81,7 @@ class CommanderAsync(WorkNode):
 
     def _begin(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._stopping, self._state, self._open = None, NodeState.PENDING, 1
+        self._state, self._open = NodeState.PENDING, 1
         self._return, self.failures, heard = None, [], self._scope.listeners
         self._attach(current.get())
         self._scope = self._scope.but(listeners=(*self._scope.listeners, *heard))
