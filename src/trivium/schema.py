@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from pydantic import BaseModel, ConfigDict
 
@@ -25,6 +25,7 @@ __all__ = [
     "Message",
     "MessageExtra",
     "ModelStatusCode",
+    "Origin",
     "StatusCode",
     "ToolCall",
     "ToolSpec",
@@ -98,6 +99,13 @@ class Entity(str, Enum):
 
     def __str__(self) -> str:
         return self.value
+
+
+class Origin(str, Enum):
+    """Who wrote a message. The member counts, not its text: no data that is read makes itself a model's."""
+
+    MODEL = "model"
+    USER = "user"
 
 
 class StatusCode(str, Enum):
@@ -185,7 +193,9 @@ class ActionReturn:
 MessageExtra = Literal["attachments", "entity", "origin", "status", "tool_call_id", "tool_calls", "usage"]
 """What a message may carry beside its seven fields; anything else is an error, so that typing errors are seen."""
 
-_ATOMS = frozenset({str, int, float, bool, bytes, NoneType, AgentStatusCode, ModelStatusCode, Entity, StatusCode})
+_EXTRA = get_args(MessageExtra)
+_ENUMS = (AgentStatusCode, ModelStatusCode, Entity, Origin, StatusCode)
+_ATOMS = frozenset({str, int, float, bool, bytes, NoneType, *_ENUMS})
 
 
 class Message(BaseModel):
@@ -235,7 +245,7 @@ stream_state=<AgentStatusCode.END: 0>)
             tool_calls: Sequence[ToolCall] = ...,
             tool_call_id: str = ...,
             usage: Usage | None = ...,
-            origin: Literal["model", "user"] = ...,
+            origin: Origin = ...,
             entity: Entity = ...,
             status: StatusCode = ...,
             attachments: Sequence[Any] = ...,
@@ -244,7 +254,8 @@ stream_state=<AgentStatusCode.END: 0>)
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The calls that a model asks for; empty for most messages."""
-        return self.__pydantic_extra__.get("tool_calls", ())
+        calls = self.__pydantic_extra__.get("tool_calls", ())
+        return calls if not calls or isinstance(calls[0], ToolCall) else tuple(ToolCall(**each) for each in calls)
 
     @property
     def tool_call_id(self) -> str | None:
@@ -254,25 +265,28 @@ stream_state=<AgentStatusCode.END: 0>)
     @property
     def usage(self) -> Usage | None:
         """The tokens that the message cost, where a model wrote it."""
-        return self.__pydantic_extra__.get("usage")
+        usage = self.__pydantic_extra__.get("usage")
+        return Usage(**cast("dict[str, int]", usage)) if isinstance(usage, dict) else usage
 
     @property
-    def origin(self) -> str:
-        """Where the message comes from: "model" only where a model wrote it in this process, else "user".
+    def origin(self) -> Origin:
+        """Who wrote the message: MODEL only where a model did so in this process, else USER.
 
-        It travels with the message through every hand-off; tool calls run only if it is "model".
+        It travels with the message through every hand-off; tool calls run only if it is MODEL.
         """
-        return self.__pydantic_extra__.get("origin", "user")
+        return Origin.MODEL if self.__pydantic_extra__.get("origin") is Origin.MODEL else Origin.USER
 
     @property
     def entity(self) -> Entity | None:
         """Who of a task's responders spoke, where a task is concerned."""
-        return self.__pydantic_extra__.get("entity")
+        entity = self.__pydantic_extra__.get("entity")
+        return None if entity is None else Entity(entity)
 
     @property
     def status(self) -> StatusCode | None:
         """How the task ended whose result this is."""
-        return self.__pydantic_extra__.get("status")
+        status = self.__pydantic_extra__.get("status")
+        return None if status is None else StatusCode(status)
 
     @property
     def attachments(self) -> tuple[Any, ...]:
@@ -282,10 +296,12 @@ stream_state=<AgentStatusCode.END: 0>)
     def but(self, **changes: Any) -> Message:
         """A shallow copy with some of its values replaced; None takes away what is not one of the seven fields."""
         new = _shallow(self)
-        fields, extra = _values(new), cast("dict[str, Any]", new.__pydantic_extra__)
+        fields, extra = vars(new), cast("dict[str, Any]", new.__pydantic_extra__)
         for name, value in changes.items():
             if name in fields:
                 fields[name] = value
+            elif name not in _EXTRA:
+                raise TypeError(f"a message has no '{name}'")
             elif value is not None:
                 extra[name] = value
             else:
@@ -300,7 +316,7 @@ stream_state=<AgentStatusCode.END: 0>)
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Message:
         # The meaning of pydantic's own, at the price of two dict copies: most values are immutable.
         new = _shallow(self)
-        both: list[dict[Any, Any]] = [_values(new), new.__pydantic_extra__]
+        both: list[dict[Any, Any]] = [vars(new), new.__pydantic_extra__]
         for values in both:
             for name, value in values.items():
                 if value.__class__ not in _ATOMS:
@@ -312,10 +328,6 @@ stream_state=<AgentStatusCode.END: 0>)
 
 
 _set = object.__setattr__
-
-
-def _values(message: Message) -> dict[str, Any]:
-    return message.__dict__  # pyright: ignore[reportReturnType]
 
 
 def _shallow(message: Message) -> Message:

@@ -289,3 +289,25 @@ def test_listeners_hear_every_run():
     kinds.clear()
     commander.run(Waits(), auto_exit=True)
     assert kinds == []
+
+
+def test_each_run_has_an_identity_of_its_own():
+    ids: list[tuple[str, str]] = []
+
+    class Reads(Job):
+        @tasker(PASS_WORD)
+        async def task(self) -> None:
+            for _ in range(2):
+                await Reader().acall("x")
+
+    class Reader(Module):
+        def forward(self, message: Message) -> None:
+            ids.append((this_call().run_id, this_call().key))
+
+    commander = CommanderAsync()
+    for _ in range(2):
+        commander.run(Reads(), auto_exit=True)
+    runs, keys = zip(*ids, strict=True)
+    assert runs[0] == runs[1] != runs[2] == runs[3]
+    assert keys[0] != keys[1]
+    assert keys[:2] == keys[2:]

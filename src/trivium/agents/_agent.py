@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from functools import partial
 from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict
@@ -17,7 +18,7 @@ from trivium.llms._call import ask
 from trivium.llms._protocol import LanguageModel, Reply, Request
 from trivium.memory import Memory, MemoryManager
 from trivium.module import AsyncModule
-from trivium.schema import Message, ToolCall, ToolSpec
+from trivium.schema import Message, Origin, ToolCall, ToolSpec
 
 Model = LanguageModel | str | None
 """A model, or its name as `trivium.llms.resolve` takes it."""
@@ -116,7 +117,7 @@ class Agent(Responders):
         raise LimitExceededError("rounds", self.max_rounds)
 
     def _history(self, message: tuple[Message, ...]) -> list[dict[str, Any]]:
-        memory = self.memory.get(_session()) if self.memory is not None else _memory_with(message)
+        memory = self.memory.get(this_session()) if self.memory is not None else _memory_with(message)
         return self.aggregator.aggregate(memory, self.name, self.output_format, self._instruction())
 
     def has_model(self) -> bool:
@@ -162,7 +163,7 @@ class Agent(Responders):
         asked = self._said(reply.text, reply)
         calls = reply.tool_calls
         if self.parallel and len(calls) > 1:
-            results = await gather(*[_later(self.executor.answer, call) for call in calls])
+            results = await gather(*[partial(self.executor.answer, call) for call in calls])
         else:
             results = [await self.executor.answer(call) for call in calls]
         node = current.get()
@@ -171,7 +172,7 @@ class Agent(Responders):
         return [asked, *results]
 
     def _said(self, content: Any, reply: Reply) -> Message:
-        extra: dict[str, Any] = {"origin": "model"}
+        extra: dict[str, Any] = {"origin": Origin.MODEL}
         if reply.usage is not None:
             extra["usage"] = reply.usage
         calls = reply.tool_calls
@@ -197,7 +198,8 @@ class AsyncAgent(AsyncModule, Agent):
     """An `Agent` whose call gives a coroutine."""
 
 
-def _session() -> Hashable:
+def this_session() -> Hashable:
+    """The session of the call that runs here."""
     node = current.get()
     return 0 if node is None else node._scope.session_id
 
@@ -225,7 +227,3 @@ def _memory_with(messages: tuple[Message, ...]) -> Memory:
     memory = Memory()
     memory.add(messages)
     return memory
-
-
-def _later(function: Callable[[ToolCall], Any], call: ToolCall) -> Callable[[], Any]:
-    return lambda: function(call)

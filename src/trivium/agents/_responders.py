@@ -10,7 +10,7 @@ from trivium.actions import AgentDoneTool, Tool, ToolMessage, as_text, find_hand
 from trivium.commander import door, invoke, portable
 from trivium.exceptions import LimitExceededError, NotInteractiveError, ToolError
 from trivium.module import Module
-from trivium.schema import Entity, Message, ToolCall
+from trivium.schema import Entity, Message, Origin, ToolCall
 
 AskUser: TypeAlias = Callable[[str], Any]
 
@@ -73,7 +73,7 @@ class Responders(Module):
     def _handled_calls(self, message: Message) -> list[ToolCall]:
         """The calls that this agent runs: only those that a model made."""
         handled = self.__dict__.get("_handled")
-        if not handled or message.origin != "model":
+        if not handled or message.origin is not Origin.MODEL:
             return []
         return [call for call in message.tool_calls if call.name in handled]
 

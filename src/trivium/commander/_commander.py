@@ -84,6 +84,7 @@ class CommanderAsync(WorkNode):
         self._state, self._open = NodeState.PENDING, 1
         self._return, self.failures, heard = None, [], self._scope.listeners
         self._attach(current.get())
+        vars(self).pop("_run_id", None)
         self._scope = self._scope.but(listeners=(*self._scope.listeners, *heard))
         self._start()
 

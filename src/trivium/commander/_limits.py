@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from threading import Lock
 
 from trivium.exceptions import LimitExceededError
@@ -54,13 +55,7 @@ class Budget:
         Raises:
             LimitExceededError: no turn or no token is left; nothing is counted.
         """
-        with _lock:
-            chain = self._chain()
-            for budget in chain:
-                _refuse("turns", budget.turns, budget.limits.turns)
-                _refuse("tokens", budget.tokens, budget.limits.tokens)
-            for budget in chain:
-                budget.turns += 1
+        self._take("turns", "tokens")
 
     def take_tool_call(self) -> None:
         """Count one tool call before it is made.
@@ -68,20 +63,20 @@ class Budget:
         Raises:
             LimitExceededError: no tool call is left; nothing is counted.
         """
+        self._take("tool_calls")
+
+    def _take(self, name: str, *others: str) -> None:
         with _lock:
             chain = self._chain()
+            for budget, each in product(chain, (name, *others)):
+                maximum = getattr(budget.limits, each)
+                if maximum is not None and getattr(budget, each) >= maximum:
+                    raise LimitExceededError(each, maximum)
             for budget in chain:
-                _refuse("tool_calls", budget.tool_calls, budget.limits.tool_calls)
-            for budget in chain:
-                budget.tool_calls += 1
+                setattr(budget, name, getattr(budget, name) + 1)
 
     def add_tokens(self, tokens: int) -> None:
         """Count what a model call has used."""
         with _lock:
             for budget in self._chain():
                 budget.tokens += tokens
-
-
-def _refuse(name: str, used: int, maximum: int | None) -> None:
-    if maximum is not None and used >= maximum:
-        raise LimitExceededError(name, maximum)

@@ -375,10 +375,7 @@ class CallNode(TaskNode):
     @property
     def run_id(self) -> str:
         """The identity of the whole run."""
-        root = self.ancestor_chain[-1]
-        if not isinstance(root, CallNode):
-            return root._get_key()
-        return root.__dict__.setdefault("_run_id", uuid4().hex)
+        return vars(self.ancestor_chain[-1]).setdefault("_run_id", uuid4().hex)
 
 
 def this_call() -> CallNode:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from trivium.actions import AgentDoneTool, FinalResultTool
 from trivium.agents import Agent, ChatAgent
+from trivium.agents._agent import this_session
 from trivium.agents._responders import as_message, responder
 from trivium.commander import CallNode, Limits, current, door, invoke, portable, step
 from trivium.exceptions import ConfigurationError, LimitExceededError, RunKilledError
@@ -306,17 +307,14 @@ class Task(Module):
         return Message(sender=self.name, entity=Entity.USER).but(status=status)
 
     def _forget(self) -> None:
-        node = current.get()
-        session_id = 0 if node is None else node._scope.session_id
         for module in (self.agent, *self.sub_tasks):
-            module.reset(session_id, recursive=True)
+            module.reset(this_session(), recursive=True)
 
     def _erase(self, given: Message, run: TaskRun) -> None:
         self._forget()
-        node = current.get()
-        if self.agent.memory is not None and node is not None:
+        if self.agent.memory is not None:
             answer = run.pending.but(sender=self.agent.name)
-            self.agent.memory.add([given, answer], node._scope.session_id)
+            self.agent.memory.add([given, answer], this_session())
 
 
 def _entity(name: str) -> Entity | None:
