@@ -12,25 +12,47 @@ import typer
 
 from trivium import __version__
 from trivium.cli import _extract, _models
-from trivium.cli._screen import say
+from trivium.cli._screen import as_error, one_line, prepare, say, silence
 from trivium.exceptions import ConfigurationError, RunKilledError, TriviumError
 
 __all__ = ["app", "run"]
 
-INTERRUPTED = 130
-USAGE = 2
+FAILED, USAGE, INTERRUPTED = 1, 2, 130
+
+_EXAMPLES = """\b
+Examples:
+  trivium extract letters/ --fields "tenant, rent: money, starts: date"
+  trivium extract a.pdf b.docx --schema lease.py:Lease --output leases.csv
+  trivium extract a.txt --fields "kind: lease|sale (what it is), names: list"
+\b
+Types: text (the default), number, integer, date, money, boolean, a|b|c,
+  list, list of TYPE. A description may follow in parentheses.
+Models: --model small, --model any.gguf, or a server:
+  --model openai:NAME --base-url http://127.0.0.1:8000/v1
+  --model scripted:FILE.json gives the answers that stand in a file.
+An interrupted run goes on where it ended: give the same --output again.
+Exit status: 0; 1 if a file failed or the run stopped; 2 for a wrong option;
+  130 after Ctrl-C. --debug shows a traceback."""
+_START = """\b
+Start here:
+  trivium models fetch
+  trivium extract letters/ --fields "tenant, rent: money, starts: date"
+\b
+--debug, anywhere in the line, shows a traceback when something fails."""
 
 app = typer.Typer(
-    help="Language-model agents on your own documents.",
+    help="Structured data from your documents, each value with its place in the text.",
+    epilog=_START,
     no_args_is_help=True,
     add_completion=False,
+    pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-models = typer.Typer(help="Models that run on this machine.", no_args_is_help=True)
+models = typer.Typer(help="Models that run on this machine: list, fetch, remove.", no_args_is_help=True)
 app.add_typer(models, name="models")
 
-
-_Name = Annotated[str, typer.Argument(help="A name of `trivium models list`.")]
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="A name of `trivium models list`.")]
+_AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
 
 
 class Format(str, Enum):
@@ -47,14 +69,24 @@ def run(arguments: Sequence[str]) -> int:
     A known error is one line on stderr, and status 1 (2 for a wrong option); a traceback comes only with
     `--debug`. Ctrl-C is status 130.
     """
-    debug = "--debug" in arguments
+    prepare()
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    debug = "--debug" in arguments[:end]
+    given = [each for each in arguments[:end] if each != "--debug"] + list(arguments[end:])
     try:
-        return app(args=[each for each in arguments if each != "--debug"], standalone_mode=False) or 0
+        command = typer.main.get_command(app)
+        with command.make_context("trivium", given) as context:  # not `app(…)`: it would swallow Ctrl-C
+            status = command.invoke(context) or 0
+        sys.stdout.flush()
+        return status
     except typer.Exit as exit_:
         return exit_.exit_code
     except (KeyboardInterrupt, typer.Abort, RunKilledError):
         say("interrupted")
         return INTERRUPTED
+    except BrokenPipeError:  # as of `| head`: whoever read has seen enough
+        silence()
+        return FAILED
     except Exception as error:
         if debug:
             raise
@@ -63,13 +95,28 @@ def run(arguments: Sequence[str]) -> int:
 
 def _report(error: Exception) -> int:
     if hasattr(error, "format_message"):  # an error of the option parser
-        say(f"error: {error.format_message()}")  # type: ignore[attr-defined]
-        return USAGE
+        return _report_usage(error)
     if isinstance(error, TriviumError):
-        say(f"error: {' '.join(str(error).split())}")
-        return USAGE if isinstance(error, ConfigurationError) else 1
-    say(f"error: {type(error).__name__}: {error}; this is a fault of trivium: run again with --debug and report it")
-    return 1
+        say(f"error: {as_error(error)}")
+        return USAGE if isinstance(error, ConfigurationError) else FAILED
+    if isinstance(error, OSError) and error.filename is None:
+        silence()
+        say(f"error: cannot write the results: {error.strerror}; use --output, and nothing finished is lost")
+        return FAILED
+    text = one_line(error)
+    say(f"error: {type(error).__name__}: {text}; this is a fault of trivium: run again with --debug and report it")
+    return FAILED
+
+
+def _report_usage(error: Any) -> int:
+    if type(error).__name__ == "NoArgsIsHelpError":
+        say(error.format_message())
+    else:
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "trivium"
+        text = one_line(error.format_message())
+        say(f"error: {text if text.endswith(('.', '?')) else f'{text}.'} See `{command} --help`.")
+    return USAGE
 
 
 def _version(wanted: bool) -> None:
@@ -84,50 +131,62 @@ def _main(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Language-model agents on your own documents. Add --debug to any command to see tracebacks."""
+    """Structured data from your documents, each value with its place in the text."""
 
 
-def _option(text: str, **settings: Any) -> Any:
-    return typer.Option(help=text, show_default=False, **settings)
+def _option(text: str, metavar: str | None = None, **settings: Any) -> Any:
+    return typer.Option(help=text, metavar=metavar, show_default=False, **settings)
 
 
-@app.command("extract")
+@app.command("extract", short_help="Extract fields from documents.", epilog=_EXAMPLES, no_args_is_help=True)
 def _extract_command(
-    files: Annotated[list[Path], typer.Argument(help="Documents, or folders of documents.")],
-    fields: Annotated[str | None, _option("'tenant, rent: money, starts: date, kind: lease|sale (what it is)'")] = None,
-    schema: Annotated[str | None, _option("model.py:Class (pydantic), or a JSON schema file.")] = None,
-    model: Annotated[str | None, _option("A name of `trivium models list`, a .gguf file, openai:NAME.")] = None,
-    base_url: Annotated[str | None, _option("An OpenAI-compatible server.")] = None,
-    output: Annotated[Path | None, _option("Write records there; an interrupted run goes on there.")] = None,
-    format: Annotated[Format | None, _option("Default: by the suffix of --output, else a table.")] = None,
+    files: Annotated[list[Path], typer.Argument(metavar="FILES", hidden=True)],
+    fields: Annotated[str | None, _option("What to look for: 'name: type (description), …'.", "LIST")] = None,
+    schema: Annotated[str | None, _option("The same from model.py:Class (pydantic) or a JSON schema.", "FILE")] = None,
+    model: Annotated[str | None, _option("A name of `trivium models list`, a .gguf, openai:NAME.", "MODEL")] = None,
+    base_url: Annotated[str | None, _option("Where an OpenAI-compatible server is.", "URL")] = None,
+    output: Annotated[Path | None, _option("Write .jsonl or .csv there, or go on there.", "FILE")] = None,
+    format: Annotated[Format | None, _option("jsonl, csv or table; else what fits.", "FORMAT")] = None,
     restart: Annotated[bool, typer.Option("--restart", help="Begin --output anew.")] = False,
     json: Annotated[bool, typer.Option("--json", help="JSON lines and a JSON summary on stdout.")] = False,
     tree: Annotated[bool, typer.Option("--tree", help="Show the run tree with time and tokens.")] = False,
-    at_once: Annotated[int | None, _option("Documents worked on at the same time.", min=1)] = None,
-    tries: Annotated[int, typer.Option(min=1, help="How often values may be asked for.")] = 2,
-    max_megabytes: Annotated[int, typer.Option(min=1, help="The largest document that is read.")] = 32,
+    at_once: Annotated[int | None, _option("Documents worked on at the same time.", "N", min=1)] = None,
+    tries: Annotated[int, typer.Option(min=1, metavar="N", help="How often values are asked for.")] = 2,
+    max_megabytes: Annotated[int, typer.Option(min=1, metavar="N", help="The largest document that is read.")] = 32,
 ) -> int:
-    """Extract fields from documents; every value is backed by its place in the text, or is empty."""
-    shape = format.value if format else None
+    """Extract fields from FILES, and from the files in folders.
+
+    Each value is backed by its place in the text, or is empty.
+    """
     options = _extract.Options(
-        fields, schema, model, base_url, output, shape, restart, json, tree, at_once, tries, max_megabytes
+        fields=fields,
+        schema=schema,
+        model=model,
+        base_url=base_url,
+        output=output,
+        format=format.value if format else None,
+        restart=restart,
+        json=json,
+        tree=tree,
+        at_once=at_once,
+        tries=tries,
+        max_megabytes=max_megabytes,
     )
     return _extract.extract(files, options)
 
 
-def _json_option() -> Any:
-    return typer.Option("--json", help="JSON on stdout.")
-
-
 @models.command("list")
-def _list(json: Annotated[bool, _json_option()] = False) -> None:
+def _list(json: _AsJson = False) -> None:
     """Show the models that can be fetched, and which are here."""
     _models.show(json)
 
 
 @models.command("fetch")
 def _fetch(name: _Name = "default") -> None:
-    """Fetch a model, verified by its checksum; an interrupted download goes on."""
+    """Fetch a model and verify it.
+
+    An interrupted download goes on where it ended.
+    """
     _models.fetch(name)
 
 

@@ -4,187 +4,204 @@ from __future__ import annotations
 
 import json
 import sys
-import time
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from rich.text import Text
-
 from trivium.cli._model import choose_model
 from trivium.cli._records import RecordFile, as_json_line, csv_header, csv_line, csv_row
-from trivium.cli._screen import bar, record_table, run_tree, say, stdout
-from trivium.commander import Event, run_core
-from trivium.exceptions import ConfigurationError
+from trivium.cli._screen import as_error, bar, one_line, say, stderr, stdout
+from trivium.cli._sources import find_documents, source_of
+from trivium.cli._tally import Patience, Tally
+from trivium.cli._views import records_view, run_tree
+from trivium.commander import Limits, run_core
+from trivium.exceptions import ConfigurationError, RunKilledError, TriviumError
 from trivium.extraction import Case, Field, Outcome, extract_files, extraction_task, load_fields, parse_fields
 from trivium.knowledge import read
-from trivium.llms import LocalModel
+from trivium.llms import LanguageModel, LocalModel
 from trivium.observers import RunRecord
 
 __all__ = ["Options", "extract"]
 
+FAILED, INTERRUPTED = 1, 130
+_Shape = Literal["jsonl", "csv", "table"]
+_SUFFIXES = {"": "jsonl", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv"}
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """The options of the command, as given."""
 
-    fields: str | None = None
-    schema: str | None = None
-    model: str | None = None
-    base_url: str | None = None
-    output: Path | None = None
-    format: Literal["jsonl", "csv", "table"] | None = None
-    restart: bool = False
-    json: bool = False
-    tree: bool = False
-    at_once: int | None = None
-    tries: int = 2
-    max_megabytes: int = 32
+    fields: str | None
+    schema: str | None
+    model: str | None
+    base_url: str | None
+    output: Path | None
+    format: _Shape | None
+    restart: bool
+    json: bool
+    tree: bool
+    at_once: int | None
+    tries: int
+    max_megabytes: int
 
-
-@dataclass
-class _Tally:
-    """What the run has brought so far, for the table and the summary."""
-
-    began: float = field(default_factory=time.monotonic)
-    counts: Counter[str] = field(default_factory=Counter[str])
-    records: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-
-    def hear(self, event: Event) -> None:
-        if event.kind == "usage":
-            self.counts["tokens"] += event.data.total
-
-    def add(self, record: dict[str, Any]) -> None:
-        self.records.append(record)
-        self.counts["files"] += 1
-        self.counts["fields"] += len(record["fields"])
-        self.counts["backed"] += sum(entry["value"] is not None for entry in record["fields"].values())
-        self.counts["refused"] += len(record["refused"])
-
-    def summary(self) -> dict[str, Any]:
-        names = ("files", "fields", "backed", "refused", "failed", "skipped", "tokens")
-        return {**{name: self.counts[name] for name in names}, "seconds": round(time.monotonic() - self.began, 1)}
+    def shape(self) -> _Shape:
+        """How stdout shows the records; a file beside it has a form of its own."""
+        if self.json:
+            return "jsonl"
+        if self.output is not None:
+            return "table"
+        return self.format or ("table" if sys.stdout.isatty() else "jsonl")
 
 
 def extract(files: Sequence[Path], options: Options) -> int:
     """Run the main job; see `trivium extract --help`.
 
     Returns:
-        The exit status: 1 if a file failed.
+        The exit status: 1 if a file failed, 130 if the run was interrupted.
+
+    Raises:
+        TriviumError: the run could not begin, or had to stop; what is finished was shown.
     """
-    fields = _fields(options)
-    tally, record = _Tally(), RunRecord()
-    documents = list(_documents(files))
-    target = _target(options, [each.name for each in fields])
-    unfinished = [path for path in documents if target is None or str(path) not in target.finished]
-    tally.counts["skipped"] = len(documents) - len(unfinished)
+    run = _Run(options, _fields(options))
+    documents, errors = find_documents(files, options.output)
+    for error in errors:
+        run.fail(error, error.source)
+    stopped: BaseException | None = None
     try:
-        if unfinished:
-            _work(unfinished, fields, options, target, tally, record)
-    finally:
-        _show(tally, [each.name for each in fields], options, record)
-    return 1 if tally.counts["failed"] else 0
+        run.work(documents)
+    except (KeyboardInterrupt, RunKilledError) as error:
+        stopped = error
+    except TriviumError as error:
+        if not run.tally.counts["files"] + run.tally.counts["failed"]:
+            raise
+        stopped = error
+    run.show(documents, stopped)
+    if isinstance(stopped, TriviumError) and not isinstance(stopped, RunKilledError):
+        raise stopped
+    return INTERRUPTED if stopped else FAILED if run.tally.counts["failed"] else 0
 
 
 def _fields(options: Options) -> tuple[Field, ...]:
-    if (options.fields is None) == (options.schema is None):
-        raise ConfigurationError("give the fields with either --fields 'tenant, rent: money, …' or --schema FILE")
-    return parse_fields(options.fields) if options.fields is not None else load_fields(options.schema or "")
-
-
-def _documents(files: Iterable[Path]) -> Iterator[Path]:
-    """The files, those of folders in order, each once; hidden ones are left out."""
-    seen: set[Path] = set()
-    for path in files:
-        inside = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
-        for each in inside:
-            hidden = each != path and any(part.startswith(".") for part in each.relative_to(path).parts)
-            if not hidden and each not in seen:
-                seen.add(each)
-                yield each
+    if options.fields is not None and options.schema is not None:
+        raise ConfigurationError("--fields and --schema say the same thing: give one of them")
+    if options.fields is not None:
+        return parse_fields(options.fields)
+    if options.schema is not None:
+        return load_fields(options.schema)
+    raise ConfigurationError("no fields are named: give --fields 'tenant, rent: money, starts: date', or --schema FILE")
 
 
 def _target(options: Options, names: list[str]) -> RecordFile | None:
+    if options.json and options.output is None and options.format in ("csv", "table"):
+        raise ConfigurationError(f"--json writes JSON lines: leave out --format {options.format}, or --json")
     if options.output is None:
         return None
-    as_csv = (options.format or options.output.suffix.removeprefix(".")) == "csv"
-    return RecordFile(options.output, names, as_csv=as_csv, restart=options.restart)
-
-
-def _work(
-    paths: list[Path],
-    fields: Sequence[Field],
-    options: Options,
-    target: RecordFile | None,
-    tally: _Tally,
-    record: RunRecord,
-) -> None:
-    model = choose_model(options.model, options.base_url)
-    at_once = options.at_once or (1 if isinstance(model, LocalModel) else 8)
-    with bar(quiet=options.json) as progress:
-        line = progress.add_task("", total=len(paths))
-
-        def outcome(outcome: Outcome) -> None:
-            if outcome.record is None:
-                tally.counts["failed"] += 1
-                say(f"error: {' '.join(str(outcome.error).split())}")
-            else:
-                tally.add(outcome.record)
-                if target is not None:
-                    target.append(outcome.record)
-                if options.json:
-                    sys.stdout.write(as_json_line(outcome.record))
-            progress.advance(line)
-
-        run_core(
-            extract_files,
-            extraction_task(fields, model),
-            paths,
-            lambda path: Case(read(path, max_bytes=options.max_megabytes << 20), fields, tries=options.tries),
-            on_start=lambda path: progress.update(line, description=f"reading {path.name}"),
-            on_outcome=outcome,
-            at_once=at_once,
-            listeners=[tally.hear, record] if options.tree else [tally.hear],
+    shape = options.format or _SUFFIXES.get(options.output.suffix.lower())
+    if shape not in ("jsonl", "csv"):
+        raise ConfigurationError(
+            f"{options.output} would hold no records: name it ….jsonl or ….csv, or give --format jsonl or csv"
         )
+    return RecordFile(options.output, names, as_csv=shape == "csv", restart=options.restart)
 
 
-def _show(tally: _Tally, names: list[str], options: Options, record: RunRecord) -> None:
-    summary = tally.summary()
-    if options.json:
-        sys.stdout.write(json.dumps({"summary": summary}) + "\n")
-        return
-    if tally.records:
-        _show_records(tally.records, names, options)
-    if options.tree:
-        for root in record.roots:
-            stdout().print(run_tree(root, str(root.session_id)))
-    say(_as_line(summary, options.output))
+class _Run:
+    """One run of the command: the model, where its records go, and what came."""
+
+    def __init__(self, options: Options, fields: Sequence[Field]) -> None:
+        self.options, self.fields = options, fields
+        self.names = [field.name for field in fields]
+        self.model: LanguageModel = choose_model(options.model, options.base_url)
+        self.target = _target(options, self.names)
+        self.tally, self.patience, self.record = Tally(), Patience(), RunRecord()
+        if options.shape() == "csv":
+            sys.stdout.write(csv_line(csv_header(self.names)))
+
+    def work(self, documents: Sequence[Path]) -> None:
+        """Extract from each document that is not finished yet."""
+        options, finished = self.options, self.target.finished if self.target else {}
+        unfinished = [path for path in documents if source_of(path) not in finished]
+        self.tally.counts["skipped"] = len(documents) - len(unfinished)
+        default = 1 if isinstance(self.model, LocalModel) else 8
+        # Records on a terminal would run into the bar.
+        with bar(quiet=options.shape() != "table" and sys.stdout.isatty()) as progress:
+            line = progress.add_task("", total=len(unfinished))
+
+            def ended(outcome: Outcome) -> None:
+                progress.advance(line)
+                self.take(outcome)
+
+            run_core(
+                extract_files,
+                extraction_task(self.fields, self.model),
+                unfinished,
+                partial(_open_case, fields=self.fields, options=options),
+                on_start=lambda path: progress.update(line, description=one_line(path.name)),
+                on_outcome=ended,
+                at_once=options.at_once or default,
+                limits=Limits(turns=options.tries + 1),  # of a document: a model that only talks comes to an end
+                listeners=[self.tally.hear, self.record] if options.tree else [self.tally.hear],
+            )
+
+    def take(self, outcome: Outcome) -> None:
+        """Write the record of a file at once; raise the error that ends the run."""
+        if outcome.error is not None:
+            if self.patience.is_over(outcome.error):
+                raise outcome.error
+            self.fail(outcome.error, source_of(outcome.path))
+        if outcome.record is None:
+            return
+        self.patience.worked()
+        if self.target is not None:
+            self.target.append(outcome.record)
+        self.tally.add(outcome.record)
+        shape = self.options.shape()
+        if shape != "table":
+            self._write(as_json_line(outcome.record) if shape == "jsonl" else csv_line(csv_row(outcome.record)))
+
+    def fail(self, error: TriviumError, source: str) -> None:
+        """Say what is wrong with one file, and go on."""
+        text = as_error(error)
+        text = text if source in text else f"{source}: {text}"
+        self.tally.counts["failed"] += 1
+        say(f"error: {text}")
+        if self.options.json:
+            self._write(as_json_line({"source": source, "error": text}))
+
+    def _write(self, line: str) -> None:
+        sys.stdout.write(line)
+        sys.stdout.flush()  # whoever reads a pipe sees each record when it is there
+
+    def show(self, documents: Sequence[Path], stopped: BaseException | None) -> None:
+        """Show the records, if they were not written as they came, and the summary."""
+        if self.options.shape() == "table":
+            self._show_table(documents)
+        for root in self.record.roots:
+            stderr().print(run_tree(root))
+        if self.options.json:
+            self._write(json.dumps({"summary": self.tally.summary()}) + "\n")
+        if not self.options.json or stopped:
+            say(self._last_line(stopped))
+
+    def _show_table(self, documents: Sequence[Path]) -> None:
+        known: dict[str, Any] = {**(self.target.finished if self.target else {}), **self.tally.records}
+        shown = [known[source] for path in documents if (source := source_of(path)) in known]
+        if shown:
+            console = stdout()
+            console.print(records_view(shown, self.names, console))
+
+    def _last_line(self, stopped: BaseException | None) -> str:
+        parts = [self.tally.line()]
+        if stopped is not None:
+            parts.insert(0, "interrupted" if isinstance(stopped, KeyboardInterrupt) else "stopped")
+        if self.target is not None and self.target.finished:
+            parts.append(f"records in {self.target.path}")
+            if stopped is not None:
+                parts.append("the same command goes on there")
+        return "; ".join(parts)
 
 
-def _show_records(records: list[dict[str, Any]], names: list[str], options: Options) -> None:
-    piped = not sys.stdout.isatty() and options.output is None
-    shape = options.format if options.output is None else "table"
-    shape = shape or ("jsonl" if piped else "table")
-    if shape == "jsonl":
-        sys.stdout.writelines(as_json_line(each) for each in records)
-    elif shape == "csv":
-        sys.stdout.writelines([csv_line(csv_header(names)), *(csv_line(csv_row(each)) for each in records)])
-    else:
-        stdout().print(record_table(records, names))
-        for each in records:
-            for name, reason in each["refused"].items():
-                stdout().print(Text(f"{each['source']}: {name} is empty: {reason}", style="dim"))
-
-
-def _as_line(summary: dict[str, Any], output: Path | None) -> str:
-    text = "{files} files, {fields} fields: {backed} backed, {refused} refused; {seconds} s, {tokens:,} tokens"
-    parts = [text.format(**summary)]
-    if summary["failed"]:
-        parts.append(f"{summary['failed']} files failed, see above")
-    if summary["skipped"]:
-        parts.append(f"{summary['skipped']} were finished before")
-    if output is not None:
-        parts.append(f"records in {output}")
-    return "; ".join(parts)
+def _open_case(path: Path, *, fields: Sequence[Field], options: Options) -> Case:
+    return Case(read(path, max_bytes=options.max_megabytes << 20), fields, tries=options.tries)

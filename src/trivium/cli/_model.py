@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trivium.exceptions import ConfigurationError
-from trivium.llms import LanguageModel, resolve
+from trivium.llms import LanguageModel, LocalModel, resolve
 from trivium.testing import ScriptedModel, call_tool
 
 __all__ = ["choose_model"]
@@ -22,17 +22,29 @@ def choose_model(name: str | None, base_url: str | None) -> LanguageModel:
         base_url: an OpenAI-compatible server.
 
     Raises:
-        ConfigurationError: the name or the script cannot be used.
+        ConfigurationError: the name or the script cannot be used, or the model asks no server and one is given.
         NoModelError: no name is given and none is configured.
     """
     if name is None or not name.startswith("scripted:"):
-        return resolve(name, base_url)
+        model = resolve(name, base_url)
+        if base_url is not None and isinstance(model, LocalModel):
+            raise ConfigurationError(
+                f"--base-url is given, and {model.name} runs on this machine: add --model with the name that the "
+                "server knows, or leave out --base-url"
+            )
+        return model
     path = Path(name.removeprefix("scripted:"))
     try:
-        answers = json.loads(path.read_text(encoding="utf-8"))
-        return ScriptedModel([_answer(each) for each in answers], name=path.stem)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ConfigurationError(f"the script {path} cannot be used: {error}; write a JSON list of answers") from None
+        answers = [_answer(each) for each in json.loads(path.read_text(encoding="utf-8"))]
+    except OSError as error:
+        raise ConfigurationError(f"the script {path} cannot be read: {error.strerror}; check the path") from None
+    except (ValueError, KeyError, TypeError):
+        answers = []
+    if not answers:
+        raise ConfigurationError(
+            f'the script {path} holds no answers: write a JSON list of texts and {{"tool": NAME, "arguments": {{…}}}}'
+        )
+    return ScriptedModel(answers, name=path.stem)
 
 
 def _answer(entry: Any) -> Any:

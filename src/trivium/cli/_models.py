@@ -5,38 +5,46 @@ from __future__ import annotations
 import json
 import sys
 
+from rich import box
 from rich.progress import DownloadColumn, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
 from trivium.cli._screen import bar, say, stdout
 from trivium.llms import ModelStore, Progress
+from trivium.llms._catalogue import CATALOGUE
 
 __all__ = ["fetch", "path", "remove", "show"]
 
 
 def show(as_json: bool) -> None:
     """List the models of the catalogue."""
-    found = ModelStore().list()
+    store = ModelStore()
+    aliases = {entry.name: entry.alias for entry in CATALOGUE}
+    found = [(aliases[each.name], each) for each in store.list()]
     if as_json:
-        rows = [{**each._asdict(), "path": str(each.path)} for each in found]
+        rows = [{**each._asdict(), "alias": alias, "path": str(each.path)} for alias, each in found]
         sys.stdout.write(json.dumps(rows) + "\n")
         return
-    table = Table("model", "size", "here", "file")
-    for each in found:
-        table.add_row(each.name, f"{each.bytes / 1e6:,.0f} MB", "yes" if each.present else "no", str(each.path))
+    table = Table("name", "or", "size", "here", box=box.HORIZONTALS, border_style="dim")
+    for alias, each in found:
+        table.add_row(each.name, alias, f"{each.bytes / 1e6:,.0f} MB", "yes" if each.present else "no")
     stdout().print(table)
+    say(f"the folder is {store.folder}; `trivium models fetch NAME` brings one there")
 
 
 def fetch(name: str) -> None:
     """Fetch a model with a progress bar."""
     columns = (TextColumn("{task.description}"), DownloadColumn(), TransferSpeedColumn())
+    sources: set[str] = set()
     with bar(*columns) as progress:
         task = progress.add_task(f"looking for {name}", total=None)
 
         def shown(state: Progress) -> None:
-            progress.update(
-                task, completed=state.done_bytes, total=state.total_bytes, description=f"{name} from {state.source}"
-            )
+            what = f"{name} from {state.source}"
+            progress.update(task, completed=state.done_bytes, total=state.total_bytes, description=what)
+            if progress.disable and state.source not in sources:  # no bar: a line, for it takes minutes
+                say(f"fetching {what}, {state.total_bytes / 1e6:,.0f} MB")
+            sources.add(state.source)
 
         file = ModelStore().fetch(name, progress=shown)
     say(f"{name} is here and verified: {file}")

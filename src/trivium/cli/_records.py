@@ -6,8 +6,9 @@ import csv
 import errno
 import io
 import json
+import os
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,20 +43,42 @@ def _cell(value: Any) -> str:
 
 
 def csv_line(cells: Sequence[str]) -> str:
-    """Cells as one line of CSV."""
+    """Cells as one line of CSV; a cell may hold line ends, in quotes."""
     out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerow(cells)
-    return out.getvalue()
+    csv.writer(out).writerow(cells)  # with another line end, a lone carriage return would stand without quotes
+    return out.getvalue().removesuffix("\r\n") + "\n"
+
+
+def _record_of_row(cells: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
+    """What `csv_row` wrote, near enough to be shown: a number comes back as its text."""
+    fields: dict[str, Any] = {}
+    for place, name in enumerate(names):
+        value, page, line, quote = cells[1 + 4 * place : 5 + 4 * place]
+        numbers = {"page": int(page) if page else None, "line": int(line) if line else None}
+        fields[name] = {"value": _read_cell(value), **numbers, "quote": _read_cell(quote)}
+    return {"source": cells[0], "fields": fields, "refused": json.loads(cells[-1]) if cells[-1] else {}}
+
+
+def _read_cell(text: str) -> Any:
+    if text[:1] in ("{", "["):
+        with suppress(ValueError):
+            return json.loads(text)
+    return text or None
 
 
 class RecordFile:
-    """A file of records, appended one by one and flushed at each, so that nothing finished is lost.
+    """A file of records, appended one by one and closed at each, so that nothing finished is lost.
+
+    What an earlier run wrote stays until the first new record is there to be written, also with `restart`.
 
     Args:
         path: the file; its folder must be there.
         names: the names of the fields.
         as_csv: CSV instead of JSON lines.
         restart: begin anew instead of going on.
+
+    Attributes:
+        finished: the records that the file holds, by source.
 
     Raises:
         ConfigurationError: the file holds records with other fields, or something else.
@@ -64,38 +87,59 @@ class RecordFile:
 
     def __init__(self, path: Path, names: Sequence[str], *, as_csv: bool = False, restart: bool = False) -> None:
         self.path, self._names, self._as_csv = path, list(names), as_csv
-        self.finished: set[str] = set()
+        self.finished: dict[str, dict[str, Any]] = {}
         with self._storage():
-            if restart or not path.exists() or not path.stat().st_size:
-                path.write_text(csv_line(csv_header(self._names)) if as_csv else "", encoding="utf-8")
-            else:
+            with path.open("ab"):
+                pass  # whether it can be written shows before the first document is read
+            if not restart:
                 self._go_on()
+        self._begun = bool(self.finished)
 
     def _go_on(self) -> None:
         """Take what an earlier run finished; a line that was torn when it died is cut off."""
-        text = self.path.read_text(encoding="utf-8")
-        whole = text[: text.rfind("\n") + 1]
-        if whole != text:
-            self.path.write_text(whole, encoding="utf-8")
-        self.finished = self._sources_in_csv(whole) if self._as_csv else self._sources_in_json(whole)
-
-    def _sources_in_csv(self, text: str) -> set[str]:
-        rows = list(csv.reader(io.StringIO(text)))
-        if rows and rows[0] != csv_header(self._names):
+        data = self.path.read_bytes() if self.path.is_file() else b""
+        whole = data[: self._end_of_last_record(data)]
+        text = whole.decode("utf-8")
+        records = self._records_in_csv(text) if self._as_csv else self._records_in_json(text)
+        self.finished = {record["source"]: record for record in records}
+        if data and not records and not self._is_torn_start(data):
             raise self._other()
-        return {row[0] for row in rows[1:] if row}
+        if len(whole) < len(data):
+            os.truncate(self.path, len(whole))
 
-    def _sources_in_json(self, text: str) -> set[str]:
-        found: set[str] = set()
-        for line in text.splitlines():
+    def _is_torn_start(self, data: bytes) -> bool:
+        """Whether this is a part of what the first record writes: the run before died at once."""
+        start = csv_line(csv_header(self._names)) if self._as_csv else '{"source": '
+        size = min(len(data), len(start.encode()))
+        return data[:size] == start.encode()[:size]
+
+    def _end_of_last_record(self, data: bytes) -> int:
+        """Where the last whole line ends; in CSV, a line end between quotes ends nothing."""
+        end = data.rfind(b"\n") + 1
+        while self._as_csv and data.count(b'"', 0, end) % 2:
+            end = data.rfind(b"\n", 0, end - 1) + 1
+        return end
+
+    def _records_in_csv(self, text: str) -> list[dict[str, Any]]:
+        header, *rows = list(csv.reader(io.StringIO(text, newline=""))) or [csv_header(self._names)]
+        if header != csv_header(self._names):
+            raise self._other()
+        try:
+            return [_record_of_row(row, self._names) for row in rows]
+        except (ValueError, IndexError):
+            raise self._other() from None
+
+    def _records_in_json(self, text: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        for line in text.split("\n")[:-1]:
             try:
                 record = json.loads(line)
                 names, source = list(record["fields"]), record["source"]
             except (ValueError, KeyError, TypeError):
                 raise self._other() from None
-            if names != self._names:
+            if names != self._names or not isinstance(source, str):
                 raise self._other()
-            found.add(source)
+            found.append(record)
         return found
 
     def _other(self) -> ConfigurationError:
@@ -105,25 +149,40 @@ class RecordFile:
 
     def append(self, record: dict[str, Any]) -> None:
         """Write one record, whole or not at all."""
-        line = csv_line(csv_row(record)) if self._as_csv else as_json_line(record)
         with self._storage():
-            before = self.path.stat().st_size
-            try:
-                with self.path.open("a", encoding="utf-8") as file:
-                    file.write(line)
-            except OSError:
-                with self.path.open("r+b") as file:
-                    file.truncate(before)
-                raise
-        self.finished.add(record["source"])
+            if not self._begun:
+                self.path.write_bytes(csv_line(csv_header(self._names)).encode() if self._as_csv else b"")
+                self._begun = True
+            self._write(csv_line(csv_row(record)) if self._as_csv else as_json_line(record))
+        self.finished[record["source"]] = record
+
+    def _write(self, line: str) -> None:
+        before = self.path.stat().st_size
+        try:
+            with self.path.open("ab") as file:
+                file.write(line.encode("utf-8", "replace"))
+        except OSError:
+            with suppress(OSError):  # a device has no length
+                os.truncate(self.path, before)
+            raise
 
     @contextmanager
     def _storage(self) -> Generator[None]:
         try:
             yield
         except OSError as error:
-            kept = f"; the {len(self.finished)} finished records are kept there" if self.finished else ""
-            what = "no space is left there: free some" if error.errno == errno.ENOSPC else f"{error.strerror}"
-            raise OutputError(f"cannot write {self.path}: {what}{kept}; then run the same command again") from None
+            kept = "; the finished records in it are kept" if self.finished else ""
+            raise OutputError(f"cannot write {self.path}: {_advice(error, self.path)}{kept}") from None
         except UnicodeDecodeError:
             raise self._other() from None
+
+
+def _advice(error: OSError, path: Path) -> str:
+    """What is wrong with the place, and what to do."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "no space is left there; free some, then run the same command again"
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return f"there is no folder {path.parent}; make it, or give another --output"
+    if error.errno == errno.EISDIR:
+        return "it is a folder; name a file in it"
+    return f"{error.strerror}; give another --output"

@@ -1,20 +1,53 @@
-"""What all commands show: lines on stderr, tables, bars, trees."""
+"""Where all commands write: lines and bars on stderr, results on stdout."""
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
-from rich.text import Text
-from rich.tree import Tree
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from trivium.observers import RecordedNode
+__all__ = ["as_error", "bar", "one_line", "prepare", "printable", "say", "silence", "stderr", "stdout"]
 
-__all__ = ["bar", "record_table", "run_tree", "say", "stdout"]
+_OPTIONS = {"max_bytes": "--max-megabytes", "base_url": "--base-url", ", or api_key=": ""}
+
+
+def prepare() -> None:
+    """Let no character be unwritable; what a program reads is UTF-8 everywhere. A closed stream takes all."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", closefd=False))
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
+            if not stream.isatty():
+                reconfigure(encoding="utf-8")
+
+
+def silence() -> None:
+    """Nobody reads stdout any more, or it is full: what is left in its buffer goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def printable(text: str) -> str:
+    """Text without what would steer the terminal; a document's text is not to be trusted."""
+    return "".join(each if each.isprintable() or each == "\n" else " " for each in text)
+
+
+def one_line(text: object) -> str:
+    """Text on one line."""
+    return printable(" ".join(str(text).split()))
+
+
+def as_error(error: object) -> str:
+    """What an error says, on one line, in the words of the command line."""
+    text = one_line(error)
+    for argument, option in _OPTIONS.items():
+        text = text.replace(argument, option)
+    return text
 
 
 def say(line: str) -> None:
@@ -24,68 +57,25 @@ def say(line: str) -> None:
 
 
 def stdout() -> Console:
-    """The console that results go to; it wraps at the terminal's width, and never where a program reads."""
-    return Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
+    """The console that results go to; it wraps at the terminal's width."""
+    return Console(highlight=False)
+
+
+def stderr() -> Console:
+    """The console for what is no result; a program that reads it gets long lines whole."""
+    return Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
 
 
 def bar(*columns: Any, quiet: bool = False) -> Progress:
-    """A progress bar on stderr; nothing where nobody watches."""
+    """A progress bar on stderr; nothing where nobody watches, or where a line cannot be written anew."""
     console = Console(stderr=True)
-    shown = columns or (TextColumn("{task.completed}/{task.total}"), TextColumn("{task.description}"))
+    shown = columns or (TextColumn("{task.completed}/{task.total}"), TextColumn("{task.description}", markup=False))
     return Progress(
-        SpinnerColumn(),
-        BarColumn(bar_width=24),
+        BarColumn(bar_width=24, complete_style="cyan", finished_style="cyan"),
         *shown,
         TimeElapsedColumn(),
         console=console,
         transient=True,
-        disable=quiet or not console.is_terminal,
+        redirect_stdout=False,
+        disable=quiet or not sys.stderr.isatty() or console.is_dumb_terminal,
     )
-
-
-def record_table(records: Iterable[dict[str, Any]], names: Iterable[str]) -> Table:
-    """Records as a table: each value with its page and line, a dash where there is none."""
-    table = Table(show_lines=True)
-    table.add_column("document", overflow="fold")
-    for name in names:
-        table.add_column(name, overflow="fold")
-    for record in records:
-        cells = [_cell(entry) for entry in record["fields"].values()]
-        table.add_row(Text(record["source"].rsplit("/", 1)[-1], style="bold"), *cells)
-    return table
-
-
-def _cell(entry: dict[str, Any]) -> Text:
-    value = entry["value"]
-    if value is None:
-        return Text("—", style="dim")
-    place = f"p{entry['page']} l{entry['line']}" if entry["page"] else f"l{entry['line']}"
-    return Text.assemble(as_words(value), (f" {place}", "dim"))
-
-
-def as_words(value: Any) -> str:
-    """A value as a person writes it."""
-    if isinstance(value, list):
-        return ", ".join(as_words(each) for each in value)  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(value, dict):
-        return " ".join(str(each) for each in value.values() if each is not None)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return str(value)
-
-
-def run_tree(root: RecordedNode, label: str) -> Tree:
-    """A recorded run as a tree with the time and the tokens of each node."""
-    tree = Tree(_node_text(root, label))
-    todo = [(root, tree)]
-    while todo:
-        node, branch = todo.pop()
-        for child in node.children:
-            todo.append((child, branch.add(_node_text(child, child.name))))
-    return tree
-
-
-def _node_text(node: RecordedNode, label: str) -> Text:
-    tokens = f"  {node.tokens:,} tokens" if node.tokens else ""
-    text = Text.assemble((label, "bold"), (f"  {node.seconds:.2f} s{tokens}", "dim"))
-    return text.append(f"  {node.error}", style="red") if node.error else text

@@ -1,0 +1,46 @@
+"""From what a user names to the documents of a run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from trivium.exceptions import DocumentNotFoundError
+
+__all__ = ["find_documents", "source_of"]
+
+
+def find_documents(paths: Iterable[Path], output: Path | None) -> tuple[list[Path], list[DocumentNotFoundError]]:
+    """The files, and those of folders in order, each once; the output is never one of them.
+
+    Returns:
+        The files, and an error for each folder that holds none. A file that is missing is found out later,
+        by who reads it.
+    """
+    seen = {os.path.abspath(output)} if output is not None else set[str]()
+    found: list[Path] = []
+    errors: list[DocumentNotFoundError] = []
+    for path in paths:
+        inside = list(_documents_in(path)) if os.path.isdir(path) else [path]
+        if not inside:
+            source = source_of(path)
+            errors.append(DocumentNotFoundError(f"{source}: there is no document in this folder", source))
+        for each in inside:
+            if (name := os.path.abspath(each)) not in seen:
+                seen.add(name)
+                found.append(each)
+    return found, errors
+
+
+def source_of(path: Path) -> str:
+    """The name by which records call a document: its path as text, whatever bytes it holds."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
+def _documents_in(folder: Path) -> Iterator[Path]:
+    """The files of a folder, then those of the folders in it, in order; what is hidden is left out."""
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        inside = (Path(place, name) for name in sorted(files) if not name.startswith("."))
+        yield from (path for path in inside if os.path.isfile(path))

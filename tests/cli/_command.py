@@ -1,0 +1,143 @@
+"""The command in a process of its own: on pipes, and on a terminal."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+__all__ = ["FIELDS", "GUARD", "Command", "Ended", "script_of"]
+
+GUARD = 60
+"""Seconds after which a process hangs."""
+FIELDS = "tenant, rent: money, starts: date"
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_OURS = ("TRIVIUM_", "OPENAI_")
+_TERMINAL = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "TERM", "TTY_COMPATIBLE")
+
+
+class Ended(NamedTuple):
+    """What a process left: on a terminal, `out` holds both streams and `err` nothing."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def text(self) -> str:
+        """What was shown, without colours and movements; what a line was written over with is a line too."""
+        return _ESCAPES.sub("", self.out).replace("\r\n", "\n").replace("\r", "\n")
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """The JSON lines of stdout."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def error(self) -> str:
+        """The one line that stderr holds."""
+        (line,) = self.err.splitlines()
+        return line.removeprefix("error: ")
+
+
+class Command:
+    """Runs `trivium` in a folder, with an environment that nothing of the tester's own settings reaches."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._process: list[str] = [str(Path(sys.executable).with_name("trivium"))]
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(_OURS) and key not in _TERMINAL}
+        self.environment = {**kept, "PYTHONWARNINGS": "error", "TRIVIUM_CACHE": str(folder / "no store")}
+
+    def start(self, *arguments: str, **settings: Any) -> subprocess.Popen[str]:
+        """A process on pipes."""
+        wanted: dict[str, Any] = {
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+            **settings,
+        }
+        return subprocess.Popen(
+            [*self._process, *arguments], cwd=self.folder, env=self.environment, text=True, encoding="utf-8", **wanted
+        )
+
+    def __call__(self, *arguments: str, **settings: Any) -> Ended:
+        return self.end(self.start(*arguments, **settings))
+
+    def end(self, process: subprocess.Popen[str]) -> Ended:
+        """Wait for the end of a process."""
+        try:
+            out, err = process.communicate(timeout=GUARD)
+        finally:
+            process.kill()
+            process.wait()
+        assert "Exception ignored" not in (err or ""), err
+        return Ended(process.returncode, out or "", err or "")
+
+    def extract(self, *arguments: str, model: str = "scripted:answers.json", **settings: Any) -> Ended:
+        """`trivium extract` for the usual fields."""
+        return self("extract", *arguments, "--fields", FIELDS, "--model", model, **settings)
+
+    def on_terminal(
+        self,
+        *arguments: str,
+        columns: int = 80,
+        environment: Mapping[str, str] | None = None,
+        seen: Callable[[str, int], object] = lambda text, terminal: None,
+    ) -> Ended:
+        """Run on a terminal of its own; `seen` is told the text so far, and may type on the terminal."""
+        terminal, inside = pty.openpty()
+        fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        process = subprocess.Popen(
+            [*self._process, *arguments],
+            cwd=self.folder,
+            env={**self.environment, "TERM": "xterm-256color", **(environment or {})},
+            stdin=inside,
+            stdout=inside,
+            stderr=inside,
+            start_new_session=True,
+            preexec_fn=_take_terminal,
+        )
+        os.close(inside)
+        guard = threading.Timer(GUARD, process.kill)
+        guard.start()
+        try:
+            out = _all_of(terminal, seen)
+            return Ended(process.wait(GUARD), out, "")
+        finally:
+            guard.cancel()
+            process.kill()
+            process.wait()
+            os.close(terminal)
+
+
+def _take_terminal() -> None:
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C typed there is a signal to the process
+
+
+def _all_of(terminal: int, seen: Callable[[str, int], object]) -> str:
+    data = b""
+    while True:
+        try:
+            piece = os.read(terminal, 1 << 16)
+        except OSError:  # how Linux says that nobody has it open any more
+            piece = b""
+        if not piece:
+            return data.decode("utf-8", "replace")
+        data += piece
+        seen(data.decode("utf-8", "replace"), terminal)
+
+
+def script_of(*answers: Mapping[str, Any] | str) -> str:
+    """A script for `--model scripted:FILE`: each answer a record, or a text."""
+    return json.dumps([each if isinstance(each, str) else {"tool": "record", "arguments": each} for each in answers])

@@ -1,0 +1,254 @@
+"""What is wrong is said in one line, with a status that is not 0, and without a traceback."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ._command import FIELDS, Command
+from ._server import ModelServer
+
+FILES = {
+    "missing.txt": "there is no such file; check the path",
+    "empty.txt": "there is no text in this file",
+    "blank.txt": "there is no text in this file",
+    "binary.dat": "this is binary data; give a text, Markdown, HTML",
+    "broken.pdf": "",
+    "broken.docx": "",
+    "huge.txt": "it holds 52,428,800 bytes, the limit is 33,554,432 bytes; give a part of it, or raise --max-megabytes",
+    "nothing inside": "there is no document in this folder",
+    "long" * 99: "it cannot be opened (File name too long)",
+}
+
+
+def fill(folder: Path) -> None:
+    (folder / "empty.txt").touch()
+    (folder / "blank.txt").write_text(" \n\n")
+    (folder / "binary.dat").write_bytes(bytes(range(256)) * 8)
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.7\n\xff\xff no such objects")
+    (folder / "broken.docx").write_bytes(b"PK\x03\x04 cut off")
+    with (folder / "huge.txt").open("wb") as file:
+        file.truncate(50 << 20)
+    (folder / "nothing inside" / ".git").mkdir(parents=True)
+    (folder / "nothing inside" / ".git" / "config").write_text("x")
+
+
+def test_each_bad_file_is_one_line_and_the_others_go_on(trivium: Command):
+    fill(trivium.folder)
+    ended = trivium.extract(*FILES, "letters/ada.txt")
+    assert ended.status == 1
+    assert [each["source"] for each in ended.records] == ["letters/ada.txt"]
+    *errors, summary = ended.err.splitlines()
+    assert "Traceback" not in ended.err
+    assert len(errors) == len(FILES)
+    for name, reason in FILES.items():
+        (line,) = (line for line in errors if name in line)
+        assert line.startswith("error: ")
+        assert reason in line
+    assert summary.endswith(f"{len(FILES)} files failed, see above")
+
+
+def test_a_larger_file_is_read_if_that_is_wanted(trivium: Command):
+    with (trivium.folder / "big.txt").open("w") as file:
+        file.write("Ada pays EUR 900 since 2024-05-01.\n" + "\n" * (1 << 20))
+    assert "raise --max-megabytes" in trivium.extract("big.txt", "--max-megabytes", "1").err
+    assert trivium.extract("big.txt", "--max-megabytes", "2").status == 0
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ("a: colour", "field 'a': unknown type 'colour'; Valid types: text, number, integer, date, money"),
+        ("a: nmber", "did you mean 'number'?"),
+        ("a, b, A: date", "field 'A' is named twice"),
+        ("a, : date", "a field has no name"),
+        ("", "no field is named"),
+        ("a (b", "a parenthesis is not balanced"),
+    ],
+)
+def test_a_bad_field_list(trivium: Command, fields: str, text: str):
+    ended = trivium("extract", "letters", "--fields", fields, "--model", "scripted:answers.json")
+    assert (ended.status, ended.out) == (2, "")
+    assert text in ended.error
+
+
+SCHEMAS = {
+    "none.json": (None, "none.json does not exist"),
+    "none.py:Lease": (None, "none.py does not exist"),
+    "torn.json": ('{"type": ', "torn.json cannot be read as JSON"),
+    "list.json": ("[]", "is not a JSON schema"),
+    "hollow.json": ("{}", "the schema has no fields"),
+    "wrong.py:Lease": ("class Lease(:\n", "wrong.py"),
+    "other.py:Lease": ("from pydantic import BaseModel\nclass Rent(BaseModel): ...\n", "it defines Rent"),
+    "raises.py:Lease": ("1 / 0", "division by zero"),
+    "exits.py:Lease": ("raise SystemExit(0)", "exits.py"),
+    "plain.py:Lease": ("class Lease: ...\n", "no pydantic model 'Lease'"),
+    "plain.py": ("", "names no class; write plain.py:Lease"),
+    "lease.yaml": ("", "names no schema"),
+}
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_a_bad_schema(trivium: Command, schema: str):
+    content, text = SCHEMAS[schema]
+    if content is not None:
+        (trivium.folder / schema.partition(":")[0]).write_text(content)
+    ended = trivium("extract", "letters", "--schema", schema, "--model", "scripted:answers.json")
+    assert (ended.status, ended.out) == (2, "")
+    assert text in ended.error
+
+
+USAGE = {
+    "both": (["letters", "--fields", "a", "--schema", "a.json"], "--fields and --schema say the same thing"),
+    "neither": (["letters"], "no fields are named: give --fields"),
+    "no files": (["--fields", "a"], "Missing argument 'FILES'. See `trivium extract --help`."),
+    "a wrong option": (["letters", "--feilds", "a"], "--fields). See `trivium extract --help`."),
+    "an unknown option": (["letters", "--xyz"], "No such option: --xyz. See `trivium extract --help`."),
+    "a wrong number": (["letters", "--fields", "a", "--tries", "0"], "--tries"),
+    "a wrong form": (["letters", "--fields", "a", "--format", "xml"], "--format"),
+    "a wrong suffix": (["letters", "--fields", "a", "--output", "a.xlsx"], "a.xlsx would hold no records"),
+    "a table in a file": (["letters", "--fields", "a", "--output", "a", "--format", "table"], "jsonl or csv"),
+    "two forms": (["letters", "--fields", "a", "--json", "--format", "csv"], "leave out --format csv, or --json"),
+    "a wrong address": (["letters", "--fields", "a", "--base-url", "localhost:8000"], "begins with http"),
+}
+
+
+@pytest.mark.parametrize("case", USAGE)
+def test_a_wrong_command_line(trivium: Command, case: str):
+    arguments, text = USAGE[case]
+    model = ["--model", "openai:tiny" if "--base-url" in arguments else "scripted:answers.json"]
+    ended = trivium("extract", *arguments, *model)
+    assert (ended.status, ended.out) == (2, "")
+    assert text in ended.error
+
+
+def test_an_unknown_command(trivium: Command):
+    ended = trivium("extrakt")
+    assert (ended.status, ended.out) == (2, "")
+    assert "extrakt" in ended.error
+
+
+@pytest.mark.parametrize("place", [["--debug", "extract"], ["extract", "--debug"], ["extract"]])
+def test_a_traceback_only_with_debug(trivium: Command, place: list[str]):
+    ended = trivium(*place, "letters", "--fields", "a: colour", *(["--debug"] if len(place) == 1 else []))
+    assert ended.status == 1
+    assert ended.err.startswith("Traceback")
+    assert "FieldsError" in ended.err
+
+
+def test_a_script_that_is_missing(trivium: Command):
+    ended = trivium.extract("letters", model="scripted:none.json")
+    assert ended.status == 2
+    assert ended.error == "the script none.json cannot be read: No such file or directory; check the path"
+
+
+@pytest.mark.parametrize("content", ["[", "[1]", "[]", "{}", '[{"tool": "record"}]'])
+def test_a_script_without_answers(trivium: Command, content: str):
+    (trivium.folder / "bad.json").write_text(content)
+    ended = trivium.extract("letters", model="scripted:bad.json")
+    assert ended.status == 2
+    assert ended.error.startswith("the script bad.json holds no answers: write a JSON list of texts")
+
+
+def test_an_output_that_cannot_be(trivium: Command):
+    (trivium.folder / "a folder.jsonl").mkdir()
+    (trivium.folder / "notes.csv").write_text("my notes")
+    cases = {
+        "none/out.jsonl": (1, "there is no folder none; make it, or give another --output"),
+        "letters/ada.txt/out.jsonl": (1, "there is no folder"),
+        "a folder.jsonl": (1, "it is a folder; name a file in it"),
+        "notes.csv": (2, "notes.csv holds something other than records"),
+    }
+    for output, (status, text) in cases.items():
+        ended = trivium.extract("letters", "--output", output)
+        assert (ended.status, ended.out) == (status, "")
+        assert text in ended.error
+    assert (trivium.folder / "notes.csv").read_text() == "my notes"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is always full")
+def test_no_space_on_the_disk(trivium: Command, server: ModelServer):
+    ended = trivium.extract("letters", "--output", "/dev/full", *server.options, model="openai:tiny")
+    assert ended.status == 1
+    assert ended.error == ("cannot write /dev/full: no space is left there; free some, then run the same command again")
+    with open("/dev/full", "wb") as full:
+        ended = trivium.extract("letters/ada.txt", stdout=full)
+    assert ended.status == 1
+    assert ended.error.startswith("cannot write the results: No space left on device")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of four pages."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", disk], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip("this process may not mount a file system")
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
+def test_a_disk_that_fills_up_keeps_what_is_finished(
+    trivium: Command, server: ModelServer, small_disk: Path, suffix: str
+):
+    output = str(small_disk / f"out.{suffix}")
+    options = ["letters", "--output", output, "--at-once", "1", *server.options]
+    assert trivium.extract("letters/ada.txt", "--output", output, *server.options, model="openai:tiny").status == 0
+    before = Path(output).read_bytes()
+    (small_disk / "taken").write_bytes(b"x" * 3 * 4096)
+    _fill_page(Path(output), suffix)
+    ended = trivium.extract(*options, model="openai:tiny")
+    assert ended.status == 1
+    assert "no space is left there" in ended.err
+    assert "the finished records in it are kept" in ended.err
+    assert Path(output).read_bytes().startswith(before)
+    (small_disk / "taken").unlink()
+    assert trivium.extract(*options, model="openai:tiny").status == 0
+    assert all(name in Path(output).read_text() for name in ("Ada", "Bob", "Cyd"))
+
+
+def _fill_page(path: Path, suffix: str) -> None:
+    """Repeat the last record under other names until fewer than its bytes are left of the page."""
+    line = path.read_bytes().splitlines(keepends=True)[-1]
+    with path.open("ab") as file:
+        for number in range((4096 - path.stat().st_size) // len(line)):
+            file.write(line.replace(b"ada", b"%03d" % number))
+
+
+def test_a_file_that_may_not_grow_keeps_what_is_finished(trivium: Command, server: ModelServer):
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600))
+
+    arguments = ["extract", "letters", "--fields", FIELDS, "--model", "openai:tiny", *server.options]
+    ended = trivium(*arguments, "--output", "out.jsonl", "--at-once", "1", preexec_fn=limit)
+    assert ended.status == 1
+    assert "error: cannot write out.jsonl: File too large" in ended.err
+    assert "the finished records in it are kept" in ended.err
+    assert "Ada" in ended.out
+    again = trivium(*arguments, "--output", "out.jsonl")
+    assert (again.status, len((trivium.folder / "out.jsonl").read_text().splitlines())) == (0, 3)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become someone else")
+def test_an_output_that_may_not_be_written(trivium: Command):
+    def give_up_rights() -> None:
+        import ctypes
+
+        # Root without CAP_DAC_OVERRIDE: what a plain user is, but still allowed to read this checkout.
+        libc = ctypes.CDLL(None)
+        for capability in (1, 2, 3):
+            libc.prctl(24, capability, 0, 0, 0)
+
+    locked = trivium.folder / "locked"
+    locked.mkdir()
+    locked.chmod(0o555)
+    ended = trivium.extract("letters", "--output", "locked/out.jsonl", preexec_fn=give_up_rights)
+    assert ended.status == 1
+    assert ended.error == "cannot write locked/out.jsonl: Permission denied; give another --output"

@@ -1,0 +1,202 @@
+"""Interrupted runs: what is finished is kept and shown, and the same command goes on."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trivium.cli._records import RecordFile
+from trivium.exceptions import ConfigurationError
+
+from ._command import FIELDS, Command
+from ._server import ModelServer, Reply, record_of
+
+MODEL = "openai:tiny"
+BOTH = pytest.mark.parametrize("output", ["out.jsonl", "out.csv"])
+
+
+def hold_cyd(question: str) -> Reply:
+    """Answers about Ada and Bob; the one about Cyd is held back after its head."""
+    return record_of(question)._replace(held="Cyd pays" in question)
+
+
+def hold_all(question: str) -> Reply:
+    """No answer comes."""
+    return record_of(question)._replace(held=True)
+
+
+def arguments(server: ModelServer, *more: str) -> list[str]:
+    return ["extract", "letters", "--fields", FIELDS, "--model", MODEL, "--at-once", "1", *server.options, *more]
+
+
+def tenants(path: Path) -> list[str]:
+    """Who stands in a file of records, in order; a line that is torn fails here."""
+    if path.suffix == ".csv":
+        return [row["tenant"] for row in csv.DictReader(io.StringIO(path.read_text()))]
+    return [json.loads(line)["fields"]["tenant"]["value"] for line in path.read_text().splitlines()]
+
+
+@BOTH
+def test_control_c_keeps_and_shows_what_is_finished(trivium: Command, server: ModelServer, output: str):
+    server.reply = hold_cyd
+    process = trivium.start(*arguments(server, "--output", output))
+    assert server.holding.wait(20)
+    process.send_signal(signal.SIGINT)
+    ended = trivium.end(process)
+    assert ended.status == 130
+    assert ended.err.count("\n") == 1
+    assert ended.err.startswith("interrupted; 2 files, 6 fields: 6 backed")
+    assert ended.err.rstrip().endswith(f"records in {output}; the same command goes on there")
+    assert "Bob" in ended.out
+    assert tenants(trivium.folder / output) == ["Ada", "Bob"]
+
+    server.let_go()
+    again = trivium(*arguments(server, "--output", output))
+    assert again.status == 0
+    assert again.err.startswith("1 file, 3 fields: 3 backed")
+    assert "; 2 files finished before; " in again.err
+    assert all(name in again.out for name in ("Ada", "Bob", "Cyd"))
+    assert tenants(trivium.folder / output) == ["Ada", "Bob", "Cyd"]
+    assert server.tenants() == ["Ada", "Bob", "Cyd", "Cyd"]
+
+
+def test_control_c_with_many_at_once(trivium: Command, server: ModelServer):
+    server.reply = hold_all
+    process = trivium.start(*arguments(server, "--at-once", "3"))
+    assert server.holding.wait(20)
+    process.send_signal(signal.SIGINT)
+    ended = trivium.end(process)
+    assert (ended.status, ended.out) == (130, "")
+    assert ended.err.startswith("interrupted; 0 files")
+    assert ended.err.count("\n") == 1
+
+
+def test_control_c_on_a_pipe_keeps_the_lines_that_were_written(trivium: Command, server: ModelServer):
+    server.reply = hold_cyd
+    process = trivium.start(*arguments(server))
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    assert json.loads(first)["source"] == "letters/ada.txt"  # while the run goes on
+    assert server.holding.wait(20)
+    process.send_signal(signal.SIGINT)
+    ended = trivium.end(process)
+    assert (ended.status, len(ended.records)) == (130, 1)
+
+
+@BOTH
+def test_a_killed_run_goes_on_behind_its_torn_line(trivium: Command, server: ModelServer, output: str):
+    server.reply = hold_cyd
+    process = trivium.start(*arguments(server, "--output", output))
+    assert server.holding.wait(20)
+    process.kill()
+    assert trivium.end(process).status == -signal.SIGKILL
+    file = trivium.folder / output
+    with file.open("a") as stream:
+        stream.write(file.read_text().splitlines()[-1].replace("bob", "cyd")[:40])
+    server.let_go()
+    assert trivium(*arguments(server, "--output", output)).status == 0
+    assert tenants(file) == ["Ada", "Bob", "Cyd"]
+
+
+def test_nothing_is_left_to_do(trivium: Command):
+    trivium.extract("letters/ada.txt", "--output", "out.csv")
+    before = (trivium.folder / "out.csv").read_bytes()
+    ended = trivium.extract("letters/ada.txt", "--output", "out.csv")
+    assert ended.status == 0
+    assert ended.err == "nothing is left to do: 1 file finished before; records in out.csv\n"
+    assert "900 EUR" in ended.out
+    assert (trivium.folder / "out.csv").read_bytes() == before
+
+
+@BOTH
+def test_restart_begins_anew(trivium: Command, output: str):
+    trivium.extract("letters", "--output", output)
+    ended = trivium.extract("letters/ada.txt", "--output", output, "--restart")
+    assert ended.err.startswith("1 file, ")
+    assert tenants(trivium.folder / output) == ["Ada"]
+
+
+def test_restart_keeps_the_old_records_until_there_are_new_ones(trivium: Command):
+    trivium.extract("letters/ada.txt", "--output", "out.jsonl")
+    ended = trivium.extract("letters/ada.txt", "--output", "out.jsonl", "--restart", model="no such")
+    assert ended.status == 2
+    assert tenants(trivium.folder / "out.jsonl") == ["Ada"]
+
+
+@BOTH
+def test_another_field_list_is_refused(trivium: Command, output: str):
+    trivium.extract("letters/ada.txt", "--output", output)
+    before = (trivium.folder / output).read_bytes()
+    options = ["--fields", "tenant, rent: money", "--model", "scripted:answers.json"]
+    ended = trivium("extract", "letters/ada.txt", *options, "--output", output)
+    assert ended.status == 2
+    assert ended.error.startswith(f"{output} holds something other than records of these fields; give another")
+    assert (trivium.folder / output).read_bytes() == before
+    assert trivium("extract", "letters/ada.txt", *options, "--output", output, "--restart").status == 0
+
+
+def test_a_file_that_failed_is_tried_again(trivium: Command):
+    late = trivium.folder / "late.txt"
+    late.touch()
+    ended = trivium.extract("letters/ada.txt", "late.txt", "--output", "out.jsonl")
+    assert (ended.status, tenants(trivium.folder / "out.jsonl")) == (1, ["Ada"])
+    late.write_text("Ada pays EUR 900 since 2024-05-01.")
+    ended = trivium.extract("letters/ada.txt", "late.txt", "--output", "out.jsonl")
+    assert (ended.status, tenants(trivium.folder / "out.jsonl")) == (0, ["Ada", "Ada"])
+
+
+def test_a_name_of_bytes_that_are_no_text(trivium: Command):
+    name = os.fsdecode(b"m\xfcller.txt")
+    (trivium.folder / name).write_text("Ada pays EUR 900 since 2024-05-01.")
+    for begin in ("1 file, 3 fields", "nothing is left to do"):
+        ended = trivium.extract(name, "--output", "out.jsonl")
+        assert (ended.status, tenants(trivium.folder / "out.jsonl")) == (0, ["Ada"])
+        assert ended.err.startswith(begin)
+        assert "m\ufffdller.txt" in ended.out
+
+
+TEXT = st.text(st.sampled_from('a"\n\r,\u2028\x85é{['), max_size=6)
+
+
+def a_record(source: str, value: str) -> dict[str, Any]:
+    entry = {"value": value or None, "page": None, "line": 3, "quote": value or None}
+    return {"source": source, "fields": {"a": entry}, "refused": {} if value else {"a": "not there"}}
+
+
+@given(st.lists(TEXT, min_size=1, max_size=3), st.booleans(), st.data())
+def test_a_file_cut_anywhere_is_completed(
+    tmp_path_factory: pytest.TempPathFactory, values: list[str], as_csv: bool, data: st.DataObject
+):
+    path = tmp_path_factory.mktemp("records") / "out"
+    records = [a_record(f"{number}\n.txt", value) for number, value in enumerate(values)]
+    whole = RecordFile(path, ["a"], as_csv=as_csv)
+    for record in records:
+        whole.append(record)
+    complete = path.read_bytes()
+    path.write_bytes(complete[: data.draw(st.integers(0, len(complete)))])
+    again = RecordFile(path, ["a"], as_csv=as_csv)
+    for record in records:
+        if record["source"] not in again.finished:
+            again.append(record)
+    assert path.read_bytes() == complete
+    assert list(RecordFile(path, ["a"], as_csv=as_csv).finished) == [record["source"] for record in records]
+
+
+@given(st.binary(min_size=1, max_size=30), st.booleans())
+def test_what_is_no_record_is_never_overwritten(tmp_path_factory: pytest.TempPathFactory, content: bytes, as_csv: bool):
+    path = tmp_path_factory.mktemp("records") / "out"
+    path.write_bytes(content)
+    start = b"source," if as_csv else b'{"source": '
+    if not start.startswith(content) and not content.startswith(start):
+        with pytest.raises(ConfigurationError):
+            RecordFile(path, ["a"], as_csv=as_csv)
+        assert path.read_bytes() == content

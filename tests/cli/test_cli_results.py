@@ -1,0 +1,198 @@
+"""What `trivium extract` gives: JSON lines, CSV, a table; from a script, a server; from any field list."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from ._command import FIELDS, Command, script_of
+from ._server import ModelServer
+
+ADA = {
+    "source": "letters/ada.txt",
+    "fields": {
+        "tenant": {"value": "Ada", "page": None, "line": 1, "quote": "Ada"},
+        "rent": {"value": {"amount": 900, "currency": "EUR"}, "page": None, "line": 1, "quote": "EUR 900"},
+        "starts": {"value": "2024-05-01", "page": None, "line": 1, "quote": "2024-05-01"},
+    },
+    "refused": {},
+}
+SUMMARY = "1 file, 3 fields: 3 backed, 0 refused, 0 not stated"
+
+
+def test_a_pipe_gets_json_lines_and_nothing_else(trivium: Command):
+    ended = trivium.extract("letters/ada.txt")
+    assert (ended.status, ended.records) == (0, [ADA])
+    assert ended.err.startswith(SUMMARY)
+    assert ended.err.count("\n") == 1
+
+
+def test_output_as_json_lines(trivium: Command):
+    ended = trivium.extract("letters/ada.txt", "--output", "out.jsonl")
+    assert [json.loads(line) for line in (trivium.folder / "out.jsonl").read_text().splitlines()] == [ADA]
+    assert "tenant" in ended.out
+    assert ended.err.rstrip().endswith("; records in out.jsonl")
+
+
+@pytest.mark.parametrize("arguments", [("--output", "out.csv"), ("--output", "out", "--format", "csv")])
+def test_output_as_csv(trivium: Command, arguments: tuple[str, ...]):
+    trivium.extract("letters/ada.txt", *arguments)
+    (row,) = csv.DictReader((trivium.folder / arguments[1]).read_text().splitlines())
+    assert row["source"] == "letters/ada.txt"
+    assert (row["tenant"], row["tenant_line"], row["tenant_page"], row["tenant_quote"]) == ("Ada", "1", "", "Ada")
+    assert json.loads(row["rent"]) == {"amount": 900, "currency": "EUR"}
+    assert row["refused"] == ""
+
+
+def test_csv_on_a_pipe(trivium: Command):
+    rows = list(csv.reader(trivium.extract("letters/ada.txt", "--format", "csv").out.splitlines()))
+    assert rows[0][:3] == ["source", "tenant", "tenant_page"]
+    assert rows[1][:2] == ["letters/ada.txt", "Ada"]
+
+
+def test_a_table_on_a_pipe_has_no_colours(trivium: Command):
+    ended = trivium.extract("letters", "--format", "table")
+    assert "\x1b" not in ended.out + ended.err
+    lines = [line.split() for line in ended.out.splitlines()]
+    assert ["document", "tenant", "rent", "starts"] in lines
+    assert ["ada.txt", "Ada", "900", "EUR", "2024-05-01"] in lines
+    assert ["line", "1", "line", "1", "line", "1"] in lines
+    assert 'refused  bob.txt, tenant: "Ada" does not stand in the text' in ended.out
+
+
+def test_json_is_all_that_a_program_reads(trivium: Command):
+    ended = trivium.extract("letters/ada.txt", "letters/none.txt", "--json", "--tree")
+    record, failure, summary = sorted(ended.records, key=lambda each: ("summary" in each, "error" in each))
+    assert record == ADA
+    assert failure["source"] == "letters/none.txt"
+    assert "no such file" in failure["error"]
+    assert summary["summary"].pop("seconds") >= 0
+    assert summary["summary"] == {
+        "files": 1, "fields": 3, "backed": 3, "refused": 0, "not_stated": 0, "failed": 1, "skipped": 0, "tokens": 0,
+    }  # fmt: skip
+    assert ended.status == 1
+
+
+def test_refused_and_not_stated_values_are_told_apart(trivium: Command):
+    (trivium.folder / "answers.json").write_text(script_of({"tenant": "Eve", "rent": None, "starts": "2024-05-01"}))
+    ended = trivium.extract("letters/ada.txt")
+    assert ended.records[0]["refused"] == {
+        "tenant": '"Eve" does not stand in the text',
+        "rent": "the document does not state it",
+    }
+    assert "3 fields: 1 backed, 1 refused, 1 not stated" in ended.err
+    assert ended.status == 0
+
+
+def test_a_server_is_asked_for_each_document(trivium: Command, server: ModelServer):
+    ended = trivium.extract("letters", *server.options, model="openai:tiny")
+    assert {each["source"]: each["fields"]["tenant"]["value"] for each in ended.records} == {
+        "letters/ada.txt": "Ada",
+        "letters/bob.txt": "Bob",
+        "letters/cyd.txt": "Cyd",
+    }
+    assert "9 backed, 0 refused" in ended.err
+    assert "126 tokens" in ended.err
+    assert {body["model"] for body in server.asked} == {"tiny"}
+
+
+def test_the_tree_has_time_and_tokens_at_each_node(trivium: Command, server: ModelServer):
+    ended = trivium.extract("letters/ada.txt", *server.options, "--tree", model="openai:tiny")
+    assert len(ended.records) == 1
+    tree = ended.err.splitlines()[:-1]
+    assert tree[0].startswith("letters/ada.txt  ")
+    for node in ("extractor", "model"):
+        (line,) = (line for line in tree if f" {node} " in line)
+        assert line.endswith(" s  42 tokens")
+    assert any(" checker " in line and line.endswith(" s") for line in tree)
+
+
+@pytest.mark.parametrize("schema", ["lease.py:Lease", "lease.json"])
+def test_fields_from_a_schema(trivium: Command, schema: str):
+    (trivium.folder / "lease.py").write_text(
+        "from datetime import date\nfrom pydantic import BaseModel\n"
+        "class Lease(BaseModel):\n    tenant: str\n    starts: date | None\n"
+    )
+    properties = {"tenant": {"type": "string"}, "starts": {"type": "string", "format": "date"}}
+    (trivium.folder / "lease.json").write_text(json.dumps({"type": "object", "properties": properties}))
+    ended = trivium("extract", "letters/ada.txt", "--schema", schema, "--model", "scripted:answers.json")
+    assert {name: entry["value"] for name, entry in ended.records[0]["fields"].items()} == {
+        "tenant": "Ada",
+        "starts": "2024-05-01",
+    }
+
+
+def test_folders_are_read_in_order_without_hidden_files(trivium: Command, server: ModelServer):
+    inside = trivium.folder / "letters"
+    (inside / ".hidden.txt").write_text("Eve pays EUR 1 since 2000-01-01.")
+    (inside / ".git").mkdir()
+    (inside / ".git" / "config.txt").write_text("Eve pays EUR 1 since 2000-01-01.")
+    (inside / "more").mkdir()
+    (inside / "more" / "dan.txt").write_text("Dan pays EUR 600 since 2021-01-01.")
+    ended = trivium.extract("letters", *server.options, "--format", "table", model="openai:tiny")
+    shown = [line.split()[0] for line in ended.out.splitlines() if ".txt" in line]
+    assert shown == ["ada.txt", "bob.txt", "cyd.txt", "dan.txt"]
+
+
+def test_a_file_named_twice_is_done_once(trivium: Command, server: ModelServer):
+    names = ["letters/ada.txt", "./letters/ada.txt", "letters", str(trivium.folder / "letters" / "ada.txt")]
+    ended = trivium.extract(*names, *server.options, model="openai:tiny")
+    assert len(ended.records) == len(server.asked) == 3
+
+
+def test_the_output_is_never_a_document(trivium: Command, server: ModelServer):
+    for _ in range(2):
+        ended = trivium.extract("letters", "--output", "letters/z.jsonl", *server.options, model="openai:tiny")
+        assert ended.status == 0
+    assert len(server.asked) == 3
+
+
+def test_names_with_spaces_umlauts_dashes_and_brackets(trivium: Command):
+    names = ["Müller & Söhne.txt", "--debug", "-x.txt", "[bold]a.txt", "zwölf\n.txt"]
+    for name in names:
+        (trivium.folder / name).write_text("Ada pays EUR 900 since 2024-05-01.\n")
+    options = ["--fields", FIELDS, "--model", "scripted:answers.json"]
+    ended = trivium("extract", *options, "--", *names)
+    assert sorted(each["source"] for each in ended.records) == sorted(names)
+    shown = trivium("extract", *options, "--format", "table", "--", *names)
+    assert "[bold]a.txt" in shown.out
+    assert "zwölf .txt" in shown.out
+
+
+def test_a_reader_that_leaves_early_ends_the_run_quietly(trivium: Command, server: ModelServer):
+    first, _, third = sorted((trivium.folder / "letters").iterdir())
+    process = trivium.start(
+        "extract", str(first), str(third), "--fields", FIELDS, "--model", "openai:tiny", *server.options
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    process.stdout = None
+    ended = trivium.end(process)
+    assert (ended.status, ended.err) == (1, "")
+
+
+@pytest.mark.parametrize("stream", [1, 2])
+def test_a_stream_that_is_closed_takes_all(trivium: Command, stream: int):
+    ended = trivium.extract("letters/ada.txt", preexec_fn=lambda: os.close(stream))
+    assert ended.status == 0
+    assert (SUMMARY in ended.err, len(ended.records)) == ((True, 0) if stream == 1 else (False, 1))
+
+
+def test_documents_cannot_steer_the_terminal(trivium: Command):
+    (trivium.folder / "evil.txt").write_text("Tenant: Ada\x1b[2JEve\x07 since 2024-05-01")
+    (trivium.folder / "answers.json").write_text(script_of({"tenant": "Ada\x1b[2JEve", "rent": "\x1b[2J"}))
+    ended = trivium.extract("evil.txt", "--format", "table")
+    assert "\x1b" not in ended.out
+    assert "\x07" not in ended.out
+
+
+def test_ascii_terminals_get_what_they_can_show(trivium: Command, tmp_path: Path):
+    (tmp_path / "ä.txt").write_text("Jürg pays EUR 900 since 2024-05-01.\n")
+    (tmp_path / "answers.json").write_text(script_of({"tenant": "Jürg", "rent": None, "starts": None}))
+    trivium.environment |= {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    ended = trivium.extract("ä.txt")
+    assert ended.records[0]["fields"]["tenant"]["value"] == "Jürg"
