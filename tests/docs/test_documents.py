@@ -1,0 +1,51 @@
+"""Every program, command and file in the documents is right: it runs, and prints what the document says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ._blocks import blocks_in
+from ._runner import ROOT, Runner, save
+from ._server import ScriptedServer
+from ._stand_in import answer
+
+DOCUMENTS = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))]
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Iterator[Runner]:
+    """A runner in a folder with the samples, the environment, and the files that the tutorial and how-to save."""
+    (tmp_path / "samples").symlink_to(ROOT / "samples")
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    saved = [block for name in DOCUMENTS for block in blocks_in((ROOT / name).read_text(encoding="utf-8"))]
+    assert list(save(saved, tmp_path)) == []
+    with ScriptedServer(answer) as server:
+        yield Runner(tmp_path, server.url)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_what_a_document_says_is_so(runner: Runner, name: str):
+    problems = runner.problems(name, (ROOT / name).read_text(encoding="utf-8"))
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.model
+def test_the_program_of_the_readme(tmp_path: Path):
+    (program,) = [block for block in blocks_in((ROOT / "README.md").read_text(encoding="utf-8")) if block.is_program]
+    source = tmp_path / "readme.py"
+    source.write_text(program.text.replace('"default"', '"small"'), encoding="utf-8")
+    samples = [str(ROOT / "samples/documents" / name) for name in ("sl-readme.txt",)]
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", source, *samples], capture_output=True, text=True, encoding="utf-8", timeout=100
+    )
+    assert (ran.stderr, ran.returncode) == ("", 0)
+    records = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert [record["source"] for record in records] == samples
+    assert all({*record["fields"]} == {"name", "version", "date", "licence", "holder"} for record in records)
+    assert any(entry["value"] for entry in records[0]["fields"].values())
