@@ -254,6 +254,7 @@ class Module:
 
         Raises:
             StateError: a memory of this module has no entry in `state`; nothing is loaded.
+            ValueError: an entry is no message; nothing is loaded.
         """
         memories = dict(self._memories())
         missing = [key for key in memories if key not in state]
@@ -262,8 +263,9 @@ class Module:
         extra = [key for key in state if key not in memories]
         if extra:
             warnings.warn(f"the saved state has more than this module: {', '.join(extra)}", stacklevel=2)
+        loaded = {key: [Message.model_validate(each) for each in state[key]] for key in memories}
         for key, manager in memories.items():
-            manager.open(session_id).load(list(state[key]))
+            manager.open(session_id).load(loaded[key])
 
     def reset(self, session_id: Hashable = 0, keypath: str | None = None, recursive: bool = False) -> None:
         """Forget a session: here, or at an attribute path, or here and everywhere below.
@@ -275,8 +277,7 @@ class Module:
         modules = dict(self.named_modules()) if keypath or recursive else {"": self}
         if keypath is not None and keypath not in modules:
             raise StateError(f"there is no module at '{keypath}'; there are {', '.join(filter(None, modules))}")
-        chosen = list(modules.values()) if recursive else [modules[keypath or ""]]
-        for module in chosen:
+        for module in modules.values() if recursive else [modules[keypath or ""]]:
             if module.memory is not None:
                 module.memory.reset(session_id)
 

@@ -127,6 +127,7 @@ def test_a_deep_copy_shares_nothing_that_can_change(values: dict[str, Any]):
     for new in (copy.deepcopy(message), message.copy(deep=True), message.model_copy(deep=True)):
         assert new == message
         assert repr(new) == repr(message)
+        assert new.model_fields_set == message.model_fields_set
         for name in values:
             value = getattr(message, name)
             assert not isinstance(value, list | dict) or getattr(new, name) is not value
@@ -155,6 +156,8 @@ def test_a_message_survives_json(values: dict[str, Any]):
         assert {**shown(read), "attachments": ()} == {**shown(message), "attachments": ()}
         assert json.loads(json.dumps(read.attachments)) == json.loads(json.dumps(message.attachments))
         assert type(read.stream_state) is AgentStatusCode
+        assert read.entity is message.entity
+        assert read.status is message.status
 
 
 @given(message_values)

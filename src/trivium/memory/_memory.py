@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from trivium.schema import Message
 
@@ -67,11 +67,12 @@ class Memory:
 
         Raises:
             TypeError: it is neither a message, a dict of one, nor a list of these.
+            ValueError: an entry is no message; nothing is taken.
         """
         many: Any = [messages] if isinstance(messages, dict | Message) else messages
         if not isinstance(many, list | tuple):
             raise TypeError(f"a memory loads a list of messages, not {type(many).__name__}")
-        loaded = [Message.model_validate(each) if isinstance(each, dict) else each for each in many]  # pyright: ignore[reportUnknownVariableType]
+        loaded = [Message.model_validate(each) for each in cast("list[Any]", many)]
         self._messages = loaded if overwrite else self._messages + loaded
 
     def save(self) -> list[dict[str, Any]]:

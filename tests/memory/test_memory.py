@@ -1,0 +1,173 @@
+"""Memory: messages in order, by session, and sessions that never mix."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Hashable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from trivium import Message
+from trivium.memory import Memory, MemoryManager
+
+texts = st.text("abc", max_size=3)
+
+
+def contents(messages: list[Message]) -> list[Any]:
+    return [message.content for message in messages]
+
+
+def memory_of(*said: str, recent_n: int | None = None) -> Memory:
+    memory = Memory(recent_n)
+    memory.add(said)
+    return memory
+
+
+# ---- one session
+def test_what_can_be_added():
+    memory = Memory()
+    memory.add("a")
+    memory.add(Message(content="b", sender="x"))
+    memory.add(["c", Message(content="d")])
+    memory.add(each for each in "ef")
+    memory.add(None)
+    memory.add([])
+    assert contents(memory.get_memory()) == list("abcdef")
+    assert len(memory) == 6
+    assert [message.sender for message in memory.get_memory()][:2] == ["user", "x"]
+
+
+@given(st.lists(texts, max_size=6), st.none() | st.integers(0, 8), st.none() | st.integers(0, 8))
+def test_the_latest_messages(said: list[str], own: int | None, asked: int | None):
+    memory = memory_of(*said, recent_n=own)
+    count = own if asked is None else asked
+    assert contents(memory.get_memory(asked)) == (said[-count:] if count else said)
+    assert len(memory) == len(said)
+
+
+def test_the_filter_sees_the_latest_only():
+    memory = memory_of("a", "b", "c", "d")
+    seen: list[tuple[int, str]] = []
+
+    def odd(index: int, message: Message) -> bool:
+        seen.append((index, message.content))
+        return index % 2 == 1
+
+    assert contents(memory.get_memory(3, odd)) == ["c"]
+    assert seen == [(0, "b"), (1, "c"), (2, "d")]
+
+
+@given(st.lists(texts, max_size=6), st.lists(st.integers(-8, 8), max_size=4))
+def test_positions_are_of_the_list_as_it_was(said: list[str], positions: list[int]):
+    memory = memory_of(*said)
+    memory.delete(positions)
+    gone = {range(len(said))[at] for at in positions if -len(said) <= at < len(said)}
+    assert contents(memory.get_memory()) == [text for at, text in enumerate(said) if at not in gone]
+
+
+def test_one_position_can_be_deleted():
+    memory = memory_of("a", "b", "c")
+    memory.delete(-1)
+    assert contents(memory.get_memory()) == ["a", "b"]
+
+
+def test_what_is_read_is_a_list_of_its_own():
+    memory = memory_of("a")
+    memory.get_memory().clear()
+    assert len(memory) == 1
+
+
+@given(st.lists(texts, max_size=5), st.lists(texts, max_size=5), st.booleans())
+def test_saved_messages_are_loaded(said: list[str], before: list[str], overwrite: bool):
+    memory = memory_of(*before)
+    memory.load(json.loads(json.dumps(memory_of(*said, recent_n=1).save())), overwrite)
+    assert contents(memory.get_memory()) == (said if overwrite else before + said)
+
+
+def test_what_can_be_loaded():
+    for given_messages in ({"content": "a"}, Message(content="a"), [{"content": "a"}], (Message(content="a"),)):
+        memory = Memory()
+        memory.load(given_messages)
+        assert contents(memory.get_memory()) == ["a"]
+
+
+@pytest.mark.parametrize("bad", ["text", 3, None, [3], ["text"], [{"content": "ok"}, {"contnet": "a"}]])
+def test_what_is_no_memory_is_refused_and_changes_nothing(bad: Any):
+    memory = memory_of("before")
+    with pytest.raises((TypeError, ValueError)):
+        memory.load(bad)
+    assert contents(memory.get_memory()) == ["before"]
+
+
+# ---- many sessions
+class Sessions(RuleBasedStateMachine):
+    """A manager does what a dict of lists does."""
+
+    names = st.sampled_from([0, "", "a", ("a", 1), None])
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.manager = MemoryManager()
+        self.model: dict[Hashable, list[str]] = {}
+
+    @rule(session=names, said=st.lists(texts, min_size=1, max_size=3))
+    def add(self, session: Hashable, said: list[str]) -> None:
+        self.manager.add(said, session)
+        self.model.setdefault(session, []).extend(said)
+
+    @rule(session=names)
+    def reset(self, session: Hashable) -> None:
+        self.manager.reset(session)
+        self.model.pop(session, None)
+
+    @rule(session=names)
+    def look(self, session: Hashable) -> None:
+        memory = self.manager.get(session)
+        assert (memory is None) == (session not in self.model)
+        if memory is None:
+            with pytest.raises(KeyError):
+                self.manager.get_memory(session)
+
+    @rule(session=names, other=names)
+    def load(self, session: Hashable, other: Hashable) -> None:
+        self.manager.open(session).load([*self.manager.open(other).save()])
+        self.model[session] = list(self.model.setdefault(other, []))
+
+    @invariant()
+    def every_session_holds_what_was_said_in_it(self) -> None:
+        found = {name: contents(memory.get_memory()) for name, memory in self.manager.memory_map.items()}
+        assert found == self.model
+
+
+TestSessions = Sessions.TestCase
+
+
+def test_each_session_gets_a_memory_from_the_factory():
+    manager = MemoryManager(lambda: Memory(recent_n=1))
+    manager.add(["a", "b"], "s")
+    assert contents(manager.get_memory("s")) == ["b"]
+    assert contents(manager.get_memory("s", recent_n=2)) == ["a", "b"]
+    assert manager.open("s") is manager.open("s")
+    assert manager.open("t") is not manager.open("s")
+
+
+def test_threads_that_open_one_session_share_it():
+    manager = MemoryManager()
+    start = threading.Barrier(8)
+
+    def work() -> None:
+        start.wait()
+        for turn in range(200):
+            manager.add("x", turn)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {len(memory) for memory in manager.memory_map.values()} == {8}

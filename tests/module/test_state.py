@@ -1,0 +1,167 @@
+"""State: what a tree of modules remembers of a session goes to JSON and back, and nothing else is touched."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commander._helpers import add, calling
+from trivium import Agent, AsyncAgent, ChatAgent, Entity, Message, Module, Task
+from trivium.exceptions import StateError
+from trivium.llms import Request
+from trivium.memory import MemoryManager
+from trivium.schema import Usage
+from trivium.testing import ScriptedModel
+
+
+class Branch(Module):
+    """A module with others below it, each as an attribute."""
+
+    def __init__(self, below: dict[str, Module], remembers: bool) -> None:
+        super().__init__(memory=MemoryManager() if remembers else None)
+        for name, module in below.items():
+            setattr(self, name, module)
+
+    def forward(self, message: Message) -> str:
+        return "branch"
+
+
+Session = int | str | tuple[str, int]
+SESSIONS: tuple[Session, ...] = (0, 1, "ada", ("a", 2))
+sessions = st.sampled_from(SESSIONS)
+texts = st.text(max_size=8)
+shapes: st.SearchStrategy[Any] = st.recursive(
+    st.booleans(),
+    lambda inner: st.tuples(st.booleans(), st.dictionaries(st.sampled_from("abc"), inner, max_size=3)),
+    max_leaves=6,
+)
+talk = st.lists(st.tuples(st.integers(0, 20), sessions, texts), max_size=12)
+
+
+def build(shape: Any) -> Module:
+    if isinstance(shape, bool):
+        return Branch({}, shape)
+    return Branch({name: build(inner) for name, inner in shape[1].items()}, shape[0])
+
+
+@settings(max_examples=60, deadline=None)
+@given(shapes, talk, sessions, sessions)
+def test_a_session_goes_to_json_and_back(shape: Any, talk: Any, session: Session, target: Session):
+    first, second = build(shape), build(shape)
+    for at, which, text in talk:
+        for tree in (first, second):
+            modules = [module for _, module in tree.named_modules()]
+            modules[at % len(modules)](text, session_id=which)
+    saved = {which: first.state_dict(which) for which in SESSIONS}
+    second.load_state_dict(json.loads(json.dumps(saved[session])), target)
+    for which, state in saved.items():
+        assert second.state_dict(which) == (saved[session] if which == target else state)
+        assert first.state_dict(which) == state
+
+
+def test_the_keys_are_the_paths():
+    tree = Branch({"a": Branch({"x": Branch({}, True)}, False), "b": Agent(ScriptedModel(["ok"]))}, True)
+    assert list(tree.state_dict()) == ["memory", "a.x.memory", "b.memory"]
+    assert tree.state_dict("unknown") == {"memory": [], "a.x.memory": [], "b.memory": []}
+    assert [manager.memory_map for _, manager in tree._memories()] == [{}, {}, {}], "looking opens no session"
+
+
+def test_a_saved_message_has_the_seven_fields():
+    agent = Agent(ScriptedModel(["ok"]))
+    agent("hi")
+    assert list(agent.state_dict()["memory"][0].values())[:2] == ["hi", "user"]
+    assert list(agent.state_dict()["memory"][0]) == [
+        "content", "sender", "formatted", "extra_info", "type", "receiver", "stream_state",
+    ]  # fmt: skip
+
+
+def test_the_model_sees_the_same_history_after_json():
+    """Tool calls, their results, tokens and speakers included: the next request is the same."""
+
+    def seen(agent: Agent) -> Any:
+        found: list[Request] = []
+        agent.llm = ScriptedModel(lambda request: found.append(request) or "ok")
+        agent("and now?", session_id="s")
+        return found[0].messages
+
+    def make() -> Agent:
+        return Agent(calling("add", times=2, width=2, a=1, b=2), "Be kind.", tools=[add])
+
+    first, second = make(), make()
+    first("1 + 2?", session_id="s")
+    for entity in (Entity.LLM, Entity.SYSTEM, Entity.USER):
+        first.memory.add(Message(content=entity.value, entity=entity), "s")  # type: ignore[union-attr]
+    second.load_state_dict(json.loads(json.dumps(first.state_dict("s"))), "s")
+    history = seen(second)
+    assert history == seen(first)
+    assert [message["role"] for message in history] == [
+        "system", "user", "assistant", "tool", "tool", "assistant", "tool", "tool", "assistant", "assistant",
+        "system", "user",
+    ]  # fmt: skip
+
+
+def test_usage_is_saved():
+    agent = Agent(ScriptedModel([["ok", Usage(3, 4)]]))
+    agent("hi")
+    other = Agent(ScriptedModel(["x"]))
+    other.load_state_dict(json.loads(json.dumps(agent.state_dict())))
+    assert other.memory is not None
+    assert other.memory.get_memory()[-1].usage == Usage(3, 4)
+
+
+@pytest.mark.parametrize("make", [Agent, AsyncAgent, ChatAgent])
+def test_every_agent_has_the_same_state(make: Any):
+    agent = make(ScriptedModel(["ok"]))
+    Module.__call__(agent, "hi")
+    assert [len(messages) for messages in agent.state_dict().values()] == [2]
+
+
+def test_a_task_has_the_state_of_its_agents():
+    inner = Task(ChatAgent(ScriptedModel(["DONE yes"]), name="inner"), interactive=False)
+    outer = Task(ChatAgent(ScriptedModel(["ask", "DONE"]), name="outer"), interactive=False)
+    outer.add_sub_task(inner)
+    outer.run("go", session_id="s")
+    state = outer.state_dict("s")
+    assert {key: len(messages) for key, messages in state.items()} == {"agent.memory": 4, "inner.agent.memory": 2}
+
+
+# ---- what does not fit
+def test_a_missing_entry_is_an_error_and_nothing_is_loaded():
+    tree = Branch({"a": Branch({}, True)}, True)
+    tree("before")
+    before = tree.state_dict()
+    with pytest.raises(StateError, match=r"lacks a\.memory") as error:
+        tree.load_state_dict({"memory": []})
+    assert isinstance(error.value, KeyError)
+    assert tree.state_dict() == before
+
+
+def test_an_entry_too_many_is_a_warning():
+    tree = Branch({}, True)
+    with pytest.warns(UserWarning, match=r"more than this module: b\.memory"):
+        tree.load_state_dict({"memory": [{"content": "hi"}], "b.memory": []})
+    assert tree.memory is not None
+    assert tree.memory.get_memory()[0].content == "hi"
+
+
+@pytest.mark.parametrize("bad", [{"memory": 5}, {"memory": [{"contnet": 1}]}, {"memory": [3]}])
+def test_what_is_no_state_leaves_everything_as_it_was(bad: Any):
+    tree = Branch({}, True)
+    tree("before")
+    before = tree.state_dict()
+    with pytest.raises((TypeError, ValueError)):
+        tree.load_state_dict(bad)
+    assert tree.state_dict() == before
+
+
+def test_a_bad_entry_keeps_the_others_from_being_loaded():
+    tree = Branch({"a": Branch({}, True)}, True)
+    tree("before")
+    before = tree.state_dict()
+    with pytest.raises((TypeError, ValueError)):
+        tree.load_state_dict({"memory": [{"content": "new"}], "a.memory": [{"contnet": 1}]})
+    assert tree.state_dict() == before
