@@ -201,7 +201,7 @@ FORMAT = (
     "See {} for how such notices are usually laid out.",
 )
 NAME = (
-    "The work packaged here is called {} upstream.",
+    "Upstream, the work packaged here is called {}.",
     "Its authors know this software as {}.",
     "What follows concerns {}, as the project is named by those who wrote it.",
     "This package carries the work that its upstream project publishes as {}.",

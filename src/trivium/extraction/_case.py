@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
-from trivium.extraction._evidence import Evidence, Finding, ListEvidence, Refusal, find_evidence
+from trivium.extraction._evidence import NOT_STATED, Evidence, Finding, ListEvidence, Refusal, find_evidence
 from trivium.extraction._fields import Field
 from trivium.extraction._source import SourceText
 from trivium.knowledge import Locator, PassageIndex, split
@@ -13,8 +13,14 @@ from trivium.schema import Document
 
 __all__ = ["Case"]
 
-_PASSAGE = 900
-_BUDGET = 5000
+_PASSAGE = 500
+_BUDGET = 3600
+
+
+_TASK = (
+    "Fill in this record from the document. For each field copy first the line of the document in which its "
+    "value stands, then the value alone. Both are null for what the document does not state."
+)
 
 
 class Case:
@@ -38,39 +44,47 @@ class Case:
 
     def __init__(self, document: Document, fields: Sequence[Field], *, budget: int = _BUDGET, tries: int = 2) -> None:
         self.document, self.fields, self.budget = document, tuple(fields), budget
-        self.tries_left = tries
+        self.tries_left, self.questions = tries, 0
         self._source = SourceText(document.content)
         self._locator = Locator(document)
         self._findings: dict[str, Finding] = {}
 
     def question(self) -> str:
-        """What the model reads: the document, or of a long one the passages that matter."""
+        """What the model reads: the document (of a long one the passages that matter), then what is asked."""
+        lines = [f"- {field.name}: {field.description or field.kind}" for field in self.fields]
+        return f'Document:\n"""\n{self._excerpt()}\n"""\n\n{_TASK}\n' + "\n".join(lines)
+
+    def _excerpt(self) -> str:
         text = self.document.content
-        if len(text) > self.budget:
-            index = PassageIndex(split(text, size=_PASSAGE))
-            queries = [f"{field.name} {field.description}" for field in self.fields]
-            chosen = index.select(queries, budget=self.budget)
-            text = "\n[…]\n".join(passage.text.strip("\n") for passage in chosen)
-        return text
+        if len(text) <= self.budget:
+            return text
+        passages = split(text, size=_PASSAGE)
+        queries = [f"{field.name} {field.description}" for field in self.fields]
+        # What a document is about stands at its beginning, and who answers for it often at its end.
+        rest = max(0, self.budget - len(passages[-1].text))
+        chosen = PassageIndex(passages).select(queries, budget=rest, always_first=2)
+        return "\n[…]\n".join(passage.text.strip("\n") for passage in sorted({*chosen, passages[-1]}))
 
     def check(self, proposed: Mapping[str, Any]) -> list[str]:
         """Look each proposed value up in the document; what it backs is kept.
 
         Args:
-            proposed: values by field name, as the model gave them.
+            proposed: by field name the values, or objects with the `line` that a value stands in and the `value`.
 
         Returns:
             A line for each value that the document does not back.
         """
         self.tries_left -= 1
+        self.questions += 1
         for field in self.fields:
             known = self._findings.get(field.name)
             if known is None or isinstance(known, Refusal):
-                self._findings[field.name] = find_evidence(field, proposed.get(field.name), self._source)
+                value, line = _answer(field, proposed.get(field.name))
+                self._findings[field.name] = find_evidence(field, value, self._source, line)
         return [
             f"{name}: {finding.reason}"
             for name, finding in self._findings.items()
-            if isinstance(finding, Refusal) and proposed.get(name) is not None
+            if isinstance(finding, Refusal) and finding.reason != NOT_STATED
         ]
 
     def result(self) -> dict[str, Any]:
@@ -95,3 +109,15 @@ class Case:
         first = self._entry(finding.items[0])
         quotes = [item.quote for item in finding.items]
         return {"value": finding.value, "page": first["page"], "line": first["line"], "quote": quotes}
+
+
+def _answer(field: Field, given: Any) -> tuple[Any, str]:
+    """Take the value and its line out of an answer; the line of a yes or no is its proof."""
+    if not isinstance(given, dict) or "value" not in given:
+        return cast("Any", given), ""
+    answer = cast("dict[str, Any]", given)
+    line = answer.get("line")
+    line = line if isinstance(line, str) else ""
+    if field.kind == "boolean":
+        return {"quote": answer.get("quote", line), "value": answer["value"]}, line
+    return answer["value"], line

@@ -13,21 +13,14 @@ from trivium.extraction._fields import Field
 from trivium.extraction._record import record_message
 from trivium.tasks import Task
 
-__all__ = ["Checker", "extraction_task", "instruction"]
+__all__ = ["Checker", "extraction_task"]
 
 
-def instruction(fields: Sequence[Field]) -> str:
-    """What the extractor is told: the fields, and to copy."""
-    lines = [f"- {field.name}: {field.description or field.kind}" for field in fields]
-    return "\n".join(
-        [
-            "You read a document and fill in a record. Copy each value exactly as it stands in the document.",
-            "Use null for what the document does not state.",
-            "",
-            "Fields:",
-            *lines,
-        ]
-    )
+_INSTRUCTION = (
+    "You read a document and take facts out of it. Copy words exactly as they stand in the document. "
+    "Use null for what the document does not state."
+)
+_CORRECT = "These values are not right. Correct them, or use null where the document states none:\n"
 
 
 class Checker(Agent):
@@ -38,7 +31,7 @@ class Checker(Agent):
         case: Case = this_call().context
         complaints = case.check(record.arguments())
         if complaints and case.tries_left > 0:
-            return "These values do not stand in the document. Correct them or use null:\n" + "\n".join(complaints)
+            return _CORRECT + "\n".join(complaints)
         return FinalResultTool(content=case.result())
 
 
@@ -63,7 +56,8 @@ def extraction_task(fields: Sequence[Field], model: Any) -> Task:
         {'amount': 900, 'currency': 'EUR'}
     """
     record = record_message(fields)
-    extractor = ChatAgent(model, name="extractor", system_message=instruction(fields), parameters={"max_tokens": 800})
+    parameters = {"max_tokens": 300 + 120 * len(fields)}
+    extractor = ChatAgent(model, name="extractor", system_message=_INSTRUCTION, parameters=parameters)
     extractor.enable_message(record, handle=False, force=True)
     checker = Checker(name="checker")
     checker.enable_message(record, use=False)

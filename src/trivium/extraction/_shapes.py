@@ -1,0 +1,79 @@
+"""Names, e-mail addresses and URLs: which of them a field asks for, and which of them a value is."""
+
+from __future__ import annotations
+
+import re
+
+from trivium.extraction._fields import Field
+
+__all__ = ["misfit", "name_before", "trimmed"]
+
+_EMAIL = r"(?:mailto:)?[^\s<>()\[\],;:@]+@[^\s<>()\[\],;@]+"
+_MAILBOX = re.compile(rf"""["']?(?P<name>[^<>"@]*[^\W\d_][^<>"@]*?)["']?[\s,]*[<(\[]{_EMAIL}[>)\]]?""")
+_IS_EMAIL = re.compile(rf"<?{_EMAIL}>?")
+_IS_URL = re.compile(r"<?(?:[a-z][a-z0-9+.-]*://|www\.)\S+", re.IGNORECASE)
+_NOT_ASKED = re.compile(r"\b(?:without|excluding|except|not|no)\b[^.;:]*", re.IGNORECASE)
+_ASKS_EMAIL = re.compile(r"\be-?mails?\b|\bmail\b|\bmailbox\b|\bcontact", re.IGNORECASE)
+_ASKS_URL = re.compile(r"\bur[li]s?\b|\blinks?\b|\bweb\b|\bweb ?(?:site|page)s?\b|\bhome ?page\b", re.IGNORECASE)
+_ASKS_NAME = re.compile(r"\bnames?\b|\btitle\b|\bwho\b", re.IGNORECASE)
+
+
+def trimmed(field: Field, text: str, span: tuple[int, int]) -> tuple[int, int]:
+    """Take from a span what answers the field: without the address of a mailbox, without a label.
+
+    Args:
+        field: what was asked for.
+        text: the text of the document.
+        span: start and end of the words that were found there.
+
+    Returns:
+        Start and end of the answer.
+
+    >>> trimmed(Field("tenant"), "by Ann Lee <ann@example.org>", (3, 28))
+    (3, 10)
+    >>> trimmed(Field("order"), "Order 4711", (0, 10))
+    (6, 10)
+    """
+    label = re.compile(rf"{re.escape(field.name)}(?:\s*:\s*(?=\S)|[\s.#]+(?=\d))", re.IGNORECASE).match(text, *span)
+    start = label.end() if label else span[0]
+    mailbox = _MAILBOX.fullmatch(text, start, span[1])
+    if mailbox is None or _asks(_ASKS_EMAIL, field):
+        return start, span[1]
+    return mailbox.span("name")
+
+
+def name_before(field: Field, text: str, span: tuple[int, int]) -> tuple[int, int]:
+    """Take the name of a mailbox where a name is asked for and its address was given; else the span as it is.
+
+    >>> name_before(Field("tenant", description="full name"), "Ann Lee <a@b.org>", (9, 16))
+    (0, 7)
+    """
+    if not _IS_EMAIL.fullmatch(text[slice(*span)]) or not _asks(_ASKS_NAME, field) or _asks(_ASKS_EMAIL, field):
+        return span
+    owner = re.search(r"(?P<name>[^\W\d_][^\n<>@:;,\d]{1,60}?)[\"']?,?[ \t]*<$", text[max(0, span[0] - 80) : span[0]])
+    if owner is None:
+        return span
+    start = max(0, span[0] - 80)
+    return start + owner.start("name"), start + owner.end("name")
+
+
+def misfit(field: Field, value: str) -> str | None:
+    """Say what is wrong with the shape of a text: an address where a name is asked for, words for a URL.
+
+    >>> misfit(Field("tenant", description="full name"), "ann@example.org")
+    'is an e-mail address, not a name'
+    """
+    if _asks(_ASKS_URL, field) and (" " in value or not re.search(r"\w[./:]\w", value)):
+        return "is not a URL"
+    if not _asks(_ASKS_NAME, field):
+        return None
+    if _IS_EMAIL.fullmatch(value) and not _asks(_ASKS_EMAIL, field):
+        return "is an e-mail address, not a name"
+    if _IS_URL.fullmatch(value) and not _asks(_ASKS_URL, field):
+        return "is a URL, not a name"
+    return None
+
+
+def _asks(pattern: re.Pattern[str], field: Field) -> bool:
+    words = field.name.replace("_", " ").replace("-", " ") + " " + _NOT_ASKED.sub("", field.description)
+    return pattern.search(words) is not None
