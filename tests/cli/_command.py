@@ -23,7 +23,7 @@ GUARD = 60
 FIELDS = "tenant, rent: money, starts: date"
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _OURS = ("TRIVIUM_", "OPENAI_")
-_TERMINAL = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "TERM", "TTY_COMPATIBLE")
+_SETTINGS = ("PYTHONUNBUFFERED", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "TERM", "TTY_COMPATIBLE")
 
 
 class Ended(NamedTuple):
@@ -56,7 +56,7 @@ class Command:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._process: list[str] = [str(Path(sys.executable).with_name("trivium"))]
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(_OURS) and key not in _TERMINAL}
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(_OURS) and key not in _SETTINGS}
         self.environment = {**kept, "PYTHONWARNINGS": "error", "TRIVIUM_CACHE": str(folder / "no store")}
 
     def start(self, *arguments: str, **settings: Any) -> subprocess.Popen[str]:

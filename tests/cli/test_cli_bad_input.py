@@ -208,7 +208,9 @@ def test_a_disk_that_fills_up_keeps_what_is_finished(
     assert ended.status == 1
     assert "no space is left there" in ended.err
     assert "the finished records in it are kept" in ended.err
-    assert Path(output).read_bytes().startswith(before)
+    after = Path(output).read_bytes()
+    assert after.startswith(before)
+    assert after.endswith(b"\n")  # nothing is torn
     (small_disk / "taken").unlink()
     assert trivium.extract(*options, model="openai:tiny").status == 0
     assert all(name in Path(output).read_text() for name in ("Ada", "Bob", "Cyd"))
@@ -232,6 +234,8 @@ def test_a_file_that_may_not_grow_keeps_what_is_finished(trivium: Command, serve
     assert "error: cannot write out.jsonl: File too large" in ended.err
     assert "the finished records in it are kept" in ended.err
     assert "Ada" in ended.out
+    assert (trivium.folder / "out.jsonl").read_bytes().count(b"\n") == 1
+    assert (trivium.folder / "out.jsonl").read_bytes().endswith(b"\n")
     again = trivium(*arguments, "--output", "out.jsonl")
     assert (again.status, len((trivium.folder / "out.jsonl").read_text().splitlines())) == (0, 3)
 

@@ -183,11 +183,18 @@ def test_a_stream_that_is_closed_takes_all(trivium: Command, stream: int):
 
 
 def test_documents_cannot_steer_the_terminal(trivium: Command):
-    (trivium.folder / "evil.txt").write_text("Tenant: Ada\x1b[2JEve\x07 since 2024-05-01")
-    (trivium.folder / "answers.json").write_text(script_of({"tenant": "Ada\x1b[2JEve", "rent": "\x1b[2J"}))
-    ended = trivium.extract("evil.txt", "--format", "table")
-    assert "\x1b" not in ended.out
-    assert "\x07" not in ended.out
+    (trivium.folder / "\x1b[2Jevil.txt").write_text("Tenant: Ada\x9b2JEve since 2024-05-01", "utf-8")
+    (trivium.folder / "\x1b[2Jempty.txt").touch()
+    (trivium.folder / "answers.json").write_text(script_of({"tenant": "Ada\x9b2JEve", "starts": "\x1b[2J"}))
+    options = ["\x1b[2Jevil.txt", "\x1b[2Jempty.txt", "--fields", FIELDS, "--model", "scripted:answers.json"]
+    shown = trivium("extract", *options, "--format", "table")
+    assert "Ada 2JEve" in shown.out
+    assert "evil.txt, starts: " in shown.out
+    assert "[2Jempty.txt: there is no text" in shown.err
+    assert not {"\x1b", "\x9b"} & set(shown.out + shown.err)
+    lines = trivium.on_terminal("extract", *options, "--json")
+    assert "Ada 2JEve" in lines.out
+    assert not {"\x1b", "\x9b"} & set(lines.out)
 
 
 def test_ascii_terminals_get_what_they_can_show(trivium: Command, tmp_path: Path):

@@ -12,12 +12,12 @@ from typing import Any, Literal
 
 from trivium.cli._model import choose_model
 from trivium.cli._records import RecordFile, as_json_line, csv_header, csv_line, csv_row
-from trivium.cli._screen import as_error, bar, one_line, say, stderr, stdout
+from trivium.cli._screen import as_error, bar, one_line, printable, say, stderr, stdout
 from trivium.cli._sources import find_documents, source_of
 from trivium.cli._tally import Patience, Tally
 from trivium.cli._views import records_view, run_tree
 from trivium.commander import Limits, run_core
-from trivium.exceptions import ConfigurationError, RunKilledError, TriviumError
+from trivium.exceptions import ConfigurationError, DocumentError, RunKilledError, TriviumError
 from trivium.extraction import Case, Field, Outcome, extract_files, extraction_task, load_fields, parse_fields
 from trivium.knowledge import read
 from trivium.llms import LanguageModel, LocalModel
@@ -163,15 +163,15 @@ class _Run:
 
     def fail(self, error: TriviumError, source: str) -> None:
         """Say what is wrong with one file, and go on."""
-        text = as_error(error)
-        text = text if source in text else f"{source}: {text}"
+        named = isinstance(error, DocumentError) or source in str(error)
+        text = as_error(error if named else f"{source}: {error}")
         self.tally.counts["failed"] += 1
         say(f"error: {text}")
         if self.options.json:
             self._write(as_json_line({"source": source, "error": text}))
 
     def _write(self, line: str) -> None:
-        sys.stdout.write(line)
+        sys.stdout.write(printable(line) if sys.stdout.isatty() else line)
         sys.stdout.flush()  # whoever reads a pipe sees each record when it is there
 
     def show(self, documents: Sequence[Path], stopped: BaseException | None) -> None:
