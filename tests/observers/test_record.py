@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from commander._helpers import Door, add, calling, every_door
+from commander._helpers import Door, add, calling, every_door, here
 from trivium import Agent, CommanderAsync, Job, Message, Module, RunRecord
 from trivium.commander import PASS_WORD, tasker
 from trivium.observers import RecordedNode
@@ -108,6 +108,23 @@ def test_one_that_joins_late_records_what_begins_after_it():
     CommanderAsync().run(First(), auto_exit=True)
     assert [outline(root) for root in record.roots] == [["Second"]]
     assert record._open == {}
+
+
+def test_parents_come_first_and_siblings_in_order():
+    tree = RecordedNode("a", 0, 0.0)
+    tree.children = [RecordedNode("b", 0, 0.0, children=[RecordedNode("c", 0, 0.0)]), RecordedNode("d", 0, 0.0)]
+    assert [node.name for node in tree.walk()] == ["a", "b", "c", "d"]
+
+
+def test_tokens_that_come_in_parts_add_up():
+    class Parts(Module):
+        def forward(self, message: Message) -> None:
+            for _ in range(3):
+                here()._emit("usage", Usage(1, 2))
+
+    record = RunRecord()
+    Parts()("x", listeners=[record])
+    assert (record.roots[0].input_tokens, record.roots[0].output_tokens) == (3, 6)
 
 
 def test_a_deep_tree_is_walked():

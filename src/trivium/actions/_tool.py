@@ -7,6 +7,7 @@ import re
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypeAlias, cast, get_type_hints
 
 from pydantic import ValidationError
@@ -81,15 +82,16 @@ class Tool:
         tool = _from_function(function)
         holder = getattr(function, "__func__", function)
         if isinstance(holder, types.FunctionType):
-            holder.__trivium_tool__ = tool  # type: ignore[attr-defined]
+            holder.__trivium_tool__ = replace(tool, call=holder)  # type: ignore[attr-defined]
         return tool
 
 
 def _from_function(function: Callable[..., Any]) -> Tool:
     from pydantic import PydanticSchemaGenerationError, TypeAdapter  # a third of pydantic's import time
 
-    name = getattr(function, "__name__", type(function).__name__)
-    description, parameter_texts = _read_docstring(inspect.getdoc(function) or "")
+    plain = _unwrapped(function)
+    name = getattr(plain, "__name__", type(plain).__name__)
+    description, parameter_texts = _read_docstring(inspect.getdoc(plain) or "")
     arguments = TypedDict(name, _parameters(function, name, parameter_texts))  # type: ignore[operator, misc]
     arguments.__pydantic_config__ = {"extra": "forbid"}  # pyright: ignore
     try:
@@ -100,10 +102,21 @@ def _from_function(function: Callable[..., Any]) -> Tool:
     return Tool(spec, function, _validator(name, adapter))
 
 
+def _unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Where the name, the docstring and the annotations stand."""
+    while isinstance(function, partial):
+        function = cast("partial[Any]", function).func
+    return getattr(function, "__func__", function)
+
+
 def _parameters(function: Callable[..., Any], name: str, texts: Mapping[str, str]) -> dict[str, Any]:
     from pydantic import Field
 
-    hints = get_type_hints(getattr(function, "__func__", function), include_extras=True)
+    plain = _unwrapped(function)
+    try:
+        hints = get_type_hints(plain if inspect.isroutine(plain) else type(plain).__call__, include_extras=True)
+    except NameError as error:
+        raise ToolDefinitionError(f"an annotation of the tool {name} cannot be read: {error}", name) from None
     found: dict[str, Any] = {}
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):

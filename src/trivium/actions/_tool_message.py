@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from trivium.actions._tool import describe_errors, plain_schema
 from trivium.exceptions import ToolArgumentsError, ToolDefinitionError
+from trivium.module import Module
 from trivium.schema import Message, ToolSpec
 
 __all__ = ["AgentDoneTool", "FinalResultTool", "ToolMessage", "find_handler"]
@@ -76,10 +77,13 @@ class ToolMessage(BaseModel):
         """
         try:
             values = json.loads(arguments or "{}", strict=False) if isinstance(arguments, str) else dict(arguments)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ToolArgumentsError(f"the arguments of {cls.name()} are no JSON: {error}", cls.name()) from None
         if isinstance(values, dict) and list(cast("dict[str, Any]", values)) == ["properties"]:
             values = cast("dict[str, Any]", values)["properties"]  # some models answer in the form of the schema
+        if isinstance(values, dict):  # which tool it is, the call says: a model cannot choose another handler
+            given = cast("dict[str, Any]", values).items()
+            values = {name: value for name, value in given if name not in ("request", "purpose")}
         try:
             return cls.model_validate(values)
         except ValidationError as error:
@@ -112,11 +116,13 @@ class FinalResultTool(AgentDoneTool):
 def find_handler(agent: Any, message: ToolMessage) -> Callable[[Message], Any] | None:
     """What handles a tool message at an agent: the agent's own method first, else the message's `handle`.
 
+    What every module has (`reset`, `stream`, …) handles nothing.
+
     Returns:
         A function of the chat message that carried the call, or None.
     """
     method = getattr(agent, message.request, None)
-    if callable(method):
+    if callable(method) and not isinstance(method, Module) and not hasattr(Module, message.request):
         return _bind(method, message, agent)
     handle = getattr(message, "handle", None) or getattr(message, "response", None)
     return None if handle is None else _bind(handle, None, agent)
@@ -138,7 +144,5 @@ def _bind(method: Callable[..., Any], message: ToolMessage | None, agent: Any) -
 
 def _wants_agent(parameter: inspect.Parameter) -> bool:
     annotation = parameter.annotation
-    if annotation is inspect.Parameter.empty:
-        return parameter.name == "agent"
     name = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
-    return name.rsplit(".", 1)[-1].endswith("Agent")
+    return parameter.name == "agent" or name.rsplit(".", 1)[-1].endswith("Agent")
