@@ -1,0 +1,65 @@
+"""docs/reference.md names what is public, all of it and nothing else, and says what the docstrings say."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ._runner import ROOT
+
+PAGE = (ROOT / "docs/reference.md").read_text(encoding="utf-8")
+SCRIPT = ROOT / "scripts/reference.py"
+
+
+def rooms() -> dict[str, list[str]]:
+    """What the page names, by room."""
+    found: dict[str, list[str]] = {}
+    for section in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]:
+        heading, _, text = section.partition("\n")
+        found[heading] = re.findall(r"^- \*\*(\w+)\*\*", text, re.MULTILINE)
+    return found
+
+
+def public_modules() -> list[str]:
+    """Every module without an underscore in its path."""
+    paths = [path.relative_to(ROOT / "src").with_suffix("").parts for path in (ROOT / "src/trivium").rglob("*.py")]
+    names = {".".join(part for part in parts if part != "__init__") for parts in paths}
+    return sorted(name for name in names if "._" not in name)
+
+
+def check(page: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error", SCRIPT, "--check", "--output", page]
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=50)
+
+
+def test_every_public_module_is_a_room():
+    assert sorted(rooms()) == public_modules()
+
+
+@pytest.mark.parametrize("name", public_modules())
+def test_a_room_names_what_is_public(name: str):
+    assert rooms()[name] == list(importlib.import_module(name).__all__)
+
+
+def test_it_is_up_to_date():
+    checked = check(ROOT / "docs/reference.md")
+    assert checked.returncode == 0, f"run {SCRIPT.relative_to(ROOT)}\n{checked.stdout}{checked.stderr}"
+
+
+def test_a_difference_is_shown(tmp_path: Path):
+    line = next(line for line in PAGE.splitlines() if line.startswith("- **Agent** —"))
+    page = tmp_path / "reference.md"
+    page.write_text(PAGE.replace(line, "- **Agent** — Does all."), encoding="utf-8")
+    checked = check(page)
+    assert checked.returncode == 1
+    assert "-- **Agent** — Does all.\n" in checked.stdout
+    assert f"+{line}\n" in checked.stdout
+
+
+def test_it_shows_no_accident_of_the_machine():
+    assert re.findall(r"<(?!https?:)[^>\n]*>|0x[0-9a-f]{6}|ForwardRef|mappingproxy", PAGE) == []
