@@ -38,8 +38,8 @@ class Loops:
         for length in range(1, self._longest + 1):
             if self._is_cycle(length):
                 raise InfiniteLoopError(
-                    f"the last {length * self._repeats} messages repeat a cycle of {length}; change what the agents "
-                    "are told, or set TaskConfig(inf_loop_cycle_len=0) if this is meant"
+                    f"the last messages repeat a cycle of {length}; change what the agents are told, "
+                    "or set TaskConfig(inf_loop_cycle_len=0) if this is meant"
                 )
 
     def _is_cycle(self, length: int) -> bool:

@@ -16,7 +16,7 @@ NO_ANSWER: Final = "DO-NOT-KNOW"
 USER_QUIT: Final = frozenset({"q", "x", "quit", "exit", "bye", "done"})
 
 _DONE = re.compile(r"(?<!\w)DONE(?!\w):?")
-_SEND = re.compile(r"__SEND__:([\w-]+)\W*")
+_SEND = re.compile(r"__SEND__:([\w-]+)[:,.;]?")
 _PASS_ON = re.compile(r"__PASS__:([\w-]+)")
 
 
@@ -76,7 +76,7 @@ def read_route(message: Message, addressing_prefix: str = "") -> Route:
         return Route(True, None, content)
     addresses = list(_SEND.finditer(content))
     if addressing_prefix:
-        addresses += list(re.finditer(rf"(?<!\S){re.escape(addressing_prefix)}([\w-]+)\W*", content))
+        addresses += list(re.finditer(rf"(?<!\S){re.escape(addressing_prefix)}([\w-]+)[:,.;]?", content))
     if not addresses:
         return Route(False, receiver, content)
     last = max(addresses, key=lambda match: match.start())
