@@ -92,7 +92,8 @@ class Responders(Module):
         given = None if message is None else as_message(message)
         if not self.llm_can_respond(given):
             return None
-        answer = await self.acall(*(() if given is None else (given,)))
+        known = given is None or (self.memory is not None and given.entity is Entity.LLM and given.sender == self.name)
+        answer = await self.acall(*(() if known else (given,)))  # what it said itself is in its memory
         return answer.but(entity=Entity.LLM)
 
     llm_response = door(llm_response_async)

@@ -220,7 +220,7 @@ class Task(Module):
     def _unknown_receiver(self, run: TaskRun) -> str | None:
         receiver = run.pending.receiver
         known = {self.name, run.caller, self.agent.name, *(task.name for task in self.sub_tasks)}
-        return None if not receiver or receiver in known or _entity(receiver) is not None else receiver
+        return None if not receiver or receiver in known or receiver in tuple(Entity) else receiver
 
     def _can_respond(self, run: TaskRun, key: ResponderKey) -> bool:
         receiver = run.pending.receiver
@@ -315,7 +315,3 @@ class Task(Module):
         if self.agent.memory is not None:
             answer = run.pending.but(sender=self.agent.name)
             self.agent.memory.add([given, answer], this_session())
-
-
-def _entity(name: str) -> Entity | None:
-    return next((entity for entity in Entity if entity == name), None)
