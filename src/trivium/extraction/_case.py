@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from trivium.extraction._evidence import NOT_STATED, Evidence, Finding, ListEvidence, Refusal, find_evidence
 from trivium.extraction._fields import Field
@@ -18,8 +18,8 @@ _BUDGET = 3600
 
 
 _TASK = (
-    "Fill in this record from the document. For each field copy first the line of the document in which its "
-    "value stands, then the value alone. Both are null for what the document does not state."
+    "Fill in this record from the document. Copy each value as it stands there; "
+    "null is for what the document does not state."
 )
 
 
@@ -51,8 +51,8 @@ class Case:
 
     def question(self) -> str:
         """What the model reads: the document (of a long one the passages that matter), then what is asked."""
-        lines = [f"- {field.name}: {field.description or field.kind}" for field in self.fields]
-        return f'Document:\n"""\n{self._excerpt()}\n"""\n\n{_TASK}\n' + "\n".join(lines)
+        asked = "\n".join(map(_asked, self.fields))
+        return f'Document:\n"""\n{self._excerpt()}\n"""\n\n{_TASK}\n{asked}'
 
     def _excerpt(self) -> str:
         text = self.document.content
@@ -69,7 +69,7 @@ class Case:
         """Look each proposed value up in the document; what it backs is kept.
 
         Args:
-            proposed: by field name the values, or objects with the `line` that a value stands in and the `value`.
+            proposed: values by field name, as the model gave them.
 
         Returns:
             A line for each value that the document does not back.
@@ -79,8 +79,7 @@ class Case:
         for field in self.fields:
             known = self._findings.get(field.name)
             if known is None or isinstance(known, Refusal):
-                value, line = _answer(field, proposed.get(field.name))
-                self._findings[field.name] = find_evidence(field, value, self._source, line)
+                self._findings[field.name] = find_evidence(field, proposed.get(field.name), self._source)
         return [
             f"{name}: {finding.reason}"
             for name, finding in self._findings.items()
@@ -111,13 +110,7 @@ class Case:
         return {"value": finding.value, "page": first["page"], "line": first["line"], "quote": quotes}
 
 
-def _answer(field: Field, given: Any) -> tuple[Any, str]:
-    """Take the value and its line out of an answer; the line of a yes or no is its proof."""
-    if not isinstance(given, dict) or "value" not in given:
-        return cast("Any", given), ""
-    answer = cast("dict[str, Any]", given)
-    line = answer.get("line")
-    line = line if isinstance(line, str) else ""
-    if field.kind == "boolean":
-        return {"quote": answer.get("quote", line), "value": answer["value"]}, line
-    return answer["value"], line
+def _asked(field: Field) -> str:
+    # A small model takes the word "text" for the value that is asked for.
+    described = field.description or ("" if field.kind == "text" else field.kind)
+    return f"- {field.name}: {described}" if described else f"- {field.name}"

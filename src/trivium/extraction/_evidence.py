@@ -37,8 +37,6 @@ as not no yes any all may shall will can der die das und le la les et un une el 
 """
 _STOP_WORDS = frozenset(_STOP_WORD_LINES.split())
 _WINDOW = 200
-_BEFORE, _AFTER = 60, 300
-"""Characters that a value may stand off the line given for it, which may be the heading of its section."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +89,13 @@ Finding: TypeAlias = Evidence | ListEvidence | Refusal
 """What becomes of a proposed value."""
 
 
-def find_evidence(field: Field, proposed: object, source: SourceText, line: str = "") -> Finding:
+def find_evidence(field: Field, proposed: object, source: SourceText) -> Finding:
     """Accept a value only if it stands in the source; what is accepted carries the verbatim quote.
 
     Args:
         field: what was asked for.
         proposed: what the model answered, as JSON gives it.
         source: the document.
-        line: words of the document around the value, if known: of several places the one there is taken.
 
     Returns:
         `Evidence`; for a list `ListEvidence`, if at least one item stands in the source; else a `Refusal`.
@@ -111,26 +108,7 @@ def find_evidence(field: Field, proposed: object, source: SourceText, line: str 
     """
     if _is_absent(field, proposed):
         return Refusal(NOT_STATED)
-    place = source.find(line) if line else None
-    found = _FINDERS[field.kind](field, proposed, _Search(source, _near(field), place))
-    if place and isinstance(found, Evidence) and not place[0] - _BEFORE < found.start < place[1] + _AFTER:
-        return Refusal(f"{_shown(found.quote)} does not stand in the line given for it")
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class _Search:
-    """A source, and what tells one place in it from another."""
-
-    source: SourceText
-    near: Sequence[str]
-    line: Span | None = None
-
-    def find(self, text: str) -> Span | None:
-        return self.source.find(text, self.near, self.line)
-
-    def nearest(self, spans: Sequence[Span]) -> Span:
-        return self.source.nearest(spans, self.near, self.line)
+    return _FINDERS[field.kind](field, proposed, source)
 
 
 def _is_absent(field: Field, proposed: object) -> bool:
@@ -159,8 +137,8 @@ def _not_in_text(proposed: object) -> Refusal:
     return Refusal(f"{_shown(proposed)} does not stand in the text")
 
 
-def _evidence(value: Any, span: Span, search: _Search) -> Evidence:
-    return Evidence(value, search.source.text[span[0] : span[1]], *span)
+def _evidence(value: Any, span: Span, source: SourceText) -> Evidence:
+    return Evidence(value, source.text[span[0] : span[1]], *span)
 
 
 def _near(field: Field) -> list[str]:
@@ -170,28 +148,27 @@ def _near(field: Field) -> list[str]:
     return [word for word in dict.fromkeys(words) if word not in _STOP_WORDS][:12]
 
 
-def _find(proposed: str, search: _Search) -> Span | None:
+def _find(proposed: str, field: Field, source: SourceText) -> Span | None:
     """Find a text as it is proposed, or without the quotes, brackets and stops around it."""
     proposed = proposed.strip()
     while len(proposed) > 2 and proposed[0] + proposed[-1] in _PAIRS:
         proposed = proposed[1:-1].strip()
     bare = proposed.strip(_WRAPPING)
-    span = search.find(proposed)
-    return span if span or bare in ("", proposed) else search.find(bare)
+    span = source.find(proposed, _near(field))
+    return span if span or bare in ("", proposed) else source.find(bare, _near(field))
 
 
-def _text(field: Field, proposed: object, search: _Search) -> Finding:
+def _text(field: Field, proposed: object, source: SourceText) -> Finding:
     words = _only_item(proposed)
     if isinstance(words, bool) or not isinstance(words, str | int | float):
         return Refusal(f"{_shown(proposed)} is not text")
-    span = _find(str(words), search)
+    span = _find(str(words), field, source)
     if span is None:
         return _not_in_text(proposed)
-    text = search.source.text
-    span = name_before(field, text, trimmed(field, text, span))
-    value = display(text[slice(*span)])
+    span = name_before(field, source.text, trimmed(field, source.text, span))
+    value = display(source.text[slice(*span)])
     wrong = misfit(field, value)
-    return Refusal(f"{_shown(value)} {wrong}") if wrong else _evidence(value, span, search)
+    return Refusal(f"{_shown(value)} {wrong}") if wrong else _evidence(value, span, source)
 
 
 def _only_item(proposed: object) -> object:
@@ -208,7 +185,7 @@ def _numbers(proposed: object) -> tuple[Decimal, ...]:
     return (number,) if number.is_finite() else ()
 
 
-def _number(field: Field, proposed: object, search: _Search) -> Finding:
+def _number(field: Field, proposed: object, source: SourceText) -> Finding:
     values = _numbers(proposed)
     if not values:
         return Refusal(f"{_shown(proposed)} is not one number")
@@ -217,24 +194,24 @@ def _number(field: Field, proposed: object, search: _Search) -> Finding:
         if not values:
             return Refusal(f"{_shown(proposed)} is not a whole number")
     for value in values:
-        if spans := search.source.numbers_equal(value):
-            return _evidence(plain_number(value), search.nearest(spans), search)
-    return _number_word(values[0], search) or _not_in_text(proposed)
+        if spans := source.numbers_equal(value):
+            return _evidence(plain_number(value), source.nearest(spans, _near(field)), source)
+    return _number_word(field, values[0], source) or _not_in_text(proposed)
 
 
-def _number_word(value: Decimal, search: _Search) -> Evidence | None:
+def _number_word(field: Field, value: Decimal, source: SourceText) -> Evidence | None:
     words = [word for word, number in NUMBER_WORDS.items() if number == value]
-    span = search.find(words[0]) if words else None
-    return _evidence(plain_number(value), span, search) if span else None
+    span = source.find(words[0], _near(field)) if words else None
+    return _evidence(plain_number(value), span, source) if span else None
 
 
-def _date(field: Field, proposed: object, search: _Search) -> Finding:
-    days = parse_dates(proposed, search.source.month_first) if isinstance(proposed, str) else ()
+def _date(field: Field, proposed: object, source: SourceText) -> Finding:
+    days = parse_dates(proposed, source.month_first) if isinstance(proposed, str) else ()
     if not days:
         return Refusal(f"{_shown(proposed)} is not a date with day, month and year")
     for day in days:
-        if spans := search.source.dates.get(day):
-            return _evidence(day.isoformat(), search.nearest(spans), search)
+        if spans := source.dates.get(day):
+            return _evidence(day.isoformat(), source.nearest(spans, _near(field)), source)
     return _not_in_text(proposed)
 
 
@@ -250,21 +227,21 @@ def _proposed_money(proposed: object) -> tuple[Money, ...]:
     return tuple(Money(amount) for amount in _numbers(proposed))
 
 
-def _money(field: Field, proposed: object, search: _Search) -> Finding:
+def _money(field: Field, proposed: object, source: SourceText) -> Finding:
     candidates = _proposed_money(proposed)
     if not candidates:
         return Refusal(f"{_shown(proposed)} is not one amount of money")
     other: str | None = None
     for candidate in candidates:
-        found = search.source.money.get(candidate.amount, [])
+        found = source.money.get(candidate.amount, [])
         agreed = {span: codes for span, codes in found if _agree(candidate.currencies, codes)}
         if agreed:
             # A bare number is weaker evidence than the same amount with its currency.
             spans = [span for span, codes in agreed.items() if codes] or list(agreed)
-            span = search.nearest(spans)
-            currency = _currency(candidate.currencies, agreed[span], search)
-            return _evidence(Money(candidate.amount, currency).normal_form(), span, search)
-        other = other or next((search.source.text[slice(*span)] for span, _ in found), None)
+            span = source.nearest(spans, _near(field))
+            currency = _currency(candidate.currencies, agreed[span], source)
+            return _evidence(Money(candidate.amount, currency).normal_form(), span, source)
+        other = other or next((source.text[slice(*span)] for span, _ in found), None)
     return Refusal(f"{_shown(proposed)}: the text has {_shown(other)}") if other else _not_in_text(proposed)
 
 
@@ -272,12 +249,12 @@ def _agree(proposed: Sequence[str], stated: Sequence[str]) -> bool:
     return not proposed or not stated or not {code for code in proposed if code}.isdisjoint(stated)
 
 
-def _currency(proposed: Sequence[str], stated: Sequence[str], search: _Search) -> tuple[str, ...]:
+def _currency(proposed: Sequence[str], stated: Sequence[str], source: SourceText) -> tuple[str, ...]:
     """Settle a currency: as the source has it beside the amount; what the model adds must stand somewhere."""
     if len(stated) == 1 or (stated and not proposed):
         return tuple(stated)
     wanted = proposed[0] if len(proposed) == 1 else ""
-    if wanted and search.source.mentions_currency(wanted):
+    if wanted and source.mentions_currency(wanted):
         return (wanted,)
     return tuple(stated)
 
@@ -288,18 +265,19 @@ def _choice(field: Field, proposed: str) -> str | None:
     return plain.get(wanted)
 
 
-def _find_choice(field: Field, proposed: object, search: _Search) -> Finding:
+def _find_choice(field: Field, proposed: object, source: SourceText) -> Finding:
     choice = _choice(field, proposed) if isinstance(proposed, str) else None
     if choice is None:
         return Refusal(f"{_shown(proposed)} is not one of {', '.join(field.choices)}")
-    span = search.find(choice) or search.find(_spaced(choice)) or _find_words(choice, search)
-    return _evidence(choice, span, search) if span else _not_in_text(choice)
+    near = _near(field)
+    span = source.find(choice, near) or source.find(_spaced(choice), near) or _find_words(choice, near, source)
+    return _evidence(choice, span, source) if span else _not_in_text(choice)
 
 
-def _find_words(choice: str, search: _Search) -> Span | None:
+def _find_words(choice: str, near: Sequence[str], source: SourceText) -> Span | None:
     """Find all words of a choice close together, in any order: "full-time" in "full or part time"."""
     words = _spaced(choice).split()
-    spans = [search.source.find(word, [*search.near, *words], search.line) for word in words]
+    spans = [source.find(word, [*near, *words]) for word in words]
     found = [span for span in spans if span]
     if len(words) < 2 or len(found) < len(words):
         return None
@@ -307,7 +285,7 @@ def _find_words(choice: str, search: _Search) -> Span | None:
     return (start, end) if end - start <= _WINDOW else None
 
 
-def _boolean(field: Field, proposed: object, search: _Search) -> Finding:
+def _boolean(field: Field, proposed: object, source: SourceText) -> Finding:
     answer = cast(Mapping[str, object], proposed) if isinstance(proposed, Mapping) else {"value": proposed}
     value = answer.get("value")
     if isinstance(value, str):
@@ -319,8 +297,8 @@ def _boolean(field: Field, proposed: object, search: _Search) -> Finding:
     quote = answer.get("quote")
     if not isinstance(quote, str) or not _is_telling(quote):
         return Refusal(f"no quote was given for {str(value).lower()}: quote the words of the text that say so")
-    span = _find(quote, search)
-    return _evidence(value, span, search) if span else Refusal(f"the quote {_shown(quote)} does not stand in the text")
+    span = _find(quote, field, source)
+    return _evidence(value, span, source) if span else Refusal(f"the quote {_shown(quote)} does not stand in the text")
 
 
 def _is_telling(quote: str) -> bool:
@@ -329,14 +307,14 @@ def _is_telling(quote: str) -> bool:
     return sum(map(len, words)) >= 4 and any(word not in _STOP_WORDS for word in words)
 
 
-def _list(field: Field, proposed: object, search: _Search) -> Finding:
+def _list(field: Field, proposed: object, source: SourceText) -> Finding:
     assert field.item is not None, "Field() fills it"
     proposals = cast(list[object], proposed) if isinstance(proposed, list) else [proposed]
     item = Field(field.name, field.item.kind, field.item.description or field.description, field.item.choices)
     items: dict[str, Evidence] = {}
     refusals: list[Refusal] = []
     for each in proposals:
-        found = Refusal(NOT_STATED) if _is_absent(item, each) else _FINDERS[item.kind](item, each, search)
+        found = find_evidence(item, each, source)
         if isinstance(found, Evidence):
             items.setdefault(normalise(str(found.value)), found)
         elif isinstance(found, Refusal) and found.reason != NOT_STATED:
@@ -346,7 +324,7 @@ def _list(field: Field, proposed: object, search: _Search) -> Finding:
     return Refusal("; ".join(dict.fromkeys(refusal.reason for refusal in refusals)) or NOT_STATED)
 
 
-_FINDERS: Mapping[Kind, Callable[[Field, object, _Search], Finding]] = {
+_FINDERS: Mapping[Kind, Callable[[Field, object, SourceText], Finding]] = {
     "text": _text,
     "number": _number,
     "integer": _number,

@@ -93,22 +93,25 @@ def parse_fields(text: str) -> tuple[Field, ...]:
 
 
 def json_schema(fields: Sequence[Field]) -> dict[str, Any]:
-    """Build the JSON schema of the model's answer: for every field the line it stands in, then the value.
-
-    A small model that first copies the line has found the place before it says what stands there; and that
-    it has copied one settles that there is a value.
+    """Build the JSON schema of the model's answer: every field required, and every field nullable.
 
     Args:
         fields: the fields, in the order in which the model is to answer.
 
     Returns:
-        An object schema in the part of JSON schema that llama.cpp turns into a grammar. Every field is
-        required, its line and value may both be null; dates and money are strings, written as they stand.
+        An object schema in the part of JSON schema that llama.cpp turns into a grammar. Dates and money
+        are strings, written as they stand in the text; a boolean is `{"quote", "value"}`, with the quote
+        first, so that the model finds the words before it judges.
 
-    >>> json_schema(parse_fields("rent: number"))["properties"]["rent"]["anyOf"][0]["properties"]
-    {'line': {'type': 'string', 'maxLength': 160}, 'value': {'type': 'number'}}
+    >>> json_schema(parse_fields("rent: number"))["properties"]
+    {'rent': {'type': ['number', 'null']}}
     """
-    return _object({field.name: _found(field) for field in fields})
+    return {
+        "type": "object",
+        "properties": {field.name: _nullable(_described(field)) for field in fields},
+        "required": [field.name for field in fields],
+        "additionalProperties": False,
+    }
 
 
 def check_names(names: Iterable[str]) -> None:
@@ -206,27 +209,34 @@ def _typed(name: str, type_: str, description: str = "") -> Field:
     return Field(name, kind, description)
 
 
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-def _found(field: Field) -> dict[str, Any]:
-    found = _object({"line": {"type": "string", "maxLength": 160}, "value": _value_schema(field)})
-    schema: dict[str, Any] = {"anyOf": [found, _object({"line": {"type": "null"}, "value": {"type": "null"}})]}
+def _described(field: Field) -> dict[str, Any]:
+    schema = _value_schema(field)
     return {**schema, "description": field.description} if field.description else schema
 
 
 def _value_schema(field: Field) -> dict[str, Any]:
-    if field.kind in ("number", "integer", "boolean"):
+    if field.kind in ("number", "integer"):
         return {"type": field.kind}
     if field.kind == "choice":
         return {"enum": list(field.choices)}
     if field.kind == "list":
         assert field.item is not None, "Field() fills it"
         return {"type": "array", "items": _value_schema(field.item), "maxItems": 20}
+    if field.kind == "boolean":
+        return {
+            "type": "object",
+            "properties": {
+                "quote": {"type": "string", "maxLength": 300},
+                "value": {"type": ["boolean", "null"]},
+            },
+            "required": ["quote", "value"],
+            "additionalProperties": False,
+        }
     return {"type": "string", "maxLength": 300}
+
+
+def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    """Allow null by a list of types: one flat alternative in the grammar, where `anyOf` nests a rule."""
+    if "enum" in schema:
+        return {**schema, "enum": [*schema["enum"], None]}
+    return {**schema, "type": [schema["type"], "null"]}

@@ -1,4 +1,4 @@
-"""The typed message through which a model answers: for each field the line it stands in, and the value."""
+"""The typed message through which a model answers: one entry for each field."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def record_message(fields: Sequence[Field]) -> type[ToolMessage]:
     Example:
         >>> from trivium.extraction import parse_fields
         >>> Record = record_message(parse_fields("tenant, rent: number"))
-        >>> Record.parse('{"tenant": {"line": "Ada rents", "value": "Ada"}}').arguments()
-        {'tenant': {'line': 'Ada rents', 'value': 'Ada'}}
+        >>> Record.parse('{"tenant": "Ada", "rent": 3}').arguments()
+        {'tenant': 'Ada', 'rent': 3}
     """
 
     class Record(ToolMessage):
         request: str = "record"
-        purpose: str = "To give the values that stand in the document, each after the line it stands in."
+        purpose: str = "To give the values that stand in the document, copied exactly; null where it states none."
 
     Record._spec = ToolSpec(Record.name(), Record.model_fields["purpose"].default, json_schema(fields), strict=True)
     return Record

@@ -76,14 +76,13 @@ class SourceText:
     def __repr__(self) -> str:
         return f"SourceText({len(self.text)} characters)"
 
-    def find(self, text: str, near: Iterable[str] = (), line: Span | None = None) -> Span | None:
+    def find(self, text: str, near: Iterable[str] = ()) -> Span | None:
         """Find a text between borders of words, so that "12" is not found in "2012", nor "GPL-2" in "GPL-2+".
 
         Args:
             text: what is looked for; where it stands alone is preferred to where it is part of a
                 compound, as in "example.com".
             near: words; of several places the one with most of them close by is taken, else the first.
-            line: where it should stand; a place in it is preferred to all others, then the nearest after it.
 
         Returns:
             Start and end in the original text, or None.
@@ -95,21 +94,16 @@ class SourceText:
         spans = self._occurrences(needle)
         if not spans and (joined := _joined_hyphens(needle)) != needle:
             spans = self._occurrences(joined)
-        return self.nearest(spans, near, line) if spans else None
+        return self.nearest(spans, near) if spans else None
 
-    def nearest(self, spans: Sequence[Span], near: Iterable[str] = (), line: Span | None = None) -> Span:
+    def nearest(self, spans: Sequence[Span], near: Iterable[str] = ()) -> Span:
         """Choose the span with most of some words close by, best just before it; the first, if none has any.
-
-        With a line, those that stand in it come first, then those that soon follow it.
 
         >>> SourceText("net 5, gross 5").nearest([(4, 5), (13, 14)], ["gross"])
         (13, 14)
         """
         if len(spans) == 1:
             return spans[0]
-        if line is not None:
-            away = {span: 0 if line[0] <= span[0] < line[1] else _distance([line[1]], span) for span in spans}
-            spans = [span for span in spans if away[span] == min(away.values())]
         anchors = [positions for word in near if (positions := self._positions(word))]
         return min(spans[:_ENOUGH], key=lambda span: sum(_distance(each, span) for each in anchors))
 
