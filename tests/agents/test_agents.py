@@ -73,16 +73,16 @@ def test_without_memory_each_turn_is_the_first():
 @pytest.mark.parametrize("kind", [AgentConfig, ChatAgentConfig])
 def test_an_agent_of_a_config_answers_one_shot_and_a_chat_agent_remembers(kind: type[AgentConfig]):
     model = ScriptedModel(["ok"])
-    config = kind(name="Ada", llm=model, parameters={"seed": 1})
+    config = kind(name="Ada", llm=model, parameters={"seed": 1, "top_p": 1})
     for agent in (Agent(config), Agent(config=config)):
         assert (agent.name, agent.memory, agent.llm) == ("Ada", None, model)
     chat = ChatAgent(config if isinstance(config, ChatAgentConfig) else model)
     chat("hi")
     assert len(chat.state_dict()["memory"]) == 2
-    agent = Agent(config, parameters={"stop": "x"}, memory=True)
-    agent("hi", temperature=0)
-    assert model.requests[-1].parameters == {"seed": 1, "stop": "x", "temperature": 0}
-    assert config.parameters == {"seed": 1}
+    agent = Agent(config, parameters={"seed": 2, "stop": "x"}, memory=True)
+    agent("hi", top_p=0)
+    assert model.requests[-1].parameters == {"seed": 2, "stop": "x", "top_p": 0}
+    assert (config.parameters, agent.parameters["top_p"]) == ({"seed": 1, "top_p": 1}, 1)
 
 
 def test_names():

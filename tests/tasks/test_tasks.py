@@ -1,0 +1,273 @@
+"""The task: who answers whom, when it is done, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commander._helpers import Door, every_door
+from trivium import (
+    AgentDoneTool,
+    ChatAgent,
+    Entity,
+    Event,
+    FinalResultTool,
+    Message,
+    StatusCode,
+    Task,
+    TaskConfig,
+    ToolMessage,
+)
+from trivium.exceptions import InfiniteLoopError
+from trivium.tasks import DONE, NO_ANSWER, PASS
+from trivium.testing import call_tool
+
+from ._helpers import Note, agent, said, steps, task, task_of
+
+
+# ---- the loop
+@every_door
+def test_calling_a_task_gives_its_result(door: Door):
+    result = door(task("DONE 42"), "6 * 7?")
+    assert (result.content, result.sender, result.entity, result.status) == ("42", "A", Entity.USER, StatusCode.DONE)
+
+
+def test_either_door_of_run():
+    assert task("DONE 42").run("x").content == "42"  # type: ignore[union-attr]
+    assert asyncio.run(task("DONE 42").run_async("x")).content == "42"  # type: ignore[union-attr]
+
+
+@every_door
+def test_a_tool_message_is_handled_and_its_result_is_answered(door: Door):
+    run = task(call_tool("note", text="a"), "DONE")
+    run.agent.enable_message(Note)
+    events: list[Event] = []
+    assert door(run, "go", listeners=[events.append]).status is StatusCode.DONE
+    assert said(run) == ["go", "", "noted a", "DONE"]
+    roots = [event.node._name for event in events if event.kind == "started" and event.node.parent is events[0].node]
+    assert roots == ["step", "step", "step"]
+
+
+def test_the_order_of_the_responders():
+    asked: list[str] = []
+
+    class Asking(ChatAgent):
+        def user_response(self, message: Any = None) -> Any:
+            asked.append("user")
+
+        def agent_response(self, message: Any = None) -> Any:
+            asked.append("agent")
+
+        def llm_response(self, message: Any = None) -> Any:
+            asked.append("llm")
+
+    run = task_of(Asking, interactive=True)
+
+    class Sub(ChatAgent):
+        def llm_response(self, message: Any = None) -> Any:
+            asked.append(self.name)
+            return f"DONE {self.name}"
+
+    run.add_sub_task([task_of(Sub, "one"), task_of(Sub, "two")])
+    run("go", turns=1)
+    assert asked == ["agent", "llm", "one"], "the message is the user's own"
+    asked.clear()
+    run("go", turns=2)
+    assert asked == ["agent", "llm", "one", "user", "agent", "llm", "two"]
+
+
+ANYTHING: list[tuple[Any, str]] = [
+    ("text", "text"),
+    (7, "7"),
+    ({"a": 1}, '{"a": 1}'),
+    (Note(), Note().model_dump_json()),
+    (Message(content="text"), "text"),
+]
+
+
+@pytest.mark.parametrize(("value", "content"), ANYTHING)
+def test_a_responder_may_return_anything(value: Any, content: str):
+    class Saying(ChatAgent):
+        def agent_response(self, message: Any = None) -> Any:
+            return value
+
+    result = task_of(Saying, single_round=True)("go")
+    assert (result.content, result.status) == (content, StatusCode.FIXED_TURNS)
+    assert result.attachments == (() if isinstance(value, str | Message) else (value,))
+
+
+def test_without_a_message_the_agent_begins():
+    run = task("DONE hello")
+    assert run.run().content == "hello"  # type: ignore[union-attr]
+    assert said(run) == ["DONE hello"]
+
+
+def test_a_message_for_somebody_else_is_not_answered():
+    run = task("DONE")
+    assert run.run(Message(content="x", receiver="B")) is None
+    assert run(Message(content="x", receiver="B")).status is None
+    assert run.run(Message(content="x", receiver="A")) is not None
+    assert len(run.agent.model.requests) == 1  # type: ignore[attr-defined]
+
+
+# ---- the words
+words = st.sampled_from(
+    ["DONE", "DONE:", "ABANDONED", "DONEs", "UNDONE", "done", "x", "42", "DONE.", "(DONE)", "DONE_"]
+)
+ENDS = ("DONE", "DONE:", "DONE.", "(DONE)")
+words = st.sampled_from((*ENDS, "ABANDONED", "DONEs", "UNDONE", "DONE_", "done", "x", "42"))
+
+
+@given(st.lists(words, min_size=1, max_size=4))
+def test_done_is_a_word_of_its_own(parts: list[str]):
+    text = " ".join(parts)
+    result = task(text)("go", turns=1)
+    ends = not set(ENDS).isdisjoint(parts)
+    assert result.status is (StatusCode.DONE if ends else StatusCode.FIXED_TURNS)
+    kept = [part.replace("DONE:", "").replace("DONE", "") if part in ENDS else part for part in parts]
+    assert result.content.split() == " ".join(kept).split()
+
+
+@pytest.mark.parametrize("text", [NO_ANSWER, f" {NO_ANSWER}.", f"{NO_ANSWER}!"])
+def test_who_does_not_know_lets_the_next_try(text: str):
+    first, second = task(f"DONE {text}", name="one"), task("DONE I know", name="two")
+    run = task(text)
+    run.add_sub_task([first, second])
+    assert run.run("go", turns=1).content == "I know"  # type: ignore[union-attr]
+
+
+def test_if_nobody_knows_that_is_the_answer():
+    run = task(NO_ANSWER)
+    run.add_sub_task(task(f"DONE {NO_ANSWER}", name="one"))
+    result, pending = steps(run, "go", turns=1)
+    assert result is not None
+    assert (result.content, pending) == (NO_ANSWER, [NO_ANSWER])
+
+
+def test_who_mentions_it_has_answered():
+    assert task(f"I answer {NO_ANSWER} sometimes").run("go", turns=1) is not None
+
+
+def test_pass_leaves_the_message_to_the_next():
+    run = task(PASS)
+    run.add_sub_task(task("DONE mine", name="sub"))
+    result, pending = steps(run, "go", turns=1)
+    assert result is not None
+    assert (result.content, pending) == ("mine", ["mine"])
+    run.agent = agent(f"not mine: {PASS}")
+    result, pending = steps(run, "go", turns=1)
+    assert result is not None
+    assert (result.content, pending) == ("mine", ["go", "mine"]), "a step of its own"
+
+
+def test_done_with_pass_gives_back_what_came_in():
+    result = task(f"{DONE} {PASS}").run("the question")
+    assert result is not None
+    assert (result.content, result.status) == ("the question", StatusCode.DONE)
+
+
+# ---- how it ends
+@pytest.mark.parametrize("turns", [1, 2, 5])
+def test_turns_are_valid_responses(turns: int):
+    result, pending = steps(task(*[f"answer {n}" for n in range(1, 9)]), "go", turns=turns)
+    assert result is not None
+    assert (result.content, result.status) == (f"answer {turns}", StatusCode.FIXED_TURNS)
+    assert len(dict.fromkeys(pending)) == turns
+
+
+def test_a_single_round_is_one_turn():
+    assert task("x", single_round=True)("go").status is StatusCode.FIXED_TURNS
+    assert task("x", "y", single_round=True).run("go", turns=2).content == "y"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_a_task_that_nobody_answers_stalls(most: int):
+    class Silent(ChatAgent):
+        def llm_response(self, message: Any = None) -> Any:
+            return None
+
+    run = task_of(Silent, "A", max_stalled_steps=most)
+    result, pending = steps(run, "go")
+    assert (result, pending) == (None, ["go"] * most)
+    assert (run("go").status, run("go").content) == (StatusCode.STALLED, None)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_messages_that_repeat_for_ever_are_noticed(length: int):
+    answers = [f"answer {n}" for n in range(length)] * 100
+    with pytest.raises(InfiniteLoopError, match=f"a cycle of {length}"):
+        task(*answers).run("go", turns=90)
+    assert task(*answers, config=TaskConfig(inf_loop_cycle_len=0)).run("go", turns=90) is not None
+
+
+def test_messages_that_differ_are_no_loop():
+    assert task(*[f"answer {n}" for n in range(99)]).run("go", turns=90) is not None
+
+
+@pytest.mark.parametrize(
+    ("entity", "answers", "content"),
+    [(Entity.LLM, ["x"], "x"), (Entity.AGENT, [call_tool("note")], "noted x"), (Entity.USER, ["x"], "human")],
+)
+def test_done_if_response(entity: Entity, answers: Sequence[Any], content: str):
+    run = task(*answers, done_if_response=[entity], interactive=entity is Entity.USER, only_user_quits_root=False)
+    run.default_human_response = "human"
+    run.agent.enable_message(Note)
+    result = run.run("go", turns=9)
+    assert result is not None
+    assert (result.content, result.status) == (content, StatusCode.DONE)
+
+
+def test_done_if_no_response():
+    class Silent(ChatAgent):
+        def llm_response(self, message: Any = None) -> Any:
+            return None
+
+    result = task_of(Silent, "A", done_if_no_response=[Entity.LLM])("go")
+    assert (result.content, result.status) == ("go", StatusCode.DONE)
+
+
+# ---- done by a tool
+class Ending(ToolMessage):
+    request: str = "ending"
+    purpose: str = "none"
+    final: bool = False
+
+    def handle(self) -> Any:
+        return (FinalResultTool if self.final else AgentDoneTool)(content={"sum": 3})
+
+
+def ending(final: bool, **kwargs: Any) -> Task:
+    run = task(call_tool("ending", final=final), "not reached", **kwargs)
+    run.agent.enable_message(Ending)
+    return run
+
+
+@every_door
+@pytest.mark.parametrize("final", [False, True])
+def test_a_tool_ends_the_task_with_a_value(door: Door, final: bool):
+    result = door(ending(final), "go")
+    assert (result.content, result.status, result.attachments) == ({"sum": 3}, StatusCode.DONE, ())
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_a_final_result_ends_every_task_above(depth: int):
+    run = ending(final=True, name="inner")
+    for level in range(depth):
+        above = task(f"__SEND__:{run.name} go", "not reached", name=f"level-{level}")
+        above.add_sub_task(run)
+        run = above
+    result = run.run("go")
+    assert result is not None
+    assert (result.content, result.status, result.attachments) == ({"sum": 3}, StatusCode.DONE, ())
+
+
+def test_a_done_tool_ends_its_own_task_only():
+    above = task("__SEND__:inner go", "DONE above", name="above")
+    above.add_sub_task(ending(final=False, name="inner"))
+    assert above.run("go").content == "above"  # type: ignore[union-attr]
+    assert '{"sum": 3}' in str(said(above)[2]) or "{'sum': 3}" in str(said(above)[2])
