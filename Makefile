@@ -44,6 +44,7 @@ test: dev ## run the checks, then every test
 
 check: dev ## lint, types, layers and dependencies
 	.venv/bin/ruff check --extend-exclude .tools .
+	.venv/bin/ruff format --check --extend-exclude .tools .
 	.venv/bin/pyright
 	.venv/bin/lint-imports --no-cache --no-logo
 	.venv/bin/deptry src

@@ -143,10 +143,11 @@ class DeadlineExceededError(RunError, TimeoutError):
 
 
 class LimitExceededError(RunError):
-    """A limit of the run was reached. `limit` names it, `maximum` is its value."""
+    """A limit of the run was reached. `limit` names it, `maximum` is its value, `setting` is where it is set."""
 
-    def __init__(self, limit: str, maximum: float, path: str = "") -> None:
-        super().__init__(f"the run reached its limit of {maximum:g} {limit}; raise Limits({limit}=…)", path)
+    def __init__(self, limit: str, maximum: float, path: str = "", *, setting: str = "Limits({limit}=…)") -> None:
+        setting = setting.format(limit=limit)
+        super().__init__(f"the run reached its limit of {maximum:g} {limit}; raise {setting}", path)
         self.limit, self.maximum = limit, maximum
 
 

@@ -141,8 +141,8 @@ def test_a_tool_does_not_keep_its_object_alive():
 
 
 def test_a_changed_copy():
-    tool = Tool.of(book).but(name="reserve", description="Reserve.", timeout=3.0, effect="once")
-    assert (tool.name, tool.spec.description, tool.timeout, tool.effect) == ("reserve", "Reserve.", 3.0, "once")
+    tool = Tool.of(book).but(name="reserve", description="Reserve.", timeout=3.0)
+    assert (tool.name, tool.spec.description, tool.timeout) == ("reserve", "Reserve.", 3.0)
     assert (Tool.of(book).name, Tool.of(book).timeout) == ("book", None)
 
 

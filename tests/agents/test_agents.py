@@ -180,7 +180,7 @@ def test_a_history_is_never_half_when_a_tool_ends_the_run(door: Door):
 @every_door
 def test_a_model_that_never_stops_calling_is_stopped(door: Door):
     agent = Agent(ScriptedModel([call_tool("add", a=1, b=2)]), tools=[add], max_rounds=4)
-    with pytest.raises(LimitExceededError, match="4 rounds"):
+    with pytest.raises(LimitExceededError, match=r"4 rounds; raise Agent\(max_rounds=…\)"):
         door(agent, "go")
     assert len(agent.model.requests) == 4  # type: ignore[attr-defined]
 

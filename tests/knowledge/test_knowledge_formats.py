@@ -97,9 +97,7 @@ def test_docx_parts_of_a_paragraph(tmp_path: Path, inner: str, text: str) -> Non
 
 def test_docx_content_control_around_paragraphs(tmp_path: Path) -> None:
     document: Any = docx.Document()
-    control = (
-        f"<w:sdt {nsdecls('w')}><w:sdtContent><w:p><w:r><w:t>inside</w:t></w:r></w:p></w:sdtContent></w:sdt>"
-    )
+    control = f"<w:sdt {nsdecls('w')}><w:sdtContent><w:p><w:r><w:t>inside</w:t></w:r></w:p></w:sdtContent></w:sdt>"
     document.element.body.insert(0, parse_xml(control))
     assert read_docx(tmp_path, document).content == "inside\n"
 
@@ -137,9 +135,7 @@ def test_docx_footnotes(tmp_path: Path) -> None:
     ).encode()
     note = "<w:footnote><w:p><w:r><w:t>a note</w:t></w:r></w:p></w:footnote>"
     notes = f"<w:footnotes {nsdecls('w')}>{note}</w:footnotes>"
-    path = with_part(
-        tmp_path, {"word/_rels/document.xml.rels": relation, "word/footnotes.xml": notes.encode()}
-    )
+    path = with_part(tmp_path, {"word/_rels/document.xml.rels": relation, "word/footnotes.xml": notes.encode()})
     assert read(path).content == "body\n\na note\n"
 
 
@@ -193,9 +189,7 @@ def _pdf_file(objects: list[str]) -> Iterator[bytes]:
         position += len(data)
         yield data
     count = len(objects) + 1
-    trailer = (
-        f"trailer\n<< /Size {count} /Root 1 0 R /Info {count - 1} 0 R >>\nstartxref\n{position}\n%%EOF\n"
-    )
+    trailer = f"trailer\n<< /Size {count} /Root 1 0 R /Info {count - 1} 0 R >>\nstartxref\n{position}\n%%EOF\n"
     yield f"xref\n0 {count}\n{table}{trailer}".encode()
 
 
@@ -258,8 +252,6 @@ def test_damaged_pdfs_are_typed_errors_or_text(tmp_path: Path) -> None:
 
 
 def test_a_pdf_with_more_text_than_the_limit(tmp_path: Path) -> None:
-    pages = pdf([["many words " * 20]]).replace(
-        b"/Kids [4 0 R] /Count 1", b"/Kids [" + b"4 0 R " * 40 + b"] /Count 40"
-    )
+    pages = pdf([["many words " * 20]]).replace(b"/Kids [4 0 R] /Count 1", b"/Kids [" + b"4 0 R " * 40 + b"] /Count 40")
     with pytest.raises(DocumentTooLargeError, match="more text"):
         read(save(tmp_path, pages), max_bytes=4000)

@@ -129,9 +129,7 @@ def test_hostile_markup_takes_linear_time(piece: str) -> None:
 # --- e-mail -------------------------------------------------------------------------------------------------
 
 
-def mail(
-    body: str = "Grüße,\nJörg\n", charset: str = "utf-8", encoding: str = "quoted-printable"
-) -> EmailMessage:
+def mail(body: str = "Grüße,\nJörg\n", charset: str = "utf-8", encoding: str = "quoted-printable") -> EmailMessage:
     message = EmailMessage()
     message["From"] = "Jörg Müller <joerg@example.org>"
     message["To"] = "a@example.org, Zoë <z@example.org>"
@@ -190,17 +188,12 @@ def test_html_mail_becomes_text(tmp_path: Path) -> None:
 def test_a_forwarded_message_is_read(tmp_path: Path) -> None:
     message = mail("See below.\n")
     message.add_attachment(mail("Inner text.\n"))
-    assert (
-        read_mail(tmp_path, message.as_bytes()).content
-        == f"{HEADERS}\nSee below.\n\n{HEADERS}\nInner text.\n"
-    )
+    assert read_mail(tmp_path, message.as_bytes()).content == f"{HEADERS}\nSee below.\n\n{HEADERS}\nInner text.\n"
 
 
 @pytest.mark.parametrize("name", ["a.mbox", "saved"])
 def test_the_first_message_of_a_mailbox(tmp_path: Path, name: str) -> None:
-    mailbox = (
-        b"From joerg@example.org Mon Mar  3 10:00:00 2025\nMIME-Version: 1.0\n" + mail("one\n").as_bytes()
-    )
+    mailbox = b"From joerg@example.org Mon Mar  3 10:00:00 2025\nMIME-Version: 1.0\n" + mail("one\n").as_bytes()
     text = read_mail(tmp_path, mailbox + b"\n" + mailbox.replace(b"one", b"two"), name).content
     assert text == f"{HEADERS}\none\n"
 

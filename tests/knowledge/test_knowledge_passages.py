@@ -32,9 +32,7 @@ def passages_of(paragraphs: list[str]) -> list[Passage]:
 def test_passages_cover_the_text(text: str, size: int) -> None:
     passages = split(text, size=size)
     assert "".join(passage.text for passage in passages) == text
-    assert [passage.start for passage in passages] == [0, *(passage.end for passage in passages)][
-        : len(passages)
-    ]
+    assert [passage.start for passage in passages] == [0, *(passage.end for passage in passages)][: len(passages)]
     assert all(text[passage.start : passage.end] == passage.text for passage in passages)
     assert all(0 < len(passage.text) <= size for passage in passages)
 
@@ -81,9 +79,7 @@ def test_a_query_without_a_word_of_the_text_reads_from_the_start() -> None:
     st.integers(0, 60),
     st.integers(0, 3),
 )
-def test_selection_is_a_part_in_order_within_the_budget(
-    texts: list[str], budget: int, always_first: int
-) -> None:
+def test_selection_is_a_part_in_order_within_the_budget(texts: list[str], budget: int, always_first: int) -> None:
     passages = split("\n\n".join(texts), size=10)
     found = select(passages, ["a", "b b", "c"], budget=budget, always_first=always_first)
     assert sum(len(passage.text) for passage in found) <= budget

@@ -64,9 +64,7 @@ VISIBLE = st.text(
 
 
 @given(VISIBLE, st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-32"]))
-def test_unicode_texts_come_through(
-    tmp_path_factory: pytest.TempPathFactory, text: str, encoding: str
-) -> None:
+def test_unicode_texts_come_through(tmp_path_factory: pytest.TempPathFactory, text: str, encoding: str) -> None:
     path = write(tmp_path_factory.mktemp("text"), "a.txt", text.encode(encoding))
     assert read(path).content == text
 
@@ -184,9 +182,7 @@ def test_binaries_are_named(tmp_path: Path, data: bytes, said: str, suffix: str)
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.html", "a.eml", "a.pdf", "a.docx", "a"])
-@pytest.mark.parametrize(
-    "data", [b"", b" \n\t\r\n", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, gzip.compress(b"")]
-)
+@pytest.mark.parametrize("data", [b"", b" \n\t\r\n", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, gzip.compress(b"")])
 def test_files_without_text(tmp_path: Path, name: str, data: bytes) -> None:
     assert isinstance(failure(write(tmp_path, name, data)), EmptyDocumentError)
 
@@ -294,11 +290,7 @@ def test_nothing_is_logged_or_printed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with caplog.at_level(logging.DEBUG):
-        failure(
-            write(
-                tmp_path, "a.pdf", b"%PDF-1.4\n1 0 obj\n<< /Broken\ntrailer << /Root 1 0 R >>\nstartxref\n7\n"
-            )
-        )
+        failure(write(tmp_path, "a.pdf", b"%PDF-1.4\n1 0 obj\n<< /Broken\ntrailer << /Root 1 0 R >>\nstartxref\n7\n"))
     assert [record for record in caplog.records if record.name.startswith("pypdf")] == []
     assert capfd.readouterr() == ("", "")
     logging.getLogger("pypdf._reader").warning("other users of pypdf still see its remarks")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from trivium.exceptions import ConfigurationError
 from trivium.llms import Delta, Finish, Request, ToolCallPart
-from trivium.llms._constraints import bounded, chat_messages, constraint
+from trivium.llms._constraints import Constraint, bounded, chat_messages, constraint
 from trivium.llms._local import deltas
 from trivium.schema import ToolSpec, Usage
 
@@ -131,9 +131,12 @@ def test_describes_parameters_in_short(schema: dict[str, Any], text: str) -> Non
 
 def test_the_note_ends_the_system_message() -> None:
     system = {"role": "system", "content": "Be kind."}
-    assert chat_messages([system, *USER], "NOTE")[0] == {"role": "system", "content": "Be kind.\n\nNOTE"}
-    assert chat_messages(USER, "NOTE")[0] == {"role": "system", "content": "NOTE"}
-    assert chat_messages(USER, "") == USER
+    assert chat_messages([system, *USER], Constraint(note="NOTE"))[0] == {
+        "role": "system",
+        "content": "Be kind.\n\nNOTE",
+    }
+    assert chat_messages(USER, Constraint(note="NOTE"))[0] == {"role": "system", "content": "NOTE"}
+    assert chat_messages(USER, Constraint()) == USER
     assert system["content"] == "Be kind."
 
 
@@ -144,11 +147,13 @@ def test_tool_calls_and_results_become_text() -> None:
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "1", "name": "weather", "content": "rain"},
     ]
-    assert chat_messages(messages, "") == [
+    assert chat_messages(messages, Constraint()) == [
         {"role": "system", "content": "ab"},
         {"role": "assistant", "content": '{"tool": "weather", "arguments": {"city": "Oslo"}}'},
-        {"role": "user", "content": "Result of weather: rain"},
+        {"role": "user", "content": 'Result of weather({"city": "Oslo"}): rain'},
     ]
+    advised = chat_messages(messages, Constraint(reply="reply"))[-1]["content"]
+    assert advised.endswith('rain\nIf that is enough to answer, use {"tool": "reply"}.')
 
 
 def read(text: str, request: Request, cuts: list[int], reason: str = "stop") -> list[Delta]:

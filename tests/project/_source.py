@@ -69,11 +69,7 @@ class Source:
 
 def is_docstring(node: ast.AST) -> bool:
     """Any string that stands alone as a statement: docstrings, and those below attributes."""
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def lines_of(node: ast.AST) -> range:

@@ -95,9 +95,7 @@ def test_import_cycle_through_a_package():
     assert _imports.cycle([*files, source("import trivium.agents", "trivium/actions/__init__.py")]) != []
 
 
-@pytest.mark.parametrize(
-    "late", ["def f():\n    import trivium.a", "if TYPE_CHECKING:\n    import trivium.a"]
-)
+@pytest.mark.parametrize("late", ["def f():\n    import trivium.a", "if TYPE_CHECKING:\n    import trivium.a"])
 def test_late_imports_make_no_cycle(late: str):
     files = [source("import trivium.b", "trivium/a.py"), source(late, "trivium/b.py")]
     assert _imports.cycle(files) == []

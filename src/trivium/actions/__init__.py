@@ -2,14 +2,13 @@
 
 from trivium.actions._executor import ActionExecutor, AsyncActionExecutor, as_text, run_tool
 from trivium.actions._parse import tool_calls_in
-from trivium.actions._tool import Effect, Tool
+from trivium.actions._tool import Tool
 from trivium.actions._tool_message import AgentDoneTool, FinalResultTool, ToolMessage, find_handler
 
 __all__ = [
     "ActionExecutor",
     "AgentDoneTool",
     "AsyncActionExecutor",
-    "Effect",
     "FinalResultTool",
     "Tool",
     "ToolMessage",

@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypeAlias, cast, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, cast, get_type_hints
 
 from pydantic import ValidationError
 from typing_extensions import TypedDict
@@ -19,10 +19,7 @@ from trivium.schema import ToolSpec
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = ["Effect", "Tool", "describe_errors", "plain_schema"]
-
-Effect: TypeAlias = Literal["read", "write", "once"]
-"""What a call does outside: "read" nothing that lasts, "write" something that may be repeated, "once" neither."""
+__all__ = ["Tool", "describe_errors", "plain_schema"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +31,6 @@ class Tool:
         call: what runs, `def` or `async def`, with the validated arguments as keywords.
         validate: turns the model's JSON text, or a dict, into keywords; raises `ToolArgumentsError`.
         timeout: seconds that one call may take.
-        needs_approval: ask a person before each call.
-        effect: what a call does outside.
 
     Example:
         >>> def add(a: int, b: int = 1) -> int:
@@ -50,8 +45,6 @@ class Tool:
     call: Callable[..., Any]
     validate: Callable[[str | Mapping[str, Any]], dict[str, Any]] = field(repr=False)
     timeout: float | None = None
-    needs_approval: bool = False
-    effect: Effect = "write"
 
     @property
     def name(self) -> str:

@@ -114,7 +114,7 @@ class Agent(Responders):
                 return await self._message(reply)
             for done in await self._run_tools(reply):
                 self.aggregator.append(history, done, self.name)
-        raise LimitExceededError("rounds", self.max_rounds)
+        raise LimitExceededError("rounds", self.max_rounds, setting="Agent(max_rounds=…)")
 
     def _history(self, message: tuple[Message, ...]) -> list[dict[str, Any]]:
         memory = self.memory.get(this_session()) if self.memory is not None else _memory_with(message)

@@ -44,9 +44,7 @@ def parse_email(original: Original) -> Parsed:
         message = message_from_bytes(data, policy=compat32)
         text = tidy(_message_text(message))
     except RecursionError:
-        raise original.unreadable(
-            "this e-mail nests its parts too deeply; save its text and give that"
-        ) from None
+        raise original.unreadable("this e-mail nests its parts too deeply; save its text and give that") from None
     return Parsed(text, _header(message, "Subject") or None)
 
 

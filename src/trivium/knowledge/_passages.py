@@ -138,9 +138,7 @@ class PassageIndex:
         return sorted(scores, key=lambda number: (-scores[number], number))
 
 
-def select(
-    passages: Sequence[Passage], queries: Sequence[str], *, budget: int, always_first: int = 1
-) -> list[Passage]:
+def select(passages: Sequence[Passage], queries: Sequence[str], *, budget: int, always_first: int = 1) -> list[Passage]:
     """What `PassageIndex(passages).select(…)` gives; to ask more than once, build the index once.
 
     Args:

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["parse_pdf"]
 
 _ENCRYPTED = "this PDF is encrypted; save a copy without password (for example qpdf --decrypt) and give that"
-_SCANNED = (
-    "this PDF has no text, only images (a scan); run OCR on it (for example ocrmypdf) and give the result"
-)
+_SCANNED = "this PDF has no text, only images (a scan); run OCR on it (for example ocrmypdf) and give the result"
 
 
 def parse_pdf(original: Original) -> Parsed:
@@ -46,9 +44,7 @@ def parse_pdf(original: Original) -> Parsed:
         except DocumentError:
             raise
         except Exception as error:  # pypdf documents that broken files may raise anything
-            reason = (
-                f"this PDF is damaged ({error or type(error).__name__}); open it and print it to a new PDF"
-            )
+            reason = f"this PDF is damaged ({error or type(error).__name__}); open it and print it to a new PDF"
             raise original.unreadable(reason) from None
 
 

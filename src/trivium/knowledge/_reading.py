@@ -94,9 +94,7 @@ def _kind(original: Original) -> str:
 
 
 def _empty(source: str) -> EmptyDocumentError:
-    return EmptyDocumentError(
-        f"{shown(source)}: there is no text in this file; check that it is the right one", source
-    )
+    return EmptyDocumentError(f"{shown(source)}: there is no text in this file; check that it is the right one", source)
 
 
 def _load(path: str | os.PathLike[str], original: Original) -> Original:
@@ -118,16 +116,10 @@ def _not_opened(error: OSError | ValueError, source: str) -> DocumentError:
     if number in {errno.ENOENT, errno.ENOTDIR}:
         return DocumentNotFoundError(f"{shown(source)}: there is no such file; check the path", source)
     if number == errno.EISDIR:
-        return UnreadableDocumentError(
-            f"{shown(source)}: this is a folder; give a file, or each file in it", source
-        )
+        return UnreadableDocumentError(f"{shown(source)}: this is a folder; give a file, or each file in it", source)
     if number in {errno.EACCES, errno.EPERM}:
-        return UnreadableDocumentError(
-            f"{shown(source)}: permission denied; allow reading it (chmod u+r)", source
-        )
-    return UnreadableDocumentError(
-        f"{shown(source)}: it cannot be opened ({os.strerror(number or 0)})", source
-    )
+        return UnreadableDocumentError(f"{shown(source)}: permission denied; allow reading it (chmod u+r)", source)
+    return UnreadableDocumentError(f"{shown(source)}: it cannot be opened ({os.strerror(number or 0)})", source)
 
 
 def _unzipped(original: Original) -> Original:

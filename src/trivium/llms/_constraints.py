@@ -212,13 +212,18 @@ def _kind(schema: Schema, definitions: Schema, depth: int = 0) -> str:
     return (" | ".join(cast("list[str]", kind)) if isinstance(kind, list) else str(kind)) + described
 
 
-def chat_messages(messages: Sequence[Mapping[str, Any]], note: str) -> list[dict[str, Any]]:
-    """The messages as the model's template takes them, with `note` at the end of the system message.
+def chat_messages(messages: Sequence[Mapping[str, Any]], form: Constraint) -> list[dict[str, Any]]:
+    """The messages as the model's template takes them, with the form's note at the end of the system message.
 
     Tool calls become text in the envelope's form, and tool results messages of the user: the templates of
-    small models render native ones in a form that the model then does not write itself.
+    small models render native ones in a form that the model then does not write itself. A result says which
+    call it answers and how to go on, without which small models make the same call again and again.
     """
-    chat = [_plain(message) for message in messages]
+    note, advice = form.note, ""
+    if form.reply:
+        advice = f'\nIf that is enough to answer, use {{"tool": {json.dumps(form.reply)}}}.'
+    made = {call.get("id"): _made(call) for message in messages for call in message.get("tool_calls") or ()}
+    chat = [_plain(message, made, advice) for message in messages]
     if note and chat and chat[0]["role"] == "system":
         chat[0]["content"] = f"{chat[0]['content']}\n\n{note}"
     elif note:
@@ -226,13 +231,13 @@ def chat_messages(messages: Sequence[Mapping[str, Any]], note: str) -> list[dict
     return chat
 
 
-def _plain(message: Mapping[str, Any]) -> dict[str, Any]:
+def _plain(message: Mapping[str, Any], made: Mapping[str | None, str], advice: str) -> dict[str, Any]:
     role, content = message.get("role", "user"), _text(message.get("content"))
     if role == "developer":
         role = "system"
     if role in ("tool", "function"):
-        name = message.get("name") or ""
-        return {"role": "user", "content": f"Result{' of ' + name if name else ''}: {content}"}
+        call = made.get(message.get("tool_call_id")) or message.get("name") or "the tool"
+        return {"role": "user", "content": f"Result of {call}: {content}{advice}"}
     calls = [_call(call) for call in message.get("tool_calls") or ()]
     return {"role": role, "content": "\n".join(filter(None, [content, *calls]))}
 
@@ -242,6 +247,11 @@ def _text(content: Any) -> str:
         parts = cast("list[Mapping[str, Any]]", content)
         return "".join(str(part.get("text", "")) for part in parts)
     return "" if content is None else str(content)
+
+
+def _made(call: Mapping[str, Any]) -> str:
+    function: Mapping[str, Any] = call.get("function", call)
+    return f"{function.get('name')}({function.get('arguments') or ''})"
 
 
 def _call(call: Mapping[str, Any]) -> str:

@@ -118,7 +118,7 @@ def _body(request: Request, form: Constraint) -> dict[str, Any]:
     parameters = {key: value for key, value in request.parameters.items() if value is not None}
     limit = parameters.pop("max_completion_tokens", MAX_TOKENS)
     body: dict[str, Any] = {"temperature": 0, "max_tokens": limit, **parameters}
-    body["messages"] = chat_messages(request.messages, form.note)
+    body["messages"] = chat_messages(request.messages, form)
     body["stream_options"] = {"include_usage": True}
     body["return_progress"] = True  # so that a stop is noticed while a long prompt is read
     if form.schema is not None:  # not `response_format`: it would ignore the options for the compiler
