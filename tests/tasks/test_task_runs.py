@@ -24,7 +24,7 @@ from trivium.exceptions import ConfigurationError, NotInteractiveError, RunKille
 from trivium.schema import Usage
 from trivium.testing import ScriptedModel, call_tool
 
-from ._helpers import Note, agent, asked, said, task
+from ._helpers import Note, agent, asked, said, task, task_of
 
 
 # ---- the user
@@ -39,7 +39,7 @@ def test_only_the_user_ends_an_interactive_root():
     assert free.run("go").content == "one"  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("word", ["q", "X", "quit", " exit ", "bye", "DONE", "done"])
+@pytest.mark.parametrize("word", ["q", "X", "quit", " exit ", "bye", "DONE", "done", "I am DONE."])
 def test_words_by_which_a_user_quits(word: str):
     run = Task(agent("well?"))
     asked(run, word)
@@ -69,6 +69,21 @@ def test_where_nobody_can_be_asked_the_error_says_what_to_do(monkeypatch: pytest
     monkeypatch.setattr("sys.stdin", io.StringIO("never read"))
     with pytest.raises(NotInteractiveError, match=r"Task\(interactive=False\)"):
         Task(agent("a")).run("go")
+
+
+def test_the_user_is_not_asked_before_a_tool_call_is_handled():
+    run = task(call_tool("note"), "bye", interactive=True)
+    run.agent.enable_message(Note)
+    prompts = asked(run, "", "q")
+    assert run("go").status is StatusCode.USER_QUIT
+    assert prompts == ["noted x", "bye"]
+
+
+def test_an_interactive_sub_task_is_done_without_its_user():
+    inner = task("DONE fine", name="inner", interactive=True, default_human_response="")
+    above = task("__SEND__:inner go", "DONE above", name="above")
+    above.add_sub_task(inner)
+    assert above("go").content == "above"
 
 
 # ---- limits, and being stopped
@@ -147,6 +162,16 @@ class ChatAgentCaller(ChatAgent):
         return self.inner(*message)
 
 
+def test_a_kill_of_the_agents_call_alone_is_an_error_of_the_task():
+    class Killed(ChatAgent):
+        def _history(self, message: Any) -> Any:
+            here().kill("only this")
+            return super()._history(message)
+
+    with pytest.raises(RunKilledError, match="only this"):
+        task_of(Killed)("go")
+
+
 # ---- sessions
 def test_each_session_has_its_own_conversation():
     run = task("one", "two", "three", "four", restart=False, single_round=True)
@@ -174,7 +199,7 @@ def test_a_sub_task_keeps_its_conversation_within_a_run(restart: bool):
     above = task("__SEND__:inner a", "__SEND__:inner b", "DONE", name="above")
     above.add_sub_task(inner)
     above.run("go")
-    assert said(inner) == ["b", "DONE two"] if restart else ["a", "DONE one", "b", "DONE two"]
+    assert said(inner) == (["b", "DONE two"] if restart else ["a", "DONE one", "b", "DONE two"])
 
 
 def test_steps_can_be_erased():

@@ -150,7 +150,9 @@ def test_if_nobody_knows_that_is_the_answer():
 
 
 def test_who_mentions_it_has_answered():
-    assert task(f"I answer {NO_ANSWER} sometimes").run("go", turns=1) is not None
+    run = task(f"I answer {NO_ANSWER} sometimes")
+    run.add_sub_task(task("DONE other", name="sub"))
+    assert run("go", turns=1).content == f"I answer {NO_ANSWER} sometimes"
 
 
 def test_pass_leaves_the_message_to_the_next():
@@ -229,6 +231,24 @@ def test_done_if_no_response():
 
     result = task_of(Silent, "A", done_if_no_response=[Entity.LLM])("go")
     assert (result.content, result.status) == ("go", StatusCode.DONE)
+
+
+def test_who_only_passes_stalls():
+    run = task(f"not me: {PASS}", max_stalled_steps=2)
+    assert run("go").status is StatusCode.STALLED
+    assert len(run.agent.model.requests) == 1  # type: ignore[attr-defined]
+
+
+def test_a_tool_call_is_offered_to_who_can_handle_it():
+    caller = task(call_tool("note", text="a"), "DONE", name="caller")
+    caller.agent.enable_message(Note, handle=False)
+    able = task("DONE not reached", name="able", single_round=True)
+    able.agent.enable_message(Note)
+    unable = task("DONE never", name="unable")
+    caller.add_sub_task([unable, able])
+    caller.run("go")
+    assert (said(caller)[2], said(caller)[3]) == ("noted a", "DONE")
+    assert (unable.agent.state_dict(), able.agent.state_dict()) == ({"memory": []}, {"memory": []})
 
 
 # ---- done by a tool
