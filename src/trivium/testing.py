@@ -13,8 +13,8 @@ __all__ = ["ScriptedModel", "call_tool"]
 Answer = str | BaseException | Delta | Iterable[Delta]
 
 
-def call_tool(name: str, /, index: int = 0, **arguments: Any) -> ToolCallPart:
-    """A tool call for a script.
+def call_tool(name: str, index: int = 0, /, **arguments: Any) -> ToolCallPart:
+    """A tool call for a script; `index` tells several calls of one answer apart.
 
     Example:
         >>> call_tool("add", a=1).arguments

@@ -94,6 +94,7 @@ class ActionExecutor(Module):
 
     @portable
     async def forward(self, message: Message) -> Message:
+        """Run the tool that the content names; the answer's content is an `ActionReturn`."""
         name, parameters = _function_call(message.content)
         return Message(sender=self.name, content=await self.run(name, parameters))
 

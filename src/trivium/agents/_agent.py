@@ -107,6 +107,7 @@ class Agent(Responders):
     # ---- what a call does
     @portable
     async def forward(self, *message: Message, **kwargs: Any) -> Message:
+        """Ask the model, and run what it calls, until it answers; keywords are sampling parameters."""
         history = self._history(message)
         for _ in range(self.max_rounds):
             reply = await ask(self.model, self._request(history, kwargs))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from trivium.commander import gather, invoke, portable
-from trivium.exceptions import MalformedAnswerError, TriviumError
+from trivium.exceptions import InfiniteLoopError, MalformedAnswerError, TriviumError
 from trivium.extraction._case import Case
 from trivium.tasks import Task
 
@@ -41,8 +41,13 @@ async def extract_file(task: Task, path: Path, open_case: Callable[[Path], Case]
         MalformedAnswerError: the model gave no record at all.
     """
     case = await invoke(open_case, path)
-    result = await task.run_async(case.question(), session_id=str(path), context=case, **call)
+    try:
+        result = await task.run_async(case.question(), session_id=str(path), context=case, **call)
+    except InfiniteLoopError:  # it gives the same wrong answer again and again: what it had right stays
+        result = None
     task.reset(str(path), recursive=True)  # a session is over with its document
+    if result is None and case.questions:
+        return case.result()
     record: Any = None if result is None else result.content
     if not isinstance(record, dict):
         raise MalformedAnswerError(f"{path}: the model gave no record; try another model, or fewer fields")

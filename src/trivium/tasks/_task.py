@@ -148,6 +148,7 @@ class Task(Module):
 
     @portable
     async def forward(self, *message: Message, turns: int = -1, caller: str | None = None) -> Message:
+        """Run the task; `caller` is the name of the task above, if there is one."""
         given = message[0] if message else Message(content="", entity=Entity.USER)
         if given.receiver not in (None, "", self.name) and caller is None:
             return self._nothing(None)
