@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from trivium import Agent
 from trivium.exceptions import ConfigurationError, EngineError, MissingExtraError, ModelError, ModelNotFoundError
 from trivium.llms import Delta, Finish, LanguageModel, LocalModel, ModelStore, Request, ToolCallPart
 from trivium.llms._engine import Engine, physical_cores
@@ -80,6 +81,20 @@ def test_calls_a_tool(small: LocalModel, choice: str) -> None:
     assert call_of(deltas) == ("weather", {"city": "Paris"})
     assert text_of(deltas) == ""
     assert deltas[-1] == Finish("tool_calls")
+
+
+@pytest.mark.model
+def test_an_agent_answers_from_the_result_of_its_tool(small: LocalModel) -> None:
+    calls: list[tuple[float, float]] = []
+
+    def multiply(a: float, b: float) -> float:
+        """Multiply two numbers."""
+        calls.append((a, b))
+        return a * b
+
+    answer = Agent(small, "You are a helpful assistant.", tools=[multiply], max_rounds=4)("What is 12.5 times 8?")
+    assert calls == [(12.5, 8.0)], "small models tend to make the same call again and again"
+    assert "100" in answer.content
 
 
 @pytest.mark.model
