@@ -195,7 +195,7 @@ MessageExtra = Literal["attachments", "entity", "origin", "status", "tool_call_i
 
 _EXTRA = get_args(MessageExtra)
 _ENUMS = (AgentStatusCode, ModelStatusCode, Entity, Origin, StatusCode)
-_ATOMS = frozenset({str, int, float, bool, bytes, NoneType, *_ENUMS})
+_ATOMS = frozenset({str, int, float, bool, bytes, NoneType, Usage, *_ENUMS})
 
 
 class Message(BaseModel):

@@ -148,6 +148,8 @@ class Agent(Responders):
         return Request(history, self._specs(), self._forced or "auto", None, parameters)
 
     def _specs(self) -> tuple[ToolSpec, ...]:
+        if not self.executor.actions and "_usable" not in self.__dict__:
+            return ()  # most turns
         specs = [tool.spec for tool in self.executor.actions.values()]
         return (*specs, *[each.spec() for each in self._usable_classes()])
 

@@ -67,8 +67,7 @@ class Responders(Module):
         return {name: self.__dict__.setdefault(name, {}) for name in ("_known", "_usable", "_handled")}
 
     def _usable_classes(self) -> list[type[ToolMessage]]:
-        usable = self.__dict__.get("_usable")
-        return [self._known[name] for name in usable] if usable else []
+        return [self._known[name] for name in self.__dict__.get("_usable", ())]
 
     def _handled_calls(self, message: Message) -> list[ToolCall]:
         """The calls that this agent runs: only those that a model made."""

@@ -268,7 +268,8 @@ class TaskNode:
         else:
             self._state = NodeState.EXCEPTION
         self.exception = error
-        for child in list(self._children or ()):  # nobody awaited it: it gets no further than its next step
+        # Nobody awaited what is still below: it gets no further than its next step.
+        for child in list(self._children) if self._children else ():
             child.kill("its caller has ended")
         if self._parent is not None and self._parent._children:
             self._parent._children.pop(self, None)  # a finished subtree gives its memory back
