@@ -201,6 +201,36 @@ def test_prints_nothing_and_ends_cleanly() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+INTERRUPTED = """
+import os, signal, threading, time
+from trivium import Agent
+from trivium.llms._engine import EngineSettings, _start
+from trivium.llms import ModelStore
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+def interrupt():
+    while not any(thread.name == "trivium-engine-load" for thread in threading.enumerate()):
+        time.sleep(0.001)
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=interrupt).start()
+try:
+    Agent("small")("hello")
+except KeyboardInterrupt:
+    print("interrupted")
+for _ in range(3):  # freed as soon as it is built
+    _start(EngineSettings(ModelStore().path("small"), 512, 1, 2))
+"""
+
+
+@pytest.mark.model
+@pytest.mark.usefixtures("small")
+def test_an_interrupt_while_the_model_is_loaded_ends_the_program() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n", "")
+
+
 def test_a_file_that_is_no_model_is_said(tmp_path: Path) -> None:
     (tmp_path / "no.gguf").write_text("hello")
     with pytest.raises(EngineError, match="not a GGUF file"):

@@ -129,14 +129,38 @@ def _start(settings: EngineSettings) -> Any:
     # The engine cannot be had without its HTTP port on the loopback interface: nobody knows this key.
     params.api_keys = [secrets.token_urlsafe(32)]
     params.ui = params.endpoint_slots = False
+    params.endpoint_metrics = True
     try:
-        return library.Server(params)
+        return _build(library, params)
     except Exception as error:
         reason = str(error).rstrip(".") or "no reason given"
         raise EngineError(
             f"the embedded engine does not start with {settings.path}: {reason}. Is the file "
             "complete and of a kind that llama.cpp reads, and is there memory for it?"
         ) from error
+
+
+def _build(library: Any, params: Any) -> Any:
+    """Load the server in a thread of its own, out of reach of Ctrl-C.
+
+    A server that is freed before its loop runs waits for ever; its metrics are answered by that loop.
+    """
+    outcome: list[Any] = []
+
+    def work() -> None:
+        try:
+            server = library.Server(params)
+            server.handle_metrics()
+            outcome.append(server)
+        except Exception as error:  # it belongs to the caller's thread
+            outcome.append(error)
+
+    thread = threading.Thread(target=work, name="trivium-engine-load")
+    thread.start()
+    thread.join()
+    if isinstance(outcome[0], Exception):
+        raise outcome[0]
+    return outcome[0]
 
 
 def _check_file(path: Path) -> None:
