@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from trivium.cli._model import choose_model
+from trivium.llms import LocalModel
 from trivium.llms._catalogue import CATALOGUE
 
 from ._command import FIELDS, Command
@@ -128,6 +130,30 @@ def test_a_model_that_cannot_work_is_one_line_for_all_documents(trivium: Command
     ended = trivium.extract("letters", model=model)
     assert (ended.status, ended.out) == (status, "")
     assert text in ended.error
+
+
+def test_a_key_found_by_chance_sends_no_document_anywhere(trivium: Command):
+    trivium.environment["OPENAI_API_KEY"] = "sk-found"
+    ended = trivium("extract", "letters", "--fields", "tenant")
+    assert (ended.status, ended.out) == (1, "")
+    assert "no model is configured: run `trivium models fetch`" in ended.error
+    ended = trivium("extract", "letters", "--fields", "tenant", "--base-url", "http://127.0.0.1:9/v1")
+    assert (ended.status, ended.out) == (2, "")
+    assert "add --model with the name that the server knows" in ended.error
+
+
+def test_without_a_model_the_fetched_default_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    default = CATALOGUE[0]
+    monkeypatch.setenv("TRIVIUM_CACHE", str(tmp_path))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-found")
+    monkeypatch.delenv("TRIVIUM_MODEL", raising=False)
+    assert default.alias == "default"
+    with (tmp_path / default.file_name).open("wb") as file:
+        file.truncate(default.size)
+    assert repr(choose_model(None, None)) == repr(LocalModel(default.name))
+    monkeypatch.setenv("TRIVIUM_MODEL", "openai:tiny")
+    assert choose_model(None, None).name == "tiny"
+    assert choose_model("small", None).name == SMALL.name
 
 
 def test_no_model_at_all(trivium: Command):

@@ -33,6 +33,7 @@ Models: --model small, --model any.gguf, or a server:
 An interrupted run goes on where it ended: give the same --output again.
 Exit status: 0; 1 if a file failed or the run stopped; 2 for a wrong option;
   130 after Ctrl-C. --debug shows a traceback."""
+_MODEL = "A name of `trivium models list`, a .gguf, openai:NAME; else $TRIVIUM_MODEL, else default, on this machine."
 _START = """\b
 Start here:
   trivium models fetch
@@ -143,14 +144,14 @@ def _extract_command(
     files: Annotated[list[Path], typer.Argument(metavar="FILES", hidden=True)],
     fields: Annotated[str | None, _option("What to look for: 'name: type (description), …'.", "LIST")] = None,
     schema: Annotated[str | None, _option("The same from model.py:Class (pydantic) or a JSON schema.", "FILE")] = None,
-    model: Annotated[str | None, _option("A name of `trivium models list`, a .gguf, openai:NAME.", "MODEL")] = None,
+    model: Annotated[str | None, _option(_MODEL, "MODEL")] = None,
     base_url: Annotated[str | None, _option("Where an OpenAI-compatible server is.", "URL")] = None,
     output: Annotated[Path | None, _option("Write .jsonl or .csv there, or go on there.", "FILE")] = None,
     format: Annotated[Format | None, _option("jsonl, csv or table; else what fits.", "FORMAT")] = None,
     restart: Annotated[bool, typer.Option("--restart", help="Begin --output anew.")] = False,
     json: Annotated[bool, typer.Option("--json", help="JSON lines and a JSON summary on stdout.")] = False,
     tree: Annotated[bool, typer.Option("--tree", help="Show the run tree with time and tokens.")] = False,
-    at_once: Annotated[int | None, _option("Documents worked on at the same time.", "N", min=1)] = None,
+    at_once: Annotated[int | None, _option("Documents worked on at once; each record comes when it is done.", "N", min=1)] = None,
     tries: Annotated[int, typer.Option(min=1, metavar="N", help="How often values are asked for.")] = 2,
     max_megabytes: Annotated[int, typer.Option(min=1, metavar="N", help="The largest document that is read.")] = 32,
 ) -> int:

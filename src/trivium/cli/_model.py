@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
-from trivium.exceptions import ConfigurationError
-from trivium.llms import LanguageModel, LocalModel, resolve
+from trivium.exceptions import ConfigurationError, NoModelError
+from trivium.llms import LanguageModel, LocalModel, ModelStore, resolve
 from trivium.testing import ScriptedModel, call_tool
 
 __all__ = ["choose_model"]
 
 
 def choose_model(name: str | None, base_url: str | None) -> LanguageModel:
-    """The model of that name.
+    """The model of that name; without one `$TRIVIUM_MODEL`, else the embedded default.
+
+    A key that stands in the environment chooses nothing here: documents go to a server only if one is named.
 
     Args:
         name: as `resolve` takes it, or `scripted:FILE.json`: a list of answers, each a text or
@@ -23,17 +26,37 @@ def choose_model(name: str | None, base_url: str | None) -> LanguageModel:
 
     Raises:
         ConfigurationError: the name or the script cannot be used, or the model asks no server and one is given.
-        NoModelError: no name is given and none is configured.
+        NoModelError: no name is given, none is configured, and the default was not fetched.
     """
-    if name is None or not name.startswith("scripted:"):
+    name = os.environ.get("TRIVIUM_MODEL") or None if name is None else name
+    if name is None and base_url is not None:
+        raise ConfigurationError("--base-url is given without a model: add --model with the name that the server knows")
+    if name is None:
+        model = _default()
+    elif not name.startswith("scripted:"):
         model = resolve(name, base_url)
-        if base_url is not None and isinstance(model, LocalModel):
-            raise ConfigurationError(
-                f"--base-url is given, and {model.name} runs on this machine: add --model with the name that the "
-                "server knows, or leave out --base-url"
-            )
-        return model
-    path = Path(name.removeprefix("scripted:"))
+    else:
+        return _scripted(Path(name.removeprefix("scripted:")))
+    if base_url is not None and isinstance(model, LocalModel):
+        raise ConfigurationError(
+            f"--base-url is given, and {model.name} runs on this machine: add --model with the name that the "
+            "server knows, or leave out --base-url"
+        )
+    return model
+
+
+def _default() -> LocalModel:
+    store = ModelStore()
+    name = store.name_of("default")
+    if not any(file.present for file in store.list() if file.name == name):
+        raise NoModelError(
+            "no model is configured: run `trivium models fetch` for the embedded one, or name another with --model "
+            "or TRIVIUM_MODEL"
+        )
+    return LocalModel(name)
+
+
+def _scripted(path: Path) -> ScriptedModel:
     try:
         answers = [_answer(each) for each in json.loads(path.read_text(encoding="utf-8"))]
     except OSError as error:
