@@ -127,6 +127,27 @@ def test_an_unstated_currency_is_taken_only_from_the_text() -> None:
     assert ask("total: money", "50 SEK", SourceText("SEK below. Total 50 kr")).value["currency"] == "SEK"
 
 
+BOARD = SourceText("In 2024 the board met in room 3. The deposit was EUR 5. Also 50 cents.")
+
+
+@pytest.mark.parametrize("proposed", ["EUR 2024", "3 EUR", {"amount": 3, "currency": "EUR"}, "EUR 50", "50", "€ 0.50"])
+def test_where_amounts_carry_their_currency_a_bare_number_backs_none(proposed: object) -> None:
+    assert isinstance(ask("deposit: money", proposed, BOARD), Refusal)
+
+
+def test_an_amount_proposed_without_a_currency_takes_the_one_that_stands_there() -> None:
+    assert ask("deposit: money", 5, BOARD).value == {"amount": 5, "currency": "EUR"}
+    assert ask("rooms: money", 3, BOARD).value == {"amount": 3, "currency": None}
+    assert ask("also: money", "50 cents", BOARD) == Evidence({"amount": 0.5, "currency": None}, "50 cents", 61, 69)
+    assert ask("deposit: money", "EUR 3", BOARD).reason == '"EUR 3": the text has "3" without a currency'
+
+
+def test_a_currency_told_in_a_heading_holds_for_bare_numbers() -> None:
+    table = SourceText("All amounts in euros.\nRent 900\nHeating 80")
+    assert ask("rent: money", "EUR 900", table).value == {"amount": 900, "currency": "EUR"}
+    assert ask("rent: money", "900 TRY", SourceText("Try it. Rent 900")).value["currency"] is None
+
+
 def test_the_parts_of_a_date_are_no_numbers_but_its_year() -> None:
     source = SourceText("due 03.04.2024")
     assert isinstance(ask("rooms: integer", 3, source), Refusal)

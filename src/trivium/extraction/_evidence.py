@@ -234,19 +234,26 @@ def _money(field: Field, proposed: object, source: SourceText) -> Finding:
     other: str | None = None
     for candidate in candidates:
         found = source.money.get(candidate.amount, [])
-        agreed = {span: codes for span, codes in found if _agree(candidate.currencies, codes)}
+        agreed = {span: codes for span, codes in found if _agree(candidate.currencies, codes, source)}
         if agreed:
             # A bare number is weaker evidence than the same amount with its currency.
             spans = [span for span, codes in agreed.items() if codes] or list(agreed)
             span = source.nearest(spans, _near(field))
             currency = _currency(candidate.currencies, agreed[span], source)
             return _evidence(Money(candidate.amount, currency).normal_form(), span, source)
-        other = other or next((source.text[slice(*span)] for span, _ in found), None)
-    return Refusal(f"{_shown(proposed)}: the text has {_shown(other)}") if other else _not_in_text(proposed)
+        other = other or next((_shown_money(span, codes, source) for span, codes in found), None)
+    return Refusal(f"{_shown(proposed)}: the text has {other}") if other else _not_in_text(proposed)
 
 
-def _agree(proposed: Sequence[str], stated: Sequence[str]) -> bool:
-    return not proposed or not stated or not {code for code in proposed if code}.isdisjoint(stated)
+def _shown_money(span: Span, codes: Sequence[str], source: SourceText) -> str:
+    return _shown(source.text[slice(*span)]) + ("" if codes else " without a currency")
+
+
+def _agree(proposed: Sequence[str], stated: Sequence[str], source: SourceText) -> bool:
+    """Compare currencies; a bare number backs one only in a document that writes none beside its amounts."""
+    if not proposed:
+        return True
+    return any(code in stated for code in proposed if code) if stated else not source.writes_currencies
 
 
 def _currency(proposed: Sequence[str], stated: Sequence[str], source: SourceText) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ __all__ = ["Money", "MoneySpan", "money_spans", "parse_money"]
 _CURRENCY = unit_pattern()
 _BEFORE = re.compile(rf"(?P<sign>[-−]?)(?P<unit>{_CURRENCY})(?P<gap>\s?)(?P<inner>[-−]?)\Z")
 _AFTER = re.compile(rf"(?P<letter>(?:k|K|m|M|mn|bn|B)(?![^\W\d_]))?(?:(?P<gap>\s?)(?P<unit>{_CURRENCY}))?")
+_HUNDREDTHS = re.compile(r"\s?(?:¢|(?:cents?|centimes?|céntimos?|centesimi|pence|penny)(?![^\W\d_]))", re.IGNORECASE)
 _TAILS = frozenset("-−" + "".join({unit[-1] for unit in all_units()})) | {"."}
 """How a currency ends: a look at one character spares most numbers the search."""
 _LETTERS: Mapping[str, int] = {"k": 3, "K": 3, "m": 6, "M": 6, "mn": 6, "bn": 9, "B": 9}
@@ -87,6 +88,9 @@ def _money_span(text: str, number: NumberSpan) -> MoneySpan:
     after = _AFTER.match(text, end)
     assert after is not None, "all of it is optional"
     unit, left, right = _nearer(before, after)
+    if not unit and (hundredths := _HUNDREDTHS.match(text, end)):
+        right = hundredths.end()
+        values = tuple(value / 100 for value in values)
     if unit and after["letter"]:
         right = max(right, after.end("letter"))
         values = tuple(value * 10 ** _LETTERS[after["letter"]] for value in values)

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TypeAlias
 
-from trivium.extraction._currencies import SIGNS
+from trivium.extraction._currencies import currencies_of, unit_pattern
 from trivium.extraction._dates import date_spans
 from trivium.extraction._money import money_spans
 from trivium.extraction._numbers import number_spans
@@ -165,14 +165,22 @@ class SourceText:
                 index.setdefault(reading, []).append((span.start, span.end))
         return index, orders - {""}
 
+    @cached_property
+    def writes_currencies(self) -> bool:
+        """Whether a currency stands beside any amount; if so, a number without one is no amount in a currency."""
+        return any(codes for found in self.money.values() for _, codes in found)
+
     def mentions_currency(self, code: str) -> bool:
-        """Say whether a currency's code, or a sign that means it before all others, stands anywhere.
+        """Say whether a currency's code, or a sign or word that means it before all others, stands anywhere.
 
         >>> SourceText("Amounts in €.").mentions_currency("EUR")
         True
         """
-        signs = [sign for sign, codes in SIGNS.items() if codes[0] == code]
-        return any(self.find(sign) for sign in (code, *signs))
+        return code in self._currencies
+
+    @cached_property
+    def _currencies(self) -> set[str]:
+        return {code for unit in set(re.findall(unit_pattern(), self.text)) for code in currencies_of(unit)[:1]}
 
     def _positions(self, word: str) -> Sequence[int]:
         """Give the original offsets at which a word ends, so that a label before its value is close to it."""
