@@ -80,7 +80,14 @@ def test_a_value_that_stands_in_the_text_is_accepted(field: str, proposed: objec
         ("kind: lease|sale", "rental", '"rental" is not one of lease, sale'),
         ("kind: lease|sale", "sale", '"sale" does not stand in the text'),
         ("pets: boolean", True, NO_QUOTE),
-        ("pets: boolean", {"value": True, "quote": "the"}, NO_QUOTE),
+        ("pets: boolean", {"value": True, "quote": "..."}, NO_QUOTE),
+        ("pets: boolean", {"value": "oui", "quote": ""}, NO_QUOTE),
+        ("pets: boolean", {"value": True, "quote": "the"},
+         'the quote "the" says too little: quote it with the words around it'),
+        ("pets: boolean", {"value": "ja", "quote": "Ja"},
+         'the quote "Ja" says too little: quote it with the words around it'),
+        ("pets: boolean", {"value": "maybe", "quote": "pets are"}, '"maybe" is neither true nor false'),
+        ("pets: boolean", {"value": "unknown", "quote": ""}, NOT_STATED),
         ("pets: boolean", {"value": True, "quote": "pets welcome"},
          'the quote "pets welcome" does not stand in the text'),
         ("pets: boolean", {"value": 3, "quote": "pets are"}, '"3" is neither true nor false'),
@@ -113,6 +120,21 @@ def test_a_list_keeps_what_stands_in_the_text_and_names_the_rest() -> None:
         '"Bob" does not stand in the text; "Eve" does not stand in the text'
     )
     assert ask("days: list of date", "1 March 2024").value == ["2024-03-01"]
+
+
+def test_a_full_list_says_that_more_may_be_missing() -> None:
+    source = SourceText(" ".join(f"no{number}" for number in range(60)))
+    full = ask("codes: list", [f"no{number}" for number in range(60)], source)
+    assert full.value == [f"no{number}" for number in range(50)]
+    assert full.refusals == (Refusal("only the first 50 items were read"),)
+    assert ask("codes: list", [f"no{number}" for number in range(49)], source).refusals == ()
+
+
+@pytest.mark.parametrize(
+    ("word", "value"), [("oui", True), ("SÍ", True), ("Ja.", True), ("nein", False), ("Nee", False)]
+)
+def test_yes_and_no_are_understood_in_other_languages(word: str, value: bool) -> None:
+    assert ask("pets: boolean", {"value": word, "quote": "pets are not allowed"}).value is value
 
 
 def test_a_document_that_writes_months_first_is_read_so() -> None:

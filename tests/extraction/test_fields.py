@@ -35,6 +35,33 @@ def test_every_form_of_the_notation_is_read() -> None:
 
 
 @pytest.mark.parametrize(
+    "text", ["kind: lease|sale", "kind: one of lease|sale", "kind: One of (lease|sale)", "kind: (lease | sale)"]
+)
+@pytest.mark.parametrize("description", ["", " (what it is)"])
+def test_choices_are_read_however_they_are_introduced(text: str, description: str) -> None:
+    (field,) = parse_fields(text + description)
+    assert (field.kind, field.choices) == ("choice", ("lease", "sale"))
+    assert field.description == description.strip(" ()")
+
+
+def test_only_what_stands_for_a_type_is_read_as_choices() -> None:
+    assert parse_fields("kind (lease|sale)")[0] == Field("kind", description="lease|sale")
+    assert parse_fields("rent: money (see: (net|gross))")[0].description == "see: (net|gross)"
+    assert parse_fields("kind: one of us|one of them")[0].choices == ("us", "one of them")
+    (listed,) = parse_fields("states: list of one of (open|closed)")
+    assert listed.item is not None
+    assert listed.item.choices == ("open", "closed")
+
+
+@pytest.mark.parametrize("type_", ["strng", "flaot", "boool", "decimall", "Lst", "intger"])
+def test_the_suggested_type_is_one_of_the_valid_ones(type_: str) -> None:
+    with pytest.raises(FieldsError) as caught:
+        parse_fields(f"x: {type_}")
+    message, valid = str(caught.value).split("Valid types: ")
+    assert message.split("did you mean '")[1].split("'")[0] in valid.split(", ")
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("starts: dat", "field 'starts': unknown type 'dat'; did you mean 'date'? Valid types: text"),
@@ -67,7 +94,7 @@ def test_the_answer_schema_requires_every_field_and_lets_each_be_null() -> None:
     assert properties["a"] == {"type": ["string", "null"], "maxLength": 300}
     assert properties["c"] == {"enum": ["x", "y", None]}
     assert properties["d"]["items"] == {"type": "string", "maxLength": 300}
-    assert properties["d"]["maxItems"] == 20
+    assert properties["d"]["maxItems"] == 50
     assert properties["d"]["description"] == "sums"
     assert list(properties["e"]["properties"]) == ["quote", "value"]
 

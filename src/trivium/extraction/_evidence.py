@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any, TypeAlias, cast
 
 from trivium.extraction._dates import parse_dates
-from trivium.extraction._fields import Field, Kind
+from trivium.extraction._fields import MAX_ITEMS, Field, Kind
 from trivium.extraction._money import Money, parse_money
 from trivium.extraction._numbers import NUMBER_WORDS, plain_number, readings
 from trivium.extraction._shapes import misfit, name_before, trimmed
@@ -37,6 +37,9 @@ as not no yes any all may shall will can der die das und le la les et un une el 
 """
 _STOP_WORDS = frozenset(_STOP_WORD_LINES.split())
 _WINDOW = 200
+_YES = "true yes ja oui si sí sì sim tak ano igen da wahr vrai vero"
+_NO = "false no nein non nee nej nei não nie ne nem nu falsch faux falso"
+_ANSWERS = {word: value for value, words in ((True, _YES), (False, _NO)) for word in words.split()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class ListEvidence:
 
     Args:
         items: the items that stand in the source, each value once, in the order proposed.
-        refusals: one for each item that was dropped.
+        refusals: one for each item that was dropped, and one if the list was full, so that more may be missing.
     """
 
     items: tuple[Evidence, ...]
@@ -295,15 +298,17 @@ def _find_words(choice: str, near: Sequence[str], source: SourceText) -> Span | 
 def _boolean(field: Field, proposed: object, source: SourceText) -> Finding:
     answer = cast(Mapping[str, object], proposed) if isinstance(proposed, Mapping) else {"value": proposed}
     value = answer.get("value")
-    if isinstance(value, str):
-        value = {"true": True, "yes": True, "false": False, "no": False}.get(value.strip().casefold())
-    if value is None:
+    if _is_absent(field, value):
         return Refusal(NOT_STATED)
+    if isinstance(value, str):
+        value = _ANSWERS.get(normalise(value).strip(_WRAPPING), value)
     if not isinstance(value, bool):
         return Refusal(f"{_shown(value)} is neither true nor false")
     quote = answer.get("quote")
-    if not isinstance(quote, str) or not _is_telling(quote):
+    if not isinstance(quote, str) or not re.search(r"[^\W_]", quote):
         return Refusal(f"no quote was given for {str(value).lower()}: quote the words of the text that say so")
+    if not _is_telling(quote):
+        return Refusal(f"the quote {_shown(quote)} says too little: quote it with the words around it")
     span = _find(quote, field, source)
     return _evidence(value, span, source) if span else Refusal(f"the quote {_shown(quote)} does not stand in the text")
 
@@ -320,12 +325,14 @@ def _list(field: Field, proposed: object, source: SourceText) -> Finding:
     item = Field(field.name, field.item.kind, field.item.description or field.description, field.item.choices)
     items: dict[str, Evidence] = {}
     refusals: list[Refusal] = []
-    for each in proposals:
+    for each in proposals[:MAX_ITEMS]:
         found = find_evidence(item, each, source)
         if isinstance(found, Evidence):
             items.setdefault(normalise(str(found.value)), found)
         elif isinstance(found, Refusal) and found.reason != NOT_STATED:
             refusals.append(found)
+    if len(proposals) >= MAX_ITEMS:
+        refusals.append(Refusal(f"only the first {MAX_ITEMS} items were read"))
     if items:
         return ListEvidence(tuple(items.values()), tuple(refusals))
     return Refusal("; ".join(dict.fromkeys(refusal.reason for refusal in refusals)) or NOT_STATED)

@@ -14,7 +14,13 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from trivium.exceptions import FieldsError
 
-__all__ = ["Field", "Kind", "json_schema", "parse_fields"]
+__all__ = ["MAX_ITEMS", "MAX_LENGTH", "Field", "Kind", "json_schema", "parse_fields"]
+
+MAX_ITEMS = 50
+"""The most items that a list may have."""
+
+MAX_LENGTH = 300
+"""The most characters that a text, a date, an amount of money or the quote of a boolean may have."""
 
 Kind: TypeAlias = Literal["text", "number", "integer", "date", "money", "boolean", "choice", "list"]
 
@@ -28,6 +34,10 @@ _SPELLINGS: Mapping[str, Kind] = {
     "boolean": "boolean", "bool": "boolean",
 }  # fmt: skip
 _VALID = "text, number, integer, date, money, boolean, one|of|these, list, list of <type>"
+_ONE_OF = re.compile(r"\Aone\s+of\b\s*(?=.*\|)", re.IGNORECASE)
+_BRACKETED = re.compile(r"\A([^:()]*:\s*(?:list\s+of\s+)?(?:one\s+of\s*)?)\(([^()|]*\|[^()]*)\)", re.IGNORECASE)
+"""Choices in parentheses, where a type is expected: "kind: one of (lease|sale)"."""
+
 _LIST = re.compile(r"list(?:\s+of\s+(?P<of>.+)|\s*\[(?P<brackets>.*)\])?", re.IGNORECASE | re.DOTALL)
 
 
@@ -74,7 +84,7 @@ def parse_fields(text: str) -> tuple[Field, ...]:
     Args:
         text: fields separated by commas or line ends, each `name`, `name: type` or
             `name: type (description)`. Types are text (the default), number, integer, date, money,
-            boolean, choices as `a|b|c`, `list`, `list of date` or `list[date]`.
+            boolean, choices as `a|b|c`, `one of a|b|c` or `(a|b|c)`, `list`, `list of date` or `list[date]`.
 
     Returns:
         The fields in their order.
@@ -101,7 +111,8 @@ def json_schema(fields: Sequence[Field]) -> dict[str, Any]:
     Returns:
         An object schema in the part of JSON schema that llama.cpp turns into a grammar. Dates and money
         are strings, written as they stand in the text; a boolean is `{"quote", "value"}`, with the quote
-        first, so that the model finds the words before it judges.
+        first, so that the model finds the words before it judges. An answer is bounded: 300 characters
+        (`MAX_LENGTH`) of each string, 50 items (`MAX_ITEMS`) of a list; the record says where a list is full.
 
     >>> json_schema(parse_fields("rent: number"))["properties"]
     {'rent': {'type': ['number', 'null']}}
@@ -125,7 +136,7 @@ def check_names(names: Iterable[str]) -> None:
 
 def _unknown_type(name: str, type_: str) -> FieldsError:
     nearest = difflib.get_close_matches(type_.lower(), [*_SPELLINGS, "list"], n=1, cutoff=0.5)
-    hint = f" did you mean '{nearest[0]}'?" if nearest else ""
+    hint = f" did you mean '{_SPELLINGS.get(nearest[0], nearest[0])}'?" if nearest else ""
     return FieldsError(f"field '{name}': unknown type '{type_}';{hint} Valid types: {_VALID}")
 
 
@@ -159,7 +170,7 @@ def _split(text: str, separator: str) -> Iterator[str]:
 
 
 def _parse_field(entry: str) -> Field:
-    declaration, description = _split_description(entry)
+    declaration, description = _split_description(_BRACKETED.sub(r"\1 \2", entry))
     name, _, type_ = declaration.partition(":")
     name = " ".join(name.split())
     if not name:
@@ -198,6 +209,7 @@ def _one_line(text: str) -> str:
 
 
 def _typed(name: str, type_: str, description: str = "") -> Field:
+    type_ = _ONE_OF.sub("", type_)
     if "|" in type_ and not _LIST.fullmatch(type_):
         return Field(name, "choice", description, tuple(choice.strip() for choice in type_.split("|")))
     if listed := _LIST.fullmatch(type_):
@@ -221,18 +233,18 @@ def _value_schema(field: Field) -> dict[str, Any]:
         return {"enum": list(field.choices)}
     if field.kind == "list":
         assert field.item is not None, "Field() fills it"
-        return {"type": "array", "items": _value_schema(field.item), "maxItems": 20}
+        return {"type": "array", "items": _value_schema(field.item), "maxItems": MAX_ITEMS}
     if field.kind == "boolean":
         return {
             "type": "object",
             "properties": {
-                "quote": {"type": "string", "maxLength": 300},
+                "quote": {"type": "string", "maxLength": MAX_LENGTH},
                 "value": {"type": ["boolean", "null"]},
             },
             "required": ["quote", "value"],
             "additionalProperties": False,
         }
-    return {"type": "string", "maxLength": 300}
+    return {"type": "string", "maxLength": MAX_LENGTH}
 
 
 def _nullable(schema: dict[str, Any]) -> dict[str, Any]:

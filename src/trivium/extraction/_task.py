@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,11 +17,16 @@ from trivium.tasks import Task
 __all__ = ["Checker", "extraction_task"]
 
 
+_TOKENS, _LIST_TOKENS = 120, 1000
+"""What an answer may take for one field."""
+
 _INSTRUCTION = (
     "You read a document and take facts out of it. Copy words exactly as they stand in the document. "
     "Use null for what the document does not state."
 )
 _CORRECT = "These values are not right. Correct them, or use null where the document states none:\n"
+_SIGNAL = re.compile(r"DONE|__PASS__|__SEND__")
+"""Words that steer a task; a complaint may quote them, and must not end or send anything by it."""
 
 
 class Checker(Agent):
@@ -31,7 +37,7 @@ class Checker(Agent):
         case: Case = this_call().context
         complaints = case.check(record.arguments())
         if complaints and case.tries_left > 0:
-            return _CORRECT + "\n".join(complaints)
+            return _SIGNAL.sub(lambda found: found[0].lower(), _CORRECT + "\n".join(complaints))
         return FinalResultTool(content=case.result())
 
 
@@ -56,7 +62,7 @@ def extraction_task(fields: Sequence[Field], model: Any) -> Task:
         {'amount': 900, 'currency': 'EUR'}
     """
     record = record_message(fields)
-    parameters = {"max_tokens": 300 + 120 * len(fields)}
+    parameters = {"max_tokens": 300 + sum(_LIST_TOKENS if field.kind == "list" else _TOKENS for field in fields)}
     extractor = ChatAgent(model, name="extractor", system_message=_INSTRUCTION, parameters=parameters)
     extractor.enable_message(record, handle=False, force=True)
     checker = Checker(name="checker")
