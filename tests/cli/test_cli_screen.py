@@ -103,8 +103,11 @@ def test_records_on_a_terminal_are_not_mixed_with_a_bar(trivium: Command):
         ([], ["Start here:", "trivium extract letters/", "models", "--version", "--debug"]),
         (["--help"], ["Start here:", "trivium extract letters/"]),
         (["extract"], ["Examples:", "--schema lease.py:Lease"]),
-        (["extract", "--help"], ["Examples:", "--output", "openai:NAME --base-url http", "else $TRIVIUM_MODEL, else default"]),
-        (["extract", "--help"], ["goes on where it ended", "each record comes when it"]),
+        (["extract", "--help"], ["Examples:", "--output", "openai:NAME --base-url http"]),
+        (
+            ["extract", "--help"],
+            ["goes on where it ended", "else $TRIVIUM_MODEL, else default", "each record comes when it"],
+        ),
         (["models"], ["list", "fetch", "path", "remove"]),
         (["models", "fetch", "--help"], ["[NAME]", "goes on where it ended"]),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Sequence
 from email.utils import formatdate
 from typing import Any
@@ -231,8 +232,9 @@ MALFORMED: dict[str, tuple[Script, str]] = {
 @pytest.mark.parametrize("case", MALFORMED)
 def test_names_what_is_no_answer(chat: ChatServer, case: str) -> None:
     script, text = MALFORMED[case]
-    with pytest.raises(MalformedAnswerError, match=text):
+    with pytest.raises(MalformedAnswerError, match=text) as caught:
         answer(chat, script)
+    assert re.search("[;:] (check|run it again)", str(caught.value))
     assert len(chat.received) == 1
 
 
@@ -279,6 +281,7 @@ def test_reports_a_refusal(chat: ChatServer, scripts: list[Script], text: str) -
     with pytest.raises(ProviderStatusError, match=text) as caught:
         answer(chat, *scripts)
     assert str(caught.value.status) in str(caught.value)
+    assert re.search(r"; (check|wait|send|change|try)\b", str(caught.value))
     assert chat.scripts == []
     assert len(chat.received) == len(scripts)
 

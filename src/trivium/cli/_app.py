@@ -34,6 +34,7 @@ An interrupted run goes on where it ended: give the same --output again.
 Exit status: 0; 1 if a file failed or the run stopped; 2 for a wrong option;
   130 after Ctrl-C. --debug shows a traceback."""
 _MODEL = "A name of `trivium models list`, a .gguf, openai:NAME; else $TRIVIUM_MODEL, else default, on this machine."
+_AT_ONCE = "Documents worked on at once; each record comes when it is done."
 _START = """\b
 Start here:
   trivium models fetch
@@ -151,7 +152,7 @@ def _extract_command(
     restart: Annotated[bool, typer.Option("--restart", help="Begin --output anew.")] = False,
     json: Annotated[bool, typer.Option("--json", help="JSON lines and a JSON summary on stdout.")] = False,
     tree: Annotated[bool, typer.Option("--tree", help="Show the run tree with time and tokens.")] = False,
-    at_once: Annotated[int | None, _option("Documents worked on at once; each record comes when it is done.", "N", min=1)] = None,
+    at_once: Annotated[int | None, _option(_AT_ONCE, "N", min=1)] = None,
     tries: Annotated[int, typer.Option(min=1, metavar="N", help="How often values are asked for.")] = 2,
     max_megabytes: Annotated[int, typer.Option(min=1, metavar="N", help="The largest document that is read.")] = 32,
 ) -> int:

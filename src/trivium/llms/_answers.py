@@ -19,6 +19,8 @@ from trivium.schema import Usage
 __all__ = ["AnswerReader", "EventDecoder", "error_text"]
 
 MAX_BYTES = 64 << 20
+_CHECK = "check that base_url is that of an OpenAI-compatible server"
+_AGAIN = "run it again, and look into the server's log if it stays"
 
 
 class EventDecoder:
@@ -92,11 +94,11 @@ class AnswerReader:
         if text.startswith("<"):
             raise MalformedAnswerError("the server sent a web page instead of an answer: check base_url", text)
         if not text:
-            raise MalformedAnswerError("the server sent an empty answer")
+            raise MalformedAnswerError(f"the server sent an empty answer: {_CHECK}")
         self._done = True
         answer = _object(text)
         if not answer.get("choices") and "error" not in answer:
-            raise MalformedAnswerError("the server sent an answer without choices", text)
+            raise MalformedAnswerError(f"the server sent an answer without choices: {_CHECK}", text)
         yield from self._message.read(answer)
 
 
@@ -111,7 +113,7 @@ class _MessageReader:
 
     def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
         if error := chunk.get("error"):
-            raise MalformedAnswerError(f"the server sent an error: {error_text(chunk)}", json.dumps(error))
+            raise MalformedAnswerError(f"the server sent an error: {error_text(chunk)}; {_AGAIN}", json.dumps(error))
         if isinstance(usage := chunk.get("usage"), dict):
             self._usage = _usage(cast("dict[str, Any]", usage))
         choices = chunk.get("choices")
@@ -126,7 +128,9 @@ class _MessageReader:
             yield delta
         if isinstance(reason := choice.get("finish_reason"), str) and reason:
             if reason == "error":
-                raise MalformedAnswerError("the server gave up in the middle of the answer", json.dumps(choice))
+                raise MalformedAnswerError(
+                    f"the server gave up in the middle of the answer; {_AGAIN}", json.dumps(choice)
+                )
             self._reason = "content_filter" if self._refused else reason
 
     def _deltas(self, message: dict[str, Any]) -> Iterator[Delta]:
@@ -146,7 +150,8 @@ class _MessageReader:
         if self._usage is not None:
             yield self._usage
         if self._reason is None and not (done and self._any):
-            raise MalformedAnswerError("the server's answer broke off" if self._any else "the server sent no answer")
+            what = "the server's answer broke off" if self._any else "the server sent no answer"
+            raise MalformedAnswerError(f"{what}; {_AGAIN}")
         yield Finish(self._reason or ("tool_calls" if self._calls.any else "stop"))
 
 
@@ -204,16 +209,16 @@ def error_text(answer: Any) -> str:
 
 def _check_size(data: bytes | bytearray) -> None:
     if len(data) > MAX_BYTES:
-        raise MalformedAnswerError(f"the server sent more than {MAX_BYTES >> 20} MB in one piece")
+        raise MalformedAnswerError(f"the server sent more than {MAX_BYTES >> 20} MB in one piece: {_CHECK}")
 
 
 def _object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise MalformedAnswerError("the server sent something that is not JSON", text) from error
+        raise MalformedAnswerError(f"the server sent something that is not JSON: {_CHECK}", text) from error
     if not isinstance(value, dict):
-        raise MalformedAnswerError("the server sent JSON that is no answer", text)
+        raise MalformedAnswerError(f"the server sent JSON that is no answer: {_CHECK}", text)
     return cast("dict[str, Any]", value)
 
 

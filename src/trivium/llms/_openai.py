@@ -43,6 +43,8 @@ HINTS = {
     401: "; check the API key",
     403: "; check the API key and what it may use",
     404: "; check base_url and the name of the model",
+    413: "; send less: a shorter document, or fewer fields",
+    429: "; wait, or send fewer requests at once",
 }
 
 
@@ -133,7 +135,9 @@ class OpenAIModel:
                     for delta in reader.feed(piece):
                         yield delta
         except httpx2.DecodingError as error:
-            raise MalformedAnswerError(f"{self._shown_url} sent an answer that cannot be unpacked") from error
+            raise MalformedAnswerError(
+                f"{self._shown_url} sent an answer that cannot be unpacked; check what stands between, as a proxy"
+            ) from error
         except (httpx2.HTTPError, httpx2.StreamError) as error:
             raise ProviderConnectionError(
                 f"no answer from {self._shown_url} ({str(error) or type(error).__name__}): check that the "
@@ -154,7 +158,7 @@ class OpenAIModel:
         except (ValueError, RecursionError):
             message = "" if raw.lstrip().startswith("<") else raw.strip()[:200]
         status = response.status_code
-        text = f"{self._shown_url} answered {status}: {message or response.reason_phrase}{HINTS.get(status, '')}"
+        text = f"{self._shown_url} answered {status}: {message or response.reason_phrase}{_hint(status)}"
         return _RefusedError(text, raw, status, _retry_after(response.headers))
 
     def _without_key(self, error: ProviderError, key: str) -> ProviderError:
@@ -232,6 +236,15 @@ def retry_delay(error: ProviderError, attempt: int) -> float | None:
         return None
     # Not for secrets: the jitter keeps many callers from coming back at the same moment.
     return max(asked, FIRST_DELAY * 2 ** (attempt - 1) * random.uniform(0.5, 1.5))  # noqa: S311
+
+
+def _hint(status: int) -> str:
+    """What to do about an error status."""
+    if status >= 500:
+        return "; try again later, or look into the server's log"
+    if status < 400:
+        return "; check base_url"
+    return HINTS.get(status, "; change what it says is wrong, or try another model")
 
 
 def _retry_after(headers: Mapping[str, str]) -> float:
