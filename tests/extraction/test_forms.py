@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from trivium.extraction._dates import date_spans, parse_dates
 from trivium.extraction._money import money_spans, parse_money
+from trivium.extraction._months import _LANGUAGES, _NAMES  # pyright: ignore[reportPrivateUsage]
 from trivium.extraction._numbers import number_spans, parse_number, plain_number, readings
 
-MODULES = ["fields", "schemas", "numbers", "dates", "money", "source", "evidence"]
+MODULES = ["fields", "schemas", "numbers", "months", "dates", "money", "source", "evidence"]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -77,7 +78,10 @@ FIRST_OF_MARCH = [
     "Fri Mar  1 10:00:00 CET 2024", "2024-03-01T10:00:00Z", "1er mars 2024", "1. März 2024", "1 Maerz 2024",
     "1 de marzo de 2024", "1º marzo 2024", "1 maart 2024", "1 de março de 2024", "1 marca 2024 r.",
     "den 1 mars 2024", "1. marts 2024", "1. března 2024", "2024年3月1日", "2024 March 1", "1\nMarch\n2024",
-    "1 Ma\u0308rz 2024", "1 March '24", "2024-Mar-01",
+    "1 Ma\u0308rz 2024", "1 March '24", "2024-Mar-01", "1. marca 2024", "1. marta 2024", "1. ožujka 2024.",
+    "1 martie 2024", "2024. március 1.", "2024. márc. 1-jén", "1. maaliskuuta 2024", "1. märts 2024",
+    "2024. gada 1. marts", "1. martā 2024", "2024 m. kovo 1 d.", "1 Μαρτίου 2024", "1η ΜΑΡΤΙΟΥ 2024", "1 марта 2024 г.",
+    "1 березня 2024 року", "1 март 2024 г.", "1/III/2024", "1.III.2024", "1. III. 2024", "1 III 2024", "1-iii-2024",
 ]  # fmt: skip
 
 
@@ -99,6 +103,29 @@ def test_a_month_may_come_first() -> None:
     assert parse_dates("03/01/2024") == (date(2024, 1, 3), date(2024, 3, 1))
     assert parse_dates("03/01/2024", month_first=True) == (date(2024, 3, 1), date(2024, 1, 3))
     assert parse_dates("01.03.2024") == (date(2024, 3, 1),)
+
+
+@pytest.mark.parametrize("line", _LANGUAGES.strip().splitlines())
+def test_every_month_of_every_language_is_read_in_any_case(line: str) -> None:
+    for month, name in enumerate(line.split(), start=1):
+        for written in (name, name.upper(), name.lower() if len(name) > 2 else name):
+            assert date(2024, month, 9) in parse_dates(f"9. {written} 2024"), written
+
+
+AMBIGUOUS = {
+    "listopad": (11, 10), "listopada": (11, 10), "listopadu": (11, 10), "lis": (11, 10), "lip": (7, 6), "srp": (8, 7),
+}  # fmt: skip
+"""Polish and Czech against Croatian; every other name means one month in all languages of the table."""
+
+
+def test_a_name_of_two_months_has_both_readings() -> None:
+    assert {name: months for name, months in _NAMES.items() if len(months) > 1} == AMBIGUOUS
+    assert parse_dates("9. listopada 2024") == (date(2024, 11, 9), date(2024, 10, 9))
+
+
+@pytest.mark.parametrize("text", ["9 IIII 2024", "9 XIII 2024", "1.9.V.2024", "9 MIX 2024"])
+def test_what_is_no_roman_month_is_not_read(text: str) -> None:
+    assert parse_dates(text) == ()
 
 
 def test_a_date_after_another_number_is_found() -> None:

@@ -1,4 +1,4 @@
-"""Dates as documents write them: 2024-03-01, 01.03.2024, 3/1/2024, 1 March 2024, 1er mars 2024."""
+"""Dates as documents write them: 2024-03-01, 01.03.2024, 3/1/2024, 1 March 2024, 1er mars 2024, 1/III/2024."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from datetime import date
 from typing import NamedTuple
 
-from trivium.extraction._months import month_number
+from trivium.extraction._months import month_numbers
 
 __all__ = ["DateSpan", "date_spans", "parse_dates"]
 
 # Each gap is bounded, so that a long run of spaces costs no more than its length.
 _NAME = r"(?P<name>(?:[^\W\d_]|[\u0300-\u036f]){3,16}\.?)"
 _START = r"(?<![^\W\d_])"
-_ORDINAL = r"(?:st|nd|rd|th|er|ère|re|ste|de|e|:[ae])?[.ºª°]?"
+_ORDINAL = r"(?:st|nd|rd|th|er|ère|re|ste|de|e|:[ae]|ης|η)?[.ºª°]?"
 _YEAR = r"(?P<year>\d{4}|['’]\d{2}|(?<=[-/])\d{2})(?!\d)"
 _TIME = r"(?:\d{1,2}:\d{2}(?::\d{2})?\s{1,3}(?:[A-Z]{2,5}\s{1,3})?)?"
 
@@ -40,7 +40,11 @@ _NAMED = (
         rf"{_START}{_NAME}[\s./-]{{0,20}}(?P<day>\d{{1,2}})(?:st|nd|rd|th)?[\s,./-]{{1,20}}{_TIME}{_YEAR}",
         re.IGNORECASE,
     ),
-    re.compile(rf"(?<!\d)(?P<year>\d{{4}})[\s./-]{{1,20}}{_NAME}[\s./-]{{1,20}}(?P<day>\d{{1,2}})(?!\d)"),
+    re.compile(rf"(?<!\d)(?P<year>\d{{4}})(?:\sm\.)?[\s./-]{{1,20}}{_NAME}[\s./-]{{1,20}}(?P<day>\d{{1,2}})(?!\d)"),
+    re.compile(rf"(?<!\d)(?P<year>\d{{4}})\.?\s?gada\s{{1,5}}(?P<day>\d{{1,2}})\.?\s{{1,5}}{_NAME}"),
+    re.compile(
+        r"(?<!\d)(?<!\d[./])(?P<day>\d{1,2})(?:[./-]\s?|\s)(?P<name>[IVX]{1,4})(?:[./-]\s?|\s)(?P<year>\d{4})(?!\d)"
+    ),
 )
 
 
@@ -97,8 +101,8 @@ def date_spans(text: str, month_first: bool = False) -> Iterator[DateSpan]:
 def _named_spans(pattern: re.Pattern[str], text: str) -> Iterator[DateSpan]:
     position = 0
     while found := pattern.search(text, position):
-        month = month_number(found["name"])
-        days = _days(found["year"], month, int(found["day"])) if month else ()
+        months = month_numbers(found["name"])
+        days = tuple(day for month in months for day in _days(found["year"], month, int(found["day"])))
         if days:
             yield DateSpan(*found.span(), days)
         # What looked like a date may hide one: in "item 5 on 1 March 2024" the search is taken up inside.
