@@ -165,8 +165,9 @@ def test_an_amount_proposed_without_a_currency_takes_the_one_that_stands_there()
 
 
 def test_a_currency_told_in_a_heading_holds_for_bare_numbers() -> None:
-    table = SourceText("All amounts in euros.\nRent 900\nHeating 80")
-    assert ask("rent: money", "EUR 900", table).value == {"amount": 900, "currency": "EUR"}
+    for heading in ("All amounts in euros.", "Amounts in EUR"):
+        table = SourceText(f"{heading}\n1 Rent 900\n2 Heating 80")
+        assert ask("rent: money", "EUR 900", table).value == {"amount": 900, "currency": "EUR"}
     assert ask("rent: money", "900 TRY", SourceText("Try it. Rent 900")).value["currency"] is None
 
 

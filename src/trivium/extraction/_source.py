@@ -167,8 +167,9 @@ class SourceText:
 
     @cached_property
     def writes_currencies(self) -> bool:
-        """Whether a currency stands beside any amount; if so, a number without one is no amount in a currency."""
-        return any(codes for found in self.money.values() for _, codes in found)
+        """Whether a currency stands beside any amount, on its line; then a number without one is in none."""
+        stated = (span for found in self.money.values() for span, codes in found if codes)
+        return any(not _LINE_BREAK.search(self.text, *span) for span in stated)
 
     def mentions_currency(self, code: str) -> bool:
         """Say whether a currency's code, or a sign or word that means it before all others, stands anywhere.
