@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from trivium.cli._records import RecordFile
 from trivium.exceptions import ConfigurationError
+from trivium.extraction import Field
 
 from ._command import FIELDS, Command
 from ._server import ModelServer, Reply, record_of
@@ -144,6 +145,52 @@ def test_another_field_list_is_refused(trivium: Command, output: str):
     assert trivium("extract", "letters/ada.txt", *options, "--output", output, "--restart").status == 0
 
 
+@BOTH
+@pytest.mark.parametrize(
+    "fields",
+    {
+        "tenant: date, rent: money, starts: date": "there 'tenant' is \"Ada\", which is no value of date",
+        "tenant, rent: number, starts: date": "there 'rent' is {\"amount\": 900",
+        "tenant, rent, starts: date": "which is no value of text",
+        "tenant: boolean, rent: money, starts: date": "which is no value of boolean",
+        "tenant: Eve|Bob, rent: money, starts: date": "there 'tenant' is \"Ada\", which is no value of Eve|Bob",
+        "tenant, rent: money, starts: list of date": "which is no value of list of date",
+    }.items(),
+)
+def test_another_kind_of_value_is_refused(trivium: Command, output: str, fields: tuple[str, str]):
+    trivium.extract("letters/ada.txt", "--output", output)
+    before = (trivium.folder / output).read_bytes()
+    arguments = ["extract", "letters/ada.txt", "--fields", fields[0], "--model", "scripted:answers.json"]
+    ended = trivium(*arguments, "--output", output)
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.error.startswith(f"{output} was begun with other fields: there ")
+    assert fields[1] in ended.error
+    assert ended.error.endswith("; give another --output, or --restart")
+    assert (trivium.folder / output).read_bytes() == before
+
+
+VALUES = {
+    "text": ["Ada", "[12]", '{"a": 1}', "900", "true"],
+    "number": [900, -0.5],
+    "integer": [7],
+    "date": ["2024-05-01"],
+    "money": [{"amount": 900, "currency": "EUR"}, {"amount": 9.5, "currency": None}],
+    "boolean": [True, False],
+    "list": [["Ada", "[1]"]],
+}
+
+
+@BOTH
+@pytest.mark.parametrize("kind", VALUES)
+def test_a_finished_value_comes_back_as_it_was(tmp_path: Path, output: str, kind: Any):
+    field, as_csv = Field("a", kind), output.endswith("csv")
+    for number, value in enumerate([*VALUES[kind], None]):
+        record = a_record(str(number), "x")
+        record["fields"]["a"] |= {"value": value, "quote": ["x"] if kind == "list" else "x"}
+        RecordFile(tmp_path / output, [field], as_csv=as_csv).append(record)
+        assert RecordFile(tmp_path / output, [field], as_csv=as_csv).finished[str(number)] == record
+
+
 def test_a_file_that_failed_is_tried_again(trivium: Command):
     late = trivium.folder / "late.txt"
     late.touch()
@@ -178,17 +225,17 @@ def test_a_file_cut_anywhere_is_completed(
 ):
     path = tmp_path_factory.mktemp("records") / "out"
     records = [a_record(f"{number}\n.txt", value) for number, value in enumerate(values)]
-    whole = RecordFile(path, ["a"], as_csv=as_csv)
+    whole = RecordFile(path, [Field("a")], as_csv=as_csv)
     for record in records:
         whole.append(record)
     complete = path.read_bytes()
     path.write_bytes(complete[: data.draw(st.integers(0, len(complete)))])
-    again = RecordFile(path, ["a"], as_csv=as_csv)
+    again = RecordFile(path, [Field("a")], as_csv=as_csv)
     for record in records:
         if record["source"] not in again.finished:
             again.append(record)
     assert path.read_bytes() == complete
-    assert list(RecordFile(path, ["a"], as_csv=as_csv).finished) == [record["source"] for record in records]
+    assert list(RecordFile(path, [Field("a")], as_csv=as_csv).finished) == [record["source"] for record in records]
 
 
 @given(st.binary(min_size=1, max_size=30), st.booleans())
@@ -198,5 +245,5 @@ def test_what_is_no_record_is_never_overwritten(tmp_path_factory: pytest.TempPat
     start = b"source," if as_csv else b'{"source": '
     if not start.startswith(content) and not content.startswith(start):
         with pytest.raises(ConfigurationError):
-            RecordFile(path, ["a"], as_csv=as_csv)
+            RecordFile(path, [Field("a")], as_csv=as_csv)
         assert path.read_bytes() == content

@@ -94,7 +94,7 @@ def _fields(options: Options) -> tuple[Field, ...]:
     raise ConfigurationError("no fields are named: give --fields 'tenant, rent: money, starts: date', or --schema FILE")
 
 
-def _target(options: Options, names: list[str]) -> RecordFile | None:
+def _target(options: Options, fields: Sequence[Field]) -> RecordFile | None:
     if options.json and options.output is None and options.format in ("csv", "table"):
         raise ConfigurationError(f"--json writes JSON lines: leave out --format {options.format}, or --json")
     if options.output is None:
@@ -104,7 +104,7 @@ def _target(options: Options, names: list[str]) -> RecordFile | None:
         raise ConfigurationError(
             f"{options.output} would hold no records: name it ….jsonl or ….csv, or give --format jsonl or csv"
         )
-    return RecordFile(options.output, names, as_csv=shape == "csv", restart=options.restart)
+    return RecordFile(options.output, fields, as_csv=shape == "csv", restart=options.restart)
 
 
 class _Run:
@@ -114,7 +114,7 @@ class _Run:
         self.options, self.fields = options, fields
         self.names = [field.name for field in fields]
         self.model: LanguageModel = choose_model(options.model, options.base_url)
-        self.target = _target(options, self.names)
+        self.target = _target(options, fields)
         self.tally, self.patience, self.record = Tally(), Patience(), RunRecord()
         if options.shape() == "csv":
             sys.stdout.write(csv_line(csv_header(self.names)))

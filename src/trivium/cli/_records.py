@@ -12,7 +12,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from trivium.cli._kinds import described, fits, read_cell
 from trivium.exceptions import ConfigurationError, OutputError
+from trivium.extraction import Field
 
 __all__ = ["RecordFile", "as_json_line", "csv_header", "csv_line", "csv_row"]
 
@@ -49,21 +51,15 @@ def csv_line(cells: Sequence[str]) -> str:
     return out.getvalue().removesuffix("\r\n") + "\n"
 
 
-def _record_of_row(cells: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
-    """What `csv_row` wrote, near enough to be shown: a number comes back as its text."""
-    fields: dict[str, Any] = {}
-    for place, name in enumerate(names):
+def _record_of_row(cells: Sequence[str], fields: Sequence[Field]) -> dict[str, Any]:
+    """The record of which `csv_row` made these cells."""
+    entries: dict[str, Any] = {}
+    for place, field in enumerate(fields):
         value, page, line, quote = cells[1 + 4 * place : 5 + 4 * place]
         numbers = {"page": int(page) if page else None, "line": int(line) if line else None}
-        fields[name] = {"value": _read_cell(value), **numbers, "quote": _read_cell(quote)}
-    return {"source": cells[0], "fields": fields, "refused": json.loads(cells[-1]) if cells[-1] else {}}
-
-
-def _read_cell(text: str) -> Any:
-    if text[:1] in ("{", "["):
-        with suppress(ValueError):
-            return json.loads(text)
-    return text or None
+        quoted = read_cell(field, quote) if field.kind == "list" else quote or None
+        entries[field.name] = {"value": read_cell(field, value), **numbers, "quote": quoted}
+    return {"source": cells[0], "fields": entries, "refused": json.loads(cells[-1]) if cells[-1] else {}}
 
 
 class RecordFile:
@@ -73,7 +69,7 @@ class RecordFile:
 
     Args:
         path: the file; its folder must be there.
-        names: the names of the fields.
+        fields: what is asked for.
         as_csv: CSV instead of JSON lines.
         restart: begin anew instead of going on.
 
@@ -81,12 +77,13 @@ class RecordFile:
         finished: the records that the file holds, by source.
 
     Raises:
-        ConfigurationError: the file holds records with other fields, or something else.
+        ConfigurationError: the file holds records with other fields or kinds of values, or something else.
         OutputError: it cannot be read or written.
     """
 
-    def __init__(self, path: Path, names: Sequence[str], *, as_csv: bool = False, restart: bool = False) -> None:
-        self.path, self._names, self._as_csv = path, list(names), as_csv
+    def __init__(self, path: Path, fields: Sequence[Field], *, as_csv: bool = False, restart: bool = False) -> None:
+        self.path, self._fields, self._as_csv = path, tuple(fields), as_csv
+        self._names = [field.name for field in fields]
         self.finished: dict[str, dict[str, Any]] = {}
         with self._storage():
             with path.open("ab"):
@@ -101,6 +98,8 @@ class RecordFile:
         whole = data[: self._end_of_last_record(data)]
         text = whole.decode("utf-8")
         records = self._records_in_csv(text) if self._as_csv else self._records_in_json(text)
+        for record in records:
+            self._check_kinds(record)
         self.finished = {record["source"]: record for record in records}
         if data and not records and not self._is_torn_start(data):
             raise self._other()
@@ -125,7 +124,7 @@ class RecordFile:
         if header != csv_header(self._names):
             raise self._other()
         try:
-            return [_record_of_row(row, self._names) for row in rows]
+            return [_record_of_row(row, self._fields) for row in rows]
         except (ValueError, IndexError):
             raise self._other() from None
 
@@ -135,12 +134,23 @@ class RecordFile:
             try:
                 record = json.loads(line)
                 names, source = list(record["fields"]), record["source"]
-            except (ValueError, KeyError, TypeError):
+                [entry["value"] for entry in record["fields"].values()]
+            except (ValueError, KeyError, TypeError, AttributeError):
                 raise self._other() from None
             if names != self._names or not isinstance(source, str):
                 raise self._other()
             found.append(record)
         return found
+
+    def _check_kinds(self, record: dict[str, Any]) -> None:
+        for field in self._fields:
+            value = record["fields"][field.name]["value"]
+            if not fits(field, value):
+                shown = json.dumps(value, ensure_ascii=False)
+                raise ConfigurationError(
+                    f"{self.path} was begun with other fields: there {field.name!r} is {_short(shown)}, which is no "
+                    f"value of {described(field)}; give another --output, or --restart"
+                )
 
     def _other(self) -> ConfigurationError:
         return ConfigurationError(
@@ -175,6 +185,10 @@ class RecordFile:
             raise OutputError(f"cannot write {self.path}: {_advice(error, self.path)}{kept}") from None
         except UnicodeDecodeError:
             raise self._other() from None
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:59] + "…"
 
 
 def _advice(error: OSError, path: Path) -> str:
