@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trivium import ChatAgent, Entity, Message, Task, TaskConfig
+from trivium import ChatAgent, Entity, FinalResultTool, Message, Task, TaskConfig, ToolMessage
 from trivium.schema import ToolCall
 from trivium.tasks import PASS, PASS_TO, SEND_TO
 from trivium.tasks._signals import read_route
-from trivium.testing import ScriptedModel
+from trivium.testing import ScriptedModel, call_tool
 
 names = st.from_regex(r"[A-Za-z0-9_-]{1,8}", fullmatch=True)
 plain = st.text(st.characters(exclude_characters="_@", exclude_categories=["Cs"]), max_size=20)
@@ -185,3 +185,23 @@ def test_sub_tasks_nest(depth: int):
         above.add_sub_task(run)
         run = above
     assert run.run("go").content == "up"  # type: ignore[union-attr]
+
+
+class End(ToolMessage):
+    request: str = "end"
+    purpose: str = "To end with a <text>."
+    text: str
+
+    def handle(self) -> FinalResultTool:
+        return FinalResultTool(content={"said": self.text})
+
+
+def test_a_result_is_data_whatever_words_it_holds():
+    words = "__SEND__:nobody __PASS__ it is DONE"
+    model = ScriptedModel([call_tool("end", text=words)])
+    speaker = ChatAgent(model)
+    speaker.enable_message(End)
+    result = Task(speaker, interactive=False).run("go")
+    assert result is not None
+    assert result.content == {"said": words}
+    assert len(model.requests) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import threading
 from typing import Any
@@ -219,3 +220,23 @@ def test_a_system_message_is_the_agents():
     with pytest.raises(ConfigurationError, match="needs a ChatAgent, not Agent"):
         Task(Agent(model), system_message="x")
     assert [Task(agent(name="B")).name, Task(agent(name="B"), "T").name] == ["B", "T"]
+
+
+@pytest.mark.parametrize("given", [{"timeout": 0.05}, {"limits": Limits(seconds=0.05)}])
+def test_a_task_that_takes_too_long_says_so_in_its_status(given: dict[str, Any]):
+    async def never() -> None:
+        """Wait for ever."""
+        await asyncio.Event().wait()
+
+    slow = Task(ChatAgent(ScriptedModel([call_tool("never")]), tools=[never]), interactive=False)
+    result = slow.run("go", **given)
+    assert result is not None
+    assert result.status is StatusCode.TIMEOUT
+
+
+def test_the_tokens_of_a_run_are_limited_beside_its_other_limits():
+    model = ScriptedModel([call_tool("nothing"), "DONE"])
+    result = Task(ChatAgent(model), interactive=False).run("go", max_tokens=1000, limits=Limits(turns=1))
+    assert result is not None
+    assert result.status is StatusCode.FIXED_TURNS
+    assert len(model.requests) == 1

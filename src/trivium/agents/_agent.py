@@ -118,7 +118,7 @@ class Agent(Responders):
         raise LimitExceededError("rounds", self.max_rounds, setting="Agent(max_rounds=…)")
 
     def _history(self, message: tuple[Message, ...]) -> list[dict[str, Any]]:
-        memory = self.memory.get(this_session()) if self.memory is not None else _memory_with(message)
+        memory = self.memory.get(this_session()) if self.memory is not None else Memory.of(message)
         return self.aggregator.aggregate(memory, self.name, self.output_format, self._instruction())
 
     def has_model(self) -> bool:
@@ -224,9 +224,3 @@ def _as_model(llm: Any) -> LanguageModel:
         f"{type(llm).__name__} is no model: give an object with `name` and `stream(request)`, or a model's name; "
         "for a script, trivium.testing.ScriptedModel"
     )
-
-
-def _memory_with(messages: tuple[Message, ...]) -> Memory:
-    memory = Memory()
-    memory.add(messages)
-    return memory

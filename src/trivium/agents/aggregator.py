@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any, cast
 
 from trivium.memory import Memory
@@ -35,25 +36,24 @@ class DefaultAggregator:
         found = self.aggregate_system_instruction(system_instruction)
         for message in messages.get_memory() if messages is not None else ():
             self.append(found, message, name)
+        _close_calls(found)
         return found
 
     def append(self, found: list[dict[str, Any]], message: Message, name: str) -> None:
         """Add one message; what users say one after the other is joined into one.
 
-        Where the model's tool calls were answered by a plain message, that message is their result: a history
-        with open calls is refused by providers.
+        Where the model's tool calls were answered by a plain message, that message is their result, and calls
+        that nobody answered get an error: a history with open calls is refused by providers.
         """
         entry = _as_chat(message, name)
-        last = found[-1] if found else None
-        if last is None or entry["role"] != "user":
-            found.append(entry)
-        elif last["role"] == "user":
+        last, role = (found[-1] if found else {}), entry["role"]
+        if role == "user" and last.get("role") == "user":
             last["content"] += entry["content"]
-        elif last.get("tool_calls"):
-            first, *others = last["tool_calls"]
-            found.append({"role": "tool", "tool_call_id": first["id"], "content": entry["content"]})
-            found.extend({"role": "tool", "tool_call_id": call["id"], "content": "see above"} for call in others)
+        elif role == "user" and last.get("tool_calls"):
+            _close_calls(found, entry["content"])
         else:
+            if role != "tool":
+                _close_calls(found)
             found.append(entry)
 
     def aggregate_system_instruction(self, system_instruction: Instruction) -> list[dict[str, Any]]:
@@ -82,6 +82,16 @@ def _checked(message: Any) -> dict[str, Any]:
         if key not in found:
             raise KeyError(f"a chat message of the system instruction lacks '{key}'")
     return found
+
+
+def _close_calls(found: list[dict[str, Any]], answer: str = "") -> None:
+    results = [*takewhile(lambda entry: entry["role"] == "tool", reversed(found))]
+    asked = found[-len(results) - 1] if len(results) < len(found) else {}
+    answered = {result["tool_call_id"] for result in results}
+    for call in asked.get("tool_calls", ()):
+        if call["id"] not in answered:
+            found.append({"role": "tool", "tool_call_id": call["id"], "content": answer or "error: nothing does this"})
+            answer = answer and "see above"
 
 
 def _as_chat(message: Message, name: str) -> dict[str, Any]:

@@ -32,6 +32,13 @@ class Memory:
         self.recent_n = recent_n
         self._messages: list[Message] = []
 
+    @classmethod
+    def of(cls, messages: Iterable[Message | str]) -> Memory:
+        """A memory of these messages."""
+        memory = cls()
+        memory.add(messages)
+        return memory
+
     def __len__(self) -> int:
         return len(self._messages)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from operator import eq
 from typing import TYPE_CHECKING, TypeAlias
 
 from trivium.exceptions import InfiniteLoopError
@@ -44,10 +45,8 @@ class Loops:
 
     def _is_cycle(self, length: int) -> bool:
         needed = max(length * self._repeats, 10)
-        if len(self._last) < needed:
-            return False
         last = list(self._last)[-needed:]
-        return all(each == last[index - length] for index, each in enumerate(last) if index >= length)
+        return len(last) == needed and all(map(eq, last[length:], last))
 
 
 @dataclass(slots=True)

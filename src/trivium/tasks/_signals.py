@@ -22,9 +22,11 @@ _PASS_ON = re.compile(r"__PASS__:([\w-]+)")
 
 def says_done(message: Message) -> bool:
     """Whether the message ends its task: DONE as a word of its own, or the tool that ends it."""
-    if any(isinstance(each, AgentDoneTool) for each in message.attachments):
-        return True
-    return isinstance(message.content, str) and _DONE.search(message.content) is not None
+    return _is_result(message) or (isinstance(message.content, str) and _DONE.search(message.content) is not None)
+
+
+def _is_result(message: Message) -> bool:
+    return any(isinstance(each, AgentDoneTool) for each in message.attachments)
 
 
 def without_done(content: Any) -> Any:
@@ -62,12 +64,15 @@ class Route(NamedTuple):
 def read_route(message: Message, addressing_prefix: str = "") -> Route:
     """Read the signals in a response: the last address counts, the text after it is what is sent.
 
+    A result is data, and is not read.
+
     Example:
         >>> read_route(Message(content="__SEND__:sub-2 what is 2+2?"))
         Route(passes=False, receiver='sub-2', content='what is 2+2?')
     """
     content, receiver = message.content, message.receiver
-    if not isinstance(content, str) or (message.tool_calls and not content.startswith((PASS, SEND_TO))):
+    signs = not message.tool_calls or str(content).startswith((PASS, SEND_TO))
+    if not isinstance(content, str) or not signs or _is_result(message):
         return Route(False, receiver, content)
     found = _PASS_ON.search(content)
     if found is not None:
@@ -86,6 +91,5 @@ def read_route(message: Message, addressing_prefix: str = "") -> Route:
 
 def is_user_quit(message: Message) -> bool:
     """Whether a person asked to end the task."""
-    if message.entity is not Entity.USER or not isinstance(message.content, str):
-        return False
-    return message.content.strip().lower() in USER_QUIT or says_done(message)
+    spoken = str(message.content).strip().lower() if message.entity is Entity.USER else None
+    return spoken is not None and (spoken in USER_QUIT or says_done(message))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict
@@ -12,7 +13,7 @@ from trivium.agents import Agent, ChatAgent
 from trivium.agents._agent import this_session
 from trivium.agents._responders import as_message, responder
 from trivium.commander import CallNode, Limits, current, door, invoke, portable, step
-from trivium.exceptions import ConfigurationError, LimitExceededError, RunKilledError
+from trivium.exceptions import ConfigurationError, DeadlineExceededError, LimitExceededError, RunKilledError
 from trivium.module import Module
 from trivium.schema import Entity, Message, StatusCode
 from trivium.tasks._run import Loops, ResponderKey, TaskRun
@@ -131,7 +132,7 @@ class Task(Module):
             somebody else. Calling the task, `task(message)`, gives a message in any case.
         """
         if max_tokens:
-            kwargs["limits"] = Limits(tokens=max_tokens)
+            kwargs["limits"] = replace(kwargs.get("limits") or Limits(), tokens=max_tokens)
         result = await self.acall(message, turns=turns, **kwargs)
         return None if result.content is None and result.status in (None, *_NO_RESULT) else result
 
@@ -140,11 +141,11 @@ class Task(Module):
     async def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Message:
         try:
             return await super()._turn(node, message, kwargs)
-        except RunKilledError:
+        except (RunKilledError, DeadlineExceededError) as error:
             if node._stopping is None or node._stopping[0] is not node:
                 raise
-            run = cast("TaskRun | None", node.__dict__.get("_task_run"))
-            return self._result(run, StatusCode.KILL) if run else self._nothing(StatusCode.KILL)
+            status = StatusCode.KILL if isinstance(error, RunKilledError) else StatusCode.TIMEOUT
+            return self._result(cast("TaskRun | None", node.__dict__.get("_task_run")), status)
 
     @portable
     async def forward(self, *message: Message, turns: int = -1, caller: str | None = None) -> Message:
@@ -227,9 +228,7 @@ class Task(Module):
         receiver = run.pending.receiver
         if key is run.pending_sender:
             return False
-        addressed = bool(receiver) and (
-            receiver == (key.name if isinstance(key, Task) else key.value) or key == receiver
-        )
+        addressed = bool(receiver) and receiver == (key.name if isinstance(key, Task) else key)
         if key is Entity.USER and not (self.interactive or addressed):
             return False
         if isinstance(key, Task) and run.pending.tool_calls and not addressed:
@@ -251,10 +250,9 @@ class Task(Module):
         return found if found is None or found.entity is not None else found.but(entity=key)
 
     def _valid(self, response: Message) -> bool:
-        if is_empty(response):
-            return False
         content = response.content
-        return says_done(response) or not (isinstance(content, str) and content.strip(" \n,.!?:") == NO_ANSWER)
+        refuses = isinstance(content, str) and content.strip(" \n,.!?:") == NO_ANSWER
+        return not is_empty(response) and (says_done(response) or not refuses)
 
     def _accept(self, run: TaskRun, key: ResponderKey, response: Message) -> None:
         route = read_route(response, self.config.addressing_prefix)
@@ -292,8 +290,8 @@ class Task(Module):
             return self._nothing(status)
         pending = run.pending
         ends = [each for each in pending.attachments if isinstance(each, AgentDoneTool)]
-        final = [each for each in ends if isinstance(each, FinalResultTool) and run.caller is not None]
-        kept = (*[each for each in pending.attachments if each not in ends], *final)
+        passed_on = FinalResultTool if run.caller is not None else ()
+        kept = tuple(each for each in pending.attachments if each not in ends or isinstance(each, passed_on))
         return pending.but(
             content=ends[-1].content if ends else without_done(pending.content),
             sender=self.name,
@@ -314,5 +312,4 @@ class Task(Module):
     def _erase(self, given: Message, run: TaskRun) -> None:
         self._forget()
         if self.agent.memory is not None:
-            answer = run.pending.but(sender=self.agent.name)
-            self.agent.memory.add([given, answer], this_session())
+            self.agent.memory.add([given, run.pending.but(sender=self.agent.name)], this_session())
