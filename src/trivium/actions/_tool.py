@@ -75,7 +75,7 @@ class Tool:
         tool = _from_function(function)
         holder = getattr(function, "__func__", function)
         if isinstance(holder, types.FunctionType):
-            holder.__trivium_tool__ = replace(tool, call=holder)  # type: ignore[attr-defined]
+            holder.__trivium_tool__ = replace(tool, call=holder)  # type: ignore[attr-defined] - a mark on the function
         return tool
 
 
@@ -85,8 +85,8 @@ def _from_function(function: Callable[..., Any]) -> Tool:
     plain = _unwrapped(function)
     name = getattr(plain, "__name__", type(plain).__name__)
     description, parameter_texts = _read_docstring(inspect.getdoc(plain) or "")
-    arguments = TypedDict(name, _parameters(function, name, parameter_texts))  # type: ignore[operator, misc]
-    arguments.__pydantic_config__ = {"extra": "forbid"}  # pyright: ignore
+    arguments = TypedDict(name, _parameters(function, name, parameter_texts))  # type: ignore[operator, misc] - made from a signature at run time
+    arguments.__pydantic_config__ = {"extra": "forbid"}  # pyright: ignore - what pydantic reads
     try:
         adapter = cast("TypeAdapter[dict[str, Any]]", TypeAdapter(arguments))
     except PydanticSchemaGenerationError as error:

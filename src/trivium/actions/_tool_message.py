@@ -138,7 +138,7 @@ def _bind(method: Callable[..., Any], message: ToolMessage | None, agent: Any) -
         extra = [agent if _wants_agent(parameter) else chat_message for parameter in parameters]
         return method(*(() if message is None else (message,)), *extra)
 
-    call.__wrapped__ = method  # type: ignore[attr-defined]
+    call.__wrapped__ = method  # type: ignore[attr-defined] - as functools.wraps does
     return call
 
 

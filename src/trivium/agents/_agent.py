@@ -171,7 +171,7 @@ class Agent(Responders):
             results = [await self.executor.answer(call) for call in calls]
         node = current.get()
         if self.memory is not None and node is not None:
-            self._remember(node, [asked, *results])  # type: ignore[arg-type]
+            self._remember(node, [asked, *results])  # type: ignore[arg-type] - an executor answers with messages
         return [asked, *results]
 
     def _said(self, content: Any, reply: Reply) -> Message:

@@ -129,7 +129,7 @@ class Responders(Module):
                 )
             return await invoke(handler, message)
 
-        handle.__portable__ = True  # type: ignore[attr-defined]
+        handle.__portable__ = True  # type: ignore[attr-defined] - a mark on the function
         tool = Tool(tool_class.spec(), handle, lambda arguments: {"tool_message": tool_class.parse(arguments)})
         try:
             result = await run_tool(tool, call.arguments)

@@ -98,9 +98,9 @@ def _list_cell(entry: dict[str, Any], reason: str | None) -> Text:
 def as_words(value: Any) -> str:
     """A value as a person writes it."""
     if isinstance(value, list):
-        return ", ".join(as_words(each) for each in value)  # pyright: ignore[reportUnknownVariableType]
+        return ", ".join(as_words(each) for each in value)  # pyright: ignore[reportUnknownVariableType] - JSON of any shape
     if isinstance(value, dict):
-        return " ".join(str(each) for each in value.values() if each is not None)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return " ".join(str(each) for each in value.values() if each is not None)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON of any shape
     if isinstance(value, bool):
         return "yes" if value else "no"
     return printable(str(value))

@@ -43,7 +43,7 @@ Core = Coroutine[Any, Any, T]
 
 def portable(function: T) -> T:
     """Mark a coroutine function that suspends only through the primitives: both drivers run it in place."""
-    function.__portable__ = True  # type: ignore[attr-defined]
+    function.__portable__ = True  # type: ignore[attr-defined] - a mark on the function
     return function
 
 
@@ -88,7 +88,7 @@ def door(core: Callable[Concatenate[Any, P], Core[T]]) -> Callable[Concatenate[A
     def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return drive(invoke(getattr(self, name), *args, **kwargs))
 
-    method.__core__ = name  # type: ignore[attr-defined]
+    method.__core__ = name  # type: ignore[attr-defined] - a mark on the function
     method.__name__ = core.__name__.removesuffix("_async").lstrip("_")
     method.__doc__ = core.__doc__
     return method
@@ -112,7 +112,7 @@ def is_async(function: Any) -> bool:
         function = cast("partial[Any]", function).func
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     if code is None:  # an object with a __call__
-        code = getattr(getattr(cast("type[Any]", type(function)), "__call__", None), "__code__", None)  # noqa: B004
+        code = getattr(getattr(cast("type[Any]", type(function)), "__call__", None), "__code__", None)  # noqa: B004 - its code, not whether it can be called
     return code is not None and bool(code.co_flags & CO_COROUTINE)
 
 
@@ -128,7 +128,7 @@ async def invoke(function: Callable[..., Any], *args: Any, quick: bool = False, 
         node._check()
     core = getattr(function, "__core__", None)
     if core is not None:
-        function = getattr(function.__self__, core)  # type: ignore[attr-defined]
+        function = getattr(function.__self__, core)  # type: ignore[attr-defined] - what has a core is a bound method
     if hasattr(function, "__portable__"):
         return await function(*args, **kwargs)
     if is_async(function):

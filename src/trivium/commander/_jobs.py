@@ -293,7 +293,7 @@ def tasker(password: str) -> Callable[[Function], Function]:
     _check_word(password)
 
     def mark(function: Function) -> Function:
-        function.__tasker__ = True  # type: ignore[attr-defined]
+        function.__tasker__ = True  # type: ignore[attr-defined] - a mark on the function
         return function
 
     return mark

@@ -113,7 +113,7 @@ def loop_level(loop: Any) -> int | None:
 
 def forget_threads() -> None:
     """Start anew in a forked child: none of the parent's threads is there."""
-    _lock._at_fork_reinit()  # type: ignore[attr-defined]
+    _lock._at_fork_reinit()  # type: ignore[attr-defined] - as the standard library does after a fork
     _idle.clear()
     _loops.clear()
 

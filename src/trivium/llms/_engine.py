@@ -180,7 +180,7 @@ def _library() -> Any:
         raise MissingExtraError("xllamacpp", "local")
     _set_waiting()
     try:
-        import xllamacpp  # pyright: ignore[reportMissingTypeStubs]
+        import xllamacpp  # pyright: ignore[reportMissingTypeStubs] - it ships none
     except ImportError as error:
         raise EngineError(
             f"the embedded engine cannot be loaded: {error}. It needs the GNU OpenMP library "

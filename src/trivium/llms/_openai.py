@@ -235,7 +235,7 @@ def retry_delay(error: ProviderError, attempt: int) -> float | None:
     elif not isinstance(error, ProviderConnectionError):
         return None
     # Not for secrets: the jitter keeps many callers from coming back at the same moment.
-    return max(asked, FIRST_DELAY * 2 ** (attempt - 1) * random.uniform(0.5, 1.5))  # noqa: S311
+    return max(asked, FIRST_DELAY * 2 ** (attempt - 1) * random.uniform(0.5, 1.5))  # noqa: S311 - a delay, no secret
 
 
 def _hint(status: int) -> str:

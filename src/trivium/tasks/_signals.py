@@ -9,8 +9,8 @@ from trivium.actions import AgentDoneTool
 from trivium.schema import Entity, Message
 
 DONE: Final = "DONE"
-PASS: Final = "__PASS__"  # noqa: S105
-PASS_TO: Final = "__PASS__:"  # noqa: S105
+PASS: Final = "__PASS__"  # noqa: S105 - a signal, no secret
+PASS_TO: Final = "__PASS__:"  # noqa: S105 - a signal, no secret
 SEND_TO: Final = "__SEND__:"
 NO_ANSWER: Final = "DO-NOT-KNOW"
 USER_QUIT: Final = frozenset({"q", "x", "quit", "exit", "bye", "done"})
