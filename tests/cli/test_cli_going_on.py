@@ -54,8 +54,9 @@ def test_control_c_keeps_and_shows_what_is_finished(trivium: Command, server: Mo
     process.send_signal(signal.SIGINT)
     ended = trivium.end(process)
     assert ended.status == 130
-    assert ended.err.count("\n") == 1
-    assert ended.err.startswith("interrupted; 2 files, 6 fields: 6 backed")
+    *finished, last = ended.err.splitlines()
+    assert finished == ["1/3 ada.txt", "2/3 bob.txt"]
+    assert last.startswith("interrupted; 2 files, 6 fields: 6 backed")
     assert ended.err.rstrip().endswith(f"records in {output}; the same command goes on there")
     assert "Bob" in ended.out
     assert tenants(trivium.folder / output) == ["Ada", "Bob"]

@@ -94,7 +94,7 @@ def test_a_key_that_expires_keeps_what_is_finished(trivium: Command, server: Mod
     server.reply = lambda question: Reply(status=401) if "Bob pays" in question else record_of(question)
     ended = trivium.extract("letters", "--at-once", "1", "--output", "out.jsonl", *server.options, model=SERVER)
     assert ended.status == 1
-    summary, error = ended.err.splitlines()
+    _, summary, error = ended.err.splitlines()
     assert summary.startswith("stopped; 1 file, 3 fields: 3 backed")
     assert summary.endswith("records in out.jsonl; the same command goes on there")
     assert "answered 401" in error

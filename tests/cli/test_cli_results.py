@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,41 @@ def test_refused_and_not_stated_values_are_told_apart(trivium: Command):
     }
     assert "3 fields: 1 backed, 1 refused, 1 not stated" in ended.err
     assert ended.status == 0
+
+
+def test_a_list_that_is_backed_in_part_counts_once(trivium: Command):
+    (trivium.folder / "answers.json").write_text(script_of({"names": ["Ada", "Eve"], "rent": "EUR 1"}))
+    arguments = ["--fields", "names: list, rent: money", "--model", "scripted:answers.json"]
+    ended = trivium("extract", "letters/ada.txt", *arguments)
+    assert ended.records[0]["fields"]["names"]["value"] == ["Ada"]
+    assert list(ended.records[0]["refused"]) == ["names", "rent"]
+    assert ended.err.startswith("1 file, 2 fields: 1 backed, 1 refused, 0 not stated")
+
+
+def test_standard_input_is_a_document(trivium: Command):
+    for _ in range(2):  # never finished before: it is another document each time
+        with (trivium.folder / "letters" / "ada.txt").open() as letter:
+            ended = trivium.extract("-", "--output", "out.jsonl", stdin=letter)
+        assert ended.err.startswith(SUMMARY)
+    piped = trivium.start("extract", "-", "--fields", FIELDS, "--model", "scripted:answers.json", stdin=subprocess.PIPE)
+    assert piped.stdin is not None
+    piped.stdin.write("Ada pays EUR 900 since 2024-05-01.\n")
+    assert trivium.end(piped).records == [{**ADA, "source": "-"}]
+    empty = trivium.extract("-")
+    assert (empty.status, empty.out) == (1, "")
+    assert "error: standard input: there is no text in this file" in empty.err
+
+
+def test_without_a_terminal_each_finished_file_is_a_line(trivium: Command):
+    arguments = ["letters/ada.txt", "letters/none.txt", "letters/bob.txt"]
+    ended = trivium.extract(*arguments, "--output", "out.jsonl", "--at-once", "1")
+    first, error, last, summary = ended.err.splitlines()
+    assert (first, last) == ("1/3 ada.txt", "3/3 bob.txt")
+    assert error.startswith("error: letters/none.txt")
+    assert summary.startswith("2 files, ")
+    assert "1/3" not in ended.out
+    for quiet in ("--json", "--format=jsonl"):
+        assert "/3 " not in trivium.extract(*arguments, quiet).err
 
 
 def test_a_server_is_asked_for_each_document(trivium: Command, server: ModelServer):

@@ -156,7 +156,7 @@ def _extract_command(
     tries: Annotated[int, typer.Option(min=1, metavar="N", help="How often values are asked for.")] = 2,
     max_megabytes: Annotated[int, typer.Option(min=1, metavar="N", help="The largest document that is read.")] = 32,
 ) -> int:
-    """Extract fields from FILES, and from the files in folders.
+    """Extract fields from FILES, and from the files in folders; - is stdin.
 
     Each value is backed by its place in the text, or is empty.
     """

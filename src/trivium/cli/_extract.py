@@ -13,13 +13,12 @@ from typing import Any, Literal
 from trivium.cli._model import choose_model
 from trivium.cli._records import RecordFile, as_json_line, csv_header, csv_line, csv_row
 from trivium.cli._screen import as_error, bar, one_line, printable, say, stderr, stdout
-from trivium.cli._sources import find_documents, source_of
+from trivium.cli._sources import STDIN, find_documents, open_document, source_of
 from trivium.cli._tally import Patience, Tally
 from trivium.cli._views import records_view, run_tree
 from trivium.commander import Limits, run_core
 from trivium.exceptions import ConfigurationError, DocumentError, RunKilledError, TriviumError
 from trivium.extraction import Case, Field, Outcome, extract_files, extraction_task, load_fields, parse_fields
-from trivium.knowledge import read
 from trivium.llms import LanguageModel, LocalModel
 from trivium.observers import RunRecord
 
@@ -122,7 +121,8 @@ class _Run:
     def work(self, documents: Sequence[Path]) -> None:
         """Extract from each document that is not finished yet."""
         options, finished = self.options, self.target.finished if self.target else {}
-        unfinished = [path for path in documents if source_of(path) not in finished]
+        # Standard input is another document each time.
+        unfinished = [path for path in documents if path == STDIN or source_of(path) not in finished]
         self.tally.counts["skipped"] = len(documents) - len(unfinished)
         default = 1 if isinstance(self.model, LocalModel) else 8
         # Records on a terminal would run into the bar.
@@ -132,6 +132,7 @@ class _Run:
             def ended(outcome: Outcome) -> None:
                 progress.advance(line)
                 self.take(outcome)
+                self.say_progress(outcome, int(progress.tasks[line].completed), len(unfinished))
 
             run_core(
                 extract_files,
@@ -160,6 +161,12 @@ class _Run:
         shape = self.options.shape()
         if shape != "table":
             self._write(as_json_line(outcome.record) if shape == "jsonl" else csv_line(csv_row(outcome.record)))
+
+    def say_progress(self, outcome: Outcome, done: int, total: int) -> None:
+        """Where no bar is seen and the records go to a file, say which document is finished."""
+        seen = self.target is None or self.options.json or sys.stderr.isatty()
+        if outcome.record is not None and total > 1 and not seen:
+            say(f"{done}/{total} {one_line(outcome.path.name)}")
 
     def fail(self, error: TriviumError, source: str) -> None:
         """Say what is wrong with one file, and go on."""
@@ -204,4 +211,4 @@ class _Run:
 
 
 def _open_case(path: Path, *, fields: Sequence[Field], options: Options) -> Case:
-    return Case(read(path, max_bytes=options.max_megabytes << 20), fields, tries=options.tries)
+    return Case(open_document(path, options.max_megabytes << 20), fields, tries=options.tries)

@@ -6,9 +6,14 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from trivium.exceptions import DocumentNotFoundError
+from trivium.exceptions import DocumentError, DocumentNotFoundError
+from trivium.knowledge import read
+from trivium.schema import Document
 
-__all__ = ["find_documents", "source_of"]
+__all__ = ["STDIN", "find_documents", "open_document", "source_of"]
+
+STDIN = Path("-")
+_DEVICE = "/dev/stdin"
 
 
 def find_documents(paths: Iterable[Path], output: Path | None) -> tuple[list[Path], list[DocumentNotFoundError]]:
@@ -22,7 +27,7 @@ def find_documents(paths: Iterable[Path], output: Path | None) -> tuple[list[Pat
     found: list[Path] = []
     errors: list[DocumentNotFoundError] = []
     for path in paths:
-        inside = list(_documents_in(path)) if os.path.isdir(path) else [path]
+        inside = list(_documents_in(path)) if path != STDIN and os.path.isdir(path) else [path]
         if not inside:
             source = source_of(path)
             errors.append(DocumentNotFoundError(f"{source}: there is no document in this folder", source))
@@ -36,6 +41,18 @@ def find_documents(paths: Iterable[Path], output: Path | None) -> tuple[list[Pat
 def source_of(path: Path) -> str:
     """The name by which records call a document: its path as text, whatever bytes it holds."""
     return os.fsencode(path).decode("utf-8", "replace")
+
+
+def open_document(path: Path, max_bytes: int) -> Document:
+    """Read a file, or standard input for `-`; see `trivium.knowledge.read`."""
+    if path != STDIN:
+        return read(path, max_bytes=max_bytes)
+    try:
+        document = read(_DEVICE, max_bytes=max_bytes)
+    except DocumentError as error:
+        raise type(error)(str(error).replace(_DEVICE, "standard input"), source_of(path)) from None
+    document.metadata.source = source_of(path)
+    return document
 
 
 def _documents_in(folder: Path) -> Iterator[Path]:

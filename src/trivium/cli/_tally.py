@@ -50,12 +50,13 @@ class Tally:
             self.counts["tokens"] += event.data.total
 
     def add(self, record: dict[str, Any]) -> None:
-        """Count the record of one file."""
+        """Count the record of one file, each field once: a list that is backed in part has a value."""
         self.records[record["source"]] = record
-        backed = sum(entry["value"] is not None for entry in record["fields"].values())
-        refused = sum(is_refusal(reason) for reason in record["refused"].values())
-        self.counts.update(files=1, fields=len(record["fields"]), backed=backed, refused=refused)
-        self.counts["not_stated"] += len(record["refused"]) - refused
+        empty = [name for name, entry in record["fields"].items() if entry["value"] is None]
+        refused = sum(is_refusal(record["refused"].get(name, NOT_STATED)) for name in empty)
+        fields = len(record["fields"])
+        self.counts.update(files=1, fields=fields, backed=fields - len(empty), refused=refused)
+        self.counts["not_stated"] += len(empty) - refused
 
     def summary(self) -> dict[str, Any]:
         """The counts, as `--json` gives them; `seconds` is the time since the start."""
