@@ -6,6 +6,7 @@ ratios, for they hold on other machines too.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import gc
 import json
@@ -114,17 +115,40 @@ def import_seconds(statement: str, rounds: int = 7) -> tuple[float, str]:
     return sorted(float(words[0]) for words in found)[rounds // 2], " ".join(found[0][1:]) or "none"
 
 
-def main() -> None:
-    """Print the table."""
+def measured() -> dict[str, Any]:
+    """All figures: microseconds, the ratios to the yardstick, and the seconds of the imports."""
     costs = turn_costs()
     yardstick = costs["an empty asyncio.run"]
-    print(f"{'':34}{'µs':>9}{'ratio':>8}")
-    for name, value in costs.items():
-        print(f"{name:34}{value:9.1f}{value / yardstick:8.2f}")
     ours, vendors = import_seconds(IMPORT)
     pydantic, _ = import_seconds("import pydantic; pydantic.BaseModel")
+    return {
+        "microseconds": costs,
+        "ratios": {name: value / yardstick for name, value in costs.items()},
+        "import_seconds": {"trivium": ours, "pydantic": pydantic},
+        "vendor_packages": vendors,
+    }
+
+
+def show(figures: dict[str, Any]) -> None:
+    """Print the table."""
+    print(f"{'':34}{'µs':>9}{'ratio':>8}")
+    for name, value in figures["microseconds"].items():
+        print(f"{name:34}{value:9.1f}{figures['ratios'][name]:8.2f}")
+    ours, pydantic = figures["import_seconds"].values()
     print(f"\nimport of the five names: {ours:.3f} s; import pydantic: {pydantic:.3f} s; ratio {ours / pydantic:.2f}")
-    print(f"vendor packages loaded by it: {vendors}")
+    print(f"vendor packages loaded by it: {figures['vendor_packages']}")
+
+
+def main() -> None:
+    """Measure, and print a table or JSON."""
+    parser = argparse.ArgumentParser(description="Measure what trivium costs beside what nobody can avoid.")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    as_json = parser.parse_args().json
+    figures = measured()
+    if as_json:
+        print(json.dumps(figures))
+    else:
+        show(figures)
 
 
 if __name__ == "__main__":
