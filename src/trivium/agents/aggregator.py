@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import takewhile
 from typing import Any, cast
 
 from trivium.memory import Memory
@@ -36,7 +35,8 @@ class DefaultAggregator:
         found = self.aggregate_system_instruction(system_instruction)
         for message in messages.get_memory() if messages is not None else ():
             self.append(found, message, name)
-        _close_calls(found)
+        if found and found[-1]["role"] != "user":
+            _close_calls(found)
         return found
 
     def append(self, found: list[dict[str, Any]], message: Message, name: str) -> None:
@@ -52,7 +52,7 @@ class DefaultAggregator:
         elif role == "user" and last.get("tool_calls"):
             _close_calls(found, entry["content"])
         else:
-            if role != "tool":
+            if role != "tool" and last.get("role") in ("assistant", "tool"):
                 _close_calls(found)
             found.append(entry)
 
@@ -85,10 +85,11 @@ def _checked(message: Any) -> dict[str, Any]:
 
 
 def _close_calls(found: list[dict[str, Any]], answer: str = "") -> None:
-    results = [*takewhile(lambda entry: entry["role"] == "tool", reversed(found))]
-    asked = found[-len(results) - 1] if len(results) < len(found) else {}
-    answered = {result["tool_call_id"] for result in results}
-    for call in asked.get("tool_calls", ()):
+    asked = len(found) - 1
+    while asked > 0 and found[asked]["role"] == "tool":
+        asked -= 1
+    answered = {result["tool_call_id"] for result in found[asked + 1 :]}
+    for call in found[asked].get("tool_calls", ()):
         if call["id"] not in answered:
             found.append({"role": "tool", "tool_call_id": call["id"], "content": answer or "error: nothing does this"})
             answer = answer and "see above"

@@ -318,7 +318,8 @@ async def iterate(function: Callable[..., Any], *args: Any) -> AsyncGenerator[An
         try:
             for item in items:
                 yield item
-                await _between_items(node)
+                if (scope := node._scope).pipes or scope.deadline or node._stopping:
+                    await _between_items(node)
         finally:
             if isinstance(items, Generator):
                 items.close()
@@ -332,11 +333,9 @@ async def iterate(function: Callable[..., Any], *args: Any) -> AsyncGenerator[An
 
 
 async def _between_items(node: TaskNode) -> None:
-    scope = node._scope
-    for pipe in scope.pipes:
+    for pipe in node._scope.pipes:
         await pipe.drained()
-    if node._stopping is not None or scope.deadline is not None:
-        node._check()
+    node._check()
 
 
 async def _from_async(node: TaskNode, source: AsyncIterable[T]) -> AsyncGenerator[T]:
