@@ -79,11 +79,12 @@ async def ask(model: LanguageModel, request: Request) -> Reply:
             budget.take_turn()
         answer = _Answer()
         deltas = iterate(model.stream, request)
-        try:  # cheaper than aclosing, at each turn
+        try:
             async for delta in deltas:
                 answer.take(delta, node)
-        finally:
+        except BaseException:  # cheaper at each turn than `aclosing`: at its end it has closed itself
             await deltas.aclose()
+            raise
         usage = answer.usage
         if usage is not None:
             node._emit("usage", usage)
