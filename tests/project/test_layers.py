@@ -52,7 +52,7 @@ def test_missing_rooms_are_tolerated(tmp_path: Path):
     ("lower", "upper"),
     [
         ("commander", "schema"), ("schema", "commander"), ("agents", "tasks"), ("module", "llms"),
-        ("agents", "testing"), ("commander", "utils"), ("extraction", "cli"), ("exceptions", "schema"),
+        ("agents", "testing"), ("actions", "utils"), ("extraction", "cli"), ("exceptions", "schema"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("form", ["import trivium.{}", "def f():\n    from trivium import {}"])
