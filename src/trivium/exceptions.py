@@ -17,6 +17,8 @@
     ├── CommanderError                          a job, a handler or a commander was misused
     │   ├── NotHandlerError (TypeError)
     │   ├── NotTaskerError (TypeError)
+    │   ├── PasswordError (AssertionError)
+    │   ├── TaskResultError (TypeError)         a body returned work that nobody would run
     │   ├── AttributeNotSetError (AttributeError)
     │   ├── FinishedNodeError (RuntimeError)
     │   ├── CommanderNotRunError (RuntimeError)
@@ -77,6 +79,7 @@ __all__ = [
     "NotInteractiveError",
     "NotTaskerError",
     "OutputError",
+    "PasswordError",
     "ProviderConnectionError",
     "ProviderError",
     "ProviderStatusError",
@@ -86,6 +89,7 @@ __all__ = [
     "StateError",
     "SuspendedError",
     "TaskError",
+    "TaskResultError",
     "ToolArgumentsError",
     "ToolDefinitionError",
     "ToolError",
@@ -173,6 +177,14 @@ class NotHandlerError(CommanderError, TypeError):
 
 class NotTaskerError(CommanderError, TypeError):
     """A job's `task` lacks the @tasker decorator."""
+
+
+class PasswordError(CommanderError, AssertionError):
+    """A decorator was given another password than PASS_WORD."""
+
+
+class TaskResultError(CommanderError, TypeError):
+    """The body of a job or handler returned work that nobody would run."""
 
 
 class AttributeNotSetError(CommanderError, AttributeError):

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import count
 from typing import Any, ClassVar, Final
 
-from trivium.commander import AsyncStream, CallNode, Limits, Listener, Stream, current, invoke, portable
+from trivium.commander import AsyncStream, CallNode, Event, Limits, Listener, Stream, current, invoke, portable
 from trivium.commander._doors import drive
 from trivium.commander._node import make_scope
 from trivium.exceptions import StateError
@@ -16,13 +16,20 @@ from trivium.hooks import Hook, RemovableHandle
 from trivium.memory import MemoryManager
 from trivium.schema import Message
 
-__all__ = ["CALLER", "AsyncModule", "Module"]
+__all__ = ["CALLER", "AsyncModule", "MessageEvent", "Module"]
 
 CALLER: Final = ""
 """The session of whoever calls: what an omitted `session_id` means. At the root it is session 0."""
 
 _handle_ids = count()
 Work = Callable[[], Coroutine[Any, Any, Message]]
+
+
+class MessageEvent(Event[Message]):
+    """A message entered or left an agent's memory, or a task's step gave it."""
+
+    __slots__ = ()
+    kind = "message"
 
 
 class Module:
@@ -202,7 +209,7 @@ class Module:
         self.memory.add(messages, node._scope.session_id)
         if node._scope.listeners:
             for message in messages:
-                node._emit("message", message)
+                node._emit(MessageEvent, message)
 
     async def _before(self, hook: Hook, messages: list[Message], session_id: Hashable) -> list[Message]:
         changed = await invoke(hook.before_agent, self, messages, session_id, quick=True)

@@ -114,9 +114,9 @@ def test_a_run_that_could_not_begin_says_why_and_leaves_the_commander_usable():
 
     commander, queued = CommanderAsync(), Waits()
     with pytest.raises(TypeError, match="Unmarked needs a task"):
-        commander.run(queued, Unmarked())
+        commander.run([queued, Unmarked()])
     assert not queued.up.is_set()
-    assert commander.state is NodeState.TERMINATED
+    assert (commander.state, commander.children) == (NodeState.EXCEPTION, [])
     assert commander.run(Exits([])) == "bye"
 
 
@@ -180,7 +180,7 @@ def test_it_runs_inside_a_job_of_another():
     class Outer(Job):
         @tasker(PASS_WORD)
         async def task(self) -> tuple[Any, Any]:
-            return await CommanderAsync("inner").run_async(Exits([])), CommanderAsync("inner").run(Exits([]))
+            return await CommanderAsync(name="inner").run_async(Exits([])), CommanderAsync(name="inner").run(Exits([]))
 
     outer = Outer()
     CommanderAsync().run(outer, auto_exit=True)
@@ -268,7 +268,7 @@ def test_a_commander_below_a_call_inherits_what_the_call_has(door: Door):
 
     class Outer(Module):
         def forward(self, message: Message) -> str:
-            return CommanderAsync().run(Asks())
+            return CommanderAsync[str]().run(Asks()) or ""
 
     out = door(Outer(), "x", session_id="s", context=7, listeners=[note])
     assert out.content == "s 7 Outer#0/commander#0/Asks#0/Leaf#0"
@@ -280,7 +280,7 @@ def test_listeners_hear_every_run():
     kinds: list[str] = []
     commander = CommanderAsync()
     remove = commander.listen(lambda event: kinds.append(f"{event.kind} {event.node._name}"))
-    expected = ["started commander", "started Waits", "ended Waits", "ended commander"]
+    expected = ["started commander", "queued Waits", "started Waits", "ended Waits", "ended commander"]
     for _ in range(2):
         kinds.clear()
         commander.run(Waits(), auto_exit=True)

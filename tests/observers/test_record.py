@@ -9,6 +9,7 @@ import pytest
 from commander._helpers import Door, add, calling, every_door, here
 from trivium import Agent, CommanderAsync, Job, Message, Module, RunRecord
 from trivium.commander import PASS_WORD, tasker
+from trivium.llms import UsageEvent
 from trivium.observers import RecordedNode
 from trivium.schema import Usage
 from trivium.testing import ScriptedModel, call_tool
@@ -120,7 +121,7 @@ def test_tokens_that_come_in_parts_add_up():
     class Parts(Module):
         def forward(self, message: Message) -> None:
             for _ in range(3):
-                here()._emit("usage", Usage(1, 2))
+                here()._emit(UsageEvent, Usage(1, 2))
 
     record = RunRecord()
     Parts()("x", listeners=[record])

@@ -1,6 +1,13 @@
 """Tools: one description, one parser, one executor, whatever a tool was made from."""
 
-from trivium.actions._executor import ActionExecutor, AsyncActionExecutor, as_text, run_tool
+from trivium.actions._executor import (
+    ActionExecutor,
+    AsyncActionExecutor,
+    ToolCallEvent,
+    ToolResultEvent,
+    as_text,
+    run_tool,
+)
 from trivium.actions._parse import tool_calls_in
 from trivium.actions._tool import Tool
 from trivium.actions._tool_message import AgentDoneTool, FinalResultTool, ToolMessage, find_handler
@@ -11,7 +18,9 @@ __all__ = [
     "AsyncActionExecutor",
     "FinalResultTool",
     "Tool",
+    "ToolCallEvent",
     "ToolMessage",
+    "ToolResultEvent",
     "as_text",
     "find_handler",
     "run_tool",

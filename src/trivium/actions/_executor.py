@@ -8,14 +8,28 @@ from dataclasses import replace
 from typing import Any, cast
 
 from trivium.actions._tool import Tool
-from trivium.commander import invoke, portable, step
+from trivium.commander import Event, invoke, portable, step
 from trivium.commander._node import make_scope
 from trivium.exceptions import LimitExceededError, ToolArgumentsError, UnknownToolError
 from trivium.hooks import Hook
 from trivium.module import AsyncModule, Module
 from trivium.schema import ActionReturn, ActionStatusCode, ActionValidCode, FunctionCall, Message, ToolCall
 
-__all__ = ["ActionExecutor", "AsyncActionExecutor", "as_text", "run_tool"]
+__all__ = ["ActionExecutor", "AsyncActionExecutor", "ToolCallEvent", "ToolResultEvent", "as_text", "run_tool"]
+
+
+class ToolCallEvent(Event[tuple[str, str | Mapping[str, Any]]]):
+    """A tool is called: its name and the arguments as they came."""
+
+    __slots__ = ()
+    kind = "tool_call"
+
+
+class ToolResultEvent(Event[Any]):
+    """What the tool returned."""
+
+    __slots__ = ()
+    kind = "tool_result"
 
 
 @portable
@@ -28,7 +42,7 @@ async def run_tool(tool: Tool, arguments: str | Mapping[str, Any]) -> Any:
         Exception: whatever the tool raised.
     """
     with step(f"tool:{tool.name}") as node:
-        node._emit("tool_call", (tool.name, arguments))
+        node._emit(ToolCallEvent, (tool.name, arguments))
         if node._scope.budget is not None:
             node._scope.budget.take_tool_call()
         values = tool.validate(arguments)
@@ -36,7 +50,7 @@ async def run_tool(tool: Tool, arguments: str | Mapping[str, Any]) -> Any:
             node._scope = make_scope(node, timeout=tool.timeout, limits=None)
         result = await invoke(tool.call, **values)
         node._check()  # sync code cannot be interrupted: what came too late fails here
-        node._emit("tool_result", result)
+        node._emit(ToolResultEvent, result)
         return result
 
 

@@ -1,10 +1,12 @@
 """The run tree: nodes, events, limits, stopping, jobs and handlers, and the doors between sync and async."""
 
+from trivium.commander._callbacks import Callback
 from trivium.commander._commander import CommanderAsync
 from trivium.commander._doors import Bell, door, gather, invoke, iterate, portable, run_core, wait
-from trivium.commander._jobs import PASS_WORD, Callback, HandlerCoroutine, Job, handler, tasker
+from trivium.commander._events import EndedEvent, Event, Listener, QueuedEvent, RetriedEvent, StartedEvent
+from trivium.commander._jobs import PASS_WORD, BasicJob, HandlerCoroutine, Job, handler, tasker
 from trivium.commander._limits import Budget, Limits
-from trivium.commander._node import CallNode, Event, Listener, NodeState, Scope, TaskNode, current, step, this_call
+from trivium.commander._node import CallNode, NodeState, Scope, TaskNode, current, step, this_call
 from trivium.commander._streams import AsyncStream, Stream
 from trivium.exceptions import (
     AttributeNotSetError,
@@ -12,12 +14,15 @@ from trivium.exceptions import (
     CommanderNotRunError,
     NotHandlerError,
     NotTaskerError,
+    PasswordError,
+    TaskResultError,
 )
 
 __all__ = [
     "PASS_WORD",
     "AsyncStream",
     "AttributeNotSetError",
+    "BasicJob",
     "Bell",
     "Budget",
     "CallNode",
@@ -25,6 +30,7 @@ __all__ = [
     "CommanderAlreadyRunningError",
     "CommanderAsync",
     "CommanderNotRunError",
+    "EndedEvent",
     "Event",
     "HandlerCoroutine",
     "Job",
@@ -33,9 +39,14 @@ __all__ = [
     "NodeState",
     "NotHandlerError",
     "NotTaskerError",
+    "PasswordError",
+    "QueuedEvent",
+    "RetriedEvent",
     "Scope",
+    "StartedEvent",
     "Stream",
     "TaskNode",
+    "TaskResultError",
     "current",
     "door",
     "gather",

@@ -5,28 +5,46 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from inspect import iscoroutine
 from itertools import count
-from typing import Any
+from threading import Lock
+from typing import Any, Generic
 
-from trivium.commander._doors import Bell, run_loop, wait
-from trivium.commander._jobs import HandlerCoroutine, Job, WorkNode
+from typing_extensions import TypeVar
+
+from trivium.commander._doors import Bell, run_core, run_loop, wait
+from trivium.commander._jobs import HandlerCoroutine, Job
 from trivium.commander._node import NodeState, Scope, Stop, TaskNode, current
-from trivium.commander._workers import post
-from trivium.exceptions import CommanderAlreadyRunningError, CommanderNotRunError, NotHandlerError, NotTaskerError
+from trivium.commander._work import _OVER, WorkNode
+from trivium.commander._workers import get_running_loop, post, post_later
+from trivium.exceptions import (
+    CommanderAlreadyRunningError,
+    CommanderNotRunError,
+    ConfigurationError,
+    FinishedNodeError,
+    NotHandlerError,
+    NotTaskerError,
+)
 
-_log = logging.getLogger("trivium.commander")
+T = TypeVar("T", default=Any)
 
 
-class CommanderAsync(WorkNode):
+class CommanderAsync(WorkNode, Generic[T]):
     """Runs jobs and handlers as a tree.
 
     Jobs are taken in the order in which they were put; handlers run beside them. A failing node is never
     lost: it keeps its exception, `failures` lists it and the log names it.
 
     Args:
+        logger: where failures are logged; default: the logger "trivium.commander".
         name: how the root is called in the run tree.
         raise_errors: let `run` raise the first failure when the run is over.
+        max_running: how many handlers may run their bodies at once; the others wait in the order of their calls.
+            None is no limit.
+        max_queued: how many jobs may wait in the queue; `put_job` waits for room, but never in the body of a job,
+            which is what empties the queue. None is no limit.
 
     Attributes:
         failures: (node, error) for each node that failed in the last run, in order.
@@ -34,40 +52,65 @@ class CommanderAsync(WorkNode):
 
     _kind = "commander"
 
-    def __init__(self, name: str = "commander", *, raise_errors: bool = False) -> None:
-        super().__init__(name)
-        self.raise_errors = raise_errors
+    def __init__(
+        self,
+        logger: logging.Logger | None = None,
+        name: str = "commander",
+        *,
+        raise_errors: bool = False,
+        max_running: int | None = None,
+        max_queued: int | None = None,
+    ) -> None:
+        if min(max_running or 1, max_queued or 1) < 1 or 0 in (max_running, max_queued):
+            raise ConfigurationError("max_running and max_queued are 1 or more; None is no limit")
+        self._prepare(name)
+        self.logger = logger or logging.getLogger("trivium.commander")
+        self.raise_errors, self.max_running, self.max_queued = raise_errors, max_running, max_queued
         self.failures: list[tuple[TaskNode, BaseException]] = []
         self._queue: deque[Job] = deque()
+        self._waiting: deque[HandlerCoroutine[Any]] = deque()
+        self._running = 0
+        self._job: Job | None = None
+        self._gate, self._accepts = Lock(), False  # guards what other threads post, and the end of a run
+        self._posted: deque[tuple[Callable[[Any, TaskNode], None], WorkNode, TaskNode]] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._bell = Bell()
-        self._return: Any = None
+        self._bell, self._room, self._over = Bell(), Bell(), Bell()
+        self._over.ring()
+        self._return: T | None = None
+        self._leaving = False
         self._ids = count(2)
         self._last_calls: dict[WorkNode, None] = {}
         self._commander, self._id = self, 1
 
-    def run(self, *jobs: Job, auto_exit: bool = False) -> Any:
+    # ---- runs
+    def run(self, job: Job | Iterable[Job] = (), auto_exit: bool = False) -> T | None:
         """Run until the commander is told to exit, or with `auto_exit` until nothing is left to do.
+
+        Args:
+            job: the first job, or several.
+            auto_exit: end the run when all is done.
 
         Returns:
             What `exit_commander` or `exit` was given, else None.
 
         Raises:
             CommanderAlreadyRunningError: it runs already.
+            NotTaskerError: the task of a job is not marked with `@tasker(PASS_WORD)`; nothing was run.
+            RunKilledError: it was killed.
         """
-        return run_loop(lambda: self.run_async(*jobs, auto_exit=auto_exit))
+        return run_loop(lambda: self.run_async(job, auto_exit))
 
-    async def run_async(self, *jobs: Job, auto_exit: bool = False) -> Any:
+    async def run_async(self, job: Job | Iterable[Job] = (), auto_exit: bool = False) -> T | None:
         """As `run`, inside a running loop."""
         if self._loop is not None:
-            raise CommanderAlreadyRunningError("the commander runs already; put jobs with put_job_threadsafe")
+            raise CommanderAlreadyRunningError("the commander runs already: put jobs with put_job_threadsafe")
         self._begin()
         token, error = current.set(self), None
         try:
-            for job in jobs:
-                self.put_job_threadsafe(job)
-            await self._work(auto_exit)
-            if self._stopping is not None and self._stopping[1] != "exit":
+            for each in _checked(job):
+                self._queue_job(each, self)
+            await self._take_jobs(auto_exit)
+            if self._stopping is not None:
                 raise self._outward(Stop())
         except BaseException as raised:
             error = raised
@@ -79,37 +122,177 @@ class CommanderAsync(WorkNode):
             raise self.failures[0][1]
         return self._return
 
+    def run_auto(self, job: Job | Iterable[Job], auto_exit: bool = True) -> bool:
+        """Run the jobs here if the commander is not running, else add them to the run and return at once.
+
+        Returns:
+            Whether this call ran them, and so is back only now that the run is over.
+        """
+        if self._loop is None:
+            with suppress(CommanderAlreadyRunningError):  # another thread began it meanwhile
+                self.run(job, auto_exit)
+                return True
+        for each in _checked(job):
+            self.put_job_threadsafe(each)
+        return False
+
+    @property
+    def running_status(self) -> bool:
+        """Whether it runs."""
+        return self._accepts and not self._leaving
+
+    def is_empty(self) -> bool:
+        """Whether nothing is queued and nothing runs."""
+        return self._open == 0 and not self._posted
+
+    def exit(self, return_result: T | None = None, wait: bool = True) -> None:
+        """End the run, from any thread.
+
+        The task of the current job runs to its end; what is queued is dropped, running handlers are cancelled,
+        and nothing is started any more. (To stop the current task too, `kill` the commander.) Where nothing
+        runs, the result is only kept for `wait_for_exit`.
+
+        Args:
+            return_result: what `run` returns.
+            wait: be back when the run is over. Code of the run itself never waits for its own end, and code on
+                a running loop never blocks it.
+        """
+        self._return = return_result
+        loop, here = self._loop, current.get()
+        if loop is not None:
+            post(loop, self._leave)
+            if wait and get_running_loop() is None and (here is None or self not in here.ancestor_chain):
+                self.wait_for_exit()
+
+    def wait_for_exit(self) -> T | None:
+        """Block this thread until the run is over.
+
+        Returns:
+            What the run was told to return; where nothing runs, what the last one returned.
+
+        Raises:
+            WouldDeadlockError: it was called on a thread with a running loop.
+        """
+        if not self._over.rung:
+            run_core(wait, bell=self._over)
+        return self._return
+
+    # ---- entry points for every thread
+    def put_job_threadsafe(self, job: Job, parent: TaskNode | None = None) -> None:
+        """Queue a job from any thread; a thread without a loop waits while the queue is full.
+
+        Raises:
+            CommanderNotRunError: the commander is not running.
+            NotTaskerError: its task is not marked.
+            FinishedNodeError: the parent has ended.
+        """
+        _checked(job)
+        if get_running_loop() is None:
+            run_core(self._wait_for_room)
+        self._place(job, parent or self)
+
+    def call_handler_threadsafe(self, handler: HandlerCoroutine[Any], parent: TaskNode | None = None) -> None:
+        """Start a handler from any thread.
+
+        Raises:
+            CommanderNotRunError: the commander is not running.
+            NotHandlerError: it is something else.
+            FinishedNodeError: the parent has ended.
+        """
+        if not isinstance(handler, HandlerCoroutine):  # type: ignore[unnecessary] - users pass anything
+            if iscoroutine(handler):
+                handler.close()  # or Python would say that it was never awaited
+            raise NotHandlerError(f"{handler!r} is no called handler: decorate its function with @handler(PASS_WORD)")
+        if get_running_loop() is self._loop and self._loop is not None:
+            self._start_handler(handler, parent or self)
+        else:
+            self._post(self._start_handler, handler, parent or self)
+
+    def _place(self, job: Job, parent: TaskNode) -> None:
+        if get_running_loop() is self._loop and self._loop is not None:
+            self._queue_job(job, parent)
+        else:
+            self._post(self._queue_job, job, parent)
+
+    def _post(self, start: Callable[[Any, TaskNode], None], node: WorkNode, parent: TaskNode) -> None:
+        """Start something soon on the run's own loop, unless the run is over by then."""
+        loop = self._loop
+        with self._gate:
+            if loop is None or not self._accepts:
+                raise CommanderNotRunError("the commander is not running: start it with run() first")
+            if parent.state in (NodeState.COMPLETED, NodeState.EXCEPTION):
+                raise FinishedNodeError(f"{node._name} cannot start below {parent._name}, which has ended")
+            self._posted.append((start, node, parent))
+        post_later(loop, self._start_posted)
+
+    def _start_posted(self) -> None:
+        while self._posted:
+            start, node, parent = self._posted.popleft()
+            try:
+                start(node, parent)
+            except Exception as error:  # the parent ended on the way; the caller is elsewhere by now
+                self._failed(node, error)
+        self._bell.ring()
+
+    # ---- the life of a run
     def _begin(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._state, self._open = NodeState.PENDING, 1
+        self._state, self._open, self._running, self._leaving = NodeState.PENDING, 0, 0, False
         self._return, self.failures, heard = None, [], self._scope.listeners
+        self._over = Bell()
         self._attach(current.get())
         vars(self).pop("_run_id", None)
         self._scope = self._scope.but(listeners=(*self._scope.listeners, *heard))
         self._start()
+        self._accepts = True
 
-    async def _work(self, auto_exit: bool) -> None:
+    async def _take_jobs(self, auto_exit: bool) -> None:
         task = asyncio.current_task()
         cancelled = task.cancelling() if task else 0
-        while self._stopping is None and (self._queue or not auto_exit or self._open > 1):
+        while self._stopping is None and not self._leaving:
             if self._queue:
-                job = self._queue.popleft()
-                self._number(job)
-                await job._body()
+                self._job = self._queue.popleft()
+                self._room.ring()
+                self._number(self._job)
+                await self._job._body()
+                self._job = None
                 if task and task.cancelling() > cancelled:  # the caller's own cancellation, not the job's failure
                     raise asyncio.CancelledError
+            elif auto_exit and self._open == 0 and self._ends_now():
+                return
             else:
                 self._bell = Bell()
                 with suppress(Stop):  # a kill ends the wait, and does not unwind the commander
                     await wait(bell=self._bell)
 
+    def _ends_now(self) -> bool:
+        """Take nothing more, unless another thread has posted something: what is taken is also run."""
+        with self._gate:
+            self._accepts = bool(self._posted)
+        return not self._accepts
+
+    def _leave(self) -> None:
+        self._leaving = True
+        for node in list(self._subtree()):
+            if isinstance(node, HandlerCoroutine) and node._phase < _OVER and node._stopping is None:
+                node._tell(self, "exit", spare=self._job)
+        self._bell.ring()
+        self._room.ring()
+
     async def _finish(self, error: BaseException | None) -> None:
-        if self._stopping is None and self._children:
+        if self._stopping is None and self._children and not self._leaving:
             self.kill("the run was cancelled")
+        with self._gate:
+            self._accepts = False
+            self._posted.clear()
+        self._room.ring()
         tasks = {node._task for node in self._subtree() if isinstance(node, WorkNode) and node._task is not None}
         await asyncio.gather(*tasks - {asyncio.current_task()}, return_exceptions=True)
-        while self._queue:  # dropped: each still ends, and its tree above it
-            await self._queue.popleft()._body()
+        for dropped in (self._queue, self._waiting):
+            while dropped:  # each still ends, and its tree above it
+                node = dropped.popleft()
+                node._tell(self, "exit")
+                await node._body()
         for node in (*self._last_calls, self):
             await node._stage("at_commander_end")
         self._last_calls.clear()
@@ -117,58 +300,63 @@ class CommanderAsync(WorkNode):
         inherited = self._parent._scope.listeners if self._parent is not None else ()
         self._scope = Scope(listeners=tuple(each for each in self._scope.listeners if each not in inherited))
         self._loop = None
-
-    def exit(self, return_result: Any = None) -> None:
-        """Stop the run from any thread: nothing is started any more, running handlers are cancelled."""
-        self._return = return_result
-        self.kill("exit")
-        self._bell.ring()
-
-    def put_job_threadsafe(self, job: Job, parent: TaskNode | None = None) -> None:
-        """Queue a job from any thread.
-
-        Raises:
-            CommanderNotRunError: the commander is not running.
-            NotTaskerError: its task is not marked.
-        """
-        if not hasattr(getattr(type(job), "task", None), "__tasker__"):
-            raise NotTaskerError(f"{type(job).__name__} needs a task: write `@tasker(PASS_WORD) async def task(self)`")
-        post(self._event_loop(), self._queue_job, job, parent or self)
-
-    def call_handler_threadsafe(self, handler: Any, parent: TaskNode | None = None) -> None:
-        """Start a handler from any thread.
-
-        Raises:
-            CommanderNotRunError: the commander is not running.
-            NotHandlerError: it is something else.
-        """
-        if not isinstance(handler, HandlerCoroutine):
-            raise NotHandlerError(f"{handler!r} is not a handler: decorate its function with @handler(PASS_WORD)")
-        post(self._event_loop(), self._start_handler, handler, parent or self)
-
-    def is_empty(self) -> bool:
-        """Whether nothing is queued and nothing runs."""
-        return not self._queue and self._open <= 1
+        self._over.ring()
 
     # ---- used by the nodes
+    async def _put(self, job: Job, parent: TaskNode) -> None:
+        _checked(job)
+        if self.max_queued is not None:
+            await self._wait_for_room()
+        self._place(job, parent)
+
+    async def _wait_for_room(self) -> None:
+        """Wait until the queue is shorter than its limit: not where only the caller could shorten it."""
+        while self.max_queued is not None:
+            with self._gate:  # first a fresh bell, then the look at the queue: no ring between them is missed
+                bell = self._room = Bell() if self._room.rung else self._room
+            if len(self._queue) < self.max_queued or self._holds_the_queue():
+                return
+            await wait(bell=bell)
+
+    def _holds_the_queue(self) -> bool:
+        """Whether the queue waits for the code that runs here: it is the body of the current job, or below it."""
+        here = current.get()
+        for node in here.ancestor_chain if here is not None else ():
+            if isinstance(node, HandlerCoroutine) and node._task is not None:
+                return False
+            if node is self._job:
+                return True
+        return not self._accepts or self._leaving
+
     def _event_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
             raise CommanderNotRunError("the commander is not running: start it with run() first")
         return self._loop
 
     def _queue_job(self, job: Job, parent: TaskNode) -> None:
-        if self._stopping is not None:
-            return
-        job._enter(self, parent)
-        self._queue.append(job)
-        self._bell.ring()
+        if self._stopping is None and not self._leaving:
+            job._enter(self, parent)
+            self._queue.append(job)
+            self._bell.ring()
 
-    def _start_handler(self, handler: HandlerCoroutine, parent: TaskNode) -> None:
-        if self._stopping is not None:
+    def _start_handler(self, handler: HandlerCoroutine[Any], parent: TaskNode) -> None:
+        if self._stopping is not None or self._leaving:
             return
         handler._enter(self, parent)
-        self._number(handler)
-        handler._task = self._event_loop().create_task(handler._body())
+        if handler._id is None:
+            handler._id = next(self._ids)
+        if self.max_running is None:
+            handler._begin()
+        else:
+            self._waiting.append(handler)
+            self._fill(ended=0)
+
+    def _fill(self, ended: int) -> None:
+        """Run what waits, as far as the limit lets it; so many bodies are over."""
+        self._running -= ended
+        while self._waiting and self._running < (self.max_running or 0):
+            self._running += 1
+            self._waiting.popleft()._begin()
 
     def _number(self, node: WorkNode) -> None:
         if node._id is None:
@@ -178,4 +366,17 @@ class CommanderAsync(WorkNode):
         if self._stopping is not None and not isinstance(error, Exception):
             return
         self.failures.append((node, error))
-        _log.error("%s failed: %s: %s", node._path(), type(error).__name__, error)
+        self.logger.error("%s failed: %s: %s", node._path(), type(error).__name__, error)
+
+
+def _checked(job: Any) -> tuple[Job, ...]:
+    """The job, or the jobs, as a tuple of jobs that can run."""
+    jobs: tuple[Any, ...] = (job,) if isinstance(job, Job | str) or not hasattr(job, "__iter__") else tuple(job)
+    for each in jobs:
+        if isinstance(each, HandlerCoroutine):
+            raise NotTaskerError(f"{each._name} is a handler: put BasicJob({each._name}(…)), or use call_handler")
+        if not isinstance(each, Job):
+            raise NotTaskerError(f"{each!r} is not a Job: subclass trivium.commander.Job")
+        if not hasattr(getattr(type(each), "task", None), "__tasker__"):
+            raise NotTaskerError(f"{type(each).__name__} needs a task: write `@tasker(PASS_WORD) async def task(self)`")
+    return jobs

@@ -11,9 +11,10 @@ from enum import Enum
 from hashlib import blake2b
 from itertools import count
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from uuid import uuid4
 
+from trivium.commander._events import EndedEvent, Event, Listener, StartedEvent
 from trivium.commander._limits import Budget, Limits
 from trivium.exceptions import (
     AttributeNotSetError,
@@ -27,8 +28,10 @@ from trivium.exceptions import (
 
 if TYPE_CHECKING:
     from trivium.commander._commander import CommanderAsync
+    from trivium.commander._jobs import HandlerCoroutine, Job
+    from trivium.commander._work import WorkNode
 
-T = TypeVar("T")
+D = TypeVar("D")
 _lock = Lock()  # guards the making of a node's tables: never held while anything else runs
 current: ContextVar[TaskNode | None] = ContextVar("trivium_node", default=None)
 """The node whose code runs here, or None outside any run."""
@@ -44,35 +47,11 @@ class NodeState(str, Enum):
     TERMINATED = "TERMINATED"
 
 
-_PENDING, _ACTIVE = NodeState.PENDING, NodeState.ACTIVE
-_FINAL = frozenset({NodeState.COMPLETED, NodeState.EXCEPTION, NodeState.TERMINATED})
+_PENDING, _ACTIVE, _COMPLETED, _EXCEPTION, _TERMINATED = NodeState
 
 
 class Stop(BaseException):
     """Unwinds a stopped subtree. It becomes a RunError at the node that was stopped; no user code sees it outside."""
-
-
-EventKind: TypeAlias = Literal["started", "ended", "delta", "usage", "message", "tool_call", "tool_result", "note"]
-
-
-class Event(NamedTuple):
-    """Something that happened at a node.
-
-    Args:
-        kind: "started" and "ended" frame every node's life; "delta" is a piece of a model's stream,
-            "usage" its tokens, "message" what entered or left an agent's memory or a task, "tool_call" and
-            "tool_result" what an executor runs; "note" is anything else that a listener may show.
-        node: where it happened.
-        data: what belongs to the kind; None for "started", the error or None for "ended".
-    """
-
-    kind: EventKind
-    node: TaskNode
-    data: Any = None
-
-
-Listener: TypeAlias = Callable[[Event], object]
-"""Called in place for each event: it must be quick, must not raise and must not wait."""
 
 
 class Scope:
@@ -124,31 +103,40 @@ class TaskNode:
         "exception",
         "result",
     )
+    _name: str
+    _parent: TaskNode | None
+    _children: dict[TaskNode, None] | None
+    _ordinals: dict[str, count[int]] | None
+    _stopping: tuple[TaskNode, str] | None
+    _wakers: list[Callable[[], object]] | None
+    _key: str | None
+    _ordinal: int
+    _state: NodeState
+    exception: BaseException | None
+    result: Any
 
     def __init__(self, name: str, parent: TaskNode | None = None, scope: Scope | None = None) -> None:
         self._name = name
         self._state = _PENDING
-        self._wakers: list[Callable[[], object]] | None = None
-        self.exception: BaseException | None = None
-        self.result: Any = None
+        self._wakers = self.exception = self.result = None
         self._attach(parent, scope)
 
     def _attach(self, parent: TaskNode | None, scope: Scope | None = None) -> None:
-        """Take a place in the tree. The child attaches first and reads the stop flag after: no kill is missed."""
-        self._parent = parent
-        self._children: dict[TaskNode, None] | None = None
-        self._ordinals: dict[str, count[int]] | None = None
-        self._stopping: tuple[TaskNode, str] | None = None
-        self._key: str | None = None
+        """Begin a life at a place in the tree."""
+        self._parent = self._children = self._ordinals = self._stopping = self._key = None
         self._ordinal = 0
         self._scope = scope or (_ROOT if parent is None else parent._scope)
-        if parent is None:
-            return
+        if parent is not None:
+            self._join(parent)
+
+    def _join(self, parent: TaskNode) -> None:
+        """Take a place below a node. The child joins first and reads the stop flag after: no kill is missed."""
         if parent._state is not _ACTIVE and parent._state is not _PENDING:
             raise FinishedNodeError(
                 f"{self._name} cannot start below {parent._name}, which has ended: await it before its caller ends, "
                 "or run it in a context of its own"
             )
+        self._parent = parent
         children, ordinals = parent._children, parent._ordinals
         if children is None or ordinals is None:
             children, ordinals = parent._make_tables()
@@ -179,12 +167,14 @@ class TaskNode:
 
     @property
     def children_num(self) -> int:
-        """How many nodes below have not ended."""
-        return len(self._children or ())
+        """How many `children` there are."""
+        return len(self.children)
 
     @property
     def state(self) -> NodeState:
-        """Where the node stands in its life."""
+        """Where the node stands in its life; TERMINATED from the moment it is told to stop."""
+        if self._stopping is not None and (self._state is _PENDING or self._state is _ACTIVE):
+            return NodeState.TERMINATED
         return self._state
 
     @property
@@ -198,13 +188,43 @@ class TaskNode:
         return chain
 
     @property
-    def commander(self) -> CommanderAsync:
-        """The commander at the root.
+    def commander(self) -> CommanderAsync[Any]:
+        """The commander that it runs below.
 
         Raises:
-            AttributeNotSetError: the node is not below a commander.
+            AttributeNotSetError: it does not run below one.
         """
-        raise AttributeNotSetError(f"{self._name} has no commander: put it below a running one first")
+        return self._holder().commander
+
+    def _holder(self) -> WorkNode:
+        """The node that can hold work: this one, or the nearest job, handler or commander above."""
+        if self._parent is None:
+            raise AttributeNotSetError(f"{self._name} does not run below a commander: put jobs into one that runs")
+        return self._parent._holder()
+
+    async def put_job(self, job: Job, parent: TaskNode | None = None) -> None:
+        """Queue a job below this node, or below `parent`; waits while the queue is full.
+
+        Raises:
+            NotTaskerError: its task is not marked with `@tasker(PASS_WORD)`.
+            FinishedNodeError: the node that it was put below has ended.
+            CommanderNotRunError: the commander does not run.
+        """
+        await (parent or self).commander._put(job, parent or self)
+
+    def call_handler(self, handler: HandlerCoroutine[Any], parent: TaskNode | None = None) -> None:
+        """Start a handler below this node, or below `parent`; it runs beside everything else.
+
+        Raises:
+            NotHandlerError: it is not a handler that was called.
+            FinishedNodeError: the node that it was put below has ended.
+            CommanderNotRunError: the commander does not run.
+        """
+        (parent or self).commander.call_handler_threadsafe(handler, parent or self)
+
+    async def exit_commander(self, return_result: Any = None) -> None:
+        """End the whole run; `run` returns `return_result`."""
+        self.commander.exit(return_result, wait=False)
 
     # ---- identity
     def _path(self) -> str:
@@ -223,12 +243,12 @@ class TaskNode:
         return key
 
     # ---- events
-    def _emit(self, kind: EventKind, data: Any = None) -> None:
+    def _emit(self, event: type[Event[D]], data: D) -> None:
         listeners = self._scope.listeners
         if listeners:
-            event = Event(kind, self, data)
+            happened = event(self, data)
             for listener in listeners:
-                listener(event)
+                listener(happened)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` for every event of this node and of all below, now and later.
@@ -255,26 +275,26 @@ class TaskNode:
 
     # ---- life
     def _start(self) -> None:
-        self._check()
+        if self._stopping is not None or self._scope.deadline is not None:
+            self._check()
         self._state = _ACTIVE
-        self._emit("started")
+        if self._scope.listeners:
+            self._emit(StartedEvent, None)
 
     def _close(self, error: BaseException | None = None) -> None:
         started = self._state is _ACTIVE
-        if error is None:
-            self._state = NodeState.COMPLETED
-        elif self._stopping is not None or isinstance(error, CancelledError):
-            self._state = NodeState.TERMINATED
+        if self._stopping is not None or isinstance(error, CancelledError):
+            self._state = _TERMINATED
         else:
-            self._state = NodeState.EXCEPTION
+            self._state = _COMPLETED if error is None else _EXCEPTION
         self.exception = error
-        # Nobody awaited what is still below: it gets no further than its next step.
-        for child in list(self._children) if self._children else ():
-            child.kill("its caller has ended")
+        if self._children:  # nobody awaited what is still below: it gets no further than its next step
+            for child in list(self._children):
+                child.kill("its caller has ended")
         if self._parent is not None and self._parent._children:
             self._parent._children.pop(self, None)  # a finished subtree gives its memory back
-        if started:
-            self._emit("ended", error)
+        if started and self._scope.listeners:
+            self._emit(EndedEvent, error)
 
     def _outward(self, error: BaseException) -> BaseException:
         """What the caller of this node sees: Stop passes until it reaches the node that was told to stop."""
@@ -299,14 +319,21 @@ class TaskNode:
         Nothing below starts anything again, what waits is woken, and the caller of this node gets a
         RunKilledError with the reason.
         """
+        self._tell(self, reason)
+
+    def _tell(self, told: TaskNode, reason: str, spare: TaskNode | None = None) -> None:
+        """Flag this node and everything below but `spare`, then wake it; `told` is whose caller gets the error."""
         flagged: list[TaskNode] = []
-        for node in self._subtree():
+        for node in self._subtree(spare):
             if node._stopping is None:
-                node._stopping = (self, reason)
+                node._stopping = (told, reason)
                 flagged.append(node)
         for node in reversed(flagged):
-            for waker in list(node._wakers or ()):
-                waker()
+            node._wake()
+
+    def _wake(self) -> None:
+        for waker in list(self._wakers or ()):
+            waker()
 
     def _check(self) -> None:
         """Raise Stop if this node was told to stop or its time is over."""
@@ -334,13 +361,13 @@ class TaskNode:
         finally:
             wakers.remove(waker)
 
-    def _subtree(self) -> Iterator[TaskNode]:
+    def _subtree(self, spare: TaskNode | None = None) -> Iterator[TaskNode]:
         todo: list[TaskNode] = [self]
         while todo:  # iterative: a chain of 100,000 is fine
             node = todo.pop()
-            yield node
-            if node._children:
-                todo.extend(list(node._children))
+            if node is not spare:
+                yield node
+                todo.extend(list(node._children or ()))
 
 
 class CallNode(TaskNode):

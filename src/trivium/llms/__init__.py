@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from trivium.llms._call import DeltaEvent, UsageEvent
     from trivium.llms._local import LocalModel
     from trivium.llms._openai import OpenAIModel
     from trivium.llms._protocol import Delta, Finish, LanguageModel, Reasoning, Reply, Request, ToolCallPart
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Delta",
+    "DeltaEvent",
     "Finish",
     "LanguageModel",
     "LocalModel",
@@ -25,16 +27,19 @@ __all__ = [
     "Reply",
     "Request",
     "ToolCallPart",
+    "UsageEvent",
     "resolve",
 ]
 
 # Where the names live that cost something to import; the others are in `_protocol`.
 _HOMES = {
+    "DeltaEvent": "_call",
     "LocalModel": "_local",
     "ModelFile": "_store",
     "ModelStore": "_store",
     "OpenAIModel": "_openai",
     "Progress": "_store",
+    "UsageEvent": "_call",
     "resolve": "_resolve",
 }
 

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from trivium.commander import TaskNode, iterate, portable, step
+from trivium.commander import Event, TaskNode, iterate, portable, step
 from trivium.exceptions import MalformedAnswerError
 from trivium.llms._protocol import Delta, LanguageModel, Reasoning, Reply, Request, ToolCallPart
 from trivium.schema import ToolCall, Usage
 
-__all__ = ["ask"]
+__all__ = ["DeltaEvent", "UsageEvent", "ask"]
+
+
+class DeltaEvent(Event[str | ToolCallPart | Reasoning]):
+    """A piece of a model's stream arrived."""
+
+    __slots__ = ()
+    kind = "delta"
+
+
+class UsageEvent(Event[Usage]):
+    """A model call used these tokens."""
+
+    __slots__ = ()
+    kind = "usage"
 
 
 class _Answer:
@@ -27,13 +41,13 @@ class _Answer:
         if isinstance(delta, str):
             if delta:  # a provider may give "" as a sign of life
                 self.text.append(delta)
-                node._emit("delta", delta)
+                node._emit(DeltaEvent, delta)
         elif isinstance(delta, ToolCallPart):
             self._take_call(delta)
-            node._emit("delta", delta)
+            node._emit(DeltaEvent, delta)
         elif isinstance(delta, Reasoning):
             self.reasoning.append(delta.text)
-            node._emit("delta", delta)
+            node._emit(DeltaEvent, delta)
         elif isinstance(delta, Usage):
             self.usage = delta
         else:
@@ -87,7 +101,7 @@ async def ask(model: LanguageModel, request: Request) -> Reply:
             raise
         usage = answer.usage
         if usage is not None:
-            node._emit("usage", usage)
+            node._emit(UsageEvent, usage)
             if budget is not None:
                 budget.add_tokens(usage.total)
         return answer.reply(model)

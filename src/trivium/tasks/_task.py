@@ -14,7 +14,7 @@ from trivium.agents._agent import this_session
 from trivium.agents._responders import as_message, responder
 from trivium.commander import CallNode, Limits, current, door, invoke, portable, step
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, LimitExceededError, RunKilledError
-from trivium.module import Module
+from trivium.module import MessageEvent, Module
 from trivium.schema import Entity, Message, StatusCode
 from trivium.tasks._run import Loops, ResponderKey, TaskRun
 from trivium.tasks._signals import NO_ANSWER, is_empty, is_user_quit, read_route, says_done, without_done
@@ -179,7 +179,7 @@ class Task(Module):
         while True:
             with step("step") as node:
                 await self._step(run)
-                node._emit("message", run.pending)
+                node._emit(MessageEvent, run.pending)
             run.steps += 1
             run.status = self._status(run)
             if run.status is not None:

@@ -1,0 +1,133 @@
+"""Callbacks: functions that a user hangs on the stages of a node's life."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, Required, TypeAlias, TypedDict, cast, get_args
+
+from trivium.commander._node import TaskNode
+from trivium.exceptions import ConfigurationError
+
+Stage = Literal[
+    "at_job_start",
+    "at_handler_start",
+    "at_job_end",
+    "at_handler_end",
+    "at_commander_end",
+    "at_exception",
+    "at_terminate",
+]
+STAGES: tuple[Stage, ...] = get_args(Stage)
+
+
+class CallbackInfo(TypedDict, total=False):
+    """A function to call, with what it is given; `inject_task_node` adds the node as the keyword `task_node`."""
+
+    function: Required[Callable[..., Any]]
+    params: Mapping[str, Any]
+    inject_task_node: bool
+
+
+Functions: TypeAlias = Callable[..., Any] | CallbackInfo | Sequence[Callable[..., Any] | CallbackInfo] | None
+
+
+class Callback:
+    """Functions to call at the stages of a node's life, each in the order in which it was added.
+
+    Args:
+        at_job_start, at_handler_start, at_job_end, at_handler_end, at_commander_end, at_exception, at_terminate:
+            a function, a dict `{"function": f, "params": {"args": …, "kwargs": …}, "inject_task_node": bool}`,
+            or a list of these. Functions may be sync or async.
+        task_node: the node to inject; by default the node that the callback was added to last.
+        task_node_auto_lock_num: how often `task_node` may be set before it stays as it is.
+
+    Raises:
+        ConfigurationError: there is no such stage, or what is to be called cannot be.
+
+    Example:
+        >>> Callback(at_job_end=print)
+        Callback(at_job_end=1)
+    """
+
+    def __init__(
+        self,
+        *,
+        task_node: TaskNode | None = None,
+        task_node_auto_lock_num: int | None = None,
+        **functions: Functions,
+    ) -> None:
+        self._functions: dict[str, list[CallbackInfo]] = {}
+        self._task_node: TaskNode | None = None
+        self._locked, self._settings_left = False, task_node_auto_lock_num
+        for which, function in functions.items():
+            self.add(which, function)
+        if task_node is not None:
+            self.task_node = task_node
+
+    def add(self, which: str, functions: Functions) -> None:
+        """Add one function or several for a stage."""
+        if which not in STAGES:
+            raise ConfigurationError(f"there is no callback '{which}'; the stages are {', '.join(STAGES)}")
+        many = cast("Sequence[Any]", functions) if isinstance(functions, list | tuple) else (functions,)
+        self._functions.setdefault(which, []).extend(_checked(which, each) for each in many if each is not None)
+
+    def update(self, callbacks: Callback | Iterable[Callback | None] | None) -> Callback:
+        """Add all functions of another, or of several; gives itself."""
+        many = (callbacks,) if isinstance(callbacks, Callback) or callbacks is None else callbacks
+        for each in many:
+            if each is not None and not isinstance(each, Callback):  # type: ignore[unnecessary] - users pass anything
+                raise ConfigurationError(f"{each!r} is not a Callback: write Callback(at_job_end=…)")
+            for which, functions in list(each._functions.items()) if each is not None else ():
+                self._functions.setdefault(which, []).extend(list(functions))
+        return self
+
+    @classmethod
+    def merge(cls, callbacks: Iterable[Callback | None]) -> Callback:
+        """A new callback with the functions of all, in their order."""
+        return cls().update(callbacks)
+
+    def at(self, which: str) -> Sequence[CallbackInfo]:
+        """The functions of one stage."""
+        return self._functions.get(which, ())
+
+    # ---- the node that is injected
+    @property
+    def task_node(self) -> TaskNode | None:
+        """The node that the functions get as `task_node`, where they ask for it."""
+        return self._task_node
+
+    @task_node.setter
+    def task_node(self, node: TaskNode | None) -> None:
+        if self._settings_left is not None:
+            self._locked = self._locked or self._settings_left <= 0
+            self._settings_left -= 1
+        if not self._locked:
+            self._task_node = node
+
+    def task_node_lock(self) -> None:
+        """Keep `task_node` as it is, whatever the callback is added to."""
+        self._locked = True
+
+    def task_node_unlock(self) -> None:
+        """Let `task_node` follow again what the callback is added to."""
+        self._locked = False
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{which}={len(functions)}" for which, functions in self._functions.items() if functions)
+        return f"Callback({counts})"
+
+
+def _checked(which: str, entry: Any) -> CallbackInfo:
+    info = cast(
+        "CallbackInfo", dict(cast("Mapping[str, Any]", entry)) if isinstance(entry, Mapping) else {"function": entry}
+    )
+    if not callable(info.get("function")):
+        raise ConfigurationError(f"{which} needs a function to call, or a dict with 'function': got {entry!r}")
+    unknown = set(info) - set(CallbackInfo.__annotations__)
+    unknown |= {f"params.{name}" for name in set(info.get("params") or ()) - {"args", "kwargs"}}
+    if unknown:
+        raise ConfigurationError(
+            f"{which} does not know {', '.join(sorted(unknown))}; a callback's dict has 'function', "
+            "'params' (of 'args' and 'kwargs') and 'inject_task_node'"
+        )
+    return info

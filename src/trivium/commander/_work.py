@@ -1,0 +1,322 @@
+"""Work: nodes whose children outlive their own body. What jobs, handlers and the commander share."""
+
+from __future__ import annotations
+
+from asyncio import CancelledError
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from inspect import isasyncgen, isawaitable, isgenerator
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from trivium.commander._callbacks import Callback, Functions, Stage
+from trivium.commander._doors import Bell, invoke, wait
+from trivium.commander._events import QueuedEvent, RetriedEvent
+from trivium.commander._node import _ROOT, NodeState, Stop, TaskNode, current, make_scope
+from trivium.exceptions import (
+    AttributeNotSetError,
+    CommanderError,
+    FinishedNodeError,
+    RunKilledError,
+    TaskResultError,
+)
+
+if TYPE_CHECKING:
+    from asyncio import Task, TimerHandle
+
+    from trivium.commander._commander import CommanderAsync
+    from trivium.commander._jobs import HandlerCoroutine
+
+_PENDING, _ACTIVE = NodeState.PENDING, NodeState.ACTIVE
+_AROUND, _RUNNING, _OVER, _ENDING = range(4)
+"""Where a body stands: before its function and in callbacks around it, in its function, over, at its end callbacks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How long a job or handler may take, and how often it is tried.
+
+    Args:
+        timeout: seconds for the node and all below it; past it they are stopped.
+        retries: how often a body that failed is tried once more.
+        delay: seconds before the first retry, doubled at each next.
+        retry_on: the errors that are worth a retry.
+    """
+
+    timeout: float | None = None
+    retries: int = 0
+    delay: float = 0.0
+    retry_on: type[Exception] | tuple[type[Exception], ...] = Exception
+
+
+class WorkNode(TaskNode):
+    """What jobs, handlers and the commander share: they hold children that outlive their own body."""
+
+    __slots__ = (
+        "_callbacks",
+        "_commander",
+        "_id",
+        "_next",
+        "_open",
+        "_phase",
+        "_policy",
+        "_task",
+        "_timer",
+        "data",
+    )
+    _kind = "job"
+    _id: int | str | None
+    _commander: CommanderAsync[Any] | None
+    _callbacks: list[Callback] | None
+    _next: list[Callable[[], object]] | None
+    _task: Task[None] | None
+    _timer: TimerHandle | None
+    data: Any
+
+    def _prepare(self, name: str, policy: Policy | None = None) -> None:
+        """Give every slot its first value: one function, for a node must cost little."""
+        self._name, self._policy, self._state = name, policy, _PENDING
+        self._parent = self._children = self._ordinals = self._stopping = self._wakers = self._key = None
+        self._scope, self._ordinal = _ROOT, 0
+        self._commander = self._id = self._callbacks = self._next = self._task = self._timer = None
+        self._open = 0  # children that have not ended
+        self._phase = _AROUND
+        self.exception = self.result = self.data = None
+
+    # ---- the documented names
+    @property
+    def id(self) -> int | str:
+        """The number that the commander gave it when it was started, or what was set by hand."""
+        if self._id is None:
+            raise AttributeNotSetError(f"{self._name} has no id yet: it gets one when it is started")
+        return self._id
+
+    @id.setter
+    def id(self, value: int | str) -> None:
+        self._id = value
+
+    @property
+    def commander(self) -> CommanderAsync[Any]:
+        """The commander that runs it."""
+        if self._commander is None:
+            raise AttributeNotSetError(f"{self._name} has no commander yet: put it below a running one first")
+        return self._commander
+
+    @property
+    def parent(self) -> TaskNode | Literal["Null"]:
+        """The node above; "Null" above a commander that runs by itself."""
+        if self._parent is None and self._commander is not self:
+            raise AttributeNotSetError(f"{self._name} has no parent yet: put it below a running commander first")
+        return super().parent
+
+    @property
+    def children(self) -> list[TaskNode]:
+        """What has not ended: the node itself while its own body runs, and the nodes below."""
+        return [self, *super().children] if self._phase < _OVER and self._commander is not self else super().children
+
+    @property
+    def callback(self) -> Callback | None:
+        """All that was added to it, as one; None where nothing was."""
+        return None if self._callbacks is None else Callback.merge(self._callbacks)
+
+    def add_callback_functions(self, which: Stage, functions_info: Functions) -> None:
+        """Call a function, or several, at a stage of this node's life; see `Callback`."""
+        added = Callback()
+        added.add(which, functions_info)
+        self.add_callback(added)
+
+    def add_callback(self, callback: Callback | Iterable[Callback | None] | None) -> None:
+        """Add all functions of a callback, or of several.
+
+        Raises:
+            ConfigurationError: it is something else.
+        """
+        for each in (callback,) if isinstance(callback, Callback) or callback is None else callback:
+            if each is not None:
+                Callback().update(each)  # says what is wrong with it, if anything is
+                each.task_node = self
+                self._callbacks = [*(self._callbacks or ()), each]
+
+    async def close_task_node(self) -> None:
+        """Stop this node and everything below, and wait for their end where the caller is not one of them."""
+        await self._stop_and_wait("closed")
+
+    async def terminate_task_node(self) -> None:
+        """Stop this node alone; what was started below it goes on, below the commander."""
+        for child in list(self._children or ()):
+            if isinstance(child, WorkNode):
+                self._hand_over(child, self.commander)
+        await self._stop_and_wait("terminated")
+
+    async def _stop_and_wait(self, reason: str) -> None:
+        bell, here = Bell(), current.get()
+        remove = self.listen(lambda event: bell.ring() if event.node is self and event.kind == "ended" else None)
+        active = self._state is _ACTIVE
+        self._tell(self.commander, reason)
+        try:
+            if active and (here is None or self not in here.ancestor_chain):
+                await wait(bell=bell)
+        finally:
+            remove()
+
+    def _hand_over(self, child: WorkNode, above: WorkNode) -> None:
+        child._get_key()  # its identity stays the one of its birth
+        del (self._children or {})[child]
+        (above._children or above._make_tables()[0])[child] = None
+        child._parent, self._open, above._open = above, self._open - 1, above._open + 1
+
+    # ---- life
+    def _holder(self) -> WorkNode:
+        return self
+
+    def _enter(self, commander: CommanderAsync[Any], parent: TaskNode) -> None:
+        """Begin a life below a node that lives."""
+        if not isinstance(parent, WorkNode):
+            parent = parent._holder()
+        if parent._commander is not commander:
+            raise FinishedNodeError(f"nothing can be put below {parent._name}: it does not run below this commander")
+        if self._parent is not None:
+            self._renew()
+        self._scope = parent._scope
+        self._join(parent)
+        self._commander = commander
+        parent._open += 1
+        if self._scope.listeners:
+            self._emit(QueuedEvent, None)
+
+    def _renew(self) -> None:
+        """A node that has ended may run again."""
+        if self._state is _PENDING or self._state is _ACTIVE:
+            raise CommanderError(f"{self._name} is queued or running already: make another one")
+        self._attach(None)
+        self._state, self._phase = _PENDING, _AROUND
+        self._task = self.exception = self.result = None
+
+    def _work(self) -> Awaitable[Any]:
+        raise NotImplementedError
+
+    async def _body(self) -> None:
+        """Run to the end of the body; the node itself ends with the last of its children."""
+        before, phase = current.get(), _OVER
+        current.set(self)  # no token is kept: it would live as long as the body
+        try:
+            if self._policy is not None and self._policy.timeout is not None:
+                self._set_deadline(self._policy.timeout)
+            self._start()
+            if self._callbacks is not None:
+                await self._stage(f"at_{self._kind}_start")
+            self._phase = _RUNNING
+            result = await (self._work() if self._policy is None else self._tries(self._policy))
+            self._phase = _AROUND
+            if self._stopping is not None:
+                raise Stop
+            if result is not None:
+                self.result = result
+                self._take(result)
+        except (Exception, Stop, CancelledError) as error:
+            self._phase = _AROUND
+            phase = await self._fail(error)
+        finally:
+            self._phase = phase
+            if self._open == 0:
+                ending = self._settle()
+                while ending is not None:
+                    await ending._stage(f"at_{ending._kind}_end" if ending._stopping is None else "at_terminate")
+                    ending._open -= 1
+                    ending = ending._settle()
+            if self._task is None:  # a task of its own has a context of its own
+                current.set(before)
+            elif self.commander.max_running is not None:
+                self.commander._fill(ended=1)
+
+    def _set_deadline(self, seconds: float) -> None:
+        """The loop rings it, for what is below may wait for anything."""
+        self._scope = make_scope(self, timeout=seconds, limits=None)
+        self._timer = self.commander._event_loop().call_later(seconds, self.kill, "deadline")
+
+    async def _tries(self, policy: Policy) -> Any:
+        for attempt in range(policy.retries):
+            try:
+                return await self._work()
+            except policy.retry_on as error:
+                self._emit(RetriedEvent, error)
+                await wait(policy.delay * 2**attempt)
+        return await self._work()
+
+    def _take(self, result: Any) -> None:
+        """What a body may return: a handler is started; what only looks like work would be lost, and is an error."""
+        if isinstance(result, WorkNode) and result._kind == "handler":
+            self.commander._start_handler(cast("HandlerCoroutine[Any]", result), self)
+        elif isinstance(result, WorkNode):
+            raise TaskResultError(
+                f"{self._name} returned the job {result._name}: put it with `await self.put_job(job)`"
+            )
+        elif getattr(result, "__handler__", False):
+            raise TaskResultError(f"{self._name} returned a handler that was not called: write `return handler(…)`")
+        elif isawaitable(result) or isgenerator(result) or isasyncgen(result):
+            getattr(result, "close", bool)()  # or Python would say that it was never awaited
+            raise TaskResultError(f"{self._name} returned a {type(result).__name__} that nobody runs: await it there")
+
+    async def _fail(self, error: BaseException) -> int:
+        stopped = self._stopping is not None and not isinstance(error, Exception)
+        if stopped and self._task is not None:
+            self._task.uncancel()  # the kill has done its work: what follows may wait
+        outward = self._outward(Stop() if stopped else error)
+        if isinstance(outward, Stop):  # told further above: nobody outside ever sees a Stop
+            outward = RunKilledError(f"{self._name} was stopped: {self._stopping and self._stopping[1]}", self._name)
+        elif self._task is not None or self._kind == "job":  # an error of what is awaited is its caller's
+            self.commander._failed(self, outward)
+        self.exception = outward
+        if self._callbacks is not None:
+            await self._stage("at_terminate" if stopped else "at_exception")
+        return _ENDING if stopped else _OVER  # what was stopped has no end callbacks
+
+    async def _stage(self, which: str) -> None:
+        """Call what was hung on a stage; a function that fails is reported, and keeps nothing from happening."""
+        # What a callback calls stands below this node; where the node can hold nothing, it is a run of its own.
+        alive = self._stopping is None and self._state is _ACTIVE
+        token = current.set(self if alive else None)
+        for callback in self._callbacks or ():
+            if callback.at("at_commander_end"):
+                self.commander._last_calls[self] = None
+            for entry in list(callback.at(which)):
+                params = entry.get("params") or {}
+                node = callback.task_node if callback._locked else self
+                named = {"task_node": node} if entry.get("inject_task_node") else {}
+                try:
+                    await invoke(
+                        entry["function"], *params.get("args", ()), quick=True, **params.get("kwargs", {}), **named
+                    )
+                except (Exception, Stop, CancelledError) as error:
+                    self.commander._failed(self, error)
+        current.reset(token)
+
+    def _go_on(self, follows: list[Callable[[], object]]) -> None:
+        for follow in follows:
+            try:
+                follow()
+            except Exception as error:
+                self.commander._failed(self, error)
+
+    def _settle(self) -> WorkNode | None:
+        """Close this node if nothing below is left, then the one above, and so on: a loop, never recursion.
+
+        Returns:
+            A node whose end callbacks are due before it closes: settle it again after them.
+        """
+        node: WorkNode = self
+        while node._open == 0 and node._phase >= _OVER and (node._state is _ACTIVE or node._state is _PENDING):
+            if node._callbacks is not None and node._state is _ACTIVE and node._phase == _OVER:
+                node._phase = _ENDING
+                node._open = 1  # a callback may start something below: the node ends after it
+                return node
+            if node._timer is not None:
+                node._timer.cancel()
+            above = cast("WorkNode", node._parent)
+            node._close(node.exception)
+            if node._next is not None:
+                node._go_on(node._next)
+            above._open -= 1
+            node = above
+        if node._open == 0:
+            node.commander._bell.ring()
+        return None
