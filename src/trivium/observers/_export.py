@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from secrets import token_hex
@@ -73,7 +73,7 @@ def _node_json(each: Numbered, zero: float) -> dict[str, Any]:
 
 
 def _as_date(seconds: float | None) -> str | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, timezone.utc).isoformat()
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
 def plain(value: object) -> str | int | float | None:

@@ -59,12 +59,12 @@ class Forest:
 
     def take(self, now: float, event: Event) -> None:
         """Take one event that happened at `now`."""
-        node, branch = event.node, self.open.get(event.node)
-        if event.kind == "started" and branch is None:
+        kind, node, branch = str(event.kind), event.node, self.open.get(event.node)
+        if kind == "started" and branch is None:
             self._start(now, node)
-        elif event.kind == "queued":
+        elif kind == "queued":
             self.queued[node] = None
-        elif event.kind == "ended":
+        elif kind == "ended":
             self._end(now, node, branch, event.data)
         elif branch is not None:
             _note(branch, event)

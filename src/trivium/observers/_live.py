@@ -14,10 +14,10 @@ from trivium.observers._forest import Forest
 
 if TYPE_CHECKING:
     from types import TracebackType
+    from typing import Self
 
     from rich.console import Console, RenderableType
     from rich.live import Live
-    from typing_extensions import Self
 
 _SHOWN = frozenset({"queued", "started", "ended", "usage", "delta", "note", "retried"})
 _MOST_WAITING = 10_000
