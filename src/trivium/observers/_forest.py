@@ -48,6 +48,7 @@ class Forest:
         top: stands above the roots.
         failures: the last nodes that failed, each with an error that no other in the list has.
         queued: what waits to start.
+        done: how many nodes have ended, `failed` of them with an error of their own; they used `tokens`.
     """
 
     def __init__(self) -> None:
@@ -56,6 +57,7 @@ class Forest:
         self.queued: dict[TaskNode, None] = {}
         self.failures: deque[Branch] = deque(maxlen=_KEPT)
         self.began: float | None = None
+        self.done = self.failed = self.tokens = 0
 
     def take(self, now: float, event: Event) -> None:
         """Take one event that happened at `now`."""
@@ -66,6 +68,10 @@ class Forest:
             self.queued[node] = None
         elif kind == "ended":
             self._end(now, node, branch, event.data)
+        elif kind == "usage" and branch is not None:
+            used = event.data.input_tokens + event.data.output_tokens
+            branch.tokens += used
+            self.tokens += used
         elif branch is not None:
             _note(branch, event)
 
@@ -97,6 +103,8 @@ class Forest:
         elif not self.open:
             self.queued.clear()  # what never started never will
         above.take_in(branch)
+        self.done += 1
+        self.failed += branch.state is NodeState.EXCEPTION
 
 
 def _root_name(name: str, session_id: object) -> str:
@@ -105,9 +113,7 @@ def _root_name(name: str, session_id: object) -> str:
 
 def _note(branch: Branch, event: Event) -> None:
     data: Any = event.data
-    if event.kind == "usage":
-        branch.tokens += data.input_tokens + data.output_tokens
-    elif event.kind == "delta":
+    if event.kind == "delta":
         branch.tail = (branch.tail + data)[-_TAIL:]
     else:
         branch.tail = text_of(event) or event.kind

@@ -126,10 +126,9 @@ def _of_failure(branch: Branch, console: Console) -> Text:
 
 
 def _sums(forest: Forest, now: float, console: Console) -> Text:
-    top = forest.top
     parts = [f"{len(forest.open):,} running"] if forest.open else []
     parts += [f"{len(forest.queued):,} queued"] if forest.queued else []
-    parts += [*_folded(top), *_tokens(top.tokens)]
+    parts += [*_folded(forest), *_tokens(forest.tokens)]
     parts += [_time(now - forest.began)] if forest.began is not None and forest.open else []
     return _line((_printable(", ".join(parts) or "nothing runs yet", console), "dim"))
 
@@ -147,7 +146,7 @@ def _line(*parts: tuple[str, str]) -> Text:
     return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
 
 
-def _folded(branch: Branch) -> list[str]:
+def _folded(branch: Branch | Forest) -> list[str]:
     failed = [f"{branch.failed:,} failed"] if branch.failed else []
     return [f"{branch.done:,} done", *failed] if branch.done else []
 
