@@ -32,7 +32,7 @@ class _Chain:
         self.first = self.last = first
         names, self.tokens = [first.name], first.tokens
         while len(self.last.below) == 1 and not self.last.done:
-            (self.last,) = self.last.below.copy().values()
+            (self.last,) = self.last.below.values()
             names.append(self.last.name)
             self.tokens += self.last.tokens
         if len(names) > _LONGEST_PATH:
