@@ -133,6 +133,22 @@ def test_what_ran_at_once_is_on_lanes_of_its_own_and_a_free_lane_is_used_again()
     assert names == ["lane 1", "lane 2", "lane 3"]
 
 
+def test_what_began_before_the_queued_node_above_it_has_a_lane_of_its_own():
+    with ticking(1e-3):
+        record, (root, queued, child) = RunRecord(), chain(3)
+        root.listen(record)
+        root._start()
+        happens(record, "queued", queued)
+        child._start()
+        queued._start()
+        for node in (child, queued, root):
+            node._close()
+    trace = record.as_chrome_trace()
+    check_nesting(trace)
+    assert {each["name"]: each["tid"] for each in slices_of(trace)} == {"node0": 1, "node2": 2, "node1": 1}
+    assert [node["parent"] for node in record.as_json()["nodes"]] == [None, 0, 1]
+
+
 class Wide(Job):
     @handler(PASS_WORD)
     async def beside(self, self_handler: HandlerCoroutine) -> None:

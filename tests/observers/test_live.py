@@ -71,6 +71,8 @@ def test_what_is_open_is_a_tree_and_a_model_s_words_are_at_its_end():
     assert lines[1].startswith("├── ● node1 › node2  … s  ")
     assert lines[1].endswith("ing is near")
     assert lines[2].startswith("└── ● other  … s")
+    live.console = console(width=80)
+    assert drawn(live)[1].endswith("Once upon a time the ending is near")
     assert lines[3].startswith("4 running, ")
     assert middle.children == [model]
 
@@ -86,6 +88,41 @@ def test_what_has_ended_folds_into_counts_and_the_last_are_shown():
     assert lines[0].startswith("● node0  … s  312 done")
     assert [line[4:].split("  ")[0] for line in lines[1:-1]] == [f"✓ leaf{number}" for number in range(304, 312)]
     assert "1 running, 312 done" in lines[-1]
+    live.console = console(height=5)
+    assert [line[4:].split("  ")[0] for line in drawn(live)[1:-1]] == ["✓ leaf310", "✓ leaf311"]
+
+
+def test_below_what_has_ended_in_a_run_that_goes_on_nothing_is_kept():
+    live = LiveTree(console=console())
+    _, middle, leaf = watched(live, 3)
+    leaf._close()
+    middle._close()
+    assert drawn(live)[:-1] == ["● node0  … s  2 done", "└── ✓ node1  … s  1 done"]
+    assert live._forest.top.below.popitem()[1].recent[0].recent == []
+
+
+def test_the_tree_is_changed_by_one_thread_at_a_time(monkeypatch: pytest.MonkeyPatch):
+    live = LiveTree(console=console())
+    take, taken = live._forest.take, 0
+
+    def checked(now: float, event: Any) -> None:
+        nonlocal taken
+        assert live._forest_lock.locked()
+        taken += 1
+        take(now, event)
+
+    monkeypatch.setattr(live._forest, "take", checked)
+    (root,) = watched(live, 1)
+    drawn(live)
+    assert taken == 1
+    for _ in range(10_000):
+        happens(live, "note", root)
+    assert taken == 1
+    with live._forest_lock:  # somebody draws: the run does not wait for it
+        happens(live, "note", root)
+    assert taken == 1
+    happens(live, "note", root)
+    assert taken == 10_003
 
 
 def test_a_failure_is_told_once_where_it_began():

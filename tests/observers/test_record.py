@@ -201,6 +201,7 @@ def test_what_waits_in_a_queue_is_known_from_then_on():
         (recorded,) = record.roots[0].children
         assert (recorded.state, recorded.is_open) == (NodeState.PENDING, True)
         child._start()
+        assert record._queued == {}
         child._close()
         root._close()
     assert recorded.queued is not None
@@ -222,6 +223,17 @@ def test_what_was_queued_and_never_started_ends_with_its_run(tells: bool):
     (recorded,) = record.roots[0].children
     assert (recorded.state, recorded.seconds) == (NodeState.TERMINATED, 0)
     assert record._open == record._queued == {}
+
+
+def test_what_was_queued_and_never_heard_of_again_ends_with_what_it_stood_below():
+    record, (root, child) = RunRecord(), chain(2)
+    root.listen(record)
+    root._start()
+    happens(record, "queued", child)
+    root._close()
+    assert child.state is NodeState.PENDING
+    assert record.roots[0].children[0].state is NodeState.TERMINATED
+    assert record._queued == {}
 
 
 def test_a_node_that_is_tried_again_stays_one():

@@ -31,8 +31,11 @@ class _Slice:
         self.busy_until = self.start
 
     def has_room_for(self, child: _Slice) -> bool:
-        """Whether a child fits on this slice's own lane: inside it, behind the last child there."""
-        return self.lane > 0 and self.busy_until <= child.start and child.end <= self.end and self.depth < _DEEPEST
+        """Whether a child fits on this slice's own lane: inside it, behind the last child there.
+
+        A child that began before its parent (which was queued) does not, so the parent's lane is known.
+        """
+        return self.busy_until <= child.start and child.end <= self.end and self.depth < _DEEPEST
 
     def take(self, child: _Slice) -> None:
         """Lay a child on this slice."""
