@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
-from commander._helpers import Door, add, calling, every_door, here
-from trivium import Agent, CommanderAsync, Job, Message, Module, RunRecord
-from trivium.commander import PASS_WORD, tasker
+from commander._helpers import Door, add, calling, every_door, here, join_all
+from trivium import Agent, ChatAgent, CommanderAsync, Job, Message, Module, RunRecord, Task
+from trivium.commander import PASS_WORD, HandlerCoroutine, NodeState, handler, tasker
+from trivium.commander._node import CallNode
 from trivium.llms import UsageEvent
 from trivium.observers import RecordedNode
 from trivium.schema import Usage
 from trivium.testing import ScriptedModel, call_tool
+
+from ._nodes import WALL_TIME, chain, happens, ticking
 
 
 def outline(node: RecordedNode) -> list[Any]:
@@ -39,21 +43,18 @@ def test_tokens_are_counted_where_they_were_used_and_summed_above(door: Door):
     assert (root.children[2].input_tokens, root.children[2].output_tokens) == (20, 2)
 
 
-@every_door
-def test_time_is_that_of_the_node(door: Door, monkeypatch: pytest.MonkeyPatch):
-    class Clock:
-        now = 100.0
-
-        def monotonic(self) -> float:
-            Clock.now += 1
-            return Clock.now
-
-    monkeypatch.setattr("trivium.observers._record.time", Clock())
-    record = RunRecord()
-    door(Agent(ScriptedModel(["ok"])), "x", listeners=[record])
-    root = record.roots[0]
-    assert (root.seconds, root.children[0].seconds) == (3, 1)
-    assert root.started < root.children[0].started
+def test_time_is_that_of_the_node():
+    with ticking(1.0):
+        record, (root, child) = RunRecord(), chain(2)
+        root.listen(record)
+        for node in (root, child):
+            node._start()
+        for node in (child, root):
+            node._close()
+    (recorded,) = record.roots
+    assert (recorded.seconds, recorded.children[0].seconds) == (3, 1)
+    assert recorded.children[0].started - recorded.started == 1
+    assert (recorded.wall_time, recorded.children[0].wall_time) == (WALL_TIME, None)
 
 
 @every_door
@@ -108,7 +109,7 @@ def test_one_that_joins_late_records_what_begins_after_it():
 
     CommanderAsync().run(First(), auto_exit=True)
     assert [outline(root) for root in record.roots] == [["Second"]]
-    assert record._open == {}
+    assert record._open == record._queued == {}
 
 
 def test_parents_come_first_and_siblings_in_order():
@@ -136,3 +137,180 @@ def test_a_deep_tree_is_walked():
         node = child
     assert root.tokens == 10_000
     assert [each.name for each in root.walk()][-1] == "9999"
+
+
+class Leaf(Job):
+    @tasker(PASS_WORD)
+    async def task(self) -> None:
+        await Agent(ScriptedModel(["ok"])).acall("x")
+
+
+class Branch(Job):
+    @handler(PASS_WORD)
+    async def beside(self, self_handler: HandlerCoroutine) -> None: ...
+
+    @tasker(PASS_WORD)
+    async def task(self) -> HandlerCoroutine:
+        await self.put_job(Leaf())
+        return self.beside()
+
+
+def test_jobs_handlers_and_calls_are_told_apart():
+    commander, record = CommanderAsync(), RunRecord()
+    commander.listen(record)
+    commander.run(Branch(), auto_exit=True)
+    (root,) = record.roots
+    kinds = {node.name: node.kind for node in root.walk()}
+    assert kinds == {
+        "commander": "commander", "Branch": "job", "Leaf": "job", "beside": "handler", "Agent": "call", "model": "call"
+    }  # fmt: skip
+    assert {node.state for node in root.walk()} == {NodeState.COMPLETED}
+    assert record._open == record._queued == {}
+
+
+def test_a_task_and_its_sub_task_are_one_tree():
+    record = RunRecord()
+    inner = Task(ChatAgent(ScriptedModel(["DONE seven"]), name="inner"), interactive=False)
+    outer = Task(ChatAgent(ScriptedModel(["what?", "DONE"]), name="outer"), interactive=False)
+    outer.add_sub_task(inner)
+    outer("go", listeners=[record])
+    (root,) = record.roots
+    names = [node.name for node in root.walk()]
+    assert names.count("model") >= 2
+    assert any(node.name == "inner" and "model" in [each.name for each in node.walk()] for node in root.walk())
+
+
+def test_the_state_at_the_end_is_kept():
+    record, stopped, failed = RunRecord(), CallNode("stopped"), CallNode("failed")
+    for node in (stopped, failed):
+        node.listen(record)
+        node._start()
+    assert [root.is_open for root in record.roots] == [True, True]
+    stopped.kill()
+    stopped._close(RuntimeError("killed"))
+    failed._close(ValueError())
+    assert [root.state for root in record.roots] == [NodeState.TERMINATED, NodeState.EXCEPTION]
+    assert [root.is_open for root in record.roots] == [False, False]
+
+
+def test_what_waits_in_a_queue_is_known_from_then_on():
+    with ticking(1.0):
+        record, (root, child) = RunRecord(), chain(2)
+        root.listen(record)
+        root._start()
+        happens(record, "queued", child)
+        (recorded,) = record.roots[0].children
+        assert (recorded.state, recorded.is_open) == (NodeState.PENDING, True)
+        child._start()
+        assert record._queued == {}
+        child._close()
+        root._close()
+    assert recorded.queued is not None
+    assert (recorded.started - recorded.queued, recorded.seconds) == (1, 1)
+    assert len(record.roots[0].children) == 1
+
+
+@pytest.mark.parametrize("tells", [True, False])
+def test_what_was_queued_and_never_started_ends_with_its_run(tells: bool):
+    record, (root, child) = RunRecord(), chain(2)
+    root.listen(record)
+    root._start()
+    happens(record, "queued", child)
+    root.kill()
+    child._close(RuntimeError("killed"))
+    if tells:
+        happens(record, "ended", child, RuntimeError("killed"))
+    root._close(RuntimeError("killed"))
+    (recorded,) = record.roots[0].children
+    assert (recorded.state, recorded.seconds) == (NodeState.TERMINATED, 0)
+    assert record._open == record._queued == {}
+
+
+def test_what_was_queued_and_never_heard_of_again_ends_with_what_it_stood_below():
+    record, (root, child) = RunRecord(), chain(2)
+    root.listen(record)
+    root._start()
+    happens(record, "queued", child)
+    root._close()
+    assert child.state is NodeState.PENDING
+    assert record.roots[0].children[0].state is NodeState.TERMINATED
+    assert record._queued == {}
+
+
+def test_a_node_that_is_tried_again_stays_one():
+    record, (root,) = RunRecord(), chain(1)
+    root.listen(record)
+    root._start()
+    happens(record, "retried", root, ValueError("once more"))
+    happens(record, "started", root)
+    root._close()
+    (recorded,) = record.roots
+    assert [(event.kind, event.text) for event in recorded.events] == [("retried", "ValueError: once more")]
+    assert record._open == {}
+
+
+def test_events_hold_names_and_nothing_that_was_said():
+    record, (root,) = RunRecord(), chain(1)
+    root.listen(record)
+    root._start()
+    for kind, data in [
+        ("delta", "secret"), ("delta", "secret"), ("message", Message(content="secret")), ("unheard of", "secret"),
+        ("tool_call", ("add", {"key": "secret"})), ("tool_result", "secret"), ("note", "half of it"),
+    ]:  # fmt: skip
+        happens(record, kind, root, data)
+    kept = [(event.kind, event.text) for event in record.roots[0].events]
+    assert kept == [
+        ("delta", ""), ("unheard of", ""), ("tool_call", "add"), ("tool_result", ""), ("note", "half of it")
+    ]  # fmt: skip
+
+
+def test_an_error_that_cannot_be_written_is_named():
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    record, (root,) = RunRecord(), chain(1)
+    root.listen(record)
+    root._start()
+    root._close(Mute())
+    assert record.roots[0].error == "Mute"
+
+
+def test_events_of_many_threads_are_all_counted():
+    class Slow:
+        """Lets another thread in just where a count is read and not yet written."""
+
+        output_tokens = 1
+
+        @property
+        def input_tokens(self) -> int:
+            time.sleep(0)
+            return 1
+
+    record, root = RunRecord(), CallNode("root")
+    root.listen(record)
+    root._start()
+
+    def work() -> None:
+        for _ in range(200):
+            node = CallNode("leaf", root)
+            node._start()
+            happens(record, "usage", root, Slow())
+            node._close()
+
+    join_all([work] * 8)
+    root._close()
+    (recorded,) = record.roots
+    assert (recorded.input_tokens, recorded.output_tokens, len(recorded.children)) == (1600, 1600, 1600)
+    assert {child.state for child in recorded.children} == {NodeState.COMPLETED}
+    assert record._open == {}
+
+
+def test_two_runs_at_once_and_two_records_do_not_mix():
+    records, agent = [RunRecord(), RunRecord()], Agent(calling("add", a=1, b=2, times=5), tools=[add], name="A")
+    join_all([lambda number=number: agent("x", listeners=records, session_id=number) for number in range(8)])
+    for record in records:
+        assert sorted(str(root.session_id) for root in record.roots) == list("01234567")
+        for root in record.roots:
+            assert {node.session_id for node in root.walk()} == {root.session_id}
+            assert len(list(root.walk())) == 12

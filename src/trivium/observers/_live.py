@@ -1,0 +1,115 @@
+"""A live view of runs in a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from trivium.commander import Event
+from trivium.exceptions import MissingExtraError
+from trivium.observers._forest import Forest
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    from rich.console import Console, RenderableType
+    from rich.live import Live
+
+_SHOWN = frozenset({"queued", "started", "ended", "usage", "delta", "note", "retried"})
+_MOST_WAITING = 10_000
+
+
+class LiveTree:
+    """Shows in the terminal what runs: a tree of the open nodes with their time, their tokens and what models say.
+
+    What has ended folds into counts, so that a run of any size stays within the height of the terminal; the last
+    picture stays. Where there is no terminal nothing is written. Enter it, and give it as a listener to calls or
+    commanders, as many as you like, from any thread. It is drawn beside the run, which never waits for it.
+
+    Args:
+        console: a `rich` console to draw on; stderr by default, so that stdout stays clean.
+        summary: write the last picture, without colours, also where there is no terminal.
+        refresh_per_second: how often it is drawn.
+
+    Raises:
+        MissingExtraError: `rich` is not installed; it comes with the extra "cli".
+
+    Example:
+        >>> from trivium import Agent
+        >>> from trivium.testing import ScriptedModel
+        >>> with LiveTree() as live:
+        ...     Agent(ScriptedModel(["hello"]))("hi", listeners=[live]).content
+        'hello'
+    """
+
+    def __init__(self, *, console: Console | None = None, summary: bool = False, refresh_per_second: float = 8) -> None:
+        try:
+            from rich.console import Console
+        except ImportError:
+            raise MissingExtraError("rich", "cli") from None
+        self.console = console or Console(stderr=True)
+        self.refresh_per_second = refresh_per_second
+        self._is_drawn = self.console.is_terminal and not self.console.is_dumb_terminal
+        self._is_watched = self._is_drawn or summary
+        self._live: Live | None = None
+        # Listening is one append. Whoever draws, or finds too much waiting, brings the forest up to date.
+        self._waiting: deque[tuple[float, Event]] = deque()
+        self._forest = Forest()
+        self._forest_lock = Lock()
+
+    def __call__(self, event: Event) -> None:
+        """Take one event."""
+        if not self._is_watched or event.kind not in _SHOWN:
+            return
+        if event.kind == "delta" and not isinstance(event.data, str):
+            return
+        self._waiting.append((time.monotonic(), event))
+        # Without waiting for the lock: this may run inside a finalizer, within the very block that holds it.
+        if len(self._waiting) > _MOST_WAITING and self._forest_lock.acquire(blocking=False):
+            try:
+                self._catch_up()
+            finally:
+                self._forest_lock.release()
+
+    def _catch_up(self) -> None:
+        for _ in range(len(self._waiting)):  # not more than there was: a busy run would keep it here for ever
+            self._forest.take(*self._waiting.popleft())
+
+    def _draw(self) -> RenderableType:
+        from trivium.observers._picture import picture
+
+        with self._forest_lock:
+            self._catch_up()
+            return picture(self._forest, time.monotonic(), self.console)
+
+    def __enter__(self) -> Self:
+        if self._is_drawn and self._live is None:
+            from rich.live import Live
+
+            self._live = Live(
+                console=self.console,
+                get_renderable=self._draw,
+                refresh_per_second=self.refresh_per_second,
+                vertical_overflow="crop",
+                redirect_stdout=_is_terminal(sys.stdout),
+                redirect_stderr=_is_terminal(sys.stderr),
+            )
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        live, self._live = self._live, None
+        if live is not None:
+            live.stop()
+        elif self._is_watched:
+            self.console.print(self._draw())
+
+
+def _is_terminal(stream: object) -> bool:
+    return bool(getattr(stream, "isatty", bool)())
