@@ -45,7 +45,10 @@ def test_a_filled_variable_keeps_its_value():
     assert PromptTemplate("{{ a }}").render(a=2).prompt == "2", "templates share nothing"
 
 
-@given(st.lists(st.tuples(PLAIN, NAMES)), st.fixed_dictionaries({}, optional={name: VALUES for name in ("a", "b", "self", "values")}))
+@given(
+    st.lists(st.tuples(PLAIN, NAMES)),
+    st.fixed_dictionaries({}, optional={name: VALUES for name in ("a", "b", "self", "values")}),
+)
 def test_a_value_is_text_for_good(parts: list[tuple[str, str]], values: dict[str, str]):
     template = PromptTemplate("".join(f"{plain}{{{{ {name} }}}}" for plain, name in parts))
     for name, value in values.items():
@@ -66,7 +69,9 @@ def test_the_functions_do_the_same_to_plain_text():
 
 
 # ---- at once
-@pytest.mark.parametrize(("style", "text"), [("json", '{{"k": "{a}", "n": {b}}}'), ("jinja", '{"k": "{{ a }}", "n": {{b}}}')])
+@pytest.mark.parametrize(
+    ("style", "text"), [("json", '{{"k": "{a}", "n": {b}}}'), ("jinja", '{"k": "{{ a }}", "n": {{b}}}')]
+)
 def test_format_fills_each_style(style: str, text: str):
     template = PromptTemplate(text, format_type=style)
     assert template.format(a="{b} {{ b }}", b=2) == '{"k": "{b} {{ b }}", "n": 2}'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Sequence
+from copy import deepcopy
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypedDict, TypeVar, Unpack, get_args
 
 from trivium.exceptions import BeadNotFoundError, ConfigurationError, ContextPieceTypeError, ContextTokenError
@@ -205,8 +206,8 @@ class Context(Generic[ContextPiece]):
     # ---- beads
     @property
     def bead_content(self) -> Beads[ContextPiece]:
-        """The pieces of all beads."""
-        return self._shown(lambda piece: piece.value)
+        """The pieces of all beads, as deep copies."""
+        return self._shown(lambda piece: deepcopy(piece.value))
 
     @property
     def bead_lengths(self) -> Beads[int]:

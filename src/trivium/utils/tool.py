@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncIterable, Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from types import MethodType
 from typing import Annotated, Any, Literal, TypeVar, get_args, overload
 
@@ -147,10 +148,10 @@ def tool_parameter(
     Args:
         name: the parameter.
         description: what the model is told about it.
-        default_value: its default, as the function has it.
+        default_value: taken, as documents give it; the model is told the function's own, for that is what runs.
         param_type: its JSON type where it has no annotation: string, integer, number, boolean, array, object.
         choices: the values that it may have; others are refused.
-        required: False is right only where the function has a default, True anywhere.
+        required: False only where the function has a default; with a default a parameter is never required.
 
     Raises:
         ToolDefinitionError: the function contradicts what is said.
@@ -166,14 +167,11 @@ def tool_parameter(
 
     def decorate(function: F) -> F:
         parameter = inspect.signature(function).parameters.get(name)
-        default = parameter.default if parameter is not None else None
         problem = ""
         if parameter is None:
             problem = "there is no such parameter"
-        elif default is parameter.empty and (default_value != "" or not required):
-            problem = "it has no default in the function, which runs without it: give it one there"
-        elif default_value not in ("", default):
-            problem = f"its default is {default!r} in the function, and {default_value!r} here: say one"
+        elif not required and parameter.default is parameter.empty:
+            problem = "it has no default in the function: give it one there, or the function fails without it"
         elif param_type not in (None, *_TYPES):
             problem = f"param_type is one of {', '.join(_TYPES)}"
         if problem:
