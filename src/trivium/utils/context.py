@@ -207,7 +207,7 @@ class Context(Generic[ContextPiece]):
     @property
     def bead_content(self) -> Beads[ContextPiece]:
         """The pieces of all beads, as deep copies."""
-        return self._shown(lambda piece: deepcopy(piece.value))
+        return deepcopy(self._shown(lambda piece: piece.value))
 
     @property
     def bead_lengths(self) -> Beads[int]:

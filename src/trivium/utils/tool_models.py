@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -146,7 +146,7 @@ class CustomToolModel:
             A function of "to_user" or "tool_call" that gives an async generator; of a tool call, JSON text with
             `tool_call_index`, `tool_call_id`, `name` and `arguments`.
         """
-        return _Readers(source).of
+        return _Readers(source, _TextSplitter()).of
 
 
 def _check_free(tool: Tool, name: str) -> None:
@@ -157,14 +157,38 @@ def _check_free(tool: Tool, name: str) -> None:
         )
 
 
+class _TextSplitter:
+    """Gives each piece of a text to whom it concerns."""
+
+    def __init__(self) -> None:
+        self._reader = ToolCallReader()
+        self._calls = 0
+
+    def feed(self, item: Any) -> Iterator[tuple[Role, str]]:
+        """What `item` adds."""
+        if isinstance(item, str):
+            yield from self._sorted(self._reader.feed(item))
+
+    def end(self) -> Iterator[tuple[Role, str]]:
+        """What is left at the end."""
+        yield from self._sorted(self._reader.feed("", is_end=True))
+
+    def _sorted(self, parts: Iterable[str | ToolCall]) -> Iterator[tuple[Role, str]]:
+        for part in parts:
+            if isinstance(part, str):
+                yield "to_user", part
+                continue
+            shown = {"tool_call_index": self._calls, "tool_call_id": part.id, "name": part.name}
+            self._calls += 1
+            yield "tool_call", json.dumps({**shown, "arguments": json.loads(part.arguments)}, ensure_ascii=False)
+
+
 class _Readers:
     """One source and two readers: whoever has nothing to read pulls for both, and never two at once."""
 
-    def __init__(self, source: AsyncIterable[Any]) -> None:
-        self._source = aiter(source)
-        self._reader = ToolCallReader()
-        self._waiting: dict[str, deque[str]] = {"to_user": deque(), "tool_call": deque()}
-        self._calls = 0
+    def __init__(self, source: AsyncIterable[Any], splitter: _TextSplitter) -> None:
+        self._source, self._splitter = aiter(source), splitter
+        self._waiting: dict[Role, deque[str]] = {"to_user": deque(), "tool_call": deque()}
         self._pulled: Bell | None = None  # rung when the pull under way is over
         self._is_over = False
         self._error: Exception | None = None
@@ -190,11 +214,10 @@ class _Readers:
     async def _pull(self) -> None:
         bell = self._pulled = Bell()
         try:
-            piece = await anext(self._source)
-            self._take(piece if isinstance(piece, str) else "")
+            self._sort(self._splitter.feed(await anext(self._source)))
         except StopAsyncIteration:
             self._is_over = True
-            self._take("")
+            self._sort(self._splitter.end())
         except Exception as error:
             self._error = error
         except BaseException:  # this reader was cancelled, and the source with it
@@ -204,15 +227,6 @@ class _Readers:
             self._pulled = None
             bell.ring()
 
-    def _take(self, text: str) -> None:
-        for part in self._reader.feed(text, is_end=self._is_over):
-            if isinstance(part, ToolCall):
-                self._waiting["tool_call"].append(_as_json(self._calls, part))
-                self._calls += 1
-            else:
-                self._waiting["to_user"].append(part)
-
-
-def _as_json(index: int, call: ToolCall) -> str:
-    shown = {"tool_call_index": index, "tool_call_id": call.id, "name": call.name}
-    return json.dumps({**shown, "arguments": json.loads(call.arguments)}, ensure_ascii=False)
+    def _sort(self, parts: Iterable[tuple[Role, str]]) -> None:
+        for role, text in parts:
+            self._waiting[role].append(text)
