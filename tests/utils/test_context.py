@@ -129,7 +129,7 @@ def test_the_flowing_bead_keeps_its_place_until_that_is_cut_off():
     context.shift_flowing_bead()
     context.context_extend([said("d"), said("e")])
     assert (texts(context.context_sending()), context.flowing_bead_position) == ("a b c F d e", 3)
-    assert texts(context.context_sending(max_sending_token_num=3)) == "F d e"
+    assert (texts(context.context_sending(max_sending_token_num=3)), context.flowing_bead_position) == ("F d e", 3)
     assert texts(context.context_sending(max_sending_token_num=2)) == "e F", "cut off, it goes to the end"
     assert context.flowing_bead_position == 5
     assert texts(context.context_sending(bead=["END"], max_sending_token_num=1)) == "e"

@@ -37,7 +37,7 @@ class OpenaiToolModel:
     """Tools for a model behind OpenAI's chat interface.
 
     Args:
-        tool_token_counter: the tokens of the manual's JSON text.
+        tool_token_counter: the tokens of the manual's JSON text; default `approximate_tokens`.
         to_user_flag: the name of an argument, added to each tool, in which the model tells the user what it is
             about to do; None adds none.
 
@@ -52,9 +52,9 @@ class OpenaiToolModel:
     tool_model_name = "OPENAI"
 
     def __init__(
-        self, tool_token_counter: Callable[[str], int] = approximate_tokens, to_user_flag: str | None = "to_user"
+        self, tool_token_counter: Callable[[str], int] | None = None, to_user_flag: str | None = "to_user"
     ) -> None:
-        self.tool_token_counter, self.to_user_flag = tool_token_counter, to_user_flag
+        self.tool_token_counter, self.to_user_flag = tool_token_counter or approximate_tokens, to_user_flag
 
     def get_tools_manual(self, tools: Iterable[Tool]) -> list[dict[str, Any]]:
         """The value of `tools` in a request.
@@ -110,10 +110,10 @@ class CustomToolModel:
 
     def __init__(
         self,
-        tool_bead_maker: Callable[[str], Any] = lambda manual: {"role": "system", "content": manual},
+        tool_bead_maker: Callable[[str], Any] | None = None,
         custom_tool_manual_template: str | None = None,
     ) -> None:
-        self.tool_bead_maker = tool_bead_maker
+        self.tool_bead_maker = tool_bead_maker or _system_message
         self.custom_tool_manual_template = custom_tool_manual_template or CUSTOM_TOOL_MANUAL_TEMPLATE
 
     def tool_manual_bead_maker(self, manual: str) -> Any:
@@ -147,6 +147,10 @@ class CustomToolModel:
             `tool_call_index`, `tool_call_id`, `name` and `arguments`.
         """
         return _Readers(source, _TextSplitter()).of
+
+
+def _system_message(text: str) -> dict[str, Any]:
+    return {"role": "system", "content": text}
 
 
 def _check_free(tool: Tool, name: str) -> None:
