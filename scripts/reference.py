@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
 from types import MappingProxyType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, is_typeddict
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src"
@@ -146,6 +146,8 @@ def heading(name: str, value: Any) -> str:
     """The form of a class or function; "" where it says nothing."""
     if inspect.isclass(value) and issubclass(value, Enum):
         return f"{name}: {', '.join(value.__members__)}"
+    if is_typeddict(value):
+        return f"{name}: {', '.join(value.__annotations__)}"
     if inspect.isclass(value) and issubclass(value, BaseException):
         return f"{name}({', '.join(base.__name__ for base in value.__bases__)})"
     if getattr(value, "_is_protocol", False):

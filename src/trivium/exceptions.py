@@ -6,7 +6,11 @@
     ├── MissingExtraError (ImportError)         an optional package is not installed
     ├── ConfigurationError (ValueError)         an argument, a field list or a schema cannot be used
     │   ├── FieldsError                         a field list or a schema cannot be read
-    │   └── NotInteractiveError                 a person was to answer, and there is no terminal
+    │   ├── NotInteractiveError                 a person was to answer, and there is no terminal
+    │   ├── PromptTemplateError                 a template lacks values, or cannot be filled in
+    │   ├── ContextTokenError                   what must be sent is larger than the window
+    │   ├── ContextPieceTypeError (TypeError)   what was put in a context is no piece of it
+    │   └── BeadNotFoundError (KeyError, IndexError)  there is no such piece of a bead
     ├── RunError                                a run could not go on
     │   ├── RunKilledError                      it was killed
     │   ├── DeadlineExceededError (TimeoutError)  its time is over
@@ -41,7 +45,7 @@
     ├── ToolError                               a tool could not be defined or called
     │   ├── ToolDefinitionError (TypeError)
     │   ├── ToolArgumentsError (ValueError)
-    │   └── UnknownToolError (KeyError)
+    │   └── UnknownToolError (KeyError, ValueError)
     ├── TaskError                               a task was misused or could not end
     │   └── InfiniteLoopError                   its messages repeat for ever
     ├── StateError (KeyError)                   a saved state does not fit the module
@@ -54,11 +58,14 @@ from __future__ import annotations
 
 __all__ = [
     "AttributeNotSetError",
+    "BeadNotFoundError",
     "ChecksumError",
     "CommanderAlreadyRunningError",
     "CommanderError",
     "CommanderNotRunError",
     "ConfigurationError",
+    "ContextPieceTypeError",
+    "ContextTokenError",
     "DeadlineExceededError",
     "DocumentError",
     "DocumentNotFoundError",
@@ -80,6 +87,7 @@ __all__ = [
     "NotTaskerError",
     "OutputError",
     "PasswordError",
+    "PromptTemplateError",
     "ProviderConnectionError",
     "ProviderError",
     "ProviderStatusError",
@@ -128,6 +136,30 @@ class FieldsError(ConfigurationError):
 
 class NotInteractiveError(ConfigurationError):
     """A person was to answer, and there is no terminal to ask at."""
+
+
+class PromptTemplateError(ConfigurationError):
+    """A prompt template lacks values or cannot be filled in. `variables` names those concerned."""
+
+    def __init__(self, message: str, variables: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.variables = variables
+
+
+class ContextTokenError(ConfigurationError):
+    """What must be sent takes more tokens than may be sent. `needed` and `limit` are tokens."""
+
+    def __init__(self, message: str, needed: int = 0, limit: int = 0) -> None:
+        super().__init__(message)
+        self.needed, self.limit = needed, limit
+
+
+class ContextPieceTypeError(ConfigurationError, TypeError):
+    """What was put in a context is no piece that its model can send."""
+
+
+class BeadNotFoundError(ConfigurationError, KeyError, IndexError):
+    """There is no such piece of a bead, or no bead at that position."""
 
 
 class RunError(TriviumError):
@@ -295,7 +327,7 @@ class ToolArgumentsError(ToolError, ValueError):
     """The arguments of a tool call do not fit the tool."""
 
 
-class UnknownToolError(ToolError, KeyError):
+class UnknownToolError(ToolError, KeyError, ValueError):
     """There is no tool of that name."""
 
 

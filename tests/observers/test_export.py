@@ -164,7 +164,7 @@ class Wide(Job):
 def test_a_commander_is_exported_with_all_its_kinds():
     commander, record = CommanderAsync(), RunRecord()
     commander.listen(record)
-    commander.run(Wide(), Wide(), auto_exit=True)
+    commander.run([Wide(), Wide()], auto_exit=True)
     trace = record.as_chrome_trace()
     check_format(trace)
     check_nesting(trace)

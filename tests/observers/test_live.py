@@ -269,7 +269,7 @@ def test_a_commander_is_watched():
     commander, live = CommanderAsync(), LiveTree(console=console())
     with live:
         commander.listen(live)
-        commander.run(Hello(), Hello(), auto_exit=True)
+        commander.run([Hello(), Hello()], auto_exit=True)
     lines = drawn(live)
     assert lines[0].startswith("✓ commander")
     assert [line[4:11] for line in lines[1:3]] == ["✓ Hello", "✓ Hello"]

@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, NotRequired, cast, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, cast, get_args, get_type_hints
 
 from pydantic import ValidationError
 from typing_extensions import TypedDict
@@ -120,7 +120,7 @@ def _parameters(function: Callable[..., Any], name: str, texts: Mapping[str, str
             )
         kind = hints.get(parameter.name, Any)
         extra: dict[str, Any] = {}
-        if parameter.name in texts:
+        if parameter.name in texts and not any(getattr(each, "description", "") for each in get_args(kind)[1:]):
             extra["description"] = texts[parameter.name]
         if parameter.default is not parameter.empty and _is_json(parameter.default):
             extra["json_schema_extra"] = {"default": parameter.default}

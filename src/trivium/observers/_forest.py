@@ -61,7 +61,7 @@ class Forest:
 
     def take(self, now: float, event: Event) -> None:
         """Take one event that happened at `now`."""
-        kind, node, branch = str(event.kind), event.node, self.open.get(event.node)
+        kind, node, branch = event.kind, event.node, self.open.get(event.node)
         if kind == "started" and branch is None:
             self._start(now, node)
         elif kind == "queued":

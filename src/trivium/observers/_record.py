@@ -104,7 +104,7 @@ class RunRecord:
 
     def __call__(self, event: Event) -> None:
         """Take one event."""
-        kind = str(event.kind)
+        kind = event.kind
         if kind == "started":
             self._started(event.node)
         elif kind == "ended":

@@ -1,0 +1,157 @@
+"""The prompt template: a text with named places. Values are put in; nothing in a template is ever run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Self
+
+from trivium.exceptions import ConfigurationError, PromptTemplateError
+
+__all__ = ["PromptTemplate", "find_unfilled_variables", "is_prompt_fully_filled", "render_prompt"]
+
+_DOUBLE = re.compile(r"\{\{\s*(?P<name>\w+)\s*\}\}")
+# What `format` meets in each style: a variable, or a sign that has no name and so is refused. In json, as in
+# Python's own format strings, a doubled brace is one brace.
+_STYLES = {
+    "json": re.compile(r"(?P<brace>\{\{|\}\})|\{(?P<name>\w+)\}|[{}]"),
+    "jinja": re.compile(rf"{_DOUBLE.pattern}|(?P<brace>(?!))|\{{[{{%#]"),
+}
+
+
+class PromptTemplate:
+    """A text with places for variables, filled at once by `format` or step by step by `render`.
+
+    Only plain variables are filled in: no expressions, filters or blocks, and no code. A value is text for
+    good: what looks like a variable inside it is never filled.
+
+    Args:
+        prompt_template: the text. `render` fills `{{ name }}`.
+        format_type: what `format` fills: "json" fills `{name}`, and `{{` is a brace; "jinja" fills `{{ name }}`.
+
+    Raises:
+        ConfigurationError: there is no such format type.
+
+    Example:
+        >>> PromptTemplate("Hello, {name}!").format(name="Ada")
+        'Hello, Ada!'
+        >>> template = PromptTemplate("{{ greeting }}, {{ name }}!").render(greeting="Good day")
+        >>> template.unfilled_variables, template.render(name="{{ you }}").prompt
+        (['name'], 'Good day, {{ you }}!')
+    """
+
+    def __init__(self, prompt_template: str, format_type: str = "json") -> None:
+        if format_type not in _STYLES:
+            raise ConfigurationError(f"format_type is one of {', '.join(_STYLES)}, not {format_type!r}")
+        self.template, self.format_type = prompt_template, format_type
+        self._values: dict[str, str] = {}
+
+    @classmethod
+    def load_template(cls, prompt_template: str) -> Self:
+        """A new template of this text."""
+        return cls(prompt_template)
+
+    def format(self, /, **variables: Any) -> str:
+        """The text with every variable filled in; the template stays as it is.
+
+        Raises:
+            PromptTemplateError: a variable is missing or is not in the template, or the template holds a brace
+                that belongs to no variable.
+        """
+        style = _STYLES[self.format_type]
+        names = {found["name"] for found in style.finditer(self.template) if found["name"]}
+        missing, unknown = sorted(names - variables.keys()), sorted(variables.keys() - names)
+        if missing or unknown:
+            told = [f"{word} {', '.join(found)}" for word, found in (("lacks", missing), ("has no", unknown)) if found]
+            raise PromptTemplateError(
+                f"the call of format {' and '.join(told)}: give the template's variables, no more and no less",
+                (*missing, *unknown),
+            )
+        return style.sub(lambda found: self._formatted(found, variables), self.template)
+
+    def _formatted(self, found: re.Match[str], variables: Mapping[str, Any]) -> str:
+        if found["name"]:
+            return str(variables[found["name"]])
+        if found["brace"]:
+            return found["brace"][0]
+        at, hint = found.start(), "; write {{ or }} for a brace" if self.format_type == "json" else ""
+        raise PromptTemplateError(
+            f"{self.template[at : at + 20]!r} at {at} is no plain variable, and nothing else can be filled in{hint}"
+        )
+
+    def render(self, /, **variables: Any) -> Self:
+        """Fill in some of the variables; names that are not in the template, or filled already, change nothing.
+
+        Returns:
+            The template itself, so that calls can be chained.
+        """
+        for name in self.unfilled_variables:
+            if name in variables:
+                self._values[name] = str(variables[name])
+        return self
+
+    @property
+    def prompt_template(self) -> str:
+        """The text as it is now, with what has been rendered so far."""
+        return _filled(self.template, self._values)
+
+    @property
+    def prompt(self) -> str:
+        """The text with every variable filled in.
+
+        Raises:
+            PromptTemplateError: a variable has no value yet.
+        """
+        missing = self.unfilled_variables
+        if missing:
+            raise PromptTemplateError(f"render {', '.join(missing)} first: the template has no value", tuple(missing))
+        return self.prompt_template
+
+    @property
+    def unfilled_variables(self) -> list[str]:
+        """The variables that have no value yet, each once, in the order of the text."""
+        return [name for name in find_unfilled_variables(self.template) if name not in self._values]
+
+    def is_fully_filled(self) -> bool:
+        """Whether every variable has its value."""
+        return not self.unfilled_variables
+
+    def __str__(self) -> str:
+        return self.prompt_template
+
+    def __repr__(self) -> str:
+        return f"PromptTemplate({self.prompt_template!r})"
+
+
+def render_prompt(prompt_template: str, **variables: Any) -> str:
+    """The text with the `{{ name }}` filled in for which there is a value; the others stay.
+
+    Example:
+        >>> render_prompt("{{ a }} and {{ b }}", a=1, c=3)
+        '1 and {{ b }}'
+    """
+    return _filled(prompt_template, variables)
+
+
+def _filled(template: str, values: Mapping[str, Any]) -> str:
+    return _DOUBLE.sub(lambda found: str(values.get(found["name"], found[0])), template)
+
+
+def is_prompt_fully_filled(prompt: str) -> bool:
+    """Whether no `{{ name }}` stands in a text.
+
+    Example:
+        >>> is_prompt_fully_filled("Hello, {{ name }}!")
+        False
+    """
+    return _DOUBLE.search(prompt) is None
+
+
+def find_unfilled_variables(prompt_template: str) -> list[str]:
+    """The names in the `{{ name }}` of a text, each once, in order.
+
+    Example:
+        >>> find_unfilled_variables("{{ b }} {{ a }} {{b}}")
+        ['b', 'a']
+    """
+    return list(dict.fromkeys(found["name"] for found in _DOUBLE.finditer(prompt_template)))

@@ -1,0 +1,3 @@
+"""What programs written for Agere import: faces of what trivium has, at the documented paths."""
+
+__all__: list[str] = []

@@ -1,0 +1,17 @@
+"""Prompt templates, at the path that Agere's documents name; they live in `trivium.prompts`."""
+
+from trivium.prompts import (
+    PromptTemplate,
+    PromptTemplateError,
+    find_unfilled_variables,
+    is_prompt_fully_filled,
+    render_prompt,
+)
+
+__all__ = [
+    "PromptTemplate",
+    "PromptTemplateError",
+    "find_unfilled_variables",
+    "is_prompt_fully_filled",
+    "render_prompt",
+]

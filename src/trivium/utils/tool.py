@@ -1,0 +1,378 @@
+"""Tools by the names of Agere's documents: decorators and a manager, both faces of trivium's one `Tool`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterable, Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from types import MethodType
+from typing import Annotated, Any, Literal, TypeVar, get_args, overload
+
+from trivium.actions import Tool
+from trivium.exceptions import ConfigurationError, ToolDefinitionError, ToolError, UnknownToolError
+from trivium.utils.tool_models import CustomToolModel, OpenaiToolModel, Roles
+
+__all__ = ["ToolError", "ToolKit", "ToolMetadata", "ToolType", "ToolsManager", "tool", "tool_kit", "tool_parameter"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+ToolType = Literal["PERMANENT", "TEMPORARY"]
+"""How long the user of a manager means to keep a tool."""
+_TOOL_TYPES: Collection[ToolType] = get_args(ToolType)
+_TYPES = {"string": str, "integer": int, "number": float, "boolean": bool, "array": list[Any], "object": dict[str, Any]}
+
+
+class ToolKit:
+    """Tools that are given, removed and chosen together.
+
+    Args:
+        name: how it is called.
+        description: what its tools are for.
+
+    Example:
+        >>> kit = ToolKit("greetings")
+        >>> @tool_kit(kit)
+        ... def hello(name: str) -> str:
+        ...     return f"Hello, {name}!"
+        >>> [each.__name__ for each in kit], hello("Ada")
+        (['hello'], 'Hello, Ada!')
+    """
+
+    def __init__(self, name: str = "", description: str = "") -> None:
+        self.name, self.description = name, description
+        self.tools: list[Callable[..., Any]] = []
+
+    def __iter__(self) -> Iterator[Callable[..., Any]]:
+        return iter(self.tools)
+
+    def add_tools(self, tools: Iterable[Callable[..., Any]]) -> None:
+        """Add functions to the kit."""
+        self.tools.extend(tools)
+
+    def set_description(self, description: str) -> None:
+        """Say what the kit's tools are for."""
+        self.description = description
+
+
+@dataclass(frozen=True, slots=True)
+class ToolMetadata(Tool):
+    """A `Tool`, which can be given to an agent as it is, with the names that Agere's documents use."""
+
+    tool_kit: ToolKit | None = None
+
+    @property
+    def description(self) -> str:
+        """What the model is told about it."""
+        return self.spec.description
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The JSON schema of its arguments."""
+        return self.spec.parameters
+
+    @property
+    def linked_tool(self) -> Callable[..., Any]:
+        """The function."""
+        return self.call
+
+    @classmethod
+    def of(cls, function: Tool | Callable[..., Any]) -> ToolMetadata:
+        """That of a function or of a `Tool`."""
+        if isinstance(function, ToolMetadata):
+            return function
+        made, kit = Tool.of(function), getattr(function, "__tool_kit__", None)
+        return ToolMetadata(made.spec, made.call, made.validate, made.timeout, kit)
+
+
+AnyTool = Tool | Callable[..., Any] | ToolKit
+
+
+@overload
+def tool(function: F, /) -> F: ...
+@overload
+def tool(*, description: str = "") -> Callable[[F], F]: ...
+def tool(function: Any = None, /, *, description: str = "") -> Any:
+    """Make a tool of a function, which stays what it is: name, docstring and annotations say all.
+
+    Without it a function can be a tool too; with it, what cannot be one is refused where it is written.
+
+    Args:
+        function: the function.
+        description: what the model is told, in place of the docstring's text.
+
+    Raises:
+        ToolDefinitionError: the function cannot be a tool.
+
+    Example:
+        >>> @tool(description="Double a number.")
+        ... def double(number: int) -> int:
+        ...     return 2 * number
+        >>> double(3), Tool.of(double).spec.description
+        (6, 'Double a number.')
+    """
+    return partial(_made, description=description) if function is None else _made(function, description)
+
+
+def tool_kit(kit: str | ToolKit, description: str | None = None) -> Callable[[F], F]:
+    """Put a function into a kit, which is its `__tool_kit__` from then on.
+
+    Args:
+        kit: the kit, or its name: within one module, one name is one kit.
+        description: what the kit's tools are for, in place of what it says; None leaves that.
+    """
+
+    def decorate(function: F) -> F:
+        # Kits by name live with the module that names them, as Python keeps a module's warnings.
+        named: dict[str, ToolKit] = function.__globals__.setdefault("__tool_kits__", {})
+        its = kit if isinstance(kit, ToolKit) else named.setdefault(kit, ToolKit(kit))
+        its.add_tools([function])
+        if description is not None:
+            its.set_description(description)
+        function.__tool_kit__ = its  # type: ignore[attr-defined] - a mark on the function
+        return function
+
+    return decorate
+
+
+def tool_parameter(
+    *,
+    name: str,
+    description: str,
+    default_value: Any = "",
+    param_type: str | None = None,
+    choices: Collection[Any] | None = None,
+    required: bool = True,
+) -> Callable[[F], F]:
+    """Say more about a parameter of a tool than its annotation and the docstring do; stands below or above `@tool`.
+
+    Args:
+        name: the parameter.
+        description: what the model is told about it.
+        default_value: taken, as documents give it; the model is told the function's own, for that is what runs.
+        param_type: its JSON type where it has no annotation: string, integer, number, boolean, array, object.
+        choices: the values that it may have; others are refused.
+        required: False only where the function has a default; with a default a parameter is never required.
+
+    Raises:
+        ToolDefinitionError: the function contradicts what is said.
+
+    Example:
+        >>> @tool
+        ... @tool_parameter(name="unit", description="of the answer", choices=["C", "F"])
+        ... def temperature(unit: str) -> int:
+        ...     return 20
+        >>> Tool.of(temperature).spec.parameters["properties"]
+        {'unit': {'description': 'of the answer', 'enum': ['C', 'F'], 'type': 'string'}}
+    """
+
+    def decorate(function: F) -> F:
+        parameter = inspect.signature(function).parameters.get(name)
+        problem = ""
+        if parameter is None:
+            problem = "there is no such parameter"
+        elif not required and parameter.default is parameter.empty:
+            problem = "it has no default in the function: give it one there, or the function fails without it"
+        elif param_type not in (None, *_TYPES):
+            problem = f"param_type is one of {', '.join(_TYPES)}"
+        if problem:
+            raise ToolDefinitionError(f"the parameter {name} of the tool {function.__name__}: {problem}", name)
+        kind = function.__annotations__.get(name, _TYPES.get(param_type or "", Any))
+        kind = Literal[tuple(choices)] if choices else kind
+        function.__annotations__[name] = Annotated[kind, _field(description)]
+        return _made(function)
+
+    return decorate
+
+
+def _field(description: str) -> Any:
+    from pydantic import Field
+
+    return Field(description=description)
+
+
+def _made(function: F, description: str = "") -> F:
+    """Make the function's tool, anew if it has one, with the description that it was given."""
+    before: Tool | None = vars(function).pop("__trivium_tool__", None)
+    description = description or (before.spec.description if before is not None else "")
+    is_method = next(iter(inspect.signature(function).parameters), "") == "self"
+    made = Tool.of(MethodType(function, object()) if is_method else function)
+    made = made.but(call=function, **({"description": description} if description else {}))
+    function.__trivium_tool__ = made  # type: ignore[attr-defined] - where Tool.of looks
+    return function
+
+
+class ToolsManager:
+    """Tools by name, in three shelves: permanent, temporary, and registered ones that are sent only when named.
+
+    It describes tools to a model and finds the function that a call means; it runs none. Where one name stands
+    on several shelves, it means the registered tool, else the temporary, else the permanent one.
+
+    Args:
+        tool_model: how a model is told of tools, and how it calls them.
+
+    Example:
+        >>> def double(number: int) -> int:
+        ...     return 2 * number
+        >>> manager = ToolsManager(OpenaiToolModel())
+        >>> manager.add_tool(double)
+        >>> manager.get_tools_manual()[0]["function"]["name"], manager.get_linked_tool("double")(3)
+        ('double', 6)
+    """
+
+    def __init__(self, tool_model: OpenaiToolModel | CustomToolModel) -> None:
+        self.tool_model = tool_model
+        self._shelves: dict[str, dict[str, ToolMetadata]] = {"REGISTERED": {}, "TEMPORARY": {}, "PERMANENT": {}}
+
+    @property
+    def tool_model_name(self) -> str:
+        """How the tool model is called."""
+        return self.tool_model.tool_model_name
+
+    @property
+    def tool_model_type(self) -> Literal["CUSTOM", "PROVIDED"]:
+        """PROVIDED where the model knows tools; CUSTOM where it reads of them in a message."""
+        return "CUSTOM" if isinstance(self.tool_model, CustomToolModel) else "PROVIDED"
+
+    # ---- shelves
+    def add_tool(self, tool: AnyTool, tool_type: ToolType = "TEMPORARY") -> None:
+        """Add a tool, a function or a kit."""
+        self.add_tools([tool], tool_type)
+
+    def add_tools(self, tools: Iterable[AnyTool], tool_type: ToolType = "TEMPORARY") -> None:
+        """Add tools, functions and kits.
+
+        Raises:
+            ToolDefinitionError: one of them cannot be a tool.
+        """
+        self._shelf(tool_type).update({each.name: each for each in _each(tools)})
+
+    def remove_tool(self, tool: AnyTool | str, tool_type: ToolType = "TEMPORARY") -> None:
+        """Remove a tool, by name too; one that is not there is no error."""
+        self.remove_tools([tool], tool_type)
+
+    def remove_tools(self, tools: Iterable[AnyTool | str], tool_type: ToolType = "TEMPORARY") -> None:
+        """Remove tools, by name too; one that is not there is no error."""
+        for name in _names(tools):
+            self._shelf(tool_type).pop(name, None)
+
+    def clear_tools(self, tool_type: ToolType = "TEMPORARY") -> None:
+        """Remove all tools of a type."""
+        self._shelf(tool_type).clear()
+
+    def register_tool(self, tool: AnyTool) -> None:
+        """Register a tool, a function or a kit."""
+        self.register_tools([tool])
+
+    def register_tools(self, tools: Iterable[AnyTool]) -> None:
+        """Register tools, functions and kits."""
+        self._shelves["REGISTERED"].update({each.name: each for each in _each(tools)})
+
+    def unregister_tools(self, tools: Iterable[AnyTool | str]) -> None:
+        """Take tools from the registered ones, by name too."""
+        for name in _names(tools):
+            self._shelves["REGISTERED"].pop(name, None)
+
+    def clear_registered_tools(self) -> None:
+        """Take all tools from the registered ones."""
+        self._shelves["REGISTERED"].clear()
+
+    @property
+    def registered_tool_names(self) -> list[str]:
+        """The names of the registered tools."""
+        return list(self._shelves["REGISTERED"])
+
+    @property
+    def all_tools_names(self) -> list[str]:
+        """The names of all tools, each once."""
+        return list(dict.fromkeys(name for shelf in self._shelves.values() for name in shelf))
+
+    def _shelf(self, tool_type: str) -> dict[str, ToolMetadata]:
+        if tool_type not in _TOOL_TYPES:
+            raise ConfigurationError(f"a tool is {' or '.join(_TOOL_TYPES)}, not {tool_type!r}")
+        return self._shelves[tool_type]
+
+    # ---- what is known of tools
+    def create_tool_metadata(self, tool: Tool | Callable[..., Any]) -> ToolMetadata:
+        """What is known of a tool or a function."""
+        return ToolMetadata.of(tool)
+
+    def get_tools_metadata(
+        self,
+        by_types: Collection[ToolType] | Literal["ALL"] = "ALL",
+        by_names: Iterable[str | ToolKit] | None = None,
+    ) -> list[ToolMetadata]:
+        """The tools of these types and of these names or kits, each once; what is not there is left out."""
+        types = ("PERMANENT", "TEMPORARY") if by_types == "ALL" else by_types
+        names = [
+            name for tool_type in ("PERMANENT", "TEMPORARY") if tool_type in types for name in self._shelves[tool_type]
+        ]
+        return self.get_tools_metadata_by_names([*names, *(by_names or ())])
+
+    def get_tools_metadata_by_names(self, names: Iterable[str | ToolKit]) -> list[ToolMetadata]:
+        """The tools of these names or kits, each once; what is not there is left out."""
+        found = [self._find(name) for name in dict.fromkeys(_names(names))]
+        return [each for each in found if each is not None]
+
+    def _find(self, name: str) -> ToolMetadata | None:
+        return next((shelf[name] for shelf in self._shelves.values() if name in shelf), None)
+
+    def get_linked_tool(self, tool_name: str) -> Callable[..., Any]:
+        """The function that a name means.
+
+        Raises:
+            UnknownToolError: there is no tool of that name.
+        """
+        found = self._find(tool_name)
+        if found is None:
+            there = ", ".join(self.all_tools_names) or "none"
+            raise UnknownToolError(f"there is no tool '{tool_name}'; there are {there}", tool_name)
+        return found.linked_tool
+
+    # ---- what a model is told, and what it answers
+    def get_tools_manual(
+        self,
+        by_types: Collection[ToolType] | Literal["ALL"] = "ALL",
+        by_names: Iterable[str | ToolKit] | None = None,
+    ) -> Any:
+        """What the model is told of tools: for OpenAI's interface the value of `tools`, else a text."""
+        return self.tool_model.get_tools_manual(self.get_tools_metadata(by_types, by_names))
+
+    def wrap_tools_to_bead(self, tools: Iterable[AnyTool]) -> list[Any]:
+        """The pieces for a context that describe tools to a model that knows none.
+
+        Raises:
+            ConfigurationError: the model knows tools: give it the manual.
+        """
+        if not isinstance(self.tool_model, CustomToolModel):
+            raise ConfigurationError(f"{self.tool_model_name} takes tools beside the messages: use get_tools_manual")
+        return [self.tool_model.tool_manual_bead_maker(self.tool_model.get_tools_manual(_each(tools)))]
+
+    def tools_manual_token_num(
+        self,
+        by_types: Collection[ToolType] | Literal["ALL"] = "ALL",
+        by_names: Iterable[str | ToolKit] | None = None,
+    ) -> int:
+        """The tokens of the manual, for a model that takes it beside the messages.
+
+        Raises:
+            ConfigurationError: the model reads it in a message, and it is counted there.
+        """
+        if isinstance(self.tool_model, CustomToolModel):
+            raise ConfigurationError("a custom tool model's manual is a piece of the context, and counted there")
+        return self.tool_model.tool_manual_token_counter(self.get_tools_metadata(by_types, by_names))
+
+    async def parse_response(self, response: AsyncIterable[Any]) -> Roles:
+        """Part a model's streamed answer into what is for the user and the tool calls; see the tool model."""
+        return await self.tool_model.parse_response(response)
+
+
+def _each(tools: Iterable[AnyTool]) -> list[ToolMetadata]:
+    found = [each for tool in tools for each in (tool if isinstance(tool, ToolKit) else [tool])]
+    return [ToolMetadata.of(each) for each in found]
+
+
+def _names(tools: Iterable[AnyTool | str]) -> list[str]:
+    found: list[str] = []
+    for tool in tools:
+        found += [tool] if isinstance(tool, str) else [each.name for each in _each([tool])]
+    return found

@@ -1,0 +1,79 @@
+"""Tool calls in a text that arrives in pieces: how it was cut changes nothing, and text does not wait long."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from trivium.actions._parse import DEEPEST, ToolCallReader, tool_calls_in
+from trivium.schema import ToolCall
+
+scraps = st.sampled_from(
+    ['{"request": "add", "a": 1}', '{"a": {"request": "x"}}', '{"request": 3}', "{", "}", '"', "\\", " ", "a", "{x",
+     '{"a"', ":", '"request"', ",", "[", "]", '{"request": "q", "t": "}{\\""}', "\n", "ü", '{"request": "a" b}']
+)  # fmt: skip
+texts = st.lists(scraps, max_size=12).map("".join) | st.text()
+
+
+def plainly(text: str) -> tuple[str, list[tuple[str, Any]]]:
+    """What is text and what is called, found in the slowest and plainest way: an object may end at any brace."""
+    said, calls, at = "", list[tuple[str, Any]](), 0
+    while at < len(text):
+        end = next((e for e in range(at + 1, len(text) + 1) if text[at] == "{" and is_object(text[at:e])), None)
+        values = None if end is None else json.loads(text[at:end], strict=False)
+        name = None if values is None else values.pop("request", None)
+        if isinstance(name, str) and name:
+            calls.append((name, values))
+        else:
+            said += text[at : end or at + 1]
+        at = end or at + 1
+    return said, calls
+
+
+def is_object(text: str) -> bool:
+    try:
+        return text.endswith("}") and isinstance(json.loads(text, strict=False), dict)
+    except ValueError:
+        return False
+
+
+def read(*pieces: str) -> tuple[str, list[tuple[str, Any]]]:
+    reader = ToolCallReader()
+    parts = [part for piece in pieces for part in reader.feed(piece)] + reader.feed("", is_end=True)
+    calls = [part for part in parts if isinstance(part, ToolCall)]
+    assert [call.id for call in calls] == [f"call_{at}" for at in range(len(calls))]
+    said = "".join(part for part in parts if isinstance(part, str))
+    return said, [(call.name, json.loads(call.arguments)) for call in calls]
+
+
+@given(texts, st.lists(st.integers(0, 200)))
+@example('{"a" "{"request":"x"} }', [])
+@example('{"request": "a\\', [15, 16])
+def test_how_a_text_is_cut_changes_nothing(text: str, cuts: list[int]):
+    places = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
+    pieces = [text[one:other] for one, other in pairwise(places)]
+    assert read(*pieces) == read(*text) == plainly(text)
+    assert [(call.name, json.loads(call.arguments)) for call in tool_calls_in(text)] == plainly(text)[1]
+
+
+@pytest.mark.parametrize("text", ["{x", "a { b", "{{ name }}", "f() {\n  return", '{"a": 1}', '{"a" 1}', "}", '"'])
+def test_what_cannot_be_a_call_does_not_wait_for_more(text: str):
+    assert "".join(str(part) for part in ToolCallReader().feed(text)) == text
+
+
+def test_what_may_be_a_call_waits_until_it_is_clear():
+    reader = ToolCallReader()
+    assert reader.feed('Look. {"request": "add", "a": "}') == ["Look. "]
+    assert reader.feed('"') == []
+    assert reader.feed("} Done.") == [ToolCall("call_0", "add", '{"a": "}"}'), " Done."]
+
+
+@pytest.mark.parametrize(("levels", "calls"), [(DEEPEST, 1), (DEEPEST + 1, 0)])
+def test_a_call_has_so_many_levels(levels: int, calls: int):
+    text = '{"a": ' * levels + "1" + "}" * levels
+    assert len(tool_calls_in('{"request": "x", ' + text[1:])) == calls

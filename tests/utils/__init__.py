@@ -1,0 +1,1 @@
+"""The faces that programs written for Agere import."""
