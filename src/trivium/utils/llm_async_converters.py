@@ -113,7 +113,7 @@ async def _items_of(source: Iterable[Any] | AsyncIterable[Any]) -> AsyncGenerato
 async def _call(functions: Functions | None) -> None:
     several = isinstance(functions, list | tuple)
     for each in cast("Sequence[_Entry]", functions if several else [functions] if functions else ()):
-        entry: Mapping[str, Any] = each if isinstance(each, Mapping) else {"function": each}
+        entry = cast("Mapping[str, Any]", each if isinstance(each, Mapping) else {"function": each})
         params: Mapping[str, Any] = entry.get("params") or {}
         out = entry["function"](*params.get("args", ()), **params.get("kwargs", {}))
         if isawaitable(out):
