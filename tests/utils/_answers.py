@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
@@ -111,3 +111,12 @@ def as_dict(delta: Delta) -> dict[str, Any]:
 def as_chunk(delta: Delta) -> ChatCompletionChunk:
     """The same as the object that the package `openai` gives."""
     return ChatCompletionChunk.model_validate(as_dict(delta))
+
+
+def as_is(delta: Delta) -> Delta:
+    """The delta itself."""
+    return delta
+
+
+FORMS: st.SearchStrategy[Callable[[Delta], Any]] = st.sampled_from([as_is, as_dict, as_chunk])
+"""The forms in which a source may give its pieces."""

@@ -16,7 +16,7 @@ from trivium.llms import Delta, Finish, Reasoning, ToolCallPart
 from trivium.schema import Usage
 from trivium.utils._splitter import AnswerSplitter
 
-from ._answers import FLAG, JSON, SIZES, TEXT, Call, Expected, as_chunk, as_dict, calls, deltas, expected
+from ._answers import FLAG, FORMS, JSON, SIZES, TEXT, Call, Expected, calls, deltas, expected
 
 
 def split(items: Iterable[Any], flag: str = FLAG) -> Expected:
@@ -31,7 +31,7 @@ def parts(index: int, *arguments: str, name: str = "add") -> list[Delta]:
 
 
 @settings(deadline=None)
-@given(TEXT, st.lists(calls(), max_size=3), SIZES, st.sampled_from([lambda delta: delta, as_dict, as_chunk]))  # pyright: ignore[reportUnknownArgumentType, reportUnknownLambdaType] - a converter of deltas
+@given(TEXT, st.lists(calls(), max_size=3), SIZES, FORMS)
 def test_however_an_answer_is_cut_it_is_the_same(text: str, made: list[Call], sizes: list[int], form: Any):
     assert split(map(form, deltas(text, made, sizes))) == expected(text, made)
 
@@ -75,7 +75,7 @@ def test_what_is_no_object_is_not_given_as_arguments(arguments: str):
 
 def test_a_text_is_given_on_the_spot():
     splitter = AnswerSplitter(FLAG)
-    given = [list(splitter.feed(part)) for part in parts(0, '{"a": 1, "to_user": "H', "i", '\\', 'n"}')]
+    given = [list(splitter.feed(part)) for part in parts(0, '{"a": 1, "to_user": "H', "i", "\\", 'n"}')]
     assert given == [[], [("to_user", "H")], [("to_user", "i")], [], [("to_user", "\n")]]
 
 

@@ -62,7 +62,10 @@ class Channel:
         if self._task is not None:
             if not self._closing:
                 self._task.cancel()
-            await asyncio.wait([self._task])
+            try:
+                await asyncio.wait([self._task])
+            finally:  # a reader that is cancelled waits too
+                await asyncio.wait([self._task])
         if not self.over.rung:  # nobody has pulled
             await self._close()
 
