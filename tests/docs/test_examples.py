@@ -148,6 +148,46 @@ def test_chat(run: Run, serve: Serve, folder: Path):
     assert len(json.loads((folder / "chat.json").read_text(encoding="utf-8"))["memory"]) == 6
 
 
+def test_chat_with_tools(run: Run, serve: Serve):
+    look = ("find_book", {"to_user": "I look for it.", "title": "Emma"})
+    server = serve(in_turn(look, "It is lent.", "You are welcome."))
+    assert run("chat_with_tools.py", *at(server), typed="Is Emma there?\n\nThanks!\nexit\n").splitlines() == [
+        "",
+        "> I look for it.",
+        '  find_book {"title": "Emma"}: Emma is lent until Friday.',
+        "It is lent.",
+        "",
+        "> ",
+        "> You are welcome.",
+        "",
+        "> Bye.",
+    ]
+    roles = [[message["role"] for message in question["messages"]] for question in server.asked]
+    assert roles[1] == ["system", "user", "assistant", "tool"]
+    assert roles[2] == [*roles[1], "assistant", "user"]
+    assert server.asked[1]["messages"][2]["content"] == "I look for it."
+
+
+def test_chat_with_tools_of_a_model_that_never_answers(run: Run, serve: Serve):
+    server = serve(lambda question: ("opening_hours", {"to_user": "Well.", "day": "never"}))
+    shown = run("chat_with_tools.py", *at(server), typed="When do you open?\n")
+    assert shown.count("opening_hours") == 4
+    assert [question["tool_choice"] for question in server.asked] == ["auto", "auto", "auto", "none"]
+    assert shown.endswith("> \nBye.\n")
+
+
+def test_chat_with_tools_goes_on_after_an_error(run: Run):
+    shown = run("chat_with_tools.py", "--model", "no.gguf", typed="Is Emma there?\nexit\n")
+    assert "That went wrong: there is no model file" in shown
+    assert shown.endswith("> Bye.\n")
+
+
+@pytest.mark.model
+def test_chat_with_tools_with_the_small_model(run: Run):
+    shown = run("chat_with_tools.py", "--model", "small", typed="When do you open on Saturday?\nexit\n")
+    assert "Saturday: 10 to 13." in shown
+
+
 def test_digest(run: Run, serve: Serve, folder: Path):
     (folder / "letters/empty.txt").touch()
     server = serve(lambda question: "A lease." if "Robert" in last_of(question) else "A\nletter.")

@@ -34,6 +34,8 @@ CONCURRENCY_DOORS: Mapping[str, frozenset[str]] = {
     "trivium/commander/*jobs*.py": frozenset({"asyncio"}),
     # `agent.open()`: the one task that owns a stream, and the queue to its reader
     "trivium/commander/_streams.py": frozenset({"asyncio"}),
+    # the one task that owns a source which several readers share
+    "trivium/commander/_channel.py": frozenset({"asyncio"}),
     # llama.cpp pushes tokens from one blocking call: a thread of the iterator's own turns push into pull
     "trivium/llms/_engine.py": frozenset({"threading"}),
 }

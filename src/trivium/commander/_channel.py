@@ -1,0 +1,103 @@
+"""A source that one task owns, for readers in other tasks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable, Callable, Iterable
+from contextlib import aclosing
+from contextvars import copy_context
+from typing import Any
+
+from trivium.commander._doors import Bell, iterate, wait
+from trivium.commander._doors_loop import in_worker
+from trivium.commander._node import CallNode, Stop, current
+from trivium.exceptions import RunKilledError
+
+_AHEAD = 16
+"""Items that may have been taken since a reader asked for more."""
+
+
+class Channel:
+    """Pulls a source, sync or async, in one task, which begins with the first reader and ends with `aclose`.
+
+    What happens to a reader does not reach the source: it may be cancelled, and readers may take turns.
+
+    Args:
+        source: what to pull; it is closed at its end, or when the channel is.
+        take: called in place with each item.
+
+    Attributes:
+        over: rung when the source has ended and is closed.
+    """
+
+    def __init__(self, source: Iterable[Any] | AsyncIterable[Any], take: Callable[[Any], object]) -> None:
+        self._source, self._take, self.over = source, take, Bell()
+        self._arrived, self._wanted, self._ahead = Bell(), Bell(), 0
+        self._error: BaseException | None = None
+        self._closing = False
+        self._task: asyncio.Task[None] | None = None
+        self._context = copy_context()
+        if current.get() is None:
+            self._context.run(current.set, CallNode("channel"))
+
+    def want(self) -> None:
+        """Let more of the source be pulled."""
+        self._ahead = 0
+        self._wanted.ring()
+
+    async def more(self) -> bool:
+        """Wait until something was taken; False at the end of the source, whose error each reader gets."""
+        self.want()
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._pull(), context=self._context)
+        if not self.over.rung:
+            await wait(bell=self._arrived)
+            return True
+        if self._error is not None:
+            raise self._error
+        return False
+
+    async def aclose(self) -> None:
+        """Stop pulling, and wait until the source is closed."""
+        if self._task is not None:
+            if not self._closing:
+                self._task.cancel()
+            try:
+                await asyncio.wait([self._task])
+            finally:  # a reader that is cancelled waits too
+                await asyncio.wait([self._task])
+        if not self.over.rung:  # nobody has pulled
+            await self._close()
+
+    async def _pull(self) -> None:
+        try:
+            async with aclosing(iterate(lambda: self._source)) as items:
+                async for item in items:
+                    self._take(item)
+                    self._ring()
+                    self._ahead += 1
+                    if self._ahead >= _AHEAD:
+                        self._wanted = Bell()
+                        await wait(bell=self._wanted)
+        except (Stop, asyncio.CancelledError):
+            self._error = RunKilledError("the source was closed before its end")
+        except BaseException as error:
+            self._error = error
+        await self._close()
+
+    async def _close(self) -> None:
+        self._closing = True
+        close = getattr(self._source, "aclose", None) or getattr(self._source, "close", None)
+        try:
+            if close is not None:
+                closed = close() if hasattr(self._source, "__aiter__") else await in_worker(close)
+                if hasattr(closed, "__await__"):
+                    await closed
+        except Exception as error:
+            self._error = self._error or error
+        self.over.ring()
+        self._ring()
+
+    def _ring(self) -> None:
+        arrived, self._arrived = self._arrived, Bell()
+        arrived.ring()

@@ -1,0 +1,166 @@
+"""Taking a model's answer apart while it arrives: what the user reads, and the tool calls. No I/O."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias, cast
+
+from trivium.exceptions import ConfigurationError
+from trivium.llms import Delta, Finish, Reasoning, ToolCallPart
+from trivium.llms._answers import _MessageReader
+from trivium.schema import Usage
+from trivium.utils._json_text import JSONText
+
+__all__ = ["AnswerSplitter", "Piece", "Role"]
+
+Role: TypeAlias = Literal["to_user", "function_call"]
+"""Whom a piece of an answer concerns."""
+
+Piece: TypeAlias = tuple[Role, str]
+"""A piece of an answer, and whom it concerns."""
+
+_decoder = json.JSONDecoder(strict=False)  # models write line breaks into strings as they are
+
+
+class _Call:
+    """A tool call that has not come out yet."""
+
+    __slots__ = ("id", "index", "name", "parts", "said", "text", "waiting")
+
+    def __init__(self, index: int, flag: str) -> None:
+        self.index = index
+        self.id = self.name = ""
+        self.parts: list[str] = []
+        self.text = JSONText(flag)
+        self.waiting: list[str] = []  # for the user, while another call speaks
+        self.said = False
+
+
+class AnswerSplitter:
+    """Gives each piece of an answer to whom it concerns.
+
+    The user gets the text, and what stands in the calls' argument `flag`, one call after the other. The calls
+    come out without that argument, each as one JSON text, in the order in which they began.
+
+    Args:
+        flag: the name of the argument that is for the user.
+
+    Attributes:
+        ended: whether the model has said why it stopped, or `end` was called. Nothing is given after that.
+
+    Example:
+        >>> splitter = AnswerSplitter("to_user")
+        >>> call = [ToolCallPart(0, "c1", "add", '{"to_user": "I a'), ToolCallPart(0, arguments='dd", "a": 1}')]
+        >>> for delta in ["Hm. ", *call, Finish("tool_calls")]:
+        ...     print(list(splitter.feed(delta)))
+        [('to_user', 'Hm. ')]
+        [('to_user', 'I a')]
+        [('to_user', 'dd')]
+        [('function_call', '{"tool_call_index": 0, "tool_call_id": "c1", "name": "add", "arguments": {"a": 1}}')]
+    """
+
+    def __init__(self, flag: str) -> None:
+        self.ended = False
+        self._flag = flag
+        self._chunks = _MessageReader()
+        self._calls: dict[int, _Call] = {}  # in the order in which they began
+        self._speaker: _Call | None = None  # whose text for the user is under way
+        self._waiting: list[_Call] = []
+        self._spoken = False
+
+    def feed(self, item: Any) -> Iterator[Piece]:
+        """What `item` adds: a delta, or a chunk of an OpenAI stream as an object or a dict.
+
+        Raises:
+            ConfigurationError: it is something else.
+            MalformedAnswerError: it is an error that the server sent.
+        """
+        for delta in self._deltas(item):
+            if self.ended:
+                return
+            if isinstance(delta, ToolCallPart):
+                yield from self._part(delta)
+            elif isinstance(delta, Finish):
+                yield from self.end()
+            elif isinstance(delta, str) and delta:
+                yield "to_user", delta
+
+    def end(self) -> Iterator[Piece]:
+        """What is left at the end of the answer."""
+        if self.ended:
+            return
+        self.ended, self._speaker = True, None
+        yield from self._next_speaker()
+        for call in self._calls.values():
+            yield from self._come_out(call)
+
+    def _deltas(self, item: Any) -> Sequence[Delta]:
+        if isinstance(item, str | ToolCallPart | Reasoning | Usage | Finish):
+            return [item]
+        chunk = item.model_dump(warnings=False) if hasattr(item, "model_dump") else item
+        if not isinstance(chunk, Mapping):
+            raise ConfigurationError(
+                f"{type(item).__name__} is no piece of an answer: the source gives chunks of an OpenAI stream, "
+                "their dicts, or the deltas of a trivium model"
+            )
+        deltas = list(self._chunks.read(dict(cast("Mapping[str, Any]", chunk))))
+        reason = self._chunks._reason
+        return deltas if reason is None else [*deltas, Finish(reason)]
+
+    def _part(self, part: ToolCallPart) -> Iterator[Piece]:
+        call = self._calls.get(part.index)
+        if call is None:
+            if not (part.id or part.name or part.arguments.strip()):
+                return  # space behind a call that has come out
+            call = self._calls[part.index] = _Call(part.index, self._flag)
+        call.id, call.name = call.id or part.id or "", call.name or part.name or ""
+        call.parts.append(part.arguments)
+        if text := call.text.feed(part.arguments):
+            yield from self._say(call, text)
+        if self._speaker is call and not call.text.reading:
+            self._speaker = None
+            yield from self._next_speaker()
+        while len(self._calls) > 1 and (first := next(iter(self._calls.values()))).text.closed:
+            del self._calls[first.index]
+            yield from self._come_out(first)
+
+    def _say(self, call: _Call, text: str) -> Iterator[Piece]:
+        if self._speaker not in (None, call):
+            if not call.waiting:
+                self._waiting.append(call)
+            call.waiting.append(text)
+            return
+        if call.text.reading and not self.ended:
+            self._speaker = call
+        is_next = self._spoken and not call.said
+        call.said = self._spoken = True
+        yield "to_user", f"\n{text}" if is_next else text
+
+    def _next_speaker(self) -> Iterator[Piece]:
+        while self._waiting and self._speaker is None:
+            call = self._waiting.pop(0)
+            text, call.waiting = "".join(call.waiting), []
+            yield from self._say(call, text)
+
+    def _come_out(self, call: _Call) -> Iterator[Piece]:
+        raw = "".join(call.parts)
+        entry = {"tool_call_index": call.index, "tool_call_id": call.id or f"call_{call.index}", "name": call.name}
+        try:
+            arguments = _read_object(raw)
+            said = arguments.pop(self._flag, None)
+            out = json.dumps({**entry, "arguments": arguments})
+        except (ValueError, RecursionError) as error:
+            problem = f"the arguments of {call.name} are no JSON object: {error}"
+            yield "function_call", json.dumps({**entry, "arguments": raw, "error": problem})
+            return
+        if said is not None and not isinstance(said, str):
+            yield from self._say(call, json.dumps(said, ensure_ascii=False))
+        yield "function_call", out
+
+
+def _read_object(text: str) -> dict[str, Any]:
+    value: Any = _decoder.decode(text) if text.strip() else {}
+    if not isinstance(value, dict):
+        raise ValueError(f"they are a {type(value).__name__}")
+    return cast("dict[str, Any]", value)
