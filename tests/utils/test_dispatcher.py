@@ -346,7 +346,7 @@ def test_a_killed_handler_leaves_the_other_alone():
         running = asyncio.create_task(commander.run_async(job, auto_exit=True))
         await source.waits.wait()
         ended = asyncio.Event()
-        job.readers[0].add_callback_functions("at_handler_end", ended.set)
+        job.readers[0].add_callback_functions("at_terminate", ended.set)
         job.readers[0].kill()
         await ended.wait()
         assert (source.state, job.readers[1].state) == ("open", NodeState.ACTIVE)

@@ -117,8 +117,8 @@ class HandlerCoroutine(WorkNode, Generic[R]):
         self._task = Task(self._body(), loop=self.commander._loop, name=self._name)
 
     def _wake(self) -> None:
-        if self._task is not None:
-            post_later(self.commander._event_loop(), self._cancel)
+        if self._task is not None and self.commander._loop is not None:
+            post_later(self.commander._loop, self._cancel)
         super()._wake()
 
     def _cancel(self) -> None:
