@@ -163,11 +163,12 @@ def test_an_error_while_sorting_reaches_both():
     run(main)
 
 
-def test_what_comes_behind_the_end_is_still_read():
+@pytest.mark.parametrize("length", [1, 14, 15, 16, 40])
+def test_what_comes_behind_the_end_is_still_read(length: int):
     async def main() -> None:
-        source = Source([*ANSWER, *[{"choices": [], "usage": {}}] * 9])
-        assert await both(source) == (SAID, [CALLED])
-        assert (source.pulled, source.state) == (13, "closed")
+        source = Source([*"a" * length, Finish("stop"), *[{"choices": [], "usage": {}}] * 9])
+        assert await both(source) == ("a" * length, [])
+        assert (source.pulled, source.state) == (length + 10, "closed")
 
     run(main)
 
@@ -226,6 +227,15 @@ def test_it_is_closed_when_the_one_reader_goes():
         await source.closed.wait()  # the loop ends the generator that nobody holds any more
 
     run(main)
+
+
+def test_what_is_for_a_reader_who_has_gone_is_dropped():
+    async def main() -> str:
+        make = await async_dispatcher_tools_call_for_openai(source=Source([*ANSWER[:-1], " Done."]))
+        await make("function_call").aclose()
+        return await joined(make("to_user"))
+
+    assert run(main) == "One moment. I add. Done."
 
 
 def test_a_reader_that_is_cancelled_leaves_the_other_alone():
@@ -377,7 +387,7 @@ def test_a_reader_outside_of_what_was_killed_is_told():
         reading = asyncio.create_task(joined(make("to_user")))
         await source.waits.wait()
         node.kill("enough")
-        with pytest.raises(RunKilledError, match="closed before its end"):
+        with pytest.raises(RunKilledError, match="stopped before its end"):
             await reading
 
     run(main)

@@ -21,6 +21,7 @@ def read(text: str, sizes: list[int] | None = None) -> str:
     return "".join(map(reader.feed, cut(text, sizes or [len(text)])))
 
 
+@settings(deadline=None)
 @given(calls(), SIZES)
 def test_however_it_is_cut_it_is_what_json_says(call: Call, sizes: list[int]):
     assert read(call.arguments, sizes) == call.said
@@ -47,12 +48,14 @@ def known(text: str) -> str:
     return ""
 
 
+@settings(deadline=None)
 @given(JSON, SIZES)
 def test_only_a_text_of_the_outermost_object_counts(value: Any, sizes: list[int]):
     text = value.get(FLAG) if isinstance(value, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     assert read(json.dumps(value), sizes) == (text if isinstance(text, str) else "")
 
 
+@settings(deadline=None)
 @given(TEXT, SIZES)
 def test_text_that_is_no_json_breaks_nothing(text: str, sizes: list[int]):
     read(text, sizes)
@@ -75,12 +78,15 @@ def test_text_that_is_no_json_breaks_nothing(text: str, sizes: list[int]):
         ('{"to_user": ["a", {"to_user": "b"}], "c": "d"}', ""),
         ('  {"to_user":"a"}  ', "a"),
         ('"to_user": "a"', ""),
+        ('[1, {"to_user": "a"}, "to_user", "b"]', ""),
+        ('["a", "to_user", {"b": "to_user"}, ["c"]]', ""),
     ],
 )
 def test_escapes_and_places(text: str, wanted: str):
     assert {read(text, [size]) for size in range(1, len(text) + 1)} == {wanted}
 
 
+@settings(deadline=None)
 @given(st.integers(1, 40))
 def test_it_knows_where_it_is(size: int):
     reader = JSONText(FLAG)

@@ -108,6 +108,19 @@ def test_an_error_reaches_the_reader_behind_what_came_before(kind: type[Stream],
     assert stream.is_closed
 
 
+def test_an_error_of_the_close_reaches_the_reader():
+    class Unclosable(Stream):
+        def close(self) -> None:
+            raise OSError("cannot be closed")
+
+    log: list[Any] = []
+    with pytest.raises(OSError, match="cannot be closed"):
+        run(lambda: collect(LLMAsyncAdapter().llm_to_async_iterable(response=Unclosable("ab")), log))
+    assert log == ["a", "b"]
+    with pytest.raises(LookupError):
+        run(lambda: collect(LLMAsyncAdapter().llm_to_async_iterable(response=Unclosable("", LookupError())), log))
+
+
 @both_kinds
 def test_a_reader_that_leaves_early_closes_it(kind: type[Stream]):
     log: list[Any] = []

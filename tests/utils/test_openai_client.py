@@ -112,6 +112,13 @@ def test_a_broken_connection_reaches_both(server: ChatServer, ask: Ask):
     assert called is said
 
 
+@both_clients
+def test_a_server_that_is_careless_with_types(server: ChatServer, ask: Ask):
+    careless = {**as_dict("Hi"), "created": "today", "system_fingerprint": 1}
+    server.scripts = [event_stream(b"data: " + json.dumps(careless).encode() + b"\n\ndata: [DONE]\n\n")]
+    assert run(lambda: ask(server, LLMAsyncAdapter())) == ["Hi", []]
+
+
 def test_who_leaves_early_hangs_up(server: ChatServer):
     server.scripts = [event_stream(events(["a"] * 9))]
 

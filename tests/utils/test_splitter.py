@@ -51,11 +51,13 @@ def test_calls_that_arrive_in_turns_come_out_whole_and_in_order(made: list[Call]
     assert sorted(said.split("\n")) == sorted("\n".join(call.said for call in made if call.said).split("\n"))
 
 
+@settings(deadline=None)
 @given(calls(JSON), SIZES)
 def test_what_is_no_text_is_said_as_json(call: Call, sizes: list[int]):
     assert split(deltas("", [call], sizes)) == expected("", [call])
 
 
+@settings(deadline=None)
 @given(TEXT, SIZES)
 def test_a_broken_call_comes_out_as_it_was_written(text: str, sizes: list[int]):
     arguments = f'{{"a": "{text}'  # the end is missing
@@ -123,6 +125,15 @@ def test_several_calls_in_one_chunk_and_without_an_index():
 
 def test_what_is_neither_text_nor_call_is_passed_over():
     assert split([Reasoning("?"), "a", "", Usage(1, 2), {"choices": []}, {"usage": {"prompt_tokens": 1}}]) == ("a", [])
+
+
+def test_space_behind_a_call_is_no_call():
+    assert len(split([*parts(0, "{}"), *parts(1, "{}"), ToolCallPart(0, arguments=" \n")])[1]) == 2
+
+
+def test_what_comes_behind_a_call_is_not_lost():
+    _, out = split([*parts(0, "{}"), *parts(1, "{}"), ToolCallPart(0, arguments="}")])
+    assert [(call["tool_call_index"], call["arguments"]) for call in out] == [(0, {}), (1, {}), (0, "}")]
 
 
 def test_nothing_comes_after_the_end():

@@ -80,7 +80,7 @@ class Channel:
                         self._wanted = Bell()
                         await wait(bell=self._wanted)
         except (Stop, asyncio.CancelledError):
-            self._error = RunKilledError("the source was closed before its end")
+            self._error = RunKilledError("the source was stopped before its end, as was the run in which it began")
         except BaseException as error:
             self._error = error
         await self._close()
@@ -95,8 +95,9 @@ class Channel:
                     await closed
         except Exception as error:
             self._error = self._error or error
-        self.over.ring()
-        self._ring()
+        finally:
+            self.over.ring()
+            self._ring()
 
     def _ring(self) -> None:
         arrived, self._arrived = self._arrived, Bell()

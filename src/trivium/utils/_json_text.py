@@ -36,13 +36,13 @@ class JSONText:
         ['', 'Hi', '', '\\nyou', '']
     """
 
-    __slots__ = ("_depth", "_expects_key", "_held", "_is_object", "_key", "_name", "_string", "closed", "reading")
+    __slots__ = ("_depth", "_expects_key", "_held", "_key", "_name", "_string", "closed", "reading")
 
     def __init__(self, key: str) -> None:
         self._key = key
         self._held = ""  # the beginning of an escape
         self._depth = 0
-        self._is_object = self._expects_key = False  # of the outermost bracket
+        self._expects_key = False
         self._name: list[str] = []  # the key that is read, or was read last
         self._string = ""  # which kind of string this is: "key", "text" for the wanted one, "other"; "" outside
         self.reading = self.closed = False
@@ -63,21 +63,16 @@ class JSONText:
         what = mark[0]
         if what == '"':
             self._begin()
-        elif what in "{[":
-            self._depth += 1
-            if self._depth == 1:
-                self._is_object = self._expects_key = what == "{"
-        elif what in "}]":
-            self._depth -= 1
-            self.closed = self.closed or self._depth == 0
-        elif self._depth == 1:
-            self._expects_key = what == "," and self._is_object
+        else:
+            self._expects_key = what in "{,"  # in a list too, where no colon makes one of it
+            self._depth += (what in "{[") - (what in "}]")
+            self.closed = self.closed or (what in "}]" and self._depth == 0)
         return mark.end()
 
     def _begin(self) -> None:
-        if self._depth == 1 and self._expects_key:
+        if self._expects_key:
             self._string, self._name = "key", []
-        elif self._depth == 1 and self._is_object and "".join(self._name) == self._key:
+        elif self._depth == 1 and "".join(self._name) == self._key:
             self._string, self.reading = "text", True
         else:
             self._string = "other"

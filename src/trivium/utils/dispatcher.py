@@ -37,7 +37,8 @@ async def async_dispatcher_tools_call_for_openai(
     both generators are.
 
     Args:
-        source: chunks of an OpenAI stream, their dicts, or the deltas of a trivium model, mixed as they come.
+        source: chunks of an OpenAI stream, their dicts, or the deltas of a trivium model, mixed as they come;
+            reasoning and usage are passed over.
         to_user_flag: the name of the parameter that is for the user.
 
     Returns:

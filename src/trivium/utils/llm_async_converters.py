@@ -12,11 +12,10 @@ from typing import Any, TypeAlias, cast
 
 from trivium.commander._channel import Channel
 
-__all__ = ["Functions", "LLMAsyncAdapter"]
+__all__ = ["LLMAsyncAdapter"]
 
 _Entry: TypeAlias = Callable[..., Any] | Mapping[str, Any]
 Functions: TypeAlias = _Entry | Sequence[_Entry]
-"""A function, sync or async, or a dict `{"function": f, "params": {"args": …, "kwargs": …}}`; or several of these."""
 
 
 class LLMAsyncAdapter:
@@ -25,6 +24,9 @@ class LLMAsyncAdapter:
     A sync stream (that of `openai.OpenAI`, a generator, a list) is pulled in a worker, so its waiting stops
     nothing else; an async one where it is. It works in a handler and in any other asyncio program. The stream is
     closed at its end, and where the reader leaves early. An error of the stream reaches the reader.
+
+    Functions may be sync or async; a dict `{"function": f, "params": {"args": …, "kwargs": …}}` gives arguments, and
+    a list holds several.
 
     Args:
         at_receiving_start: called before the first item is given, also if there is none.
