@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
-from typing import Any, get_args
+from typing import Any, Protocol, get_args
 
 from trivium.commander import wait
 from trivium.commander._channel import Channel
@@ -57,7 +57,14 @@ async def async_dispatcher_tools_call_for_openai(
         Hello. One moment.
         ['{"tool_call_index": 0, "tool_call_id": "call_0", "name": "add", "arguments": {"a": 1}}']
     """
-    answer = _Answer(source, to_user_flag)
+    return await split_among_readers(source, AnswerSplitter(to_user_flag))
+
+
+async def split_among_readers(
+    source: AsyncIterable[Any] | Iterable[Any], splitter: Splitter
+) -> Callable[[str], AsyncGenerator[str]]:
+    """The generators of a source that `splitter` sorts; see `async_dispatcher_tools_call_for_openai`."""
+    answer = _Answer(source, splitter)
     generators = {role: answer.read(role) for role in answer.arrived}
     for each in generators.values():
         await anext(each)  # so that it ends its part of the answer even if nobody reads it
@@ -72,12 +79,27 @@ async def async_dispatcher_tools_call_for_openai(
     return make_generator
 
 
+class Splitter(Protocol):
+    """Says of each item of a source what is for whom."""
+
+    ended: bool
+    """Whether the answer is over, whatever the source still gives; `end` makes it true."""
+
+    def feed(self, item: Any) -> Iterable[Piece]:
+        """What an item adds."""
+        ...
+
+    def end(self) -> Iterable[Piece]:
+        """What is left at the end of the source."""
+        ...
+
+
 class _Answer:
     """An answer on its way to its readers."""
 
-    def __init__(self, source: AsyncIterable[Any] | Iterable[Any], flag: str) -> None:
+    def __init__(self, source: AsyncIterable[Any] | Iterable[Any], splitter: Splitter) -> None:
         self.arrived: dict[str, deque[str]] = {role: deque() for role in get_args(Role)}
-        self._splitter = AnswerSplitter(flag)
+        self._splitter = splitter
         self._channel = Channel(source, self._take)
 
     def _take(self, item: Any) -> None:

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 from trivium.actions import Tool
 from trivium.actions._parse import ToolCallReader
-from trivium.commander import Bell, wait
-from trivium.exceptions import ConfigurationError, ProviderConnectionError, ToolDefinitionError
+from trivium.exceptions import ToolDefinitionError
 from trivium.llms._openai import _tool as as_openai_tool
 from trivium.prompts import PromptTemplate
 from trivium.schema import ToolCall
+from trivium.utils._splitter import Piece
 from trivium.utils.context_models import approximate_tokens
+from trivium.utils.dispatcher import async_dispatcher_tools_call_for_openai, split_among_readers
 
-__all__ = ["CUSTOM_TOOL_MANUAL_TEMPLATE", "CustomToolModel", "OpenaiToolModel", "Role", "Roles"]
+__all__ = ["CUSTOM_TOOL_MANUAL_TEMPLATE", "CustomToolModel", "OpenaiToolModel", "Roles"]
 
-Role = Literal["to_user", "tool_call"]
-"""The two readers of an answer."""
-
-Roles = Callable[[Role], AsyncGenerator[str]]
-"""Gives each reader its part of the answer: text for the user, or tool calls as JSON."""
+Roles = Callable[[str], AsyncGenerator[str]]
+"""Gives "to_user" and "tool_call" their parts of the answer: text for the user, and tool calls as JSON."""
 
 CUSTOM_TOOL_MANUAL_TEMPLATE = """\
 You can call tools. To call one, write one JSON object with the tool's name as "request" and its arguments beside it, \
@@ -83,8 +80,6 @@ class OpenaiToolModel:
         Args:
             source: the chunks, as OpenAI's client gives them.
         """
-        from trivium.utils.dispatcher import async_dispatcher_tools_call_for_openai
-
         flag = self.to_user_flag or "\0"  # no argument is called so
         return await async_dispatcher_tools_call_for_openai(source=source, to_user_flag=flag)
 
@@ -146,7 +141,7 @@ class CustomToolModel:
             A function of "to_user" or "tool_call" that gives an async generator; of a tool call, JSON text with
             `tool_call_index`, `tool_call_id`, `name` and `arguments`.
         """
-        return _Readers(source, _TextSplitter()).of
+        return await split_among_readers(source, _TextSplitter())
 
 
 def _system_message(text: str) -> dict[str, Any]:
@@ -165,72 +160,25 @@ class _TextSplitter:
     """Gives each piece of a text to whom it concerns."""
 
     def __init__(self) -> None:
+        self.ended = False
         self._reader = ToolCallReader()
         self._calls = 0
 
-    def feed(self, item: Any) -> Iterator[tuple[Role, str]]:
+    def feed(self, item: Any) -> Iterator[Piece]:
         """What `item` adds."""
         if isinstance(item, str):
             yield from self._sorted(self._reader.feed(item))
 
-    def end(self) -> Iterator[tuple[Role, str]]:
+    def end(self) -> Iterator[Piece]:
         """What is left at the end."""
+        self.ended = True
         yield from self._sorted(self._reader.feed("", is_end=True))
 
-    def _sorted(self, parts: Iterable[str | ToolCall]) -> Iterator[tuple[Role, str]]:
+    def _sorted(self, parts: Iterable[str | ToolCall]) -> Iterator[Piece]:
         for part in parts:
             if isinstance(part, str):
                 yield "to_user", part
                 continue
             shown = {"tool_call_index": self._calls, "tool_call_id": part.id, "name": part.name}
             self._calls += 1
-            yield "tool_call", json.dumps({**shown, "arguments": json.loads(part.arguments)}, ensure_ascii=False)
-
-
-class _Readers:
-    """One source and two readers: whoever has nothing to read pulls for both, and never two at once."""
-
-    def __init__(self, source: AsyncIterable[Any], splitter: _TextSplitter) -> None:
-        self._source, self._splitter = aiter(source), splitter
-        self._waiting: dict[Role, deque[str]] = {"to_user": deque(), "tool_call": deque()}
-        self._pulled: Bell | None = None  # rung when the pull under way is over
-        self._is_over = False
-        self._error: Exception | None = None
-
-    def of(self, role: Role) -> AsyncGenerator[str]:
-        if role not in self._waiting:
-            raise ConfigurationError(f"the readers are {' and '.join(self._waiting)}, not {role!r}")
-        return self._read(self._waiting[role])
-
-    async def _read(self, items: deque[str]) -> AsyncGenerator[str]:
-        while True:
-            while items:
-                yield items.popleft()
-            if self._error is not None:
-                raise self._error
-            if self._is_over:
-                return
-            if self._pulled is not None:
-                await wait(bell=self._pulled)
-            else:
-                await self._pull()
-
-    async def _pull(self) -> None:
-        bell = self._pulled = Bell()
-        try:
-            self._sort(self._splitter.feed(await anext(self._source)))
-        except StopAsyncIteration:
-            self._is_over = True
-            self._sort(self._splitter.end())
-        except Exception as error:
-            self._error = error
-        except BaseException:  # this reader was cancelled, and the source with it
-            self._error = ProviderConnectionError("the answer was cut off: a reader of it was cancelled")
-            raise
-        finally:
-            self._pulled = None
-            bell.ring()
-
-    def _sort(self, parts: Iterable[tuple[Role, str]]) -> None:
-        for role, text in parts:
-            self._waiting[role].append(text)
+            yield "function_call", json.dumps({**shown, "arguments": json.loads(part.arguments)}, ensure_ascii=False)
