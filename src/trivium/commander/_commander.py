@@ -346,7 +346,7 @@ class CommanderAsync(WorkNode, Generic[T]):
         if handler._id is None:
             handler._id = next(self._ids)
         if self.max_running is None:
-            handler._begin()
+            handler._begin(self._loop)
         else:
             self._waiting.append(handler)
             self._fill(ended=0)
@@ -356,7 +356,7 @@ class CommanderAsync(WorkNode, Generic[T]):
         self._running -= ended
         while self._waiting and self._running < (self.max_running or 0):
             self._running += 1
-            self._waiting.popleft()._begin()
+            self._waiting.popleft()._begin(self._loop)
 
     def _number(self, node: WorkNode) -> None:
         if node._id is None:

@@ -6,7 +6,7 @@ from asyncio import Task, shield
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from functools import partial, update_wrapper
 from inspect import isawaitable, iscoroutinefunction
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, cast, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, Self, cast, overload
 
 from typing_extensions import TypeVar
 
@@ -17,6 +17,9 @@ from trivium.commander._node import NodeState, TaskNode, current
 from trivium.commander._work import _RUNNING, Policy, WorkNode
 from trivium.commander._workers import post_later
 from trivium.exceptions import ConfigurationError, NotHandlerError, PasswordError, WouldDeadlockError
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 PASS_WORD = "I assure all time-consuming tasks are delegated externally."  # noqa: S105 - a reminder, no secret
 """What `tasker` and `handler` want to hear: their code runs on the loop and must not block it."""
@@ -112,9 +115,9 @@ class HandlerCoroutine(WorkNode, Generic[R]):
         out = self._function(*self._bound, self, *self._arguments, **self._keywords)
         return out if self._task is not None else waiting(self, out)
 
-    def _begin(self) -> None:
+    def _begin(self, loop: AbstractEventLoop | None) -> None:
         # Not by the loop's task factory: an eager one would run the body before its caller goes on.
-        self._task = Task(self._body(), loop=self.commander._loop, name=self._name)
+        self._task = Task(self._body(), loop=loop, name=self._name)
 
     def _wake(self) -> None:
         if self._task is not None and self.commander._loop is not None:

@@ -220,7 +220,8 @@ class TaskNode:
             FinishedNodeError: the node that it was put below has ended.
             CommanderNotRunError: the commander does not run.
         """
-        (parent or self).commander.call_handler_threadsafe(handler, parent or self)
+        above = parent or self
+        above.commander.call_handler_threadsafe(handler, above)
 
     async def exit_commander(self, return_result: Any = None) -> None:
         """End the whole run; `run` returns `return_result`."""

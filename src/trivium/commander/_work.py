@@ -225,8 +225,8 @@ class WorkNode(TaskNode):
                     ending = ending._settle()
             if self._task is None:  # a task of its own has a context of its own
                 current.set(before)
-            elif self.commander.max_running is not None:
-                self.commander._fill(ended=1)
+            elif self._commander is not None and self._commander.max_running is not None:
+                self._commander._fill(ended=1)
 
     def _set_deadline(self, seconds: float) -> None:
         """The loop rings it, for what is below may wait for anything."""
