@@ -52,8 +52,10 @@ check: dev ## lint, types, layers and dependencies
 bench-extract: env ## measure extraction on documents whose answers are known
 	$(PYTHON_BIN) benchmarks/extract/run.py $(BENCH_ARGS)
 
-bench: env ## measure the speed of the core
+bench: .venv/.ready-bench ## measure the speed of the core
 	$(PYTHON_BIN) benchmarks/run.py $(BENCH_ARGS)
+	@echo
+	$(PYTHON_BIN) benchmarks/nodes.py $(BENCH_ARGS)
 
 clean: ## remove what make made here; fetched models stay in the user's cache
 	rm -rf .venv .tools out build dist .coverage* htmlcov .hypothesis .ruff_cache .import_linter_cache
@@ -68,6 +70,12 @@ clean: ## remove what make made here; fetched models stay in the user's cache
 	@$(SYNC) --inexact --no-default-groups || $(SYNC_FAILED)
 	@touch $@
 
+# With the peers that trivium is measured beside.
+.venv/.ready-bench: uv.lock pyproject.toml | .tools/bin/uv
+	@$(SYNC) --inexact --no-default-groups --group bench || $(SYNC_FAILED)
+	@touch $@ .venv/.ready
+
 .venv/.ready-dev: uv.lock pyproject.toml | .tools/bin/uv
 	@$(SYNC) --group dev || $(SYNC_FAILED)
+	@rm -f .venv/.ready-bench
 	@touch $@ .venv/.ready
