@@ -148,6 +148,9 @@ class TaskNode:
         if parent._stopping is not None:
             self._stopping = parent._stopping
 
+    def __repr__(self) -> str:
+        return f"<{self._name}: {self.state.value}>"
+
     def _make_tables(self) -> tuple[dict[TaskNode, None], dict[str, count[int]]]:
         with _lock:  # once, even where two threads start the first child
             if self._children is None or self._ordinals is None:
