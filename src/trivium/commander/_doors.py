@@ -29,6 +29,7 @@ from trivium.commander._doors_loop import (
     serve,
     start_driving,
     stop_driving,
+    to_the_end,
 )
 from trivium.commander._node import TaskNode, current
 from trivium.commander._workers import get_running_loop, post, post_later
@@ -155,19 +156,22 @@ async def _settle(node: TaskNode | None, awaitable: Awaitable[T]) -> T:
 async def waiting(node: TaskNode | None, awaitable: Awaitable[T]) -> T:
     """Await foreign code so that `kill` reaches it.
 
-    The waker cancels this task only while it still waits here, and only on the loop's own thread; each such
-    cancel is undone, so that another's cancellation passes through. The deadline rings by a timer of the loop.
+    The waker cancels this task only while it still waits here, only on the loop's own thread, and only if nobody
+    has; each such cancel is undone, so that another's cancellation passes through. The deadline rings by a timer
+    of the loop.
     """
     if node is None:
         return await awaitable
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
+    cancelled = task.cancelling()
     deadline = node._scope.deadline
     timer = deadline and loop.call_later(node._time_left() or 0, deadline[1].kill, "deadline")
     state: list[str] = []
 
     def fire() -> None:
-        if not state:
+        # What waits further inside, in the same task, was woken first: its Stop comes out here.
+        if not state and task.cancelling() == cancelled:
             state.append("cancelled")
             task.cancel()
 
@@ -211,7 +215,7 @@ async def _all_of(works: tuple[Callable[[], Core[T]], ...]) -> list[T]:
     finally:
         for task in tasks:
             task.cancel()
-        await asyncio.wait(tasks)
+        await to_the_end(asyncio.wait(tasks))
         for task in tasks:  # retrieved, or asyncio would report those that failed together
             _ = task.cancelled() or task.exception()
     if failed is not None:
@@ -406,5 +410,5 @@ async def _from_sync(node: TaskNode, source: Iterable[T]) -> AsyncGenerator[T]:
     finally:
         left.set()
         wanted.release()
-        await asyncio.wait([worker])
+        await to_the_end(asyncio.wait([worker]))
     worker.result()

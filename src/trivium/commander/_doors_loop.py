@@ -192,6 +192,20 @@ def current_level() -> int:
     return _local.level if level is None else level + 1
 
 
+async def to_the_end(work: Awaitable[T]) -> T:
+    """Wait for work that must not be cut short; a cancellation that comes meanwhile is raised after its end."""
+    task, cancelled = asyncio.ensure_future(work), False
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            cancelled = True
+    if cancelled:
+        _ = task.cancelled() or task.exception()  # retrieved, or asyncio would report it
+        raise asyncio.CancelledError
+    return task.result()
+
+
 async def in_worker(function: Callable[[], T]) -> T:
     """Run sync user code under the async driver. A cancelled wait still waits for the thread: no orphans."""
     loop, node = asyncio.get_running_loop(), current.get()
@@ -220,7 +234,7 @@ async def in_worker(function: Callable[[], T]) -> T:
     except asyncio.CancelledError:
         if node is not None and node._stopping is None:
             node.kill("cancelled")
-        await asyncio.shield(done)
+        await to_the_end(done)
         raise
     if isinstance(error, StopIteration):
         raise RuntimeError("user code raised StopIteration") from error
