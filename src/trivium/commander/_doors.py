@@ -22,6 +22,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 from trivium.commander._doors_loop import (
     Give,
     blocking,
+    cancel_once,
     home_loop_here,
     hop,
     in_worker,
@@ -30,6 +31,7 @@ from trivium.commander._doors_loop import (
     start_driving,
     stop_driving,
     to_the_end,
+    uncancel,
 )
 from trivium.commander._node import TaskNode, current
 from trivium.commander._workers import get_running_loop, post, post_later
@@ -156,24 +158,20 @@ async def _settle(node: TaskNode | None, awaitable: Awaitable[T]) -> T:
 async def waiting(node: TaskNode | None, awaitable: Awaitable[T]) -> T:
     """Await foreign code so that `kill` reaches it.
 
-    The waker cancels this task only while it still waits here, only on the loop's own thread, and only if nobody
-    has; each such cancel is undone, so that another's cancellation passes through. The deadline rings by a timer
-    of the loop.
+    The waker cancels this task only while it still waits here, and only on the loop's own thread; each such
+    cancel is undone, so that another's cancellation passes through. The deadline rings by a timer of the loop.
     """
     if node is None:
         return await awaitable
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
-    cancelled = task.cancelling()
     deadline = node._scope.deadline
     timer = deadline and loop.call_later(node._time_left() or 0, deadline[1].kill, "deadline")
     state: list[str] = []
 
     def fire() -> None:
-        # What waits further inside, in the same task, was woken first: its Stop comes out here.
-        if not state and task.cancelling() == cancelled:
+        if not state and cancel_once(task):
             state.append("cancelled")
-            task.cancel()
 
     with node._woken_by(partial(post_later, loop, fire)):
         try:
@@ -184,7 +182,7 @@ async def waiting(node: TaskNode | None, awaitable: Awaitable[T]) -> T:
             out = cast("T", None)
         finally:
             if state:
-                task.uncancel()
+                uncancel(task)
             state.append("left")
             if timer is not None:
                 timer.cancel()

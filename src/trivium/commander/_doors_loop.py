@@ -20,6 +20,10 @@ _NOT_DRIVING = object()
 
 
 class _Local(threading.local):
+    def __init__(self) -> None:
+        self.woken: set[asyncio.Task[Any]] = set()
+        """Tasks of this thread's loop that a kill has cancelled and that have not come so far as to undo it."""
+
     driving: object = _NOT_DRIVING
     """The loop that ran when this thread's innermost blocking drive began, or _NOT_DRIVING."""
     home: asyncio.AbstractEventLoop | None = None
@@ -190,6 +194,20 @@ def current_level() -> int:
     """The level of background loop that code in this thread stands below."""
     level = loop_level(get_running_loop())
     return _local.level if level is None else level + 1
+
+
+def cancel_once(task: asyncio.Task[Any]) -> bool:
+    """Cancel a task on behalf of a kill; not if that is under way: of all that wait in it, the innermost is woken."""
+    if task in _local.woken:
+        return False
+    _local.woken.add(task)
+    return task.cancel()
+
+
+def uncancel(task: asyncio.Task[Any]) -> None:
+    """Undo `cancel_once`, where its cancellation has arrived."""
+    _local.woken.discard(task)
+    task.uncancel()
 
 
 async def to_the_end(work: Awaitable[T]) -> T:
