@@ -12,6 +12,7 @@ from trivium.commander._callbacks import Callback, Functions, Stage
 from trivium.commander._doors import Bell, invoke, wait
 from trivium.commander._events import QueuedEvent, RetriedEvent
 from trivium.commander._node import _ROOT, NodeState, Stop, TaskNode, current, make_scope
+from trivium.commander._workers import get_running_loop
 from trivium.exceptions import (
     AttributeNotSetError,
     CommanderError,
@@ -21,7 +22,7 @@ from trivium.exceptions import (
 )
 
 if TYPE_CHECKING:
-    from asyncio import Task, TimerHandle
+    from asyncio import AbstractEventLoop, Task, TimerHandle
 
     from trivium.commander._commander import CommanderAsync
     from trivium.commander._jobs import HandlerCoroutine
@@ -55,6 +56,7 @@ class WorkNode(TaskNode):
         "_callbacks",
         "_commander",
         "_id",
+        "_joiners",
         "_next",
         "_open",
         "_phase",
@@ -67,6 +69,7 @@ class WorkNode(TaskNode):
     _id: int | str | None
     _commander: CommanderAsync[Any] | None
     _callbacks: list[Callback] | None
+    _joiners: list[tuple[TaskNode | None, Bell]] | None
     _next: list[Callable[[], object]] | None
     _task: Task[None] | None
     _timer: TimerHandle | None
@@ -77,7 +80,7 @@ class WorkNode(TaskNode):
         self._name, self._policy, self._state = name, policy, _PENDING
         self._parent = self._children = self._ordinals = self._stopping = self._wakers = self._key = None
         self._scope, self._ordinal = _ROOT, 0
-        self._commander = self._id = self._callbacks = self._next = self._task = self._timer = None
+        self._commander = self._id = self._callbacks = self._next = self._task = self._timer = self._joiners = None
         self._open = 0  # children that have not ended
         self._phase = _AROUND
         self.exception = self.result = self.data = None
@@ -130,7 +133,7 @@ class WorkNode(TaskNode):
         Raises:
             ConfigurationError: it is something else.
         """
-        for each in (callback,) if isinstance(callback, Callback) or callback is None else callback:
+        for each in callback if isinstance(callback, Iterable) else (callback,):
             if each is not None:
                 Callback().update(each)  # says what is wrong with it, if anything is
                 each.task_node = self
@@ -148,21 +151,22 @@ class WorkNode(TaskNode):
         await self._stop_and_wait("terminated")
 
     async def _stop_and_wait(self, reason: str) -> None:
-        bell, here = Bell(), current.get()
-        remove = self.listen(lambda event: bell.ring() if event.node is self and event.kind == "ended" else None)
-        active = self._state is _ACTIVE
+        bell, active = Bell(), self._state is _ACTIVE
+        self._next = [*(self._next or ()), bell.ring]
         self._tell(self.commander, reason)
-        try:
-            if active and (here is None or self not in here.ancestor_chain):
-                await wait(bell=bell)
-        finally:
-            remove()
+        if active and not self._runs_here():
+            await wait(bell=bell)
 
     def _hand_over(self, child: WorkNode, above: WorkNode) -> None:
         child._get_key()  # its identity stays the one of its birth
         del (self._children or {})[child]
         (above._children or above._make_tables()[0])[child] = None
         child._parent, self._open, above._open = above, self._open - 1, above._open + 1
+
+    def _runs_here(self) -> bool:
+        """Whether the code that asks belongs to this node, or to one below: it cannot wait for the end of it."""
+        here = current.get()
+        return here is not None and self in here.ancestor_chain
 
     # ---- life
     def _holder(self) -> WorkNode:
@@ -179,9 +183,9 @@ class WorkNode(TaskNode):
         self._scope = parent._scope
         self._join(parent)
         self._commander = commander
-        parent._open += 1
         if self._scope.listeners:
             self._emit(QueuedEvent, None)
+        parent._open += 1
 
     def _renew(self) -> None:
         """A node that has ended may run again."""
@@ -196,7 +200,7 @@ class WorkNode(TaskNode):
 
     async def _body(self) -> None:
         """Run to the end of the body; the node itself ends with the last of its children."""
-        before, phase = current.get(), _OVER
+        before, phase, task = current.get(), _OVER, self._task
         current.set(self)  # no token is kept: it would live as long as the body
         try:
             if self._policy is not None and self._policy.timeout is not None:
@@ -217,13 +221,15 @@ class WorkNode(TaskNode):
             phase = await self._fail(error)
         finally:
             self._phase = phase
+            if self._joiners:
+                self._go_on([bell.ring for _, bell in self._joiners])
             if self._open == 0:
                 ending = self._settle()
                 while ending is not None:
                     await ending._stage(f"at_{ending._kind}_end" if ending._stopping is None else "at_terminate")
                     ending._open -= 1
                     ending = ending._settle()
-            if self._task is None:  # a task of its own has a context of its own
+            if task is None:  # a task of its own has a context of its own
                 current.set(before)
             elif self.commander.max_running is not None:
                 self.commander._fill(ended=1)
@@ -231,21 +237,21 @@ class WorkNode(TaskNode):
     def _set_deadline(self, seconds: float) -> None:
         """The loop rings it, for what is below may wait for anything."""
         self._scope = make_scope(self, timeout=seconds, limits=None)
-        self._timer = self.commander._event_loop().call_later(seconds, self.kill, "deadline")
+        self._timer = cast("AbstractEventLoop", get_running_loop()).call_later(seconds, self.kill, "deadline")
 
     async def _tries(self, policy: Policy) -> Any:
         for attempt in range(policy.retries):
             try:
                 return await self._work()
             except policy.retry_on as error:
-                self._emit(RetriedEvent, error)
                 await wait(policy.delay * 2**attempt)
+                self._emit(RetriedEvent, error)
         return await self._work()
 
     def _take(self, result: Any) -> None:
         """What a body may return: a handler is started; what only looks like work would be lost, and is an error."""
         if isinstance(result, WorkNode) and result._kind == "handler":
-            self.commander._start_handler(cast("HandlerCoroutine[Any]", result), self)
+            self.commander._admit(cast("HandlerCoroutine[Any]", result), self)
         elif isinstance(result, WorkNode):
             raise TaskResultError(
                 f"{self._name} returned the job {result._name}: put it with `await self.put_job(job)`"
@@ -260,15 +266,18 @@ class WorkNode(TaskNode):
         stopped = self._stopping is not None and not isinstance(error, Exception)
         if stopped and self._task is not None:
             self._task.uncancel()  # the kill has done its work: what follows may wait
-        outward = self._outward(Stop() if stopped else error)
-        if isinstance(outward, Stop):  # told further above: nobody outside ever sees a Stop
-            outward = RunKilledError(f"{self._name} was stopped: {self._stopping and self._stopping[1]}", self._name)
-        elif self._task is not None or self._kind == "job":  # an error of what is awaited is its caller's
-            self.commander._failed(self, outward)
-        self.exception = outward
+        self._keep(Stop() if stopped else error)
         if self._callbacks is not None:
             await self._stage("at_terminate" if stopped else "at_exception")
         return _ENDING if stopped else _OVER  # what was stopped has no end callbacks
+
+    def _keep(self, error: BaseException) -> None:
+        outward = self._outward(error)
+        if isinstance(outward, Stop):  # told further above: nobody outside ever sees a Stop
+            outward = RunKilledError(f"{self._name} was stopped: {self._stopping and self._stopping[1]}", self._name)
+        elif self._task is not None or self._kind == "job" or self._phase >= _OVER:
+            self.commander._failed(self, outward)  # but an error of what is awaited is its caller's
+        self.exception = outward
 
     async def _stage(self, which: str) -> None:
         """Call what was hung on a stage; a function that fails is reported, and keeps nothing from happening."""
@@ -305,6 +314,8 @@ class WorkNode(TaskNode):
         """
         node: WorkNode = self
         while node._open == 0 and node._phase >= _OVER and (node._state is _ACTIVE or node._state is _PENDING):
+            if node._stopping is not None and node.exception is None:  # its body was over before
+                node._keep(Stop())
             if node._callbacks is not None and node._state is _ACTIVE and node._phase == _OVER:
                 node._phase = _ENDING
                 node._open = 1  # a callback may start something below: the node ends after it
@@ -312,7 +323,10 @@ class WorkNode(TaskNode):
             if node._timer is not None:
                 node._timer.cancel()
             above = cast("WorkNode", node._parent)
-            node._close(node.exception)
+            try:
+                node._close(node.exception)
+            except Exception as error:  # of a listener
+                node.commander._failed(node, error)
             if node._next is not None:
                 node._go_on(node._next)
             above._open -= 1
