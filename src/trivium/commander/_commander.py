@@ -70,7 +70,7 @@ class CommanderAsync(WorkNode, Generic[T]):
         self.logger = logger or logging.getLogger("trivium.commander")
         self.raise_errors, self.max_running, self.max_queued = raise_errors, max_running, max_queued
         self.failures: list[tuple[TaskNode, BaseException]] = []
-        self._queue: deque[Job] = deque()
+        self._queue: OrderedDict[Job, None] = OrderedDict()
         self._waiting: OrderedDict[HandlerCoroutine[Any], None] = OrderedDict()
         self._running, self._leaving = 0, False
         self._job: Job | None = None
@@ -161,8 +161,7 @@ class CommanderAsync(WorkNode, Generic[T]):
                 a running loop never blocks it.
         """
         self._return = return_result
-        loop = self._loop
-        if loop is not None:
+        if (loop := self._loop) is not None:
             post(loop, self._leave)
             if wait and get_running_loop() is None and not self._runs_here():
                 self.wait_for_exit()
@@ -254,7 +253,7 @@ class CommanderAsync(WorkNode, Generic[T]):
         cancelled = task.cancelling() if task else 0
         while self._stopping is None and not self._leaving:
             if self._queue:
-                self._job = self._queue.popleft()
+                self._job = self._queue.popitem(last=False)[0]
                 self._room.ring()
                 self._number(self._job)
                 await self._job._body()
@@ -290,14 +289,11 @@ class CommanderAsync(WorkNode, Generic[T]):
             self._accepts = False
             self._posted.clear()
         self._room.ring()
-        for handler in list(self._waiting):
-            handler._cancel()
+        for dropped in (*self._queue, *self._waiting):  # each still ends, and its tree above it
+            dropped._tell(self, "exit")
+            dropped._cancel()
         tasks = {node._task for node in self._subtree() if isinstance(node, WorkNode) and node._task is not None}
         await asyncio.gather(*tasks - {asyncio.current_task()}, return_exceptions=True)
-        while self._queue:  # each still ends, and its tree above it
-            job = self._queue.popleft()
-            job._tell(self, "exit")
-            await job._body()
         for node in (*self._last_calls, self):
             await node._stage("at_commander_end")
         self._last_calls.clear()
@@ -327,7 +323,7 @@ class CommanderAsync(WorkNode, Generic[T]):
             raise CommanderNotRunError(_NOT_RUNNING)
         node._enter(self, parent)
         if not isinstance(node, HandlerCoroutine):
-            self._queue.append(node)
+            self._queue[node] = None
             self._bell.ring()
             return
         if node._id is None:
@@ -337,6 +333,11 @@ class CommanderAsync(WorkNode, Generic[T]):
         else:
             self._waiting[node] = None
             self._fill(ended=0)
+
+    def _withdraw(self, node: Any) -> bool:
+        """Take it out of turn, if it waits for its turn."""
+        self._room.ring()  # there is more room now, or a reason not to wait for it: it is awaited
+        return None in (self._queue.pop(node, node), self._waiting.pop(node, node))
 
     def _fill(self, ended: int) -> None:
         """Run what waits, as far as the limit lets it; so many bodies are over."""

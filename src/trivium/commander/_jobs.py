@@ -59,7 +59,30 @@ def tasker(
     return mark
 
 
-class Job(WorkNode):
+class _Queued(WorkNode):
+    """What waits for its turn, if only for the next step of the loop."""
+
+    __slots__ = ()
+
+    def _begin(self) -> None:
+        # Not by the loop's task factory: an eager one would run the body before its caller goes on.
+        self._task = Task(self._body(), loop=self.commander._loop, name=self._name)
+
+    def _wake(self) -> None:
+        if self._commander is not None and self._commander._loop is not None:
+            post_later(self._commander._loop, self._cancel)
+        super()._wake()
+
+    def _cancel(self) -> None:
+        """A kill cancels the body, and neither the callbacks around it nor who awaits it."""
+        if self._phase == _RUNNING and self._task is not None:
+            self._task.cancel()
+        elif self.commander._withdraw(self):  # its turn may be far away: it ends now
+            self.commander._running += 1
+            self._begin()
+
+
+class Job(_Queued):
     """A unit of work: subclass it and write `task`, decorated with `@tasker(PASS_WORD)`.
 
     Jobs run one after the other, in the order in which they were put; the next starts when the previous
@@ -96,7 +119,7 @@ class Job(WorkNode):
         return await waiting(self, out) if isawaitable(out) and not isinstance(out, WorkNode) else out
 
 
-class HandlerCoroutine(WorkNode, Generic[R]):
+class HandlerCoroutine(_Queued, Generic[R]):
     """A handler that was called: start it with `call_handler`, return it from a task, or await it."""
 
     __slots__ = ("_arguments", "_bound", "_function", "_keywords")
@@ -113,23 +136,6 @@ class HandlerCoroutine(WorkNode, Generic[R]):
     def _work(self) -> Awaitable[R]:
         out = self._function(*self._bound, self, *self._arguments, **self._keywords)
         return out if self._task is not None else waiting(self, out)
-
-    def _begin(self) -> None:
-        # Not by the loop's task factory: an eager one would run the body before its caller goes on.
-        self._task = Task(self._body(), loop=self.commander._loop, name=self._name)
-
-    def _wake(self) -> None:
-        if self._commander is not None and self._commander._loop is not None:
-            post_later(self._commander._loop, self._cancel)
-        super()._wake()
-
-    def _cancel(self) -> None:
-        """A kill cancels the body, and neither the callbacks around it nor who awaits it."""
-        if self._phase == _RUNNING and self._task is not None:
-            self._task.cancel()
-        elif self.commander._waiting.pop(self, self) is None:  # it waited for its turn: it ends out of turn
-            self.commander._running += 1
-            self._begin()
 
     def __await__(self) -> Generator[Any, None, R]:
         return self._awaited().__await__()
@@ -157,10 +163,9 @@ class HandlerCoroutine(WorkNode, Generic[R]):
         self._joiners = joiners = self._joiners or []
         joiners.append(joiner := (node, Bell()))
         try:
-            if self.commander._waiting.pop(self, self) is None:
+            if self.commander._withdraw(self):
                 await self._body()
             elif self._phase < _OVER:
-                self.commander._room.ring()  # for its `put_job` must not wait for the job that awaits it
                 await wait(bell=joiner[1])
         finally:
             joiners.remove(joiner)
