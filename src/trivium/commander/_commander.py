@@ -213,13 +213,12 @@ class CommanderAsync(WorkNode, Generic[T]):
             self._post(handler, parent or self)
 
     def _place(self, job: Job, parent: TaskNode) -> None:
-        here = self._loop is not None and get_running_loop() is self._loop
-        (self._admit if here else self._post)(job, parent)
+        (self._admit if self._loop is not None and get_running_loop() is self._loop else self._post)(job, parent)
 
     def _post(self, node: Job | HandlerCoroutine[Any], parent: TaskNode) -> None:
         """Start something soon on the run's own loop, unless the run is over by then."""
-        loop = self._loop
         with self._gate:
+            loop = self._loop  # read here: before, it might be that of the run before
             if loop is None or not self._accepts:
                 raise CommanderNotRunError(_NOT_RUNNING)
             if parent.state in (NodeState.COMPLETED, NodeState.EXCEPTION):

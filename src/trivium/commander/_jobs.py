@@ -152,6 +152,8 @@ class HandlerCoroutine(_Queued, Generic[R]):
             await self._body()
         else:
             return await invoke(self._function, *self._bound, self, *self._arguments, **self._keywords)
+        if node is not None:
+            node._check()  # what stopped the awaiting node too is no error of this one
         if self.exception is not None:
             raise self.exception
         return self.result
