@@ -306,15 +306,49 @@ def test_what_is_posted_at_the_end_either_runs_or_is_refused(make: Callable[[Cal
 
     def runs() -> None:
         try:
-            for _ in range(300):
-                commander.run(Do(), auto_exit=True)
+            while len(taken) < 100:
+                commander.run(Do(lambda job: asyncio.to_thread(int)), auto_exit=True)  # so that others get a chance
                 assert (commander.failures, commander.is_empty()) == ([], True)
         finally:
             stop.set()
 
     join_all([runs, *(partial(post, thread) for thread in range(2))])
     assert sorted(ran) == sorted(taken)
-    assert taken, "at least some were taken"
+
+
+class _Held:
+    """A gate that one thread passes only in the next run."""
+
+    def __init__(self, gate: Any) -> None:
+        self.gate, self.reached, self.next_run = gate, threading.Event(), threading.Event()
+        self.held: threading.Thread | None = None
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is self.held:
+            self.reached.set()
+            assert self.next_run.wait(GUARD)
+        self.gate.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self.gate.release()
+
+
+def test_what_is_posted_while_the_run_changes_is_run_by_the_next():
+    commander = CommanderAsync()
+    gate = _Held(commander._gate)
+    vars(commander)["_gate"] = gate
+    posted = doing(lambda me: me.exit_commander("bye"))
+
+    def post() -> None:
+        gate.held = threading.current_thread()
+        commander.call_handler_threadsafe(posted)
+
+    def runs() -> None:
+        thread = threading.Thread(target=post, daemon=True)
+        commander.run(Do(lambda job: (thread.start(), asyncio.to_thread(gate.reached.wait, GUARD))[1]), auto_exit=True)
+        assert commander.run(Do(lambda job: gate.next_run.set())) == "bye"
+
+    in_thread(runs)
 
 
 def _post(commander: CommanderAsync, node: Job | HandlerCoroutine) -> None:
