@@ -21,7 +21,7 @@ VENDORS = frozenset(
 CONCURRENCY = frozenset({"_thread", "asyncio", "concurrent", "multiprocessing", "threading"})
 
 # What any file may take from them by name: neither starts a thread, nor touches a loop.
-HARMLESS = frozenset({"CancelledError", "Lock"})
+HARMLESS = frozenset({"CancelledError", "Lock", "RLock"})
 
 # Files that may know threads and loops, each with what it needs them for. All else goes through the doors.
 CONCURRENCY_DOORS: Mapping[str, frozenset[str]] = {

@@ -73,8 +73,7 @@ class Callback:
 
     def update(self, callbacks: Callback | Iterable[Callback | None] | None) -> Callback:
         """Add all functions of another, or of several; gives itself."""
-        many = (callbacks,) if isinstance(callbacks, Callback) or callbacks is None else callbacks
-        for each in many:
+        for each in callbacks if isinstance(callbacks, Iterable) else (callbacks,):
             if each is not None and not isinstance(each, Callback):  # type: ignore[unnecessary] - users pass anything
                 raise ConfigurationError(f"{each!r} is not a Callback: write Callback(at_job_end=…)")
             for which, functions in list(each._functions.items()) if each is not None else ():
@@ -123,8 +122,10 @@ def _checked(which: str, entry: Any) -> CallbackInfo:
     )
     if not callable(info.get("function")):
         raise ConfigurationError(f"{which} needs a function to call, or a dict with 'function': got {entry!r}")
+    params = info.get("params") or {}
     unknown = set(info) - set(CallbackInfo.__annotations__)
-    unknown |= {f"params.{name}" for name in set(info.get("params") or ()) - {"args", "kwargs"}}
+    known = isinstance(params, Mapping)  # type: ignore[unnecessary] - users pass anything
+    unknown |= {f"params.{name}" for name in set(params) - {"args", "kwargs"}} if known else {f"params={params!r}"}
     if unknown:
         raise ConfigurationError(
             f"{which} does not know {', '.join(sorted(unknown))}; a callback's dict has 'function', "

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections import OrderedDict, deque
+from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
 from inspect import iscoroutine
 from itertools import count
-from threading import Lock
+from threading import RLock
 from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
 from trivium.commander._doors import Bell, run_core, run_loop, wait
-from trivium.commander._jobs import HandlerCoroutine, Job
+from trivium.commander._doors_loop import to_the_end
+from trivium.commander._jobs import HandlerCoroutine, Job, waiters
 from trivium.commander._node import NodeState, Scope, Stop, TaskNode, current
 from trivium.commander._work import _OVER, WorkNode
 from trivium.commander._workers import get_running_loop, post, post_later
@@ -26,9 +28,11 @@ from trivium.exceptions import (
     FinishedNodeError,
     NotHandlerError,
     NotTaskerError,
+    WouldDeadlockError,
 )
 
 T = TypeVar("T", default=Any)
+_NOT_RUNNING = "the commander is not running: start it with run() first"
 
 
 class CommanderAsync(WorkNode, Generic[T]):
@@ -61,23 +65,22 @@ class CommanderAsync(WorkNode, Generic[T]):
         max_running: int | None = None,
         max_queued: int | None = None,
     ) -> None:
-        if min(max_running or 1, max_queued or 1) < 1 or 0 in (max_running, max_queued):
+        if any(each is not None and (not isinstance(each, int) or each < 1) for each in (max_running, max_queued)):  # type: ignore[unnecessary] - users pass anything
             raise ConfigurationError("max_running and max_queued are 1 or more; None is no limit")
         self._prepare(name)
         self.logger = logger or logging.getLogger("trivium.commander")
         self.raise_errors, self.max_running, self.max_queued = raise_errors, max_running, max_queued
         self.failures: list[tuple[TaskNode, BaseException]] = []
-        self._queue: deque[Job] = deque()
-        self._waiting: deque[HandlerCoroutine[Any]] = deque()
-        self._running = 0
+        self._queue: OrderedDict[Job, None] = OrderedDict()
+        self._waiting: OrderedDict[HandlerCoroutine[Any], None] = OrderedDict()
+        self._running, self._leaving = 0, False
         self._job: Job | None = None
-        self._gate, self._accepts = Lock(), False  # guards what other threads post, and the end of a run
-        self._posted: deque[tuple[Callable[[Any, TaskNode], None], WorkNode, TaskNode]] = deque()
+        self._gate, self._accepts = RLock(), False  # guards what other threads post, and the end of a run
+        self._posted: deque[tuple[Job | HandlerCoroutine[Any], TaskNode]] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._bell, self._room, self._over = Bell(), Bell(), Bell()
         self._over.ring()
         self._return: T | None = None
-        self._leaving = False
         self._ids = count(2)
         self._last_calls: dict[WorkNode, None] = {}
         self._commander, self._id = self, 1
@@ -107,8 +110,9 @@ class CommanderAsync(WorkNode, Generic[T]):
         self._begin()
         token, error = current.set(self), None
         try:
+            self._start()
             for each in _checked(job):
-                self._queue_job(each, self)
+                self._admit(each, self)
             await self._take_jobs(auto_exit)
             if self._stopping is not None:
                 raise self._outward(Stop())
@@ -116,7 +120,7 @@ class CommanderAsync(WorkNode, Generic[T]):
             error = raised
             raise
         finally:
-            await self._finish(error)
+            await to_the_end(self._finish(error))
             current.reset(token)
         if self.raise_errors and self.failures:
             raise self.failures[0][1]
@@ -158,10 +162,9 @@ class CommanderAsync(WorkNode, Generic[T]):
                 a running loop never blocks it.
         """
         self._return = return_result
-        loop, here = self._loop, current.get()
-        if loop is not None:
+        if (loop := self._loop) is not None:
             post(loop, self._leave)
-            if wait and get_running_loop() is None and (here is None or self not in here.ancestor_chain):
+            if wait and get_running_loop() is None and not self._runs_here():
                 self.wait_for_exit()
 
     def wait_for_exit(self) -> T | None:
@@ -171,9 +174,11 @@ class CommanderAsync(WorkNode, Generic[T]):
             What the run was told to return; where nothing runs, what the last one returned.
 
         Raises:
-            WouldDeadlockError: it was called on a thread with a running loop.
+            WouldDeadlockError: it was called on a thread with a running loop, or by code of the run itself.
         """
         if not self._over.rung:
+            if self._runs_here():
+                raise WouldDeadlockError("the run would wait for its own end: wait_for_exit() is for other threads")
             run_core(wait, bell=self._over)
         return self._return
 
@@ -186,10 +191,10 @@ class CommanderAsync(WorkNode, Generic[T]):
             NotTaskerError: its task is not marked.
             FinishedNodeError: the parent has ended.
         """
-        _checked(job)
         if get_running_loop() is None:
-            run_core(self._wait_for_room)
-        self._place(job, parent or self)
+            run_core(self._put, job, parent or self)
+        else:
+            self._place(_checked((job,))[0], parent or self)
 
     def call_handler_threadsafe(self, handler: HandlerCoroutine[Any], parent: TaskNode | None = None) -> None:
         """Start a handler from any thread.
@@ -204,35 +209,33 @@ class CommanderAsync(WorkNode, Generic[T]):
                 handler.close()  # or Python would say that it was never awaited
             raise NotHandlerError(f"{handler!r} is no called handler: decorate its function with @handler(PASS_WORD)")
         if get_running_loop() is self._loop and self._loop is not None:
-            self._start_handler(handler, parent or self)
+            self._admit(handler, parent or self)
         else:
-            self._post(self._start_handler, handler, parent or self)
+            self._post(handler, parent or self)
 
     def _place(self, job: Job, parent: TaskNode) -> None:
-        if get_running_loop() is self._loop and self._loop is not None:
-            self._queue_job(job, parent)
-        else:
-            self._post(self._queue_job, job, parent)
+        (self._admit if self._loop is not None and get_running_loop() is self._loop else self._post)(job, parent)
 
-    def _post(self, start: Callable[[Any, TaskNode], None], node: WorkNode, parent: TaskNode) -> None:
+    def _post(self, node: Job | HandlerCoroutine[Any], parent: TaskNode) -> None:
         """Start something soon on the run's own loop, unless the run is over by then."""
-        loop = self._loop
         with self._gate:
+            loop = self._loop  # read here: before, it might be that of the run before
             if loop is None or not self._accepts:
-                raise CommanderNotRunError("the commander is not running: start it with run() first")
+                raise CommanderNotRunError(_NOT_RUNNING)
             if parent.state in (NodeState.COMPLETED, NodeState.EXCEPTION):
                 raise FinishedNodeError(f"{node._name} cannot start below {parent._name}, which has ended")
-            self._posted.append((start, node, parent))
+            self._posted.append((node, parent))
         post_later(loop, self._start_posted)
 
     def _start_posted(self) -> None:
         while self._posted:
-            start, node, parent = self._posted.popleft()
+            node, parent = self._posted.popleft()
             try:
-                start(node, parent)
+                self._admit(node, parent)
             except Exception as error:  # the parent ended on the way; the caller is elsewhere by now
                 self._failed(node, error)
         self._bell.ring()
+        self._room.ring()
 
     # ---- the life of a run
     def _begin(self) -> None:
@@ -243,7 +246,6 @@ class CommanderAsync(WorkNode, Generic[T]):
         self._attach(current.get())
         vars(self).pop("_run_id", None)
         self._scope = self._scope.but(listeners=(*self._scope.listeners, *heard))
-        self._start()
         self._accepts = True
 
     async def _take_jobs(self, auto_exit: bool) -> None:
@@ -251,7 +253,7 @@ class CommanderAsync(WorkNode, Generic[T]):
         cancelled = task.cancelling() if task else 0
         while self._stopping is None and not self._leaving:
             if self._queue:
-                self._job = self._queue.popleft()
+                self._job = self._queue.popitem(last=False)[0]
                 self._room.ring()
                 self._number(self._job)
                 await self._job._body()
@@ -273,8 +275,9 @@ class CommanderAsync(WorkNode, Generic[T]):
 
     def _leave(self) -> None:
         self._leaving = True
-        for node in list(self._subtree()):
-            if isinstance(node, HandlerCoroutine) and node._phase < _OVER and node._stopping is None:
+        handlers: list[HandlerCoroutine] = [node for node in self._subtree() if isinstance(node, HandlerCoroutine)]
+        for node in handlers:  # but not those that the current task runs itself
+            if (node._task or node in self._waiting) and node._phase < _OVER and node._stopping is None:
                 node._tell(self, "exit", spare=self._job)
         self._bell.ring()
         self._room.ring()
@@ -286,17 +289,17 @@ class CommanderAsync(WorkNode, Generic[T]):
             self._accepts = False
             self._posted.clear()
         self._room.ring()
-        tasks = {node._task for node in self._subtree() if isinstance(node, WorkNode) and node._task is not None}
-        await asyncio.gather(*tasks - {asyncio.current_task()}, return_exceptions=True)
-        for dropped in (self._queue, self._waiting):
-            while dropped:  # each still ends, and its tree above it
-                node = dropped.popleft()
-                node._tell(self, "exit")
-                await node._body()
+        for dropped in (*self._queue, *self._waiting):  # each still ends, and its tree above it
+            dropped._tell(self, "exit")
+            dropped._cancel()
+        current.set(None)  # what waits here is not stopped
+        while self._open:  # each ends itself, after what is called at its end
+            self._bell = Bell()
+            await wait(bell=self._bell)
         for node in (*self._last_calls, self):
             await node._stage("at_commander_end")
         self._last_calls.clear()
-        self._close(error)
+        self._go_on([partial(self._close, error)])
         inherited = self._parent._scope.listeners if self._parent is not None else ()
         self._scope = Scope(listeners=tuple(each for each in self._scope.listeners if each not in inherited))
         self._loop = None
@@ -304,69 +307,55 @@ class CommanderAsync(WorkNode, Generic[T]):
 
     # ---- used by the nodes
     async def _put(self, job: Job, parent: TaskNode) -> None:
-        _checked(job)
-        if self.max_queued is not None:
-            await self._wait_for_room()
-        self._place(job, parent)
-
-    async def _wait_for_room(self) -> None:
-        """Wait until the queue is shorter than its limit: not where only the caller could shorten it."""
-        while self.max_queued is not None:
-            with self._gate:  # first a fresh bell, then the look at the queue: no ring between them is missed
-                bell = self._room = Bell() if self._room.rung else self._room
-            if len(self._queue) < self.max_queued or self._holds_the_queue():
-                return
+        """Queue a job when the queue is shorter than its limit; at once where the queue itself waits for who puts."""
+        _checked((job,))
+        while True:
+            with self._gate:  # between the look at the queue and the placing, nobody else places
+                bell = self._room = Bell() if self._room.rung else self._room  # fresh before the look: none is missed
+                full = self.max_queued is not None and len(self._queue) + len(self._posted) >= self.max_queued
+                if not full or not self.running_status or self._job in [*waiters(current.get())]:
+                    return self._place(job, parent)
             await wait(bell=bell)
 
-    def _holds_the_queue(self) -> bool:
-        """Whether the queue waits for the code that runs here: it is the body of the current job, or below it."""
-        here = current.get()
-        for node in here.ancestor_chain if here is not None else ():
-            if isinstance(node, HandlerCoroutine) and node._task is not None:
-                return False
-            if node is self._job:
-                return True
-        return not self._accepts or self._leaving
-
-    def _event_loop(self) -> asyncio.AbstractEventLoop:
-        if self._loop is None:
-            raise CommanderNotRunError("the commander is not running: start it with run() first")
-        return self._loop
-
-    def _queue_job(self, job: Job, parent: TaskNode) -> None:
-        if self._stopping is None and not self._leaving:
-            job._enter(self, parent)
-            self._queue.append(job)
-            self._bell.ring()
-
-    def _start_handler(self, handler: HandlerCoroutine[Any], parent: TaskNode) -> None:
+    def _admit(self, node: Job | HandlerCoroutine[Any], parent: TaskNode) -> None:
+        """Queue a job, start a handler; a run that was told to end drops it."""
         if self._stopping is not None or self._leaving:
             return
-        handler._enter(self, parent)
-        if handler._id is None:
-            handler._id = next(self._ids)
+        if not self._accepts:
+            raise CommanderNotRunError(_NOT_RUNNING)
+        node._enter(self, parent if isinstance(parent, WorkNode) else parent._holder())
+        if not isinstance(node, HandlerCoroutine):
+            self._queue[node] = None
+            self._bell.ring()
+            return
+        if node._id is None:
+            node._id = next(self._ids)
         if self.max_running is None:
-            handler._begin(self._loop)
+            node._begin(self._loop)
         else:
-            self._waiting.append(handler)
+            self._waiting[node] = None
             self._fill(ended=0)
+
+    def _withdraw(self, node: Any) -> bool:
+        """Take it out of turn, if it waits for its turn."""
+        self._room.ring()  # there is more room now, or a reason not to wait for it: it is awaited
+        return None in (self._queue.pop(node, node), self._waiting.pop(node, node))
 
     def _fill(self, ended: int) -> None:
         """Run what waits, as far as the limit lets it; so many bodies are over."""
         self._running -= ended
         while self._waiting and self._running < (self.max_running or 0):
             self._running += 1
-            self._waiting.popleft()._begin(self._loop)
+            self._waiting.popitem(last=False)[0]._begin(self._loop)
 
     def _number(self, node: WorkNode) -> None:
         if node._id is None:
             node._id = next(self._ids)
 
     def _failed(self, node: TaskNode, error: BaseException) -> None:
-        if self._stopping is not None and not isinstance(error, Exception):
-            return
-        self.failures.append((node, error))
-        self.logger.error("%s failed: %s: %s", node._path(), type(error).__name__, error)
+        if self._stopping is None or isinstance(error, Exception):
+            self.failures.append((node, error))
+            self.logger.error("%s failed: %s: %s", node._path(most=8), type(error).__name__, error)
 
 
 def _checked(job: Any) -> tuple[Job, ...]:

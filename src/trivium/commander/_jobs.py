@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from asyncio import Task, shield
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from asyncio import Task
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
+from contextlib import suppress
 from functools import partial, update_wrapper
 from inspect import isawaitable, iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, Self, cast, overload
@@ -11,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol
 from typing_extensions import TypeVar
 
 from trivium.commander._callbacks import Callback
-from trivium.commander._doors import invoke, is_async, portable, waiting
-from trivium.commander._doors_loop import in_worker
-from trivium.commander._node import NodeState, TaskNode, current
-from trivium.commander._work import _RUNNING, Policy, WorkNode
+from trivium.commander._doors import Bell, invoke, is_async, portable, wait, waiting
+from trivium.commander._doors_loop import cancel_once, in_worker
+from trivium.commander._node import TaskNode, current
+from trivium.commander._work import _OVER, _RUNNING, Policy, WorkNode
 from trivium.commander._workers import post_later
 from trivium.exceptions import ConfigurationError, NotHandlerError, PasswordError, WouldDeadlockError
 
@@ -49,6 +50,7 @@ def tasker(
 
     Raises:
         PasswordError: the password is another.
+        ConfigurationError: a time-out or a retry cannot be what it is.
     """
     policy = _checked(password, Policy(timeout, retries, retry_delay, retry_on))
 
@@ -60,7 +62,30 @@ def tasker(
     return mark
 
 
-class Job(WorkNode):
+class _Queued(WorkNode):
+    """What waits for its turn, if only for the next step of the loop."""
+
+    __slots__ = ()
+
+    def _begin(self, loop: AbstractEventLoop | None) -> None:
+        # Not by the loop's task factory: an eager one would run the body before its caller goes on.
+        self._task = Task(self._body(), loop=loop, name=self._name)
+
+    def _wake(self) -> None:
+        if self._commander is not None and self._commander._loop is not None:
+            post_later(self._commander._loop, self._cancel)
+        super()._wake()
+
+    def _cancel(self) -> None:
+        """A kill cancels the body, and neither the callbacks around it nor who awaits it."""
+        if self._phase == _RUNNING and self._task is not None:
+            cancel_once(self._task)
+        elif self.commander._withdraw(self):  # its turn may be far away: it ends now
+            self.commander._running += 1
+            self._begin(self.commander._loop)
+
+
+class Job(_Queued):
     """A unit of work: subclass it and write `task`, decorated with `@tasker(PASS_WORD)`.
 
     Jobs run one after the other, in the order in which they were put; the next starts when the previous
@@ -97,7 +122,7 @@ class Job(WorkNode):
         return await waiting(self, out) if isawaitable(out) and not isinstance(out, WorkNode) else out
 
 
-class HandlerCoroutine(WorkNode, Generic[R]):
+class HandlerCoroutine(_Queued, Generic[R]):
     """A handler that was called: start it with `call_handler`, return it from a task, or await it."""
 
     __slots__ = ("_arguments", "_bound", "_function", "_keywords")
@@ -115,20 +140,6 @@ class HandlerCoroutine(WorkNode, Generic[R]):
         out = self._function(*self._bound, self, *self._arguments, **self._keywords)
         return out if self._task is not None else waiting(self, out)
 
-    def _begin(self, loop: AbstractEventLoop | None) -> None:
-        # Not by the loop's task factory: an eager one would run the body before its caller goes on.
-        self._task = Task(self._body(), loop=loop, name=self._name)
-
-    def _wake(self) -> None:
-        if self._task is not None and self.commander._loop is not None:
-            post_later(self.commander._loop, self._cancel)
-        super()._wake()
-
-    def _cancel(self) -> None:
-        """A kill cancels the body, and neither the callbacks around it nor who awaits it."""
-        if self._phase == _RUNNING and self._task is not None:
-            self._task.cancel()
-
     def __await__(self) -> Generator[Any, None, R]:
         return self._awaited().__await__()
 
@@ -136,24 +147,48 @@ class HandlerCoroutine(WorkNode, Generic[R]):
     async def _awaited(self) -> Any:
         """Run as a part of the awaiting node: its result and its error go to who awaits."""
         node = current.get()
-        if self._state is not NodeState.PENDING:
+        if self._parent is not None:
             await self._joined(node)
-        elif isinstance(node, WorkNode):
+        elif node is None or not isinstance(node.ancestor_chain[-1], WorkNode):
+            return await invoke(self._function, *self._bound, self, *self._arguments, **self._keywords)
+        else:
             self._enter(node.commander, node)
             node.commander._number(self)
             await self._body()
-        else:
-            return await invoke(self._function, *self._bound, self, *self._arguments, **self._keywords)
+            if self._open and not isinstance(node, WorkNode):  # a call ends, and with it what stands below
+                self._next = [*(self._next or ()), (bell := Bell()).ring]
+                await wait(bell=bell)
+        if node is not None:
+            node._check()  # what stopped the awaiting node too is no error of this one
         if self.exception is not None:
             raise self.exception
         return self.result
 
     async def _joined(self, node: TaskNode | None) -> None:
-        """Wait for one that was started before."""
-        if node is not None and self in node.ancestor_chain:
+        """Wait for the body of one that was started before; one that still waits for its turn runs here and now."""
+        if self in waiters(node):
             raise WouldDeadlockError(f"{self._name} would wait for itself: it is awaited by its own code")
-        if self._task is not None and not self._task.done():
-            await waiting(node, shield(self._task))
+        self._joiners = joiners = self._joiners or []
+        joiners.append(joiner := (node, Bell()))
+        try:
+            if self.commander._withdraw(self):
+                await self._body()
+            elif self._phase < _OVER:
+                await wait(bell=joiner[1])
+        finally:
+            joiners.remove(joiner)
+
+
+def waiters(node: TaskNode | None) -> Iterator[TaskNode]:
+    """What goes on only after the code of `node`: it and the calls above, who awaits them, and so on."""
+    todo = [node]
+    for each in filter(None, todo):  # it grows on the way
+        yield each
+        above = each._parent
+        if isinstance(each, Job) or (isinstance(each, HandlerCoroutine) and (each._task or each._joiners)):
+            above = each.commander._parent  # who runs a commander awaits all its work
+            todo += [joiner for joiner, _ in each._joiners or ()]
+        todo.append(above)
 
 
 class _HandlerDecorator(Protocol):
@@ -180,10 +215,12 @@ def handler(
     """Make a coroutine function a handler: calling it gives a `HandlerCoroutine`, passed to it as `self_handler`.
 
     `self_handler` is the first parameter of a function, the second of a method; callers leave it out. The other
-    arguments are those of `tasker`, here for the handler and all that it starts.
+    arguments are those of `tasker`, here for the handler and all that it starts. Awaited where no commander
+    runs, it is a plain coroutine: no node, no callbacks, no time-out and no retries.
 
     Raises:
         PasswordError: the password is another.
+        ConfigurationError: a time-out or a retry cannot be what it is.
         NotHandlerError: the function is not `async def`.
 
     Example:
@@ -201,10 +238,13 @@ def handler(
 def _checked(password: object, policy: Policy) -> Policy | None:
     """The policy, or None where it is the common one: no time-out, no retries."""
     if password != PASS_WORD:
-        raise PasswordError("the password is trivium.commander.PASS_WORD; read it once before you use it")
-    if policy.retries < 0 or policy.delay < 0 or (policy.timeout is not None and policy.timeout <= 0):
-        raise ConfigurationError("a timeout is more than 0 seconds, and neither retries nor their delay are below 0")
-    return None if policy.timeout is None and not policy.retries else policy
+        raise PasswordError("write @tasker(PASS_WORD) or @handler(PASS_WORD), and read PASS_WORD once before")
+    kinds = policy.retry_on if isinstance(policy.retry_on, tuple) else (policy.retry_on,)
+    with suppress(TypeError):  # of what is no number, or no class
+        in_time = policy.delay >= 0 and (policy.timeout is None or policy.timeout > 0)
+        if in_time and range(policy.retries).stop >= 0 and all(issubclass(kind, Exception) for kind in kinds):  # type: ignore[unnecessary] - users pass anything
+            return None if policy.timeout is None and not policy.retries else policy
+    raise ConfigurationError("timeout must be > 0, retries an integer >= 0, retry_delay >= 0, retry_on exceptions")
 
 
 class _Handler:
@@ -214,7 +254,7 @@ class _Handler:
 
     def __init__(self, policy: Policy | None, function: Callable[..., Any]) -> None:
         if not iscoroutinefunction(function):
-            raise NotHandlerError(f"the handler {getattr(function, '__name__', function)} must be `async def`")
+            raise NotHandlerError(f"{getattr(function, '__name__', function)} must be `async def`, and no generator")
         self.function, self.policy, self.name = function, policy, function.__name__
         update_wrapper(self, function)
 

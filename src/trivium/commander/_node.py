@@ -231,8 +231,14 @@ class TaskNode:
         self.commander.exit(return_result, wait=False)
 
     # ---- identity
-    def _path(self) -> str:
-        return "/".join(f"{node._name}#{node._ordinal}" for node in reversed(self.ancestor_chain))
+    def _path(self, most: int | None = None) -> str:
+        """Names and ordinals from the root; or only of the nearest, for who cannot afford the way up."""
+        names: list[str] = []
+        node: TaskNode | None = self
+        while node is not None and (most is None or len(names) < most):
+            names.append(f"{node._name}#{node._ordinal}")
+            node = node._parent
+        return "/".join(reversed(names if node is None else [*names, "…"]))
 
     def _get_key(self) -> str:
         """A stable identity: equal in every run that takes the same way. O(1) once the parent has its own."""

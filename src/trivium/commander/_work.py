@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from trivium.commander._callbacks import Callback, Functions, Stage
 from trivium.commander._doors import Bell, invoke, wait
+from trivium.commander._doors_loop import to_the_end, uncancel
 from trivium.commander._events import QueuedEvent, RetriedEvent
 from trivium.commander._node import _ROOT, NodeState, Stop, TaskNode, current, make_scope
+from trivium.commander._workers import get_running_loop
 from trivium.exceptions import (
     AttributeNotSetError,
     CommanderError,
@@ -21,7 +23,7 @@ from trivium.exceptions import (
 )
 
 if TYPE_CHECKING:
-    from asyncio import Task, TimerHandle
+    from asyncio import AbstractEventLoop, Task, TimerHandle
 
     from trivium.commander._commander import CommanderAsync
     from trivium.commander._jobs import HandlerCoroutine
@@ -55,6 +57,7 @@ class WorkNode(TaskNode):
         "_callbacks",
         "_commander",
         "_id",
+        "_joiners",
         "_next",
         "_open",
         "_phase",
@@ -67,6 +70,7 @@ class WorkNode(TaskNode):
     _id: int | str | None
     _commander: CommanderAsync[Any] | None
     _callbacks: list[Callback] | None
+    _joiners: list[tuple[TaskNode | None, Bell]] | None
     _next: list[Callable[[], object]] | None
     _task: Task[None] | None
     _timer: TimerHandle | None
@@ -77,7 +81,7 @@ class WorkNode(TaskNode):
         self._name, self._policy, self._state = name, policy, _PENDING
         self._parent = self._children = self._ordinals = self._stopping = self._wakers = self._key = None
         self._scope, self._ordinal = _ROOT, 0
-        self._commander = self._id = self._callbacks = self._next = self._task = self._timer = None
+        self._commander = self._id = self._callbacks = self._next = self._task = self._timer = self._joiners = None
         self._open = 0  # children that have not ended
         self._phase = _AROUND
         self.exception = self.result = self.data = None
@@ -130,7 +134,7 @@ class WorkNode(TaskNode):
         Raises:
             ConfigurationError: it is something else.
         """
-        for each in (callback,) if isinstance(callback, Callback) or callback is None else callback:
+        for each in callback if isinstance(callback, Iterable) else (callback,):
             if each is not None:
                 Callback().update(each)  # says what is wrong with it, if anything is
                 each.task_node = self
@@ -143,20 +147,18 @@ class WorkNode(TaskNode):
     async def terminate_task_node(self) -> None:
         """Stop this node alone; what was started below it goes on, below the commander."""
         for child in list(self._children or ()):
-            if isinstance(child, WorkNode):
+            # One that is awaited is a part of the body, and is stopped with it.
+            if isinstance(child, WorkNode) and (child._kind == "job" or child._task or child._phase >= _OVER):
                 self._hand_over(child, self.commander)
         await self._stop_and_wait("terminated")
 
     async def _stop_and_wait(self, reason: str) -> None:
-        bell, here = Bell(), current.get()
-        remove = self.listen(lambda event: bell.ring() if event.node is self and event.kind == "ended" else None)
-        active = self._state is _ACTIVE
+        bell, active = Bell(), self._state is _ACTIVE
+        self._next = [*(self._next or ()), bell.ring]
         self._tell(self.commander, reason)
-        try:
-            if active and (here is None or self not in here.ancestor_chain):
-                await wait(bell=bell)
-        finally:
-            remove()
+        await self._end()  # where only its children were open, and were handed over
+        if active and not self._runs_here():
+            await wait(bell=bell)
 
     def _hand_over(self, child: WorkNode, above: WorkNode) -> None:
         child._get_key()  # its identity stays the one of its birth
@@ -164,24 +166,28 @@ class WorkNode(TaskNode):
         (above._children or above._make_tables()[0])[child] = None
         child._parent, self._open, above._open = above, self._open - 1, above._open + 1
 
+    def _runs_here(self) -> bool:
+        """Whether the code that asks belongs to this node, or to one below: it cannot wait for the end of it."""
+        here = current.get()
+        return here is not None and self in here.ancestor_chain
+
     # ---- life
     def _holder(self) -> WorkNode:
         return self
 
     def _enter(self, commander: CommanderAsync[Any], parent: TaskNode) -> None:
-        """Begin a life below a node that lives."""
-        if not isinstance(parent, WorkNode):
-            parent = parent._holder()
-        if parent._commander is not commander:
+        """Begin a life below a node that lives; a call holds only what is awaited in it, and counts nothing."""
+        if isinstance(parent, WorkNode) and parent._commander is not commander:
             raise FinishedNodeError(f"nothing can be put below {parent._name}: it does not run below this commander")
         if self._parent is not None:
             self._renew()
         self._scope = parent._scope
         self._join(parent)
         self._commander = commander
-        parent._open += 1
         if self._scope.listeners:
             self._emit(QueuedEvent, None)
+        if isinstance(parent, WorkNode):
+            parent._open += 1
 
     def _renew(self) -> None:
         """A node that has ended may run again."""
@@ -196,7 +202,7 @@ class WorkNode(TaskNode):
 
     async def _body(self) -> None:
         """Run to the end of the body; the node itself ends with the last of its children."""
-        before, phase = current.get(), _OVER
+        before, phase, task = current.get(), _OVER, self._task
         current.set(self)  # no token is kept: it would live as long as the body
         try:
             if self._policy is not None and self._policy.timeout is not None:
@@ -204,6 +210,8 @@ class WorkNode(TaskNode):
             self._start()
             if self._callbacks is not None:
                 await self._stage(f"at_{self._kind}_start")
+                if self._stopping is not None:
+                    raise Stop
             self._phase = _RUNNING
             result = await (self._work() if self._policy is None else self._tries(self._policy))
             self._phase = _AROUND
@@ -214,38 +222,46 @@ class WorkNode(TaskNode):
                 self._take(result)
         except (Exception, Stop, CancelledError) as error:
             self._phase = _AROUND
-            phase = await self._fail(error)
+            stopped = self._stopping is not None and not isinstance(error, Exception)
+            phase = _ENDING if stopped else _OVER  # what was stopped has no end callbacks
+            await self._fail(error, stopped)
         finally:
             self._phase = phase
+            if self._joiners:
+                self._go_on([bell.ring for _, bell in self._joiners])
             if self._open == 0:
-                ending = self._settle()
-                while ending is not None:
-                    await ending._stage(f"at_{ending._kind}_end" if ending._stopping is None else "at_terminate")
-                    ending._open -= 1
-                    ending = ending._settle()
-            if self._task is None:  # a task of its own has a context of its own
+                await self._end()
+            if task is None:  # a task of its own has a context of its own
                 current.set(before)
             elif self._commander is not None and self._commander.max_running is not None:
                 self._commander._fill(ended=1)
 
+    async def _end(self) -> None:
+        """Close this node and those above that are over, after their end callbacks."""
+        ending = self._settle()
+        while ending is not None:
+            await ending._last_stage("end")
+            ending._open -= 1
+            ending = ending._settle()
+
     def _set_deadline(self, seconds: float) -> None:
         """The loop rings it, for what is below may wait for anything."""
         self._scope = make_scope(self, timeout=seconds, limits=None)
-        self._timer = self.commander._event_loop().call_later(seconds, self.kill, "deadline")
+        self._timer = cast("AbstractEventLoop", get_running_loop()).call_later(seconds, self.kill, "deadline")
 
     async def _tries(self, policy: Policy) -> Any:
         for attempt in range(policy.retries):
             try:
                 return await self._work()
             except policy.retry_on as error:
-                self._emit(RetriedEvent, error)
                 await wait(policy.delay * 2**attempt)
+                self._emit(RetriedEvent, error)
         return await self._work()
 
     def _take(self, result: Any) -> None:
         """What a body may return: a handler is started; what only looks like work would be lost, and is an error."""
         if isinstance(result, WorkNode) and result._kind == "handler":
-            self.commander._start_handler(cast("HandlerCoroutine[Any]", result), self)
+            self.commander._admit(cast("HandlerCoroutine[Any]", result), self)
         elif isinstance(result, WorkNode):
             raise TaskResultError(
                 f"{self._name} returned the job {result._name}: put it with `await self.put_job(job)`"
@@ -256,19 +272,26 @@ class WorkNode(TaskNode):
             getattr(result, "close", bool)()  # or Python would say that it was never awaited
             raise TaskResultError(f"{self._name} returned a {type(result).__name__} that nobody runs: await it there")
 
-    async def _fail(self, error: BaseException) -> int:
-        stopped = self._stopping is not None and not isinstance(error, Exception)
+    async def _fail(self, error: BaseException, stopped: bool) -> None:
         if stopped and self._task is not None:
-            self._task.uncancel()  # the kill has done its work: what follows may wait
-        outward = self._outward(Stop() if stopped else error)
+            uncancel(self._task)  # the kill has done its work: what follows may wait
+        self._keep(Stop() if stopped else error)
+        if self._callbacks is not None:
+            await self._last_stage("exception")
+
+    def _keep(self, error: BaseException) -> None:
+        outward = self._outward(error)
         if isinstance(outward, Stop):  # told further above: nobody outside ever sees a Stop
             outward = RunKilledError(f"{self._name} was stopped: {self._stopping and self._stopping[1]}", self._name)
-        elif self._task is not None or self._kind == "job":  # an error of what is awaited is its caller's
-            self.commander._failed(self, outward)
+        elif self._task is not None or self._kind == "job" or self._phase >= _OVER:
+            self.commander._failed(self, outward)  # but an error of what is awaited is its caller's
         self.exception = outward
-        if self._callbacks is not None:
-            await self._stage("at_terminate" if stopped else "at_exception")
-        return _ENDING if stopped else _OVER  # what was stopped has no end callbacks
+
+    async def _last_stage(self, which: Literal["end", "exception"]) -> None:
+        if self._stopping is not None:
+            await to_the_end(self._stage("at_terminate"))  # whoever else is woken by the kill
+        else:
+            await self._stage("at_exception" if which == "exception" else f"at_{self._kind}_end")
 
     async def _stage(self, which: str) -> None:
         """Call what was hung on a stage; a function that fails is reported, and keeps nothing from happening."""
@@ -286,7 +309,9 @@ class WorkNode(TaskNode):
                     await invoke(
                         entry["function"], *params.get("args", ()), quick=True, **params.get("kwargs", {}), **named
                     )
-                except (Exception, Stop, CancelledError) as error:
+                except Stop:  # this node was told to stop: the rest of the stage is not called
+                    break
+                except (Exception, CancelledError) as error:
                     self.commander._failed(self, error)
         current.reset(token)
 
@@ -305,16 +330,23 @@ class WorkNode(TaskNode):
         """
         node: WorkNode = self
         while node._open == 0 and node._phase >= _OVER and (node._state is _ACTIVE or node._state is _PENDING):
+            if node._stopping is not None and node._phase == _OVER and node.exception is None:
+                node._keep(Stop())  # it was stopped after its body
             if node._callbacks is not None and node._state is _ACTIVE and node._phase == _OVER:
                 node._phase = _ENDING
                 node._open = 1  # a callback may start something below: the node ends after it
                 return node
             if node._timer is not None:
                 node._timer.cancel()
-            above = cast("WorkNode", node._parent)
-            node._close(node.exception)
+            above = node._parent
+            try:
+                node._close(node.exception)
+            except Exception as error:  # of a listener
+                node.commander._failed(node, error)
             if node._next is not None:
                 node._go_on(node._next)
+            if not isinstance(above, WorkNode):
+                return None
             above._open -= 1
             node = above
         if node._open == 0:

@@ -1,0 +1,215 @@
+"""Misuse: a typed error at the earliest moment, that says what to do instead."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable
+from typing import Any, cast
+
+import pytest
+
+from trivium import CommanderAsync, Job
+from trivium.commander import PASS_WORD, Callback, HandlerCoroutine, NodeState, TaskNode, handler, tasker
+from trivium.exceptions import (
+    ConfigurationError,
+    FinishedNodeError,
+    NotHandlerError,
+    NotTaskerError,
+    PasswordError,
+    TaskResultError,
+    TriviumError,
+)
+
+from ._helpers import in_thread
+from ._work import Do, doing, giving, outcome, run, run_jobs, stuck
+
+
+@pytest.mark.parametrize("mark", [tasker, handler])
+def test_a_decorator_without_its_password_is_an_error_at_the_decoration(mark: Any):
+    async def task(self: Any) -> None: ...
+
+    with pytest.raises(PasswordError, match="PASS_WORD"):
+        mark(task)
+
+
+def test_only_a_coroutine_function_can_be_a_handler():
+    async def stream(self_handler: HandlerCoroutine) -> AsyncIterator[int]:
+        yield 1
+
+    def plain(self_handler: HandlerCoroutine) -> None: ...
+
+    for wrong in (stream, plain, 3):
+        with pytest.raises(NotHandlerError, match=r"must be `async def`, and no generator") as raised:
+            handler(PASS_WORD)(cast("Any", wrong))
+        assert isinstance(raised.value, TypeError)
+
+
+NO_JOBS = pytest.mark.parametrize(
+    ("wrong", "advice"),
+    [
+        (None, "subclass trivium.commander.Job"),
+        ("text", "subclass trivium.commander.Job"),
+        (Do, "subclass trivium.commander.Job"),
+        (giving(), r"put BasicJob\(giving\(…\)\), or use call_handler"),
+        (Job(), "needs a task: write `@tasker"),
+    ],
+    ids=["none", "text", "class", "handler", "no task"],
+)
+
+
+@NO_JOBS
+def test_what_is_no_job_is_refused_where_it_is_put(wrong: Any, advice: str):
+    ran: list[str] = []
+    for begin in (CommanderAsync().run, CommanderAsync().run_auto):
+        for each in (wrong, [Do(lambda job: ran.append("never")), wrong]):
+            with pytest.raises(NotTaskerError, match=advice):
+                in_thread(lambda begin=begin, each=each: begin(each))
+    with pytest.raises(NotTaskerError, match=advice):
+        in_thread(lambda: CommanderAsync().put_job_threadsafe(wrong))
+    assert ran == []
+
+    async def puts(job: Job) -> None:
+        with pytest.raises(NotTaskerError, match=advice):
+            await job.put_job(wrong)
+        with pytest.raises(NotTaskerError, match="is not a Job"):
+            await job.put_job(cast("Any", [Do()]))
+
+    outcome(puts)
+
+
+def test_what_is_no_called_handler_is_refused_where_it_is_called():
+    async def plain() -> None: ...
+
+    def calls(job: Job) -> None:
+        for wrong in (None, giving, Do(), plain, plain()):
+            with pytest.raises(NotHandlerError, match="is no called handler: decorate its function"):
+                job.call_handler(cast("Any", wrong))
+
+    outcome(calls)
+
+
+async def _stream() -> AsyncIterator[int]:
+    yield 1
+
+
+@pytest.mark.parametrize(
+    ("make", "advice"),
+    [
+        (lambda: Do(), r"returned the job Do: put it with `await self.put_job\(job\)`"),
+        (lambda: giving, r"returned a handler that was not called: write `return handler\(…\)`"),
+        (lambda: _stream(), "returned a async_generator that nobody runs"),
+        (lambda: asyncio.sleep(0), "returned a coroutine that nobody runs: await it there"),
+        (lambda: (number for number in range(3)), "returned a generator that nobody runs"),
+    ],
+    ids=["a job", "a handler that was not called", "an async generator", "a coroutine", "a generator"],
+)
+@pytest.mark.parametrize("kind", [Do, doing])
+def test_a_body_that_returns_work_which_nobody_would_run(kind: Any, make: Callable[[], Any], advice: str):
+    class Returns(Job):
+        @tasker(PASS_WORD)
+        async def task(self) -> Any:
+            return make()
+
+    @handler(PASS_WORD)
+    async def returns(self_handler: HandlerCoroutine) -> Any:
+        return make()
+
+    commander = run_jobs(Returns() if kind is Do else Do(lambda job: returns()))
+    [(node, error)] = commander.failures
+    assert (type(error), node.state) == (TaskResultError, NodeState.EXCEPTION)
+    assert re.search(advice, str(error))
+
+
+@pytest.mark.parametrize("value", [0, "", [], NotImplemented, object, {"a": 1}, asyncio.sleep])
+def test_any_other_value_is_a_result(value: Any):
+    assert outcome(lambda job: value) is value
+
+
+def test_nothing_is_put_on_a_tree_that_has_ended():
+    ended = Do()
+
+    async def late(job: Job) -> None:
+        with pytest.raises(FinishedNodeError, match="Do cannot start below Do, which has ended"):
+            await ended.put_job(Do())
+        with pytest.raises(FinishedNodeError, match="Do cannot start below Do, which has ended"):
+            await job.put_job(Do(), parent=ended)
+        with pytest.raises(FinishedNodeError, match="giving cannot start below Do, which has ended"):
+            ended.call_handler(giving())
+
+    assert run_jobs(ended, Do(late)).failures == []
+
+
+def test_a_node_of_no_commander_holds_nothing():
+    async def puts(job: Job) -> None:
+        for node in (Do(), TaskNode("stranger")):
+            with pytest.raises(TriviumError, match="below a"):
+                await node.put_job(Do())
+
+    outcome(puts)
+
+
+@pytest.mark.parametrize("name", ["at_start", "at_job", "AT_JOB_END", ""])
+def test_a_callback_of_an_unknown_kind_is_refused_where_it_is_made(name: str):
+    makers: list[Callable[[], Any]] = [
+        lambda: Callback(**cast("Any", {name: print})),
+        lambda: Callback().add(name, print),
+        lambda: Do().add_callback_functions(cast("Any", name), print),
+    ]
+    for make in makers:
+        with pytest.raises(ConfigurationError, match=f"no callback '{name}'; the stages are at_job_start") as raised:
+            make()
+        assert isinstance(raised.value, ValueError)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [3, "print", {"functions": print}, {"function": 3}, {"function": print, "params": 3}, [print, 3],
+     {"function": print, "params": {"a": 1}}, {"function": print, "inject": True}],
+)  # fmt: skip
+def test_a_callback_that_cannot_be_called_is_refused_where_it_is_added(wrong: Any):
+    with pytest.raises(ConfigurationError, match="at_job_end"):
+        Do().add_callback_functions("at_job_end", wrong)
+
+
+@pytest.mark.parametrize("wrong", [3, print, [print], [Callback(), 3]])
+def test_what_is_no_callback_is_refused(wrong: Any):
+    for add in (Do().add_callback, Callback.merge, Callback().update):
+        with pytest.raises(ConfigurationError, match="is not a Callback: write Callback"):
+            add(wrong)
+
+
+@pytest.mark.parametrize("kind", ["queued", "started", "ended"])
+@pytest.mark.parametrize("who", ["commander", "Do", "giving"])
+def test_a_listener_that_raises_hangs_nothing(kind: str, who: str):
+    """It must not raise; where it does, the run still ends, says so, and the commander can be used again."""
+    commander = CommanderAsync()
+
+    def listener(event: Any) -> None:
+        if (event.kind, event.node._name) == (kind, who):
+            raise LookupError(kind)
+
+    remove = commander.listen(listener)
+    try:
+        in_thread(lambda: commander.run(Do(lambda job: giving()), auto_exit=True))
+    except LookupError:
+        pass
+    else:
+        reported = [type(error) for _, error in commander.failures]
+        assert reported == [] if (who, kind) == ("commander", "queued") else [LookupError]
+    assert commander.is_empty()
+    remove()
+    assert in_thread(lambda: commander.run(Do(), auto_exit=True)) is None
+    assert commander.failures == []
+
+
+def test_one_node_is_started_once_at_a_time():
+    called = stuck()
+
+    async def work(job: Job) -> None:
+        job.call_handler(called)
+        with pytest.raises(TriviumError, match="queued or running already: make another one"):
+            job.call_handler(called)
+        called.kill()
+
+    assert run(work)[1].exception is None
