@@ -209,7 +209,7 @@ class CommanderAsync(WorkNode, Generic[T]):
                 handler.close()  # or Python would say that it was never awaited
             raise NotHandlerError(f"{handler!r} is no called handler: decorate its function with @handler(PASS_WORD)")
         if get_running_loop() is self._loop and self._loop is not None:
-            self._admit(handler, parent or self)
+            self._start_handler(handler, parent or self)
         else:
             self._post(handler, parent or self)
 
@@ -319,21 +319,30 @@ class CommanderAsync(WorkNode, Generic[T]):
 
     def _admit(self, node: Job | HandlerCoroutine[Any], parent: TaskNode) -> None:
         """Queue a job, start a handler; a run that was told to end drops it."""
-        if self._stopping is not None or self._leaving:
-            return
-        if not self._accepts:
-            raise CommanderNotRunError(_NOT_RUNNING)
-        node._enter(self, parent if isinstance(parent, WorkNode) else parent._holder())
-        if not isinstance(node, HandlerCoroutine):
+        if isinstance(node, HandlerCoroutine):
+            self._start_handler(node, parent)
+        elif self._may_enter():
+            node._enter(self, parent if isinstance(parent, WorkNode) else parent._holder())
             self._queue[node] = None
             self._bell.ring()
+
+    def _may_enter(self) -> bool:
+        if self._stopping is not None or self._leaving:
+            return False
+        if not self._accepts:
+            raise CommanderNotRunError(_NOT_RUNNING)
+        return True
+
+    def _start_handler(self, handler: HandlerCoroutine[Any], parent: TaskNode) -> None:
+        if (self._stopping is not None or self._leaving or not self._accepts) and not self._may_enter():
             return
-        if node._id is None:
-            node._id = next(self._ids)
+        handler._enter(self, parent if isinstance(parent, WorkNode) else parent._holder())
+        if handler._id is None:
+            handler._id = next(self._ids)
         if self.max_running is None:
-            node._begin(self._loop)
+            handler._begin(self._loop)
         else:
-            self._waiting[node] = None
+            self._waiting[handler] = None
             self._fill(ended=0)
 
     def _withdraw(self, node: Any) -> bool:

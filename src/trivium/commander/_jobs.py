@@ -131,13 +131,19 @@ class HandlerCoroutine(_Queued, Generic[R]):
     def __init__(self, source: _Handler, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._prepare(source.name, source.policy)
         self._function, self._bound, self._arguments, self._keywords = source.function, bound, args, kwargs
-        if args or kwargs:
-            for each in (*args, *kwargs.values()):
+        for each in args:
+            if isinstance(each, Callback):
+                self.add_callback(each)
+        if kwargs:
+            for each in kwargs.values():
                 if isinstance(each, Callback):
                     self.add_callback(each)
 
     def _work(self) -> Awaitable[R]:
-        out = self._function(*self._bound, self, *self._arguments, **self._keywords)
+        if self._keywords or self._bound:
+            out = self._function(*self._bound, self, *self._arguments, **self._keywords)
+        else:
+            out = self._function(self, *self._arguments)
         return out if self._task is not None else waiting(self, out)
 
     def __await__(self) -> Generator[Any, None, R]:

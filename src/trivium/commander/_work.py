@@ -177,7 +177,8 @@ class WorkNode(TaskNode):
 
     def _enter(self, commander: CommanderAsync[Any], parent: TaskNode) -> None:
         """Begin a life below a node that lives; a call holds only what is awaited in it, and counts nothing."""
-        if isinstance(parent, WorkNode) and parent._commander is not commander:
+        holds = isinstance(parent, WorkNode)
+        if holds and parent._commander is not commander:
             raise FinishedNodeError(f"nothing can be put below {parent._name}: it does not run below this commander")
         if self._parent is not None:
             self._renew()
@@ -186,7 +187,7 @@ class WorkNode(TaskNode):
         self._commander = commander
         if self._scope.listeners:
             self._emit(QueuedEvent, None)
-        if isinstance(parent, WorkNode):
+        if holds:
             parent._open += 1
 
     def _renew(self) -> None:
@@ -202,7 +203,9 @@ class WorkNode(TaskNode):
 
     async def _body(self) -> None:
         """Run to the end of the body; the node itself ends with the last of its children."""
-        before, phase, task = current.get(), _OVER, self._task
+        phase, task, before = _OVER, self._task, None
+        if task is None:  # a task of its own has a context of its own
+            before = current.get()
         current.set(self)  # no token is kept: it would live as long as the body
         try:
             if self._policy is not None and self._policy.timeout is not None:
@@ -231,16 +234,16 @@ class WorkNode(TaskNode):
                 self._go_on([bell.ring for _, bell in self._joiners])
             if self._open == 0:
                 await self._end()
-            if task is None:  # a task of its own has a context of its own
+            if task is None:
                 current.set(before)
-            elif self._commander is not None and self._commander.max_running is not None:
-                self._commander._fill(ended=1)
+            elif self._commander.max_running is not None:  # type: ignore[union-attr] - what has a task has a commander
+                self.commander._fill(ended=1)
 
     async def _end(self) -> None:
         """Close this node and those above that are over, after their end callbacks."""
         ending = self._settle()
         while ending is not None:
-            await ending._last_stage("end")
+            await ending._last_stage(f"at_{ending._kind}_end" if ending._stopping is None else "at_terminate")
             ending._open -= 1
             ending = ending._settle()
 
@@ -277,7 +280,7 @@ class WorkNode(TaskNode):
             uncancel(self._task)  # the kill has done its work: what follows may wait
         self._keep(Stop() if stopped else error)
         if self._callbacks is not None:
-            await self._last_stage("exception")
+            await self._last_stage("at_terminate" if stopped else "at_exception")
 
     def _keep(self, error: BaseException) -> None:
         outward = self._outward(error)
@@ -287,11 +290,11 @@ class WorkNode(TaskNode):
             self.commander._failed(self, outward)  # but an error of what is awaited is its caller's
         self.exception = outward
 
-    async def _last_stage(self, which: Literal["end", "exception"]) -> None:
+    async def _last_stage(self, which: str) -> None:
         if self._stopping is not None:
-            await to_the_end(self._stage("at_terminate"))  # whoever else is woken by the kill
+            await to_the_end(self._stage(which))  # whoever else is woken by the kill
         else:
-            await self._stage("at_exception" if which == "exception" else f"at_{self._kind}_end")
+            await self._stage(which)
 
     async def _stage(self, which: str) -> None:
         """Call what was hung on a stage; a function that fails is reported, and keeps nothing from happening."""
