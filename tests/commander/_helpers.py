@@ -45,7 +45,7 @@ def thread_door(module: Module, *message: Any, **kwargs: Any) -> Message:
 every_door = pytest.mark.parametrize("door", [sync_door, async_door, loop_door, thread_door])
 
 
-def in_thread(work: Callable[[], Any]) -> Any:
+def in_thread(work: Callable[[], Any], guard: float = GUARD) -> Any:
     """The outcome of `work` in a thread of its own, that knows nothing of this one's context."""
     outcome: Future[Any] = Future()
 
@@ -56,7 +56,7 @@ def in_thread(work: Callable[[], Any]) -> Any:
             outcome.set_exception(error)
 
     threading.Thread(target=body, daemon=True).start()
-    return outcome.result(GUARD)
+    return outcome.result(guard)
 
 
 def join_all(works: Sequence[Callable[[], Any]]) -> None:

@@ -1,0 +1,262 @@
+"""The edges of a node's life that random plans have found: one small program each."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from trivium import CommanderAsync, Job, Message, Module
+from trivium.commander import PASS_WORD, Callback, HandlerCoroutine, NodeState, handler, tasker
+from trivium.commander._callbacks import STAGES
+from trivium.exceptions import DeadlineExceededError, RunKilledError
+
+from ._helpers import in_thread
+
+HANGS = 3.0
+"""Seconds after which a program of this file, which takes a few milliseconds, is taken to hang."""
+Body = Callable[[Any], Awaitable[Any]]
+
+
+class Do(Job):
+    """A job that does what it was given."""
+
+    def __init__(self, work: Body) -> None:
+        super().__init__()
+        self.work = work
+
+    @tasker(PASS_WORD)
+    async def task(self) -> Any:
+        return await self.work(self)
+
+
+@handler(PASS_WORD)
+async def doing(self_handler: HandlerCoroutine, work: Body, callback: Callback | None = None) -> Any:
+    return await work(self_handler)
+
+
+async def nothing(node: Any) -> None: ...
+
+
+async def for_ever(node: Any) -> None:
+    await asyncio.get_running_loop().create_future()
+
+
+def run(*jobs: Job, **kwargs: Any) -> CommanderAsync:
+    """A run of the jobs to its end, in a thread so that one that hangs fails."""
+    commander = CommanderAsync(**kwargs)
+    in_thread(lambda: commander.run(jobs, auto_exit=True), HANGS)
+    return commander
+
+
+def noting(log: list[str], owner: str) -> Callback:
+    return Callback(**{stage: partial(log.append, f"{owner} {stage}") for stage in STAGES})
+
+
+@pytest.mark.xfail(reason="the body runs although its node was stopped before")
+@pytest.mark.parametrize("kind", ["job", "handler"])
+def test_what_its_start_callback_kills_does_not_run(kind: str):
+    ran: list[str] = []
+
+    async def body(node: Any) -> None:
+        ran.append("body")
+
+    def kill(task_node: Any) -> None:
+        task_node.kill("not today")
+
+    killing = Callback()
+    for stage in ("at_job_start", "at_handler_start"):
+        killing.add(stage, {"function": kill, "inject_task_node": True})
+    job = Do(body)
+
+    async def start(node: Any) -> Any:
+        return doing(body, killing)
+
+    if kind == "job":
+        job.add_callback(killing)
+    else:
+        job.work = start
+    run(job)
+    assert ran == []
+
+
+@pytest.mark.xfail(reason="the kill is used up by the callback; the body waits for ever", raises=TimeoutError)
+def test_a_kill_during_an_async_start_callback_is_not_lost():
+    async def body(job: Any) -> None:
+        up, go_on = asyncio.Event(), asyncio.Event()
+
+        async def slow() -> None:
+            up.set()
+            await go_on.wait()
+
+        killed = doing(for_ever, Callback(at_handler_start=slow))
+        job.call_handler(killed)
+        await up.wait()
+        killed.kill("by its parent")
+        go_on.set()
+
+    commander = run(Do(body))
+    assert [type(error) for _, error in commander.failures] == [RunKilledError]
+
+
+@pytest.mark.xfail(reason="the callback's Stop is reported as a failure")
+@pytest.mark.parametrize("stage", ["at_job_start", "at_job_end"])
+def test_a_kill_during_an_async_callback_shows_no_stop(stage: Any):
+    async def slow(task_node: Any) -> None:
+        asyncio.get_running_loop().call_soon(task_node.kill, "during the callback")
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+    job = Do(nothing)
+    job.add_callback_functions(stage, {"function": slow, "inject_task_node": True})
+    commander = run(job)
+    assert all(isinstance(error, Exception) for _, error in commander.failures)
+
+
+@pytest.mark.xfail(reason="nobody closes a node whose body is over and whose children were handed over")
+@pytest.mark.parametrize("who", ["its handler", "a stranger"])
+def test_a_job_whose_body_is_over_can_be_terminated(who: str):
+    async def body(job: Any) -> Any:
+        return doing(ends if who == "its handler" else waits)
+
+    async def ends(node: Any) -> None:
+        await node.parent.terminate_task_node()
+
+    async def waits(node: Any) -> None:
+        while owner.state is not NodeState.TERMINATED:
+            await asyncio.sleep(0)
+
+    async def stranger(job: Any) -> None:
+        await owner.terminate_task_node()
+
+    owner = Do(body)
+    run(owner, Do(nothing if who == "its handler" else stranger))
+    assert (owner.state, owner.children) == (NodeState.TERMINATED, [])
+
+
+@pytest.mark.xfail(reason="a handler that waits for its turn is taken for one that was awaited to its end")
+def test_a_handler_that_waits_for_its_turn_can_be_awaited():
+    answers: list[Any] = []
+
+    async def seven(node: Any) -> int:
+        return 7
+
+    async def second(node: Any) -> None:
+        await asyncio.sleep(0)
+
+    async def body(job: Any) -> None:
+        late = doing(seven)
+        job.call_handler(doing(second))
+        job.call_handler(late)
+        answers.append(await late)
+
+    assert run(Do(body), max_running=1).failures == []
+    assert answers == [7]
+
+
+@pytest.mark.xfail(reason="only who awaits it first gets its result; the second gets None at once")
+def test_a_handler_can_be_awaited_by_two_at_once():
+    answers: list[Any] = []
+
+    async def slow(node: Any) -> int:
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return 7
+
+    async def body(job: Any) -> None:
+        shared = doing(slow)
+
+        async def awaits(node: Any) -> None:
+            answers.append(await shared)
+
+        job.call_handler(doing(awaits))
+        job.call_handler(doing(awaits))
+
+    assert run(Do(body)).failures == []
+    assert answers == [7, 7]
+
+
+@pytest.mark.xfail(reason="the exit kills what the current job awaits, and the job fails with that")
+def test_an_exit_from_an_awaited_handler_is_no_failure():
+    async def leaves(node: Any) -> None:
+        await node.exit_commander("bye")
+
+    async def body(job: Any) -> str:
+        await doing(leaves)
+        return "to its end"
+
+    job = Do(body)
+    assert run(job).failures == []
+    assert job.result == "to its end"
+
+
+@pytest.mark.xfail(reason="the awaited child's RunKilledError is taken for a failure of the parent")
+def test_a_node_killed_while_it_awaits_is_stopped_and_has_not_failed():
+    log: list[str] = []
+
+    async def outer(node: Any) -> None:
+        await doing(for_ever, noting(log, "inner"))
+
+    async def body(job: Any) -> None:
+        killed = doing(outer, noting(log, "outer"))
+        job.call_handler(killed)
+        while "inner at_handler_start" not in log:
+            await asyncio.sleep(0)
+        killed.kill("both")
+
+    run(Do(body))
+    assert [each for each in log if "start" not in each and "commander" not in each] == [
+        "inner at_terminate",
+        "outer at_terminate",
+    ]
+
+
+@pytest.mark.xfail(reason="awaited from a call, a handler is no node: its callbacks, time-out and retries are lost")
+@pytest.mark.parametrize("what", ["callbacks", "timeout"])
+def test_a_handler_awaited_in_a_call_is_a_node(what: str):
+    log: list[str] = []
+
+    @handler(PASS_WORD, timeout=0.01)
+    async def endless(self_handler: HandlerCoroutine) -> None:
+        await asyncio.wait_for(for_ever(None), 1.0)
+
+    class Asks(Module):
+        async def forward(self, message: Message) -> str:
+            if what == "callbacks":
+                await doing(nothing, noting(log, "H"))
+            else:
+                with pytest.raises(DeadlineExceededError):
+                    await endless()
+            return "ok"
+
+    async def body(job: Any) -> None:
+        await Asks().acall("x")
+
+    commander = run(Do(body))
+    assert commander.failures == []
+    assert log[:2] == (["H at_handler_start", "H at_handler_end"] if what == "callbacks" else [])
+
+
+@pytest.mark.slow
+@pytest.mark.xfail(reason="each failure writes the path from the root for the log: quadratic in the depth")
+def test_a_deep_chain_that_fails_costs_what_a_short_one_does():
+    def cost(depth: int) -> float:
+        async def chain(node: Any, left: int) -> None:
+            if left:
+                node.call_handler(doing(partial(chain, left=left - 1)))
+            raise ValueError
+
+        async def body(job: Any) -> Any:
+            return doing(partial(chain, left=depth))
+
+        commander = CommanderAsync()
+        before = time.process_time()
+        commander.run(Do(body), auto_exit=True)
+        assert len(commander.failures) == depth + 1
+        return (time.process_time() - before) / depth
+
+    assert min(cost(4_000) for _ in range(2)) < 3 * min(cost(500) for _ in range(3))
