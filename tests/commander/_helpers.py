@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
+import trio
 
 from trivium import Agent, Message, Module
 from trivium.commander import TaskNode, current
@@ -42,7 +43,27 @@ def thread_door(module: Module, *message: Any, **kwargs: Any) -> Message:
     return in_thread(lambda: module(*message, **kwargs))
 
 
-every_door = pytest.mark.parametrize("door", [sync_door, async_door, loop_door, thread_door])
+def trio_door(module: Module, *message: Any, **kwargs: Any) -> Message:
+    """A sync call inside a trio program, on its own thread."""
+
+    async def main() -> Message:
+        await trio.lowlevel.checkpoint()
+        return module(*message, **kwargs)
+
+    return trio.run(main)
+
+
+def trio_worker_door(module: Module, *message: Any, **kwargs: Any) -> Message:
+    """A sync call in a worker of a trio program."""
+
+    async def main() -> Message:
+        return await trio.to_thread.run_sync(lambda: module(*message, **kwargs))
+
+    return trio.run(main)
+
+
+DOORS: Sequence[Door] = (sync_door, async_door, loop_door, thread_door, trio_door, trio_worker_door)
+every_door = pytest.mark.parametrize("door", DOORS)
 
 
 def in_thread(work: Callable[[], Any], guard: float = GUARD) -> Any:

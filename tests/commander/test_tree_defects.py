@@ -138,8 +138,9 @@ def test_a_job_whose_body_is_over_can_be_terminated(who: str):
     assert (owner.state, owner.children) == (NodeState.TERMINATED, [])
 
 
-@pytest.mark.xfail(reason="a handler that waits for its turn is taken for one that was awaited to its end")
-def test_a_handler_that_waits_for_its_turn_can_be_awaited():
+@pytest.mark.xfail(reason="one that was called and has not begun is entered a second time: queued or running already")
+@pytest.mark.parametrize("max_running", [None, 1])
+def test_a_handler_that_was_called_and_has_not_begun_can_be_awaited(max_running: int | None):
     answers: list[Any] = []
 
     async def seven(node: Any) -> int:
@@ -154,7 +155,7 @@ def test_a_handler_that_waits_for_its_turn_can_be_awaited():
         job.call_handler(late)
         answers.append(await late)
 
-    assert run(Do(body), max_running=1).failures == []
+    assert run(Do(body), max_running=max_running).failures == []
     assert answers == [7]
 
 
