@@ -5,14 +5,25 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import aclosing
 from functools import partial
 from typing import Any
 
 import pytest
 
 from trivium import CommanderAsync, Job, Message, Module
-from trivium.commander import PASS_WORD, Callback, HandlerCoroutine, NodeState, gather, handler, tasker
+from trivium.commander import (
+    PASS_WORD,
+    Callback,
+    HandlerCoroutine,
+    NodeState,
+    gather,
+    handler,
+    iterate,
+    portable,
+    tasker,
+)
 from trivium.commander._callbacks import STAGES
 from trivium.exceptions import DeadlineExceededError, RunKilledError
 
@@ -337,6 +348,34 @@ def test_a_run_that_is_cancelled_twice_still_ends_its_nodes():
     commander = in_thread(lambda: asyncio.run(main()), HANGS)
     assert log == ["cleaned up"]
     assert (commander.state, commander.children, commander._loop) == (NodeState.TERMINATED, [], None)
+
+
+@pytest.mark.xfail(reason="the second cancellation ends the wait for the worker that pulls the source")
+def test_a_sync_source_is_closed_before_a_call_that_is_cancelled_twice_ends():
+    entered, leave = threading.Event(), threading.Event()
+
+    def source() -> Iterator[str]:
+        entered.set()
+        assert leave.wait(HANGS)
+        yield "x"
+
+    class Pulls(Module):
+        @portable
+        async def forward(self, message: Message) -> None:
+            async with aclosing(iterate(source)) as items:
+                async for _ in items:
+                    pass
+
+    async def main() -> bool:
+        call = asyncio.create_task(Pulls().acall("x"))
+        await asyncio.to_thread(entered.wait, HANGS)
+        try:
+            return await cancelled_twice(call)
+        finally:
+            leave.set()
+            await asyncio.wait([call])
+
+    assert in_thread(lambda: asyncio.run(main()), HANGS)
 
 
 @pytest.mark.xfail(reason="the second cancellation leaves branches behind that still run")
