@@ -127,6 +127,11 @@ stories = st.builds(
 class Played:
     """A run of a story, and what was seen of it.
 
+    Args:
+        story: what is to happen.
+        killer: runs the kills, and lets them come from any thread; by default each is made between two steps of
+            the loop, so that what had been told to stop by when is certain.
+
     Attributes:
         events: all events, each with the parent that the node had at that moment.
         stages: (node, what was called, whether it had been told to stop by then), where "body" is its function.
@@ -134,8 +139,9 @@ class Played:
         caught: the errors that awaiting code was given and kept.
     """
 
-    def __init__(self, story: Story, killer: Callable[[Callable[[], None]], object] = lambda kill: kill()) -> None:
+    def __init__(self, story: Story, killer: Callable[[Callable[[], None]], object] | None = None) -> None:
         self.story, self._killer = story, killer
+        self._on_the_loop = killer is None or "kill from threads" in OPEN
         self.events: list[tuple[Event, TaskNode | None]] = []
         self.stages: list[tuple[TaskNode, str, bool]] = []
         self.raised: list[tuple[Planned, TaskNode]] = []
@@ -164,11 +170,12 @@ class Played:
         for kill in self.story.kills:
             if kill.at == len(self.events):
                 chain = event.node.ancestor_chain
-                self._killer(partial(self._kill, chain[min(kill.up, len(chain) - 1)], "by an event"))
+                act = partial(self._kill, chain[min(kill.up, len(chain) - 1)], "by an event")
+                _ = act() if self._killer is None else self._killer(act)
 
     def _kill(self, node: TaskNode, reason: str) -> None:
         loop = self.commander._loop
-        if loop is not None and "kill from threads" in OPEN:
+        if loop is not None and self._on_the_loop:
             post(loop, node.kill, reason)
         else:
             node.kill(reason)
