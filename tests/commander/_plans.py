@@ -28,6 +28,7 @@ from trivium.commander import (
     wait,
 )
 from trivium.commander._callbacks import STAGES, Stage
+from trivium.commander._doors_loop import lender
 from trivium.commander._work import WorkNode
 from trivium.commander._workers import post
 from trivium.exceptions import RunKilledError
@@ -53,6 +54,7 @@ OPEN = frozenset(
         "stop in callbacks",
         "kill from threads",
         "cleaning up under a kill",
+        "lent threads",
     }
 )
 """What the runtime does not hold yet, so that random plans leave it out; see test_tree_defects.py."""
@@ -194,6 +196,8 @@ class Played:
 
     def _handler(self, plan: Plan) -> HandlerCoroutine[Any]:
         async def planned(self_handler: HandlerCoroutine[Any]) -> Any:
+            if "lent threads" in OPEN:
+                lender.set(None)
             return await self._body(plan, self_handler)
 
         planned.__name__ = plan.kind

@@ -28,7 +28,7 @@ from trivium.commander import (
 from trivium.commander._callbacks import STAGES
 from trivium.exceptions import DeadlineExceededError, RunKilledError
 
-from ._helpers import in_thread
+from ._helpers import here, in_thread
 
 HANGS = 3.0
 """Seconds after which a program of this file, which takes a few milliseconds, is taken to hang."""
@@ -254,6 +254,37 @@ def test_a_handler_awaited_in_a_call_is_a_node(what: str):
     commander = run(Do(body))
     assert commander.failures == []
     assert log[:2] == (["H at_handler_start", "H at_handler_end"] if what == "callbacks" else [])
+
+
+@pytest.mark.xfail(
+    reason="the handler's sync code is lent to a caller who has left: nobody runs it", raises=TimeoutError
+)
+def test_a_handler_outlives_the_sync_call_that_started_it():
+    """Its task takes over the context of that call, and in it the thread that the call had lent."""
+    called = threading.Event()
+
+    class Says(Module):
+        def forward(self, message: Message) -> str:
+            return "said"
+
+    async def later(node: Any) -> str:
+        while not called.is_set():  # noqa: ASYNC110 - one step of the loop each
+            await asyncio.sleep(0)
+        return (await Says().acall("x")).content
+
+    class Starts(Module):
+        async def forward(self, message: Message) -> None:
+            here().call_handler(doing(later))
+
+    class Calls(Module):
+        def forward(self, message: Message) -> None:
+            Starts()("x")
+            called.set()
+
+    async def body(job: Any) -> None:
+        await Calls().acall("x")
+
+    run(Do(body))
 
 
 @pytest.mark.xfail(reason="the awaited handler is handed over, and is then cancelled without having been told")
