@@ -30,7 +30,7 @@ STOPPED = re.compile(r"(sb*x?)?t")
 
 def play(played: Played) -> Played:
     """Run it in a thread of its own, so that what hangs is a failure."""
-    return in_thread(lambda: asyncio.run(played.run()))
+    return in_thread(lambda: asyncio.run(played.run()), GUARD / 3)
 
 
 def busy_workers() -> int:
