@@ -6,69 +6,24 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import pytest
 
-from trivium import CommanderAsync, Job, Message, Module
+from trivium import CommanderAsync, Message, Module
 from trivium.commander import (
     PASS_WORD,
     Callback,
     HandlerCoroutine,
     NodeState,
-    gather,
     handler,
-    iterate,
-    portable,
-    tasker,
 )
-from trivium.commander._callbacks import STAGES
 from trivium.exceptions import DeadlineExceededError, RunKilledError
 
-from ._helpers import here, in_thread
-
-HANGS = 3.0
-"""Seconds after which a program of this file, which takes a few milliseconds, is taken to hang."""
-Body = Callable[[Any], Awaitable[Any]]
-
-
-class Do(Job):
-    """A job that does what it was given."""
-
-    def __init__(self, work: Body) -> None:
-        super().__init__()
-        self.work = work
-
-    @tasker(PASS_WORD)
-    async def task(self) -> Any:
-        return await self.work(self)
-
-
-@handler(PASS_WORD)
-async def doing(self_handler: HandlerCoroutine, work: Body, callback: Callback | None = None) -> Any:
-    return await work(self_handler)
-
-
-async def nothing(node: Any) -> None: ...
-
-
-async def for_ever(node: Any) -> None:
-    await asyncio.get_running_loop().create_future()
-
-
-def run(*jobs: Job, **kwargs: Any) -> CommanderAsync:
-    """A run of the jobs to its end, in a thread so that one that hangs fails."""
-    commander = CommanderAsync(**kwargs)
-    in_thread(lambda: commander.run(jobs, auto_exit=True), HANGS)
-    return commander
-
-
-def noting(log: list[str], owner: str) -> Callback:
-    stages: dict[str, Any] = {stage: partial(log.append, f"{owner} {stage}") for stage in STAGES}
-    return Callback(**stages)
+from ._helpers import here
+from ._small import Do, doing, for_ever, nothing, noting, run
 
 
 @pytest.mark.xfail(reason="the body runs although its node was stopped before")
@@ -342,152 +297,6 @@ def test_a_kill_does_not_cut_the_last_callback_of_an_awaited_handler():
     commander = run(Do(body))
     assert finished == ["at_terminate"]
     assert [type(error) for _, error in commander.failures] == [RunKilledError]
-
-
-async def cancelled_twice(task: asyncio.Task[Any]) -> bool:
-    """Whether it still runs, some steps after it was cancelled the second time."""
-    for _ in range(2):
-        task.cancel()
-        for _ in range(5):
-            await asyncio.sleep(0)
-    return not task.done()
-
-
-@pytest.mark.xfail(reason="the second cancellation ends the wait for the worker")
-def test_a_call_that_is_cancelled_twice_waits_for_its_sync_code():
-    entered, leave = threading.Event(), threading.Event()
-
-    class Holds(Module):
-        def forward(self, message: Message) -> None:
-            entered.set()
-            assert leave.wait(HANGS)
-
-    async def main() -> bool:
-        call = asyncio.create_task(Holds().acall("x"))
-        await asyncio.to_thread(entered.wait, HANGS)
-        try:
-            return await cancelled_twice(call)
-        finally:
-            leave.set()
-            await asyncio.wait([call])
-
-    assert in_thread(lambda: asyncio.run(main()), HANGS)
-
-
-@pytest.mark.xfail(reason="two nodes of one task are woken by two cancellations: the second ends the wait")
-def test_a_kill_from_another_thread_leaves_no_worker_behind():
-    """The job and the handler that it awaits are both woken; between the two cancellations the task makes a step."""
-    entered, leave = threading.Event(), threading.Event()
-    late: list[str] = []
-
-    class Holds(Module):
-        def forward(self, message: Message) -> None:
-            entered.set()
-            assert leave.wait(HANGS)
-            late.append("over")
-
-    async def call(node: Any) -> None:
-        await Holds().acall("x")
-
-    async def body(job: Any) -> None:
-        await doing(call)
-
-    async def main() -> list[str]:
-        commander, job = CommanderAsync(), Do(body)
-        run = asyncio.create_task(commander.run_async(job, auto_exit=True))
-        await asyncio.to_thread(entered.wait, HANGS)
-        for node in [*reversed(list(job._subtree()))]:  # as `kill` does, with the loop's steps in between
-            node._stopping = (job, "slowly")
-        for node in [*reversed(list(job._subtree()))]:
-            node._wake()
-            for _ in range(5):
-                await asyncio.sleep(0)
-        early = run.done()
-        leave.set()
-        await run
-        return ["too early", *late] if early else list(late)
-
-    assert in_thread(lambda: asyncio.run(main()), HANGS) == ["over"]
-
-
-@pytest.mark.xfail(reason="the second cancellation cuts the end of the run: it stays `running` and its nodes open")
-def test_a_run_that_is_cancelled_twice_still_ends_its_nodes():
-    log: list[str] = []
-
-    async def cleans_up(node: Any) -> None:
-        try:
-            await for_ever(node)
-        finally:
-            for _ in range(20):
-                await asyncio.sleep(0)
-            log.append("cleaned up")
-
-    async def body(job: Any) -> Any:
-        return doing(cleans_up)
-
-    async def main() -> CommanderAsync:
-        commander = CommanderAsync()
-        run = asyncio.create_task(commander.run_async(Do(body)))
-        for _ in range(5):
-            await asyncio.sleep(0)
-        await cancelled_twice(run)
-        await asyncio.wait([run])
-        return commander
-
-    commander = in_thread(lambda: asyncio.run(main()), HANGS)
-    assert log == ["cleaned up"]
-    assert (commander.state, commander.children, commander._loop) == (NodeState.TERMINATED, [], None)
-
-
-@pytest.mark.xfail(reason="the second cancellation ends the wait for the worker that pulls the source")
-def test_a_sync_source_is_closed_before_a_call_that_is_cancelled_twice_ends():
-    entered, leave = threading.Event(), threading.Event()
-
-    def source() -> Iterator[str]:
-        entered.set()
-        assert leave.wait(HANGS)
-        yield "x"
-
-    class Pulls(Module):
-        @portable
-        async def forward(self, message: Message) -> None:
-            async with aclosing(iterate(source)) as items:
-                async for _ in items:
-                    pass
-
-    async def main() -> bool:
-        call = asyncio.create_task(Pulls().acall("x"))
-        await asyncio.to_thread(entered.wait, HANGS)
-        try:
-            return await cancelled_twice(call)
-        finally:
-            leave.set()
-            await asyncio.wait([call])
-
-    assert in_thread(lambda: asyncio.run(main()), HANGS)
-
-
-@pytest.mark.xfail(reason="the second cancellation leaves branches behind that still run")
-def test_a_gather_that_is_cancelled_twice_waits_for_its_branches():
-    ended: list[str] = []
-
-    async def branch() -> None:
-        try:
-            await for_ever(None)
-        finally:
-            for _ in range(20):
-                await asyncio.sleep(0)
-            ended.append("branch")
-
-    async def main() -> list[str]:
-        task = asyncio.create_task(gather(branch, branch))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        await cancelled_twice(task)
-        await asyncio.wait([task])
-        return list(ended)
-
-    assert in_thread(lambda: asyncio.run(main()), HANGS) == ["branch", "branch"]
 
 
 @pytest.mark.slow
