@@ -58,7 +58,7 @@ OPEN = frozenset(
         "absorbed kills",
     }
 )
-"""What the runtime does not hold yet, so that random plans leave it out; see test_tree_defects.py and test_tree_cancelled_twice.py."""
+"""What the runtime does not hold yet, so that random plans leave it out; each has a small program in test_tree_*.py."""
 
 CALM: Sequence[End] = ("ok", "ok", "fail")
 WILD: Sequence[End] = ("ok",) * 4 + tuple(end for end in get_args(End) if end.split()[0] not in OPEN)
