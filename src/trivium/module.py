@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final
 
 from trivium.commander import AsyncStream, CallNode, Event, Limits, Listener, Stream, current, invoke, portable
 from trivium.commander._doors import drive
+from trivium.commander._doors_trio import from_trio, in_trio
 from trivium.commander._node import make_scope
 from trivium.exceptions import StateError
 from trivium.hooks import Hook, RemovableHandle
@@ -129,7 +130,8 @@ class Module:
     ) -> Message:
         """The same call from async code."""
         node = self._node(session_id, timeout, limits, listeners, context)
-        return await self._turn(node, message, kwargs)
+        turn = self._turn(node, message, kwargs)
+        return await (from_trio(node, partial(drive, turn)) if in_trio() else turn)
 
     def stream(self, *message: Any, **kwargs: Any) -> Stream[Message]:
         """The same call from sync code, giving out its events while it runs; see `Stream`."""

@@ -45,20 +45,8 @@ How = Literal["sync", "async", "raise", "start", "kill"]
 WORK: Sequence[Work] = get_args(Work)
 CALLS: Sequence[Call] = get_args(Call)
 POLICIES: dict[Tries, dict[str, Any]] = {"once": {}, "retries": {"retries": 1}, "timeout": {"timeout": 0.01}}
-OPEN = frozenset(
-    {
-        "kill at start",
-        "terminate",
-        "start callbacks",
-        "stop in callbacks",
-        "kill from threads",
-        "cleaning up under a kill",
-    }
-)
-"""What the runtime does not hold yet, so that random plans leave it out; see test_tree_defects.py."""
-
 CALM: Sequence[End] = ("ok", "ok", "fail")
-WILD: Sequence[End] = ("ok",) * 4 + tuple(end for end in get_args(End) if end.split()[0] not in OPEN)
+WILD: Sequence[End] = ("ok",) * 4 + get_args(End)
 
 
 class Planned(Exception):
@@ -94,17 +82,12 @@ class Story:
     kills: tuple[Kill, ...] = ()
 
 
-def _is_held(callback: tuple[Stage, How]) -> bool:
-    stage, how = callback
-    return not stage.endswith("_start") or how not in ("async", "start") or "start callbacks" not in OPEN
-
-
 def plans(work: Sequence[Work] = WORK, ends: Sequence[End] = WILD) -> st.SearchStrategy[Plan]:
     """Trees of plans below a job; calls start work too, as a tool does."""
     stages: st.SearchStrategy[Stage] = st.sampled_from(STAGES[:4] + STAGES[5:])
     hows: Sequence[How] = get_args(How) if ends is WILD else ("sync", "async", "raise")
     tries: Sequence[Tries] = ("once",) * 4 + get_args(Tries) if ends is WILD else ("once", "once", "retries")
-    pairs = st.tuples(stages, st.sampled_from(hows)).filter(_is_held)
+    pairs = st.tuples(stages, st.sampled_from(hows))
     callbacks = st.lists(pairs, max_size=2).map(tuple)
 
     def node(below: st.SearchStrategy[tuple[Plan, ...]]) -> st.SearchStrategy[Plan]:
@@ -141,7 +124,7 @@ class Played:
 
     def __init__(self, story: Story, killer: Callable[[Callable[[], None]], object] | None = None) -> None:
         self.story, self._killer = story, killer
-        self._on_the_loop = killer is None or "kill from threads" in OPEN
+        self._on_the_loop = killer is None
         self.events: list[tuple[Event, TaskNode | None]] = []
         self.stages: list[tuple[TaskNode, str, bool]] = []
         self.raised: list[tuple[Planned, TaskNode]] = []

@@ -25,12 +25,9 @@ from ._helpers import (
     aadd,
     add,
     adder,
-    async_door,
     calling,
-    loop_door,
+    every_door,
     nest,
-    sync_door,
-    thread_door,
 )
 
 ANSWER = "done:3"
@@ -47,7 +44,7 @@ async def anyio_tool(a: int) -> int:
         return await anyio.to_thread.run_sync(lambda: a)
 
 
-@pytest.mark.parametrize("door", [sync_door, async_door, loop_door, thread_door])
+@every_door
 def test_tools_written_for_anyio_run(door: Any):
     module = nest((SyncNest, AsyncNest), Agent(calling("anyio_tool", times=2, a=5), tools=[anyio_tool]))
     assert door(module, "x").content == "done:5,501"

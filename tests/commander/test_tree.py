@@ -1,162 +1,20 @@
-"""The run tree: every node that starts ends once, after its children; its place names it in every run."""
+"""The run tree: its place names a node in every run; listeners hear of it; what has ended is given back."""
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import gc
 import weakref
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from trivium import Agent, CommanderAsync, Event, Job, Message, Module, this_call
-from trivium.commander import PASS_WORD, HandlerCoroutine, NodeState, TaskNode, gather, handler, portable, tasker
-from trivium.exceptions import AttributeNotSetError, CommanderNotRunError, FinishedNodeError, RunKilledError
+from trivium import Agent, Message, Module, this_call
+from trivium.commander import NodeState, TaskNode, gather, portable
+from trivium.exceptions import AttributeNotSetError, CommanderNotRunError, FinishedNodeError
 
 from ._helpers import Door, SyncNest, add, calling, every_door, here, in_thread, nest
-
-Kind = Literal["sync", "async", "core", "job", "handler"]
-End = Literal["ok", "fail", "kill", "kill all"]
-
-
-@dataclass
-class Plan:
-    """What a node does: what it starts below itself, and how it ends."""
-
-    kind: Kind
-    end: End
-    below: Sequence[Plan]
-
-
-def plans(kinds: Sequence[Kind], below: st.SearchStrategy[Plan] | None = None) -> st.SearchStrategy[Plan]:
-    ends: st.SearchStrategy[End] = st.sampled_from(("ok", "ok", "ok", "ok", "fail", "kill", "kill all"))
-    inner = st.just(()) if below is None else st.lists(below, max_size=3)
-    return st.builds(Plan, st.sampled_from(kinds), ends, inner)
-
-
-CALLS: Sequence[Kind] = ("sync", "async", "core")
-WORK: Sequence[Kind] = ("job", "handler")
-call_plans = st.recursive(plans(CALLS), lambda inner: plans(CALLS, inner), max_leaves=6)
-work_plans = st.recursive(plans(WORK, call_plans), lambda inner: plans(WORK, inner | call_plans), max_leaves=12)
-
-
-def finish(plan: Plan) -> None:
-    if plan.end == "fail":
-        raise ValueError("planned")
-    if plan.end == "kill":
-        here().kill("planned")
-    if plan.end == "kill all":
-        here().ancestor_chain[-1].kill("all")
-
-
-class Call(Module):
-    """A call that does what its plan says; an error of one child does not keep it from starting the next."""
-
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(name=plan.kind)
-        self.plan = plan
-        self.forward = {"sync": self.by_def, "async": self.by_async_def, "core": self.by_core}[plan.kind]
-
-    def by_def(self, message: Message) -> str:
-        for plan in self.plan.below:
-            try:
-                Call(plan)(message)
-            except (ValueError, RunKilledError):
-                continue
-        finish(self.plan)
-        return "ok"
-
-    async def by_async_def(self, message: Message) -> str:
-        await start(self.plan, None)
-        return "ok"
-
-    @portable
-    async def by_core(self, message: Message) -> str:
-        await start(self.plan, None)
-        return "ok"
-
-
-class PlannedJob(Job):
-    def __init__(self, plan: Plan) -> None:
-        super().__init__()
-        self.plan = plan
-
-    @tasker(PASS_WORD)
-    async def task(self) -> None:
-        await start(self.plan, self)
-
-
-@handler(PASS_WORD)
-async def planned_handler(self_handler: HandlerCoroutine, plan: Plan) -> None:
-    await start(plan, self_handler)
-
-
-async def start(plan: Plan, node: Job | HandlerCoroutine | None) -> None:
-    for each in plan.below:
-        if each.kind == "job" and node is not None:
-            await node.put_job(PlannedJob(each))
-        elif each.kind == "handler" and node is not None:
-            node.call_handler(planned_handler(each))
-        else:
-            try:
-                await Call(each).acall("x")
-            except (ValueError, RunKilledError):
-                continue
-    finish(plan)
-
-
-def run(plan: Plan) -> list[Event]:
-    """All events of a run of the plan."""
-    events: list[Event] = []
-    commander = CommanderAsync()
-    commander.listen(events.append)
-    try:
-        commander.run(PlannedJob(plan), auto_exit=True)
-    except RunKilledError:
-        assert commander.state is NodeState.TERMINATED
-    return events
-
-
-@settings(max_examples=60, deadline=None)
-@given(work_plans)
-def test_every_node_that_starts_ends_once_and_never_before_its_children(plan: Plan):
-    events = run(plan)
-    started: dict[TaskNode, int] = {}
-    ended: dict[TaskNode, int] = {}
-    for at, event in enumerate(events):
-        seen = {"started": started, "ended": ended}.get(event.kind)
-        if seen is not None:
-            assert event.node not in seen
-            seen[event.node] = at
-    assert started.keys() == ended.keys()
-    for node, start_at in started.items():
-        assert start_at < ended[node]
-        assert node.state in (NodeState.COMPLETED, NodeState.EXCEPTION, NodeState.TERMINATED)
-        assert node.children == []
-        if node.parent in started:
-            assert started[node.parent] < start_at  # type: ignore[index]
-            assert ended[node] < ended[node.parent]  # type: ignore[index]
-    assert len({node._get_key() for node in started}) == len(started)
-
-
-@settings(max_examples=30, deadline=None)
-@given(work_plans)
-def test_keys_are_the_same_in_every_run(plan: Plan):
-    def calm(plan: Plan) -> Plan:
-        return Plan(plan.kind, "ok", [calm(each) for each in plan.below])
-
-    first, second = (
-        {event.node._path(): event.node._get_key() for event in run(calm(plan)) if event.kind == "started"}
-        for _ in range(2)
-    )
-    assert first == second
-    assert len(set(first.values())) == len(first)
 
 
 # ---- names and numbers
@@ -330,50 +188,3 @@ def test_finished_subtrees_are_given_back(door: Door):
     assert alive[0] <= 1
     gc.collect()
     assert sum(node() is not None for node in nodes) <= 1
-
-
-def test_a_chain_of_ten_thousand_jobs():
-    count = 0
-    keys: set[str] = set()
-
-    class Chain(Job):
-        def __init__(self, left: int) -> None:
-            super().__init__()
-            self.left = left
-
-        @tasker(PASS_WORD)
-        async def task(self) -> None:
-            nonlocal count
-            count += 1
-            keys.add(self._get_key())
-            if self.left:
-                await self.put_job(Chain(self.left - 1))
-
-    commander = CommanderAsync()
-    commander.run(Chain(10_000), auto_exit=True)
-    assert count == len(keys) == 10_001
-    assert commander.is_empty()
-    assert commander.failures == []
-
-
-def test_a_chain_of_ten_thousand_handlers_is_killed_as_a_whole():
-    reached: list[TaskNode] = []
-
-    @handler(PASS_WORD)
-    async def chain(self_handler: HandlerCoroutine, left: int) -> None:
-        reached.append(self_handler)
-        if left:
-            self_handler.call_handler(chain(left - 1))
-        else:
-            self_handler.ancestor_chain[-1].kill("all of it")
-        await asyncio.get_running_loop().create_future()
-
-    class Start(Job):
-        @tasker(PASS_WORD)
-        async def task(self) -> HandlerCoroutine:
-            return chain(10_000)
-
-    with pytest.raises(RunKilledError, match="all of it"):
-        CommanderAsync().run(Start())
-    assert len(reached) == 10_001
-    assert {node.state for node in reached} == {NodeState.TERMINATED}

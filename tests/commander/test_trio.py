@@ -112,13 +112,6 @@ def test_a_commander_runs_in_a_trio_program(in_a_worker: bool):
 
 
 # ---- the call that is awaited
-no_door = pytest.mark.xfail(
-    run=False,  # it leaves coroutines behind that were never awaited
-    reason="`acall` in a trio program takes the asyncio driver: RuntimeError: no running event loop",
-)
-
-
-@no_door
 @pytest.mark.parametrize("kinds", [(), (SyncNest, AsyncNest), (MixedNest, SyncNest)])
 def test_a_call_is_awaited_in_a_trio_program(kinds: Any):
     async def main() -> str:
@@ -128,7 +121,6 @@ def test_a_call_is_awaited_in_a_trio_program(kinds: Any):
     assert current.get() is None
 
 
-@no_door
 def test_an_awaited_call_lets_the_trio_program_go_on():
     class Quiet(Module):
         def forward(self, message: Message) -> str:
@@ -152,7 +144,6 @@ def test_an_awaited_call_lets_the_trio_program_go_on():
     assert trio.run(main) == ["ok"]
 
 
-@no_door
 @pytest.mark.parametrize("kinds", [(), (SyncNest, AsyncNest)])
 def test_trios_cancellation_is_a_kill_and_waits_for_the_end(kinds: Any):
     model, roots = AsyncWaiter(), list[Event]()
@@ -173,7 +164,6 @@ def test_trios_cancellation_is_a_kill_and_waits_for_the_end(kinds: Any):
     assert {event.node.state for event in roots} == {NodeState.TERMINATED}
 
 
-@no_door
 def test_a_kill_reaches_a_call_that_trio_awaits():
     class Kills(Module):
         def forward(self, message: Message) -> None:

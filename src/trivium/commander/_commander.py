@@ -17,6 +17,7 @@ from typing_extensions import TypeVar
 
 from trivium.commander._doors import Bell, run_core, run_loop, wait
 from trivium.commander._doors_loop import to_the_end
+from trivium.commander._doors_trio import from_trio, in_trio
 from trivium.commander._jobs import HandlerCoroutine, Job, waiters
 from trivium.commander._node import NodeState, Scope, Stop, TaskNode, current
 from trivium.commander._work import _OVER, WorkNode
@@ -105,6 +106,8 @@ class CommanderAsync(WorkNode, Generic[T]):
 
     async def run_async(self, job: Job | Iterable[Job] = (), auto_exit: bool = False) -> T | None:
         """As `run`, inside a running loop."""
+        if in_trio():
+            return await from_trio(self, partial(self.run, job, auto_exit))
         if self._loop is not None:
             raise CommanderAlreadyRunningError("the commander runs already: put jobs with put_job_threadsafe")
         self._begin()
@@ -325,6 +328,8 @@ class CommanderAsync(WorkNode, Generic[T]):
             node._enter(self, parent if isinstance(parent, WorkNode) else parent._holder())
             self._queue[node] = None
             self._bell.ring()
+            if node._stopping is not None:  # put below what is being stopped: it ends now, not in its turn
+                node._cancel()
 
     def _may_enter(self) -> bool:
         if self._stopping is not None or self._leaving:
@@ -344,6 +349,8 @@ class CommanderAsync(WorkNode, Generic[T]):
         else:
             self._waiting[handler] = None
             self._fill(ended=0)
+            if handler._stopping is not None:
+                handler._cancel()
 
     def _withdraw(self, node: Any) -> bool:
         """Take it out of turn, if it waits for its turn."""

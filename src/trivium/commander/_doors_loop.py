@@ -6,7 +6,7 @@ import asyncio
 import queue
 import threading
 from collections.abc import Awaitable, Callable, Generator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
@@ -61,9 +61,27 @@ class _Letter(NamedTuple):
     kind: str  # "item": something to give out; "run": sync code to run here; "end": the work is over
     what: Any
     reply: Any = None
+    alone: Callable[[], object] | None = None  # "run": the same for a worker, where nobody reads the letter any more
 
 
-lender: ContextVar[queue.SimpleQueue[_Letter] | None] = ContextVar("triviumlender", default=None)
+class _Inbox(queue.SimpleQueue[_Letter]):
+    """The letters to a blocked caller. Tasks that outlive his call may still write; others do what they ask then."""
+
+    closed = False
+
+    def lend(self, letter: _Letter) -> None:
+        self.put(letter)
+        if self.closed:
+            self.close()
+
+    def close(self) -> None:
+        self.closed = True
+        with suppress(queue.Empty):
+            while True:
+                submit(self.get_nowait().alone or bool)
+
+
+lender: ContextVar[_Inbox | None] = ContextVar("triviumlender", default=None)
 """The inbox of a blocked caller, who runs sync user code meanwhile."""
 
 
@@ -71,7 +89,7 @@ class _Errand:
     """Work that runs on a loop on behalf of a blocked thread; the thread can stop it at any moment."""
 
     def __init__(self, work: Callable[[Give], Awaitable[Any]], lend: bool) -> None:
-        self.inbox: queue.SimpleQueue[_Letter] = queue.SimpleQueue()
+        self.inbox = _Inbox()
         self._work = work
         self._context = copy_context()
         self._context.run(lender.set, self.inbox if lend else None)
@@ -134,6 +152,7 @@ def serve(work: Callable[[Give], Awaitable[Any]], lend: bool = True) -> Generato
             if not ended:  # Ctrl-C, or the consumer left: stop the work and wait for its end
                 errand.stop()
                 _drain(errand.inbox)
+            errand.inbox.close()
     if node is not None:
         node._check()
     if letter.reply is not None:
@@ -244,7 +263,7 @@ async def in_worker(function: Callable[[], T]) -> T:
 
     inbox = lender.get()
     if inbox is not None:
-        inbox.put(_Letter("run", partial(context.run, function), reply))
+        inbox.lend(_Letter("run", partial(context.run, function), reply, body))
     else:
         submit(body)
     try:

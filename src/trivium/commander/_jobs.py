@@ -118,8 +118,12 @@ class Job(_Queued):
     async def _work(self) -> Any:
         if is_async(self.task):
             return await waiting(self, self.task())
-        out = await in_worker(self.task)
+        out = await in_worker(self._sync_task)
         return await waiting(self, out) if isawaitable(out) and not isinstance(out, WorkNode) else out
+
+    def _sync_task(self) -> Any:
+        self._check()  # a worker may come late
+        return self.task()
 
 
 class HandlerCoroutine(_Queued, Generic[R]):

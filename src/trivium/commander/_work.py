@@ -241,11 +241,16 @@ class WorkNode(TaskNode):
 
     async def _end(self) -> None:
         """Close this node and those above that are over, after their end callbacks."""
-        ending = self._settle()
+        ending, cancelled = self._settle(), None
         while ending is not None:
-            await ending._last_stage(f"at_{ending._kind}_end" if ending._stopping is None else "at_terminate")
+            try:
+                await ending._last_stage(f"at_{ending._kind}_end" if ending._stopping is None else "at_terminate")
+            except CancelledError as error:  # of the task that happens to do this: the nodes end all the same
+                cancelled = error
             ending._open -= 1
             ending = ending._settle()
+        if cancelled is not None:
+            raise cancelled
 
     def _set_deadline(self, seconds: float) -> None:
         """The loop rings it, for what is below may wait for anything."""
@@ -259,6 +264,7 @@ class WorkNode(TaskNode):
             except policy.retry_on as error:
                 await wait(policy.delay * 2**attempt)
                 self._emit(RetriedEvent, error)
+                self._check()
         return await self._work()
 
     def _take(self, result: Any) -> None:

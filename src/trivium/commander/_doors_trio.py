@@ -1,0 +1,50 @@
+"""The door from trio: a call runs in a worker, and trio's cancellation is a kill."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextvars import copy_context
+from functools import partial
+from typing import Any, TypeVar, cast
+
+from trivium.commander._doors_loop import blocking, worker_context
+from trivium.commander._node import TaskNode
+from trivium.commander._workers import get_running_loop, submit
+
+T = TypeVar("T")
+
+
+def in_trio() -> bool:
+    """Whether this is a task of a trio program."""
+    trio: Any = sys.modules.get("trio")
+    return trio is not None and get_running_loop() is None and not blocking() and trio.lowlevel.in_trio_task()
+
+
+async def from_trio(node: TaskNode, work: Callable[[], T]) -> T:
+    """Do in a worker what blocks; a cancellation kills the node, and is raised when the work has ended."""
+    trio: Any = sys.modules["trio"]
+    over, context = trio.Event(), copy_context()
+    outcome: list[tuple[T | None, BaseException | None]] = []
+    ring = partial(trio.lowlevel.current_trio_token().run_sync_soon, over.set)
+
+    def body() -> None:
+        worker_context(None, 0)
+        try:
+            outcome.append((context.run(work), None))
+        except BaseException as error:
+            outcome.append((None, error))
+        ring()
+
+    submit(body)
+    try:
+        await over.wait()
+    except trio.Cancelled:
+        node.kill("cancelled")
+        with trio.CancelScope(shield=True):
+            await over.wait()
+        raise
+    out, error = outcome[0]
+    if error is not None:
+        raise error
+    return cast("T", out)
