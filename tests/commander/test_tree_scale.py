@@ -117,7 +117,7 @@ def test_a_deep_chain_is_killed_from_its_head(what: str):
     assert len(seen) == DEEP + 1
     assert {node.state for node in seen} == {NodeState.TERMINATED}
     told = [(node, type(error)) for node, error in commander.failures if node is seen[0]]
-    assert told == ([(seen[0], RunKilledError)] if what == "handlers" else [])  # a job's own body was over by then
+    assert told == [(seen[0], RunKilledError)]
     assert (commander.state, commander.is_empty()) == (NodeState.COMPLETED, True)
 
 
