@@ -104,8 +104,8 @@ def test_system_messages():
 def test_an_agent_without_a_model_says_what_it_needs():
     with pytest.raises(NoModelError, match="Agent has no model"):
         Agent()("hi")
-    with pytest.raises(ConfigurationError, match="dict is no model"):
-        Agent({})("hi")  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="object is no model"):
+        Agent(object())("hi")  # type: ignore[arg-type]
     assert [Agent().has_model(), Agent(ScriptedModel([])).has_model(), ChatAgent().has_model()] == [False, True, True]
 
     class Own(Agent):

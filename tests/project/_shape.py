@@ -14,7 +14,7 @@ LONGEST_FILE = 500
 LONGEST_FUNCTION = 50
 MEAN_FUNCTION = 12
 DEEPEST_NESTING = 4
-CORE_LINES = 3100  # 2,500 with the trunk alone; the runtime, whole, took 600 more
+CORE_LINES = 3400  # 2,500 with the trunk alone; the runtime, whole, took 600 more, the agents' row 300
 CORE = ("schema", "module", "commander", "agents", "tasks")
 
 # Two bodies are twins from this many lines and this much likeness on.
