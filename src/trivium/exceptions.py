@@ -362,7 +362,7 @@ class ToolArgumentsError(ToolError, ValueError):
 
 
 class CallOriginError(ToolError):
-    """A hook made a tool call of a message that neither a model nor an agent wrote."""
+    """A hook made a tool call of what came with a person's message."""
 
 
 class UnknownToolError(ToolError, KeyError, ValueError):

@@ -188,7 +188,9 @@ def test_a_model_that_never_stops_calling_is_stopped(door: Door):
 @every_door
 def test_unknown_tools_are_told_to_the_model(door: Door):
     model = calling("nope")
-    assert door(Agent(model, tools=[add]), "go").content == "done:error: there is no tool 'nope'; there are add"
+    said = door(Agent(model, tools=[add]), "go").content
+    assert said.startswith("done:error: The action is invalid")
+    assert "there is no tool 'nope'; there are add" in said
     assert door(Agent(calling("nope")), "go").tool_calls[0].name == "nope", "without tools, the call is the answer"
 
 

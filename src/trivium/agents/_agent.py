@@ -108,7 +108,8 @@ class Agent(Responders):
         self.description = description
         self.parameters = dict(parameters or {})
         self.max_rounds, self.parallel = max_rounds, parallel
-        self.executor = ActionExecutor(list(tools))
+        if tools or "executor" not in vars(self):  # one that a subclass has set before stays
+            self.executor = ActionExecutor(list(tools))
 
     # ---- what a call does
     @portable
@@ -154,9 +155,9 @@ class Agent(Responders):
         return Request(history, self._specs(), self._forced or "auto", None, parameters)
 
     def _specs(self) -> tuple[ToolSpec, ...]:
-        if not self.executor.actions and "_usable" not in self.__dict__:
+        if not self.executor.tools and "_usable" not in self.__dict__:
             return ()  # most turns
-        specs = [tool.spec for tool in self.executor.actions.values()]
+        specs = [tool.spec for tool in self.executor.tools.values()]
         return (*specs, *[each.spec() for each in self._usable_classes()])
 
     def _runs_itself(self, calls: Iterable[ToolCall]) -> bool:
@@ -165,7 +166,7 @@ class Agent(Responders):
         Unknown calls are run too, where the agent has tools: the model is told that there is no such tool.
         """
         known = self.__dict__.get("_known") or ()
-        return bool(self.executor.actions) and not any(call.name in known for call in calls)
+        return bool(self.executor.tools) and not any(call.name in known for call in calls)
 
     async def _run_tools(self, reply: Reply) -> list[Message]:
         """Run what the model called; remember the call and its results together, so that no history is half."""

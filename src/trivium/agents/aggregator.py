@@ -130,10 +130,10 @@ class InternLMToolAggregator(DefaultAggregator):
             found += self._shown(shot, parser)
         tool: str | None = None
         for message in messages.get_memory() if messages is not None else ():
-            parsed = message.formatted if message.sender == name and parser is not None else None
+            parsed = message.formatted if message.sender == name else None
             if message.tool_call_id is not None or message.entity is not None:
                 self.append(found, message, name)
-            elif isinstance(parsed, dict):
+            elif parser and isinstance(parsed, dict):
                 parts = cast("dict[str, Any]", parsed)
                 if parts.get("status") != ToolStatusCode.PARSING_ERROR:
                     found.append({"role": "assistant", "content": parser.format_response(parts)})
