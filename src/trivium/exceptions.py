@@ -10,6 +10,8 @@
     │   ├── PromptTemplateError                 a template lacks values, or cannot be filled in
     │   ├── ObjectNotFoundError (ImportError)   there is nothing at a config's dotted path
     │   ├── UnknownRoleError (KeyError)         a chat message's role is not known
+    │   ├── NotAgentError (TypeError)           what was put among agents is none
+    │   ├── AgentNameError (KeyError)           a name cannot be that of an agent
     │   ├── ContextTokenError                   what must be sent is larger than the window
     │   ├── ContextPieceTypeError (TypeError)   what was put in a context is no piece of it
     │   └── BeadNotFoundError (KeyError, IndexError)  there is no such piece of a bead
@@ -62,6 +64,7 @@ Each error says in its text what to do next, and carries what it knows as attrib
 from __future__ import annotations
 
 __all__ = [
+    "AgentNameError",
     "AnswerFormatError",
     "AttributeNotSetError",
     "BeadNotFoundError",
@@ -89,6 +92,7 @@ __all__ = [
     "ModelError",
     "ModelNotFoundError",
     "NoModelError",
+    "NotAgentError",
     "NotHandlerError",
     "NotInteractiveError",
     "NotTaskerError",
@@ -166,6 +170,18 @@ class UnknownRoleError(ConfigurationError, KeyError):
     def __init__(self, message: str, role: str = "") -> None:
         super().__init__(message)
         self.role = role
+
+
+class NotAgentError(ConfigurationError, TypeError):
+    """What was put among agents is no module."""
+
+
+class AgentNameError(ConfigurationError, KeyError):
+    """A name cannot be that of an agent in a container. `name` is that name."""
+
+    def __init__(self, message: str, name: str = "") -> None:
+        super().__init__(message)
+        self.name = name
 
 
 class ContextTokenError(ConfigurationError):

@@ -298,7 +298,8 @@ class Module:
     def __repr__(self) -> str:
         children = [f"  ({name}): {child!r}".replace("\n", "\n  ") for name, child in self.named_children()]
         inner = "\n".join(["(", *children, ")"]) if children else ""
-        return f"{type(self).__name__}({self.extra_repr()}){inner}"
+        own = self.extra_repr()
+        return f"{type(self).__name__}{f'({own})' if own or not inner else ''}{inner}"
 
 
 class AsyncModule(Module):
