@@ -101,16 +101,21 @@ def test_a_dict_of_agents_is_a_dict_and_an_agent():
     assert len(AgentDict([("a", Mark())])) == 1
 
 
+def put(team: AgentDict, entries: dict[str, Any]) -> None:
+    key = list(entries)[-1]
+    team[key] = entries[key]
+
+
+def make(team: AgentDict, entries: dict[str, Any]) -> AgentDict:
+    return AgentDict(entries)
+
+
 @pytest.mark.parametrize(
     ("entries", "error"),
     [({"b": Mark(), "a": 3}, NotAgentError), ({"b": Mark(), 1: Mark()}, AgentNameError),
      ({"b": Mark(), "a.b": Mark()}, AgentNameError), ({"b": Mark(), "": Mark()}, AgentNameError)],
 )  # fmt: skip
-@pytest.mark.parametrize(
-    "change",
-    [AgentDict.update, AgentDict.__ior__, lambda team, entries: team.__setitem__(*list(entries.items())[-1]),
-     lambda team, entries: AgentDict(entries)],
-)  # fmt: skip
+@pytest.mark.parametrize("change", [AgentDict.update, AgentDict.__ior__, put, make])
 def test_what_a_dict_cannot_hold_is_refused_and_it_stays_as_it_was(
     change: Callable[[AgentDict, Any], Any], entries: Any, error: type[Exception]
 ):
