@@ -29,6 +29,7 @@ __all__ = [
     "StatusCode",
     "ToolCall",
     "ToolSpec",
+    "ToolStatusCode",
     "Usage",
 ]
 
@@ -81,6 +82,14 @@ class ActionValidCode(IntEnum):
     CLOSED = -1
     INVALID = -2
     ABSENT = -3
+
+
+class ToolStatusCode(IntEnum):
+    """What a parser found in an answer: an action, none, or one that cannot be read."""
+
+    NO_TOOL = 0
+    VALID_TOOL = 1
+    PARSING_ERROR = -1
 
 
 class Entity(str, Enum):

@@ -7,8 +7,7 @@ from typing import Any, cast
 
 from trivium.exceptions import UnknownRoleError
 from trivium.memory import Memory
-from trivium.prompts.parsers import ToolStatusCode
-from trivium.schema import Entity, Message, ToolCall
+from trivium.schema import Entity, Message, ToolCall, ToolStatusCode
 
 __all__ = ["DefaultAggregator", "Instruction", "InternLMToolAggregator"]
 

@@ -6,12 +6,9 @@ from collections.abc import Hashable, Mapping
 from typing import Any, cast
 
 from trivium.hooks._hook import Hook
-from trivium.schema import ActionReturn, ActionStatusCode, FunctionCall, Message
+from trivium.schema import ActionReturn, ActionStatusCode, FunctionCall, Message, ToolStatusCode
 
 __all__ = ["ActionPreprocessor", "InternLMActionProcessor"]
-
-_UNREADABLE = -1
-"""What a parser says of an action that it could not read: `ToolStatusCode.PARSING_ERROR`."""
 
 
 class ActionPreprocessor(Hook):
@@ -71,7 +68,7 @@ class InternLMActionProcessor(ActionPreprocessor):
         parts = _parts(message.formatted)
         assert parts.keys() >= {"tool_type", "thought", "action", "status"}, _no_form(self, message)
         action = parts["action"]
-        if isinstance(action, str) and parts["status"] != _UNREADABLE:
+        if isinstance(action, str) and parts["status"] != ToolStatusCode.PARSING_ERROR:
             first = next(iter(executor.actions), executor.no_action.name)
             action = FunctionCall(first, {self.code_parameter: action})
         return message.but(content=_call(executor, action))

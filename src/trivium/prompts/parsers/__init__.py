@@ -2,7 +2,8 @@
 
 from trivium.prompts.parsers._models import CustomFormatParser, JSONParser
 from trivium.prompts.parsers._text import StrParser
-from trivium.prompts.parsers._tool import InterpreterParser, MixedToolParser, PluginParser, ToolParser, ToolStatusCode
+from trivium.prompts.parsers._tool import InterpreterParser, MixedToolParser, PluginParser, ToolParser
+from trivium.schema import ToolStatusCode
 
 __all__ = [
     "CustomFormatParser",

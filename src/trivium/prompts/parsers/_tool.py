@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from enum import IntEnum
 from typing import Any
 
 from trivium._objects import create_object, load_class_from_string
 from trivium.exceptions import UnknownToolError
 from trivium.prompts.parsers._text import StrParser, as_json
+from trivium.schema import ToolStatusCode
 
-__all__ = ["InterpreterParser", "MixedToolParser", "PluginParser", "ToolParser", "ToolStatusCode"]
-
-
-class ToolStatusCode(IntEnum):
-    """What a parser found: an action, none, or one that cannot be read."""
-
-    NO_TOOL = 0
-    VALID_TOOL = 1
-    PARSING_ERROR = -1
+__all__ = ["InterpreterParser", "MixedToolParser", "PluginParser", "ToolParser"]
 
 
 class ToolParser(StrParser):
