@@ -68,7 +68,7 @@ class Chat:
         self.messages: list[dict[str, Any]] = [{"role": "system", "content": instruction}]
 
     def request(self, asked: int) -> Request:
-        tools = [talking(tool.spec) for tool in self.tools.actions.values()]
+        tools = [talking(tool.spec) for tool in self.tools.tools.values()]
         return Request(self.messages, tools, "auto" if asked < MOST else "none")
 
 

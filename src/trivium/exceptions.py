@@ -8,6 +8,10 @@
     │   ├── FieldsError                         a field list or a schema cannot be read
     │   ├── NotInteractiveError                 a person was to answer, and there is no terminal
     │   ├── PromptTemplateError                 a template lacks values, or cannot be filled in
+    │   ├── ObjectNotFoundError (ImportError)   there is nothing at a config's dotted path
+    │   ├── UnknownRoleError (KeyError)         a chat message's role is not known
+    │   ├── NotAgentError (TypeError)           what was put among agents is none
+    │   ├── AgentNameError (KeyError)           a name cannot be that of an agent
     │   ├── ContextTokenError                   what must be sent is larger than the window
     │   ├── ContextPieceTypeError (TypeError)   what was put in a context is no piece of it
     │   └── BeadNotFoundError (KeyError, IndexError)  there is no such piece of a bead
@@ -33,6 +37,7 @@
     │   ├── DownloadError                       a model file could not be fetched
     │   ├── ChecksumError                       a model file is not the pinned one
     │   ├── EngineError                         the embedded engine does not start or stopped
+    │   ├── AnswerFormatError (ValueError)      its answer has not the form that a parser wants
     │   └── ProviderError                       a server was asked and failed
     │       ├── ProviderConnectionError (ConnectionError)
     │       ├── ProviderStatusError
@@ -44,7 +49,9 @@
     │   └── UnreadableDocumentError
     ├── ToolError                               a tool could not be defined or called
     │   ├── ToolDefinitionError (TypeError)
+    │   │   └── ToolkitError (KeyError)         a class is a tool and a toolkit at once
     │   ├── ToolArgumentsError (ValueError)
+    │   ├── CallOriginError                     a call was made of a message of a person
     │   └── UnknownToolError (KeyError, ValueError)
     ├── TaskError                               a task was misused or could not end
     │   └── InfiniteLoopError                   its messages repeat for ever
@@ -57,8 +64,11 @@ Each error says in its text what to do next, and carries what it knows as attrib
 from __future__ import annotations
 
 __all__ = [
+    "AgentNameError",
+    "AnswerFormatError",
     "AttributeNotSetError",
     "BeadNotFoundError",
+    "CallOriginError",
     "ChecksumError",
     "CommanderAlreadyRunningError",
     "CommanderError",
@@ -82,9 +92,11 @@ __all__ = [
     "ModelError",
     "ModelNotFoundError",
     "NoModelError",
+    "NotAgentError",
     "NotHandlerError",
     "NotInteractiveError",
     "NotTaskerError",
+    "ObjectNotFoundError",
     "OutputError",
     "PasswordError",
     "PromptTemplateError",
@@ -101,7 +113,9 @@ __all__ = [
     "ToolArgumentsError",
     "ToolDefinitionError",
     "ToolError",
+    "ToolkitError",
     "TriviumError",
+    "UnknownRoleError",
     "UnknownToolError",
     "UnreadableDocumentError",
     "WouldDeadlockError",
@@ -144,6 +158,30 @@ class PromptTemplateError(ConfigurationError):
     def __init__(self, message: str, variables: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.variables = variables
+
+
+class ObjectNotFoundError(ConfigurationError, ImportError):
+    """There is no module or no name at a dotted path."""
+
+
+class UnknownRoleError(ConfigurationError, KeyError):
+    """A chat message has a role that is not known. `role` is that role."""
+
+    def __init__(self, message: str, role: str = "") -> None:
+        super().__init__(message)
+        self.role = role
+
+
+class NotAgentError(ConfigurationError, TypeError):
+    """What was put among agents is no module."""
+
+
+class AgentNameError(ConfigurationError, KeyError):
+    """A name cannot be that of an agent in a container. `name` is that name."""
+
+    def __init__(self, message: str, name: str = "") -> None:
+        super().__init__(message)
+        self.name = name
 
 
 class ContextTokenError(ConfigurationError):
@@ -263,6 +301,14 @@ class EngineError(ModelError):
     """The embedded engine does not start, or stopped."""
 
 
+class AnswerFormatError(ModelError, ValueError):
+    """A model's answer has not the form that a parser wants. `raw` is the answer, cut to 2,000 characters."""
+
+    def __init__(self, message: str, raw: str = "") -> None:
+        super().__init__(message)
+        self.raw = raw[:2000]
+
+
 class ProviderError(ModelError):
     """A model server was asked and failed. `raw` keeps what it sent, cut to 2,000 characters."""
 
@@ -323,8 +369,16 @@ class ToolDefinitionError(ToolError, TypeError):
     """A function or a class cannot serve as a tool."""
 
 
+class ToolkitError(ToolDefinitionError, KeyError):
+    """A class is a tool, with a `run`, and a toolkit, with other `@tool_api` methods, at once."""
+
+
 class ToolArgumentsError(ToolError, ValueError):
     """The arguments of a tool call do not fit the tool."""
+
+
+class CallOriginError(ToolError):
+    """A hook made a tool call of what came with a person's message."""
 
 
 class UnknownToolError(ToolError, KeyError, ValueError):

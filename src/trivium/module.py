@@ -6,8 +6,9 @@ import warnings
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias, cast
 
+from trivium._objects import create_object
 from trivium.commander import AsyncStream, CallNode, Event, Limits, Listener, Stream, current, invoke, portable
 from trivium.commander._doors import drive
 from trivium.commander._doors_trio import from_trio, in_trio
@@ -24,6 +25,8 @@ CALLER: Final = ""
 
 _handle_ids = count()
 Work = Callable[[], Coroutine[Any, Any, Message]]
+Hooks: TypeAlias = Hook | dict[str, Any] | Iterable[Hook | dict[str, Any]] | None
+"""Hooks, or configs of them (see `trivium.utils.create_object`), one or several."""
 
 
 class MessageEvent(Event[Message]):
@@ -72,13 +75,13 @@ class Module:
         self,
         name: str | None = None,
         memory: MemoryManager | None = None,
-        hooks: Hook | Iterable[Hook] | None = None,
+        hooks: Hooks = None,
     ) -> None:
         if name is not None:
             self.name = name
         if memory is not None:
             self.memory = memory
-        for hook in (hooks,) if isinstance(hooks, Hook) else hooks or ():
+        for hook in cast("Iterable[Hook]", (hooks,) if isinstance(hooks, Hook | dict) else hooks or ()):
             self.register_hook(hook)
 
     forward: Callable[..., Any]
@@ -223,12 +226,12 @@ class Module:
         return await invoke(hook.after_agent, self, message, session_id, quick=True) or message
 
     # ---- hooks
-    def register_hook(self, hook: Hook) -> RemovableHandle:
-        """Add a hook; the handle takes it out again."""
+    def register_hook(self, hook: Hook | dict[str, Any]) -> RemovableHandle:
+        """Add a hook, or the one that a config describes; the handle takes it out again."""
         if self._hooks is None:
             self._hooks = {}
         handle = RemovableHandle(self._hooks, next(_handle_ids))
-        self._hooks[handle.id] = hook
+        self._hooks[handle.id] = create_object(hook)
         return handle
 
     # ---- the tree of modules
@@ -297,7 +300,8 @@ class Module:
     def __repr__(self) -> str:
         children = [f"  ({name}): {child!r}".replace("\n", "\n  ") for name, child in self.named_children()]
         inner = "\n".join(["(", *children, ")"]) if children else ""
-        return f"{type(self).__name__}({self.extra_repr()}){inner}"
+        own = self.extra_repr()
+        return f"{type(self).__name__}{f'({own})' if own or not inner else ''}{inner}"
 
 
 class AsyncModule(Module):

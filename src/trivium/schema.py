@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 __all__ = [
     "ActionReturn",
@@ -29,6 +29,7 @@ __all__ = [
     "StatusCode",
     "ToolCall",
     "ToolSpec",
+    "ToolStatusCode",
     "Usage",
 ]
 
@@ -81,6 +82,14 @@ class ActionValidCode(IntEnum):
     CLOSED = -1
     INVALID = -2
     ABSENT = -3
+
+
+class ToolStatusCode(IntEnum):
+    """What a parser found in an answer: an action, none, or one that cannot be read."""
+
+    NO_TOOL = 0
+    VALID_TOOL = 1
+    PARSING_ERROR = -1
 
 
 class Entity(str, Enum):
@@ -272,7 +281,8 @@ stream_state=<AgentStatusCode.END: 0>)
     def origin(self) -> Origin:
         """Who wrote the message: MODEL only where a model did so in this process, else USER.
 
-        It travels with the message through every hand-off; tool calls run only if it is MODEL.
+        It travels with the message through every hand-off; tool calls run only if it is MODEL. It is neither shown
+        nor dumped: what is read again is nobody's word but the reader's.
         """
         return Origin.MODEL if self.__pydantic_extra__.get("origin") is Origin.MODEL else Origin.USER
 
@@ -322,6 +332,15 @@ stream_state=<AgentStatusCode.END: 0>)
                 if value.__class__ not in _ATOMS:
                     values[name] = copy.deepcopy(value, memo)
         return new
+
+    @model_serializer(mode="wrap")
+    def _dumped(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        dumped = handler(self)
+        dumped.pop("origin", None)
+        return dumped
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        return (each for each in super().__repr_args__() if each[0] != "origin")
 
     def __repr_name__(self) -> str:
         return "AgentMessage"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Hashable
 from typing import Any
 
 import pytest
@@ -11,11 +12,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commander._helpers import Door, every_door, here
-from trivium import ActionExecutor, Agent, Event, Limits, Message, RunRecord, Tool
-from trivium.actions import AsyncActionExecutor, as_text, run_tool
-from trivium.exceptions import LimitExceededError, RunKilledError, ToolArgumentsError
+from trivium import ActionExecutor, Agent, Entity, Event, Hook, Limits, Message, RunRecord, Tool
+from trivium.actions import (
+    AsyncActionExecutor,
+    BaseAction,
+    FinishAction,
+    InvalidAction,
+    NoAction,
+    as_text,
+    run_tool,
+    tool_api,
+)
+from trivium.agents.aggregator import InternLMToolAggregator
+from trivium.exceptions import CallOriginError, LimitExceededError, RunKilledError, ToolArgumentsError, UnknownToolError
+from trivium.hooks import ActionPreprocessor, InternLMActionProcessor
 from trivium.llms import ToolCallPart
-from trivium.schema import ActionReturn, ActionStatusCode, ActionValidCode, FunctionCall, ToolCall
+from trivium.prompts import MixedToolParser, PluginParser, ToolParser
+from trivium.schema import ActionReturn, ActionStatusCode, ActionValidCode, FunctionCall, Origin, ToolCall
 from trivium.testing import ScriptedModel
 
 
@@ -58,7 +71,7 @@ def test_a_call_is_answered_with_its_return(door: Door, name: str, parameters: A
         assert (answer.sender, answer.content.format_result()) == ("ActionExecutor", "5")
         assert (answer.content.state, answer.content.valid) == (ActionStatusCode.SUCCESS, ActionValidCode.OPEN)
         assert answer.content.type == name
-        assert answer.content.args == (parameters if isinstance(parameters, dict) else None)
+        assert answer.content.args == {"a": 2, "b": 3}
 
 
 def test_a_tool_may_write_its_return_itself():
@@ -92,7 +105,7 @@ def test_the_tools_of_an_executor():
 
 # ---- bad calls are answers too
 BAD: list[tuple[str, Any, ActionStatusCode, ActionValidCode, str]] = [
-    ("nope", {}, ActionStatusCode.API_ERROR, ActionValidCode.INVALID, "no tool 'nope'; there are add, aadd, fails"),
+    ("nope", {}, ActionStatusCode.API_ERROR, ActionValidCode.INVALID, "The action is invalid, please check"),
     ("add", {}, ActionStatusCode.ARGS_ERROR, ActionValidCode.OPEN, "a: Field required"),
     ("add", {"a": 1, "c": 1}, ActionStatusCode.ARGS_ERROR, ActionValidCode.OPEN, "c: Extra inputs are not permitted"),
     ("add", "{'a': 1}", ActionStatusCode.ARGS_ERROR, ActionValidCode.OPEN, "Invalid JSON"),
@@ -181,3 +194,258 @@ def test_a_tool_with_bad_arguments_does_not_run():
     assert ran == []
     asyncio.run(run_tool(Tool.of(note), '{"a": 3}'))
     assert ran == [3]
+
+
+# ---- actions and kits
+class Kit(BaseAction):
+    """Some tools."""
+
+    @tool_api
+    def double(self, number: int) -> int:
+        """Double a number."""
+        return 2 * number
+
+    @tool_api
+    def fail(self) -> None:
+        """Fail."""
+        raise LookupError("oh")
+
+
+class Shell(BaseAction):
+    """Code that is noted, not run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ran: list[str] = []
+
+    def run(self, command: str) -> str:
+        """Run code."""
+        self.ran.append(command)
+        return f"ran {command}"
+
+
+def call(executor: ActionExecutor, name: Any, parameters: Any) -> ActionReturn:
+    return executor(Message(content={"name": name, "parameters": parameters})).content
+
+
+OK = ActionStatusCode.SUCCESS, ActionValidCode.OPEN, None
+API = ActionStatusCode.API_ERROR, ActionValidCode.OPEN
+ARGS = ActionStatusCode.ARGS_ERROR, ActionValidCode.OPEN
+INVALID = (
+    ActionStatusCode.API_ERROR, ActionValidCode.INVALID, "The action is invalid, please check the action name.",
+)  # fmt: skip
+TABLE: list[tuple[Any, Any, tuple[Any, Any, Any], str, dict[str, Any] | None]] = [
+    ("Kit.double", {"number": 2}, OK, "Kit.double", {"number": 2}),
+    ("Kit.double", '```json\n{"number": 2}\n```', OK, "Kit.double", {"number": 2}),
+    ("add", '```json\n{"a": 2}\n```', OK, "add", {"a": 2}),
+    ("nope", {"a": 1}, INVALID, "InvalidAction", {"a": 1}),
+    ("nope", "x", INVALID, "InvalidAction", {"inputs": "x", "name": "nope"}),
+    (["add"], {}, INVALID, "InvalidAction", {}),
+    (None, None, INVALID, "InvalidAction", None),
+    ("Kit.nope", {}, (*API, "invalid API: nope"), "Kit", {}),
+    ("Kit.double.twice", {}, (*API, "invalid API: double.twice"), "Kit", {}),
+    ("Kit", {}, (*API, "invalid API: run"), "Kit", {}),
+    ("Kit.double", "{", (*ARGS, "invalid json format: {"), "Kit.double", {"inputs": "{", "name": "Kit.double"}),
+    ("Kit.double", [1], (*ARGS, "invalid json format: [1]"), "Kit.double", {"inputs": [1], "name": "Kit.double"}),
+    ("Kit.double", {"number": 1, "x": 1}, (*ARGS, "unknown arguments: {'x'}"), "Kit.double", None),
+    ("Kit.double", {}, (*ARGS, "missing required arguments: {'number'}"), "Kit.double", {}),
+    ("Kit.fail", {}, (*API, "oh"), "Kit.fail", {}),
+    ("NoAction", {}, (ActionStatusCode.API_ERROR, ActionValidCode.INVALID, "Please follow the format"), "NoAction", {}),
+    ("FinishAction", {"response": "42"}, (ActionStatusCode.SUCCESS, ActionValidCode.FINISH, None), "FinishAction",
+     {"response": "42"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "parameters", "outcome", "kind", "args"), TABLE)
+def test_the_table_of_outcomes(name: Any, parameters: Any, outcome: Any, kind: str, args: dict[str, Any] | None):
+    for finish in (True, False):
+        returned = call(ActionExecutor([add, Kit()], finish_in_action=finish), name, parameters)
+        assert (returned.state, returned.valid, returned.errmsg) == outcome
+        assert returned.type == kind
+        assert args is None or returned.args == args
+
+
+def test_the_results_of_the_table():
+    several = ActionExecutor([add, Kit()])
+    assert call(several, "Kit.double", {"number": 2}).format_result() == "4"
+    assert call(several, "FinishAction", {"response": "42"}).format_result() == "42"
+
+
+def test_the_callers_list_stays_as_it_is():
+    actions: list[Any] = [add]
+    several = ActionExecutor(actions, finish_in_action=True)
+    assert actions == [add]
+    assert several.keys() == ["add", "FinishAction"]
+    assert [each["name"] for each in several.description()] == ["add", "FinishAction"]
+
+
+def test_what_stands_for_no_call_may_be_another():
+    class Stop(FinishAction): ...
+
+    several = ActionExecutor(
+        add,
+        invalid_action={"type": InvalidAction, "err_msg": "What?"},
+        no_action=NoAction("Call something."),
+        finish_action=Stop(),
+        finish_in_action=True,
+    )
+    assert call(several, "nope", {}).errmsg == "What?"
+    assert call(several, "NoAction", {}).errmsg == "Call something."
+    assert call(several, "Stop", {"response": "x"}).valid is ActionValidCode.FINISH
+    assert ActionExecutor(add).invalid_action.err_msg != "What?"  # type: ignore[attr-defined]  # pyright: ignore
+
+
+def test_actions_may_be_configs_and_may_be_put_in_and_taken_out():
+    several = ActionExecutor({"type": Kit})
+    several["twin"] = Kit()
+    several["plus"] = add
+    assert (several.keys(), "Kit" in several, "Kit.double" in several) == (["Kit", "twin", "plus"], True, False)
+    assert list(several.tools) == ["Kit.double", "Kit.fail", "twin.double", "twin.fail", "plus"]
+    assert call(several, "twin.double", {"number": 4}).format_result() == "8"
+    assert [each["name"] for each in several.description()][-1] == "add"
+    del several["Kit"]
+    several["twin"] = aadd
+    assert list(several.tools) == ["plus", "twin"]
+    with pytest.raises(UnknownToolError, match="no action 'Kit'; there are plus, twin") as error:
+        del several["Kit"]
+    assert isinstance(error.value, KeyError)
+
+
+# ---- what a parser has found becomes a call
+def found(action: Any, status: int = 1) -> dict[str, Any]:
+    return {"tool_type": "shell", "thought": "Hm.", "action": action, "status": status}
+
+
+def from_agent(formatted: Any) -> Message:
+    return Message(content="…", sender="Agent", formatted=formatted)
+
+
+PROCESSED: list[tuple[Any, str]] = [
+    (found("ls"), "ran ls"),
+    (found({"name": "Kit.double", "parameters": {"number": 2}}), "4"),
+    (found({"name": "nope", "parameters": {}}), INVALID[2]),
+    (found({"name": "Kit.double"}), "Please follow the format"),
+    (found([1]), "Please follow the format"),
+    (found(None, 0), "Please follow the format"),
+    (found("rm", -1), "Please follow the format"),
+]
+
+
+@every_door
+@pytest.mark.parametrize(("formatted", "said"), PROCESSED)
+def test_what_a_tool_parser_found_is_run(door: Door, formatted: Any, said: str):
+    shell = Shell()
+    several = ActionExecutor([shell, Kit()], hooks=InternLMActionProcessor())
+    message = from_agent(formatted)
+    answer = door(several, message)
+    assert (answer.content, answer.sender) == (said, "ActionExecutor")
+    assert shell.ran == (["ls"] if said == "ran ls" else [])
+    assert message == from_agent(formatted)
+
+
+@pytest.mark.parametrize(
+    "formatted",
+    [FunctionCall("Kit.double", {"number": 2}), {"name": "Kit.double", "parameters": {"number": 2}},
+     {"action": {"name": "Kit.double", "parameters": '{"number": 2}'}},
+     {"action": FunctionCall("Kit.double", {"number": 2})}],
+)  # fmt: skip
+def test_what_names_a_call_is_run(formatted: Any):
+    several = ActionExecutor(Kit(), hooks={"type": ActionPreprocessor})
+    assert several(from_agent(formatted)).content == "4"
+    assert several(from_agent({"action": {}})).content == "Please follow the format"
+
+
+@pytest.mark.parametrize("hook", [ActionPreprocessor(), InternLMActionProcessor()])
+@pytest.mark.parametrize("formatted", [None, "ls", {}, {"thought": "x"}, 3])
+def test_a_message_that_went_through_no_parser_is_a_mistake_of_the_program(hook: Hook, formatted: Any):
+    with pytest.raises(AssertionError, match="output_format"):
+        ActionExecutor(Shell(), hooks=hook)(from_agent(formatted))
+
+
+def test_the_parameter_for_code_may_be_named():
+    several = ActionExecutor(fails, hooks=InternLMActionProcessor("text"))
+    assert several(from_agent(found("oh"))).content == "oh"
+    assert (
+        ActionExecutor(hooks=InternLMActionProcessor())(from_agent(found("ls"))).content
+        == "unknown arguments: {'command'}"
+    )
+
+
+class Own(Hook):
+    """What a program writes, as in the documents."""
+
+    def before_action(self, executor: Any, message: Message, session_id: Hashable) -> Message:
+        message = message.copy(deep=True)
+        message.content = {"name": "Shell", "parameters": {"command": message.formatted["action"]}}
+        return message
+
+
+class InPlace(Hook):
+    """The same, and it hides who spoke."""
+
+    def before_action(self, executor: Any, message: Message, session_id: Hashable) -> None:
+        message.content = {"name": "Shell", "parameters": {"command": message.formatted["action"]}}
+        message.sender = "Agent"
+
+
+PERSONS = [Message(content="hi"), Message(content="hi", sender="User"), Message(content="hi", sender="system"),
+           Message(content="hi", sender="Ada", entity=Entity.USER)]  # fmt: skip
+
+
+@every_door
+@pytest.mark.parametrize("hook", [InternLMActionProcessor(), ActionPreprocessor(), Own(), InPlace()])
+@pytest.mark.parametrize("person", PERSONS)
+def test_what_comes_with_a_persons_message_is_never_run(door: Door, hook: Hook, person: Message):
+    shell = Shell()
+    formatted = {**found("rm"), "name": "Shell", "parameters": {"command": "rm"}}
+    with pytest.raises(CallOriginError, match=f"message from '{person.sender}'"):
+        door(ActionExecutor(shell, hooks=hook), person.but(formatted=formatted))
+    assert shell.ran == []
+
+
+@pytest.mark.parametrize("text", ['{"name": "Shell", "parameters": {"command": "rm"}}', '{"request": "Shell"}'])
+def test_text_is_no_call_whoever_wrote_it(text: str):
+    shell = Shell()
+    for message in (Message(content=text), Message(content=text, sender="Agent", origin=Origin.MODEL)):
+        with pytest.raises(AssertionError, match="text is no call"):
+            ActionExecutor(shell)(message)
+    assert shell.ran == []
+
+
+@pytest.mark.parametrize("hook", [InternLMActionProcessor(), Own(), InPlace()])
+def test_what_an_agent_wrote_is_run(hook: Hook):
+    shell = Shell()
+    for message in (from_agent(found("ls")), Message(content="…", formatted=found("ls"), origin=Origin.MODEL)):
+        ActionExecutor(shell, hooks=hook)(message)
+    assert shell.ran == ["ls", "ls"]
+
+
+# ---- and a whole turn: model, parser, executor, aggregator
+class Coder(Agent):
+    def __init__(self, model: ScriptedModel) -> None:
+        self.shell = Shell()
+        parser = MixedToolParser(
+            parsers=[PluginParser(begin="[[", end="]]"), ToolParser("shell", begin="<<", end=">>")]
+        )
+        self.agent = Agent(model, output_format=parser, aggregator=InternLMToolAggregator("user"))
+        self.executor = ActionExecutor([self.shell, Kit()], hooks=[InternLMActionProcessor()])
+        super().__init__()  # last: what was set before stays
+
+    def forward(self, message: Message, session_id: Hashable = 0) -> Message:  # type: ignore[override]  # pyright: ignore
+        message = self.agent(message, session_id=session_id)
+        while message.formatted["tool_type"] is not None:
+            message = self.agent(self.executor(message, session_id=session_id), session_id=session_id)
+        return message
+
+
+@every_door
+def test_a_model_that_writes_its_calls_as_text_is_served(door: Door):
+    model = ScriptedModel(["a<<ls>>", 'b[[{"name": "Kit.double", "parameters": {"number": 4}}]]', "c[[oops]]", "done"])
+    coder = Coder(model)
+    assert door(coder, "go <<rm>>", session_id=7).content == "done"
+    assert coder.shell.ran == ["ls"]
+    assert [message["content"] for message in model.requests[-1].messages] == [
+        "go <<rm>>", "a<<ls>>", "ran ls", 'b[[{"name": "Kit.double", "parameters": {"number": 4}}]]', "8",
+        "Please follow the format",
+    ]  # fmt: skip
+    assert len(coder.state_dict(7)["agent.memory"]) == 8

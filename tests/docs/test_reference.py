@@ -62,4 +62,5 @@ def test_a_difference_is_shown(tmp_path: Path):
 
 
 def test_it_shows_no_accident_of_the_machine():
-    assert re.findall(r"<(?!https?:)[^>\n]*>|0x[0-9a-f]{6}|ForwardRef|mappingproxy", PAGE) == []
+    # a mark in quotes, such as '<tool>', is a default that somebody wrote
+    assert re.findall(r"(?<!')<(?!https?:|\|)[^>\n]*>|0x[0-9a-f]{6}|ForwardRef|mappingproxy", PAGE) == []

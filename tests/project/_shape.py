@@ -14,7 +14,7 @@ LONGEST_FILE = 500
 LONGEST_FUNCTION = 50
 MEAN_FUNCTION = 12
 DEEPEST_NESTING = 4
-CORE_LINES = 3250  # 2,500 with the trunk alone; the runtime, whole, took 750 more
+CORE_LINES = 3500  # 2,500 with the trunk alone; the runtime took 750 more, the agents so far 250
 CORE = ("schema", "module", "commander", "agents", "tasks")
 
 # Two bodies are twins from this many lines and this much likeness on.

@@ -1,14 +1,18 @@
 """Tools: one description, one parser, one executor, whatever a tool was made from."""
 
-from trivium.actions._executor import (
-    ActionExecutor,
-    AsyncActionExecutor,
-    ToolCallEvent,
-    ToolResultEvent,
-    as_text,
-    run_tool,
+from trivium.actions._action import (
+    AsyncActionMixin,
+    BaseAction,
+    BaseParser,
+    JsonParser,
+    TupleParser,
+    descriptions_of,
+    tool_api,
 )
+from trivium.actions._executor import ActionExecutor, AsyncActionExecutor
+from trivium.actions._outcomes import FinishAction, InvalidAction, NoAction
 from trivium.actions._parse import tool_calls_in
+from trivium.actions._run import ToolCallEvent, ToolResultEvent, as_text, run_tool
 from trivium.actions._tool import Tool
 from trivium.actions._tool_message import AgentDoneTool, FinalResultTool, ToolMessage, find_handler
 
@@ -16,13 +20,23 @@ __all__ = [
     "ActionExecutor",
     "AgentDoneTool",
     "AsyncActionExecutor",
+    "AsyncActionMixin",
+    "BaseAction",
+    "BaseParser",
     "FinalResultTool",
+    "FinishAction",
+    "InvalidAction",
+    "JsonParser",
+    "NoAction",
     "Tool",
     "ToolCallEvent",
     "ToolMessage",
     "ToolResultEvent",
+    "TupleParser",
     "as_text",
+    "descriptions_of",
     "find_handler",
     "run_tool",
+    "tool_api",
     "tool_calls_in",
 ]

@@ -1,71 +1,25 @@
-"""The executor: the one place where a tool runs."""
+"""The executor: runs actions by name, as a module."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
+from trivium._objects import create_object
+from trivium.actions._action import BaseAction, descriptions_of, invalid_api
+from trivium.actions._outcomes import FinishAction, InvalidAction, NoAction
+from trivium.actions._run import as_arguments, as_text, outcome_of
 from trivium.actions._tool import Tool
-from trivium.commander import Event, invoke, portable, step
-from trivium.commander._node import make_scope
-from trivium.exceptions import LimitExceededError, ToolArgumentsError, UnknownToolError
+from trivium.commander import invoke, portable
+from trivium.exceptions import CallOriginError, UnknownToolError
 from trivium.hooks import Hook
-from trivium.module import AsyncModule, Module
-from trivium.schema import ActionReturn, ActionStatusCode, ActionValidCode, FunctionCall, Message, ToolCall
+from trivium.module import AsyncModule, Hooks, Module
+from trivium.schema import ActionReturn, ActionValidCode, Entity, FunctionCall, Message, Origin, ToolCall
 
-__all__ = ["ActionExecutor", "AsyncActionExecutor", "ToolCallEvent", "ToolResultEvent", "as_text", "run_tool"]
+__all__ = ["ActionExecutor", "AsyncActionExecutor"]
 
-
-class ToolCallEvent(Event[tuple[str, str | Mapping[str, Any]]]):
-    """A tool is called: its name and the arguments as they came."""
-
-    __slots__ = ()
-    kind = "tool_call"
-
-
-class ToolResultEvent(Event[Any]):
-    """What the tool returned."""
-
-    __slots__ = ()
-    kind = "tool_result"
-
-
-@portable
-async def run_tool(tool: Tool, arguments: str | Mapping[str, Any]) -> Any:
-    """Run a tool as a node of the tree and return what it returned.
-
-    Raises:
-        ToolArgumentsError: the arguments do not fit; the tool did not run.
-        LimitExceededError: the run has no tool call left; the tool did not run.
-        Exception: whatever the tool raised.
-    """
-    with step(f"tool:{tool.name}") as node:
-        node._emit(ToolCallEvent, (tool.name, arguments))
-        if node._scope.budget is not None:
-            node._scope.budget.take_tool_call()
-        values = tool.validate(arguments)
-        if tool.timeout is not None:
-            node._scope = make_scope(node, timeout=tool.timeout, limits=None)
-        result = await invoke(tool.call, **values)
-        node._check()  # sync code cannot be interrupted: what came too late fails here
-        node._emit(ToolResultEvent, result)
-        return result
-
-
-def as_text(value: Any) -> str:
-    """A tool's result as a model reads it: text as it is, anything else as JSON where it can be."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, Message):
-        return as_text(value.content)
-    if hasattr(value, "model_dump_json"):
-        return value.model_dump_json()
-    try:
-        return json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError):
-        return str(value)
+Config: TypeAlias = dict[str, Any]
 
 
 class ActionExecutor(Module):
@@ -74,9 +28,21 @@ class ActionExecutor(Module):
     A failing tool, unknown names and bad arguments are answers too: a model reads them and tries again. A
     stopped run and a reached limit are not; they end the run.
 
+    Text is never searched for a call. A hook may make one of a message's `formatted`, which a parser has made of
+    what a model said; but not where the message is a person's, whatever it holds.
+
     Args:
-        actions: tools or functions, one or several.
+        actions: actions, tools, functions, or configs of actions; one or several.
+        invalid_action: answers calls of tools that are not there. Default: `InvalidAction()`.
+        no_action: what a call by its name is answered with. Default: `NoAction()`.
+        finish_action: ends a run. Default: `FinishAction()`.
+        finish_in_action: offer `finish_action` to the model like the others.
         hooks: change messages before and after (`before_action`, `after_action`).
+        name: default: the name of the class.
+
+    Attributes:
+        actions: what was given, by name.
+        tools: what can be run, by name; the tools of a kit are called `Kit.api`.
 
     Example:
         >>> def add(a: int, b: int) -> int:
@@ -86,65 +52,115 @@ class ActionExecutor(Module):
         '3'
     """
 
-    def __init__(self, actions: Any = (), hooks: Hook | Iterable[Hook] | None = None, name: str | None = None) -> None:
-        super().__init__(name=name, hooks=hooks)
-        many = cast("Iterable[Any]", actions) if isinstance(actions, list | tuple | set) else [actions]
-        self.actions: dict[str, Tool] = {}
-        for action in many:
-            self.add(action)
+    invalid_action: BaseAction = InvalidAction()
+    no_action: BaseAction = NoAction()
+    finish_action: BaseAction = FinishAction()
 
-    def add(self, action: Any) -> Tool:
-        """Add a tool or a function, under its name."""
-        tool = Tool.of(action)
-        self.actions[tool.name] = tool
-        return tool
+    def __init__(
+        self,
+        actions: Any = (),
+        invalid_action: Config | BaseAction | None = None,
+        no_action: Config | BaseAction | None = None,
+        finish_action: Config | BaseAction | None = None,
+        finish_in_action: bool = False,
+        hooks: Hooks = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(name=name, hooks=hooks)
+        if invalid_action is not None:
+            self.invalid_action = create_object(invalid_action)
+        if no_action is not None:
+            self.no_action = create_object(no_action)
+        if finish_action is not None:
+            self.finish_action = create_object(finish_action)
+        self.actions: dict[str, BaseAction | Tool] = {}
+        self.tools: dict[str, Tool] = {}
+        for action in cast("Iterable[Any]", actions) if isinstance(actions, list | tuple | set) else [actions]:
+            self.add(action)
+        if finish_in_action:
+            self.add(self.finish_action)
+
+    def add(self, action: Any) -> BaseAction | Tool:
+        """Add an action, a tool or a function, under its name; what a model may call now."""
+        made = create_object(action)
+        added = made if isinstance(made, BaseAction) else Tool.of(made)
+        self[added.name] = added
+        return added
+
+    def __setitem__(self, name: str, action: BaseAction | Tool | Callable[..., Any]) -> None:
+        made = action if isinstance(action, BaseAction) else Tool.of(action)
+        if name in self.actions:
+            del self[name]
+        self.actions[name] = made
+        for tool in made.tools() if isinstance(made, BaseAction) else [made]:
+            called = name + tool.name[len(made.name) :]
+            self.tools[called] = tool if called == tool.name else tool.but(name=called)
+
+    def __delitem__(self, name: str) -> None:
+        if name not in self.actions:
+            raise UnknownToolError(f"there is no action '{name}'; there are {', '.join(self.actions) or 'none'}", name)
+        gone = self.actions.pop(name)
+        for tool in gone.tools() if isinstance(gone, BaseAction) else [gone]:
+            self.tools.pop(name + tool.name[len(gone.name) :], None)
 
     def __contains__(self, name: str) -> bool:
         return name in self.actions
 
     def keys(self) -> list[str]:
-        """The names of the tools."""
+        """The names of the actions."""
         return list(self.actions)
+
+    def description(self) -> list[dict[str, Any]]:
+        """What a model is told of the actions, each API of a toolkit by its whole name."""
+        return descriptions_of(list(self.actions.values()))
 
     @portable
     async def forward(self, message: Message) -> Message:
         """Run the tool that the content names; the answer's content is an `ActionReturn`."""
-        name, parameters = _function_call(message.content)
-        return Message(sender=self.name, content=await self.run(name, parameters))
+        call = function_call(message.content)
+        if call is None:
+            raise AssertionError(
+                "an executor is called with {'name': …, 'parameters': {…}} as content, or a FunctionCall; text is "
+                "no call: a hook such as InternLMActionProcessor makes one of what a parser has found"
+            )
+        return Message(sender=self.name, content=await self.run(*call))
 
     @portable
     async def run(self, name: str, parameters: str | Mapping[str, Any]) -> ActionReturn:
         """Run a tool by name; the outcome, good or bad, as an `ActionReturn`."""
-        returned = ActionReturn(type=name, args=None if isinstance(parameters, str) else dict(parameters))
-        try:
-            tool = self.actions.get(name)
-            if tool is None:
-                raise UnknownToolError(
-                    f"there is no tool '{name}'; there are {', '.join(self.actions) or 'none'}", name
-                )
-            result = await run_tool(tool, parameters)
-        except LimitExceededError:
-            raise  # the run's, not the tool's
-        except UnknownToolError as error:
-            return _failed(returned, ActionStatusCode.API_ERROR, error, ActionValidCode.INVALID)
-        except ToolArgumentsError as error:
-            return _failed(returned, ActionStatusCode.ARGS_ERROR, error)
-        except Exception as error:
-            return _failed(returned, ActionStatusCode.API_ERROR, error)
-        if isinstance(result, ActionReturn):
-            return result
-        return replace(returned, result=[{"type": "text", "content": as_text(result)}])
+        name = as_text(name)
+        tool = self.tools.get(name)
+        if tool is not None:
+            return await outcome_of(tool, parameters)
+        for action in (self.no_action, self.finish_action):
+            if name == action.name:
+                return await outcome_of(action.tool(), parameters)
+        kit, _, api = name.partition(".")
+        if kit in self.actions:
+            return invalid_api(kit, api or "run", parameters)
+        return replace(await outcome_of(self.invalid_action.tool(), {}), args=as_arguments(name, parameters))
 
     @portable
     async def answer(self, call: ToolCall) -> Message:
         """Run a model's call; the message that goes back to the model."""
         returned = await self.run(call.name, call.arguments)
         content = returned.format_result() if returned.errmsg is None else f"error: {returned.errmsg}"
+        if returned.valid is ActionValidCode.INVALID:
+            content += f" (there is no tool '{call.name}'; there are {', '.join(self.tools) or 'none'})"
         return Message(content=content, sender=call.name, formatted=returned, tool_call_id=call.id)
 
     async def _before(self, hook: Hook, messages: list[Message], session_id: Hashable) -> list[Message]:
-        changed = await invoke(hook.before_action, self, messages[0], session_id, quick=True)
-        return [changed, *messages[1:]] if changed else messages
+        message = messages[0]
+        was_call, speaker = function_call(message.content) is not None, message.sender
+        is_claimed = message.formatted is not None and not _is_of_an_agent(message)  # asked now: hooks edit in place
+        changed = await invoke(hook.before_action, self, message, session_id, quick=True) or message
+        if is_claimed and not was_call and function_call(changed.content) is not None:
+            raise CallOriginError(
+                f"{type(hook).__name__} made a tool call of what came with a message from '{speaker}': `formatted` "
+                "becomes a call only in a message that a model or an agent wrote; call the tool by its name instead",
+                self.name,
+            )
+        return [changed, *messages[1:]]
 
     async def _after(self, hook: Hook, message: Message, session_id: Hashable) -> Message:
         return await invoke(hook.after_action, self, message, session_id, quick=True) or message
@@ -154,17 +170,18 @@ class AsyncActionExecutor(AsyncModule, ActionExecutor):
     """An `ActionExecutor` whose call gives a coroutine."""
 
 
-def _function_call(content: Any) -> tuple[str, str | Mapping[str, Any]]:
+def function_call(content: Any) -> tuple[str, str | Mapping[str, Any]] | None:
+    """The call that a program wrote as the content of a message; text is none."""
     if isinstance(content, FunctionCall):
         return content.name, content.parameters
     if isinstance(content, Mapping):
         given = cast("Mapping[str, Any]", content)
         if "name" in given and "parameters" in given:
             return given["name"], given["parameters"]
-    raise AssertionError("an executor is called with {'name': …, 'parameters': {…}} as content, or a FunctionCall")
+    return None
 
 
-def _failed(
-    returned: ActionReturn, state: ActionStatusCode, error: Exception, valid: ActionValidCode = ActionValidCode.OPEN
-) -> ActionReturn:
-    return replace(returned, state=state, valid=valid, errmsg=str(error) or type(error).__name__)
+def _is_of_an_agent(message: Message) -> bool:
+    if message.origin is Origin.MODEL:
+        return True
+    return message.entity not in (Entity.USER, Entity.SYSTEM) and message.sender not in (Entity.USER, Entity.SYSTEM)

@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, NotRequired, cast, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, cast, get_args, get_origin, get_type_hints
 
 from pydantic import ValidationError
 from typing_extensions import TypedDict
@@ -120,8 +120,10 @@ def _parameters(function: Callable[..., Any], name: str, texts: Mapping[str, str
             )
         kind = hints.get(parameter.name, Any)
         extra: dict[str, Any] = {}
-        if parameter.name in texts and not any(getattr(each, "description", "") for each in get_args(kind)[1:]):
-            extra["description"] = texts[parameter.name]
+        notes = get_args(kind)[1:] if get_origin(kind) is Annotated else ()
+        if not any(getattr(each, "description", "") for each in notes):
+            text = next((each for each in notes if isinstance(each, str)), texts.get(parameter.name))
+            extra = {"description": text} if text is not None else {}
         if parameter.default is not parameter.empty and _is_json(parameter.default):
             extra["json_schema_extra"] = {"default": parameter.default}
         kind = Annotated[kind, Field(**extra)] if extra else kind
@@ -139,12 +141,18 @@ def _validator(name: str, adapter: TypeAdapter[dict[str, Any]]) -> Callable[[str
     def validate(arguments: str | Mapping[str, Any]) -> dict[str, Any]:
         try:
             if isinstance(arguments, str):
-                return from_json(arguments or "{}")
+                return from_json(unfenced(arguments) or "{}")
             return from_python(arguments)
         except ValidationError as error:
             raise ToolArgumentsError(describe_errors(name, error), name) from None
 
     return validate
+
+
+def unfenced(text: str) -> str:
+    """What stands in a code fence, where a text is one; else the text."""
+    plain = text.strip()
+    return plain.partition("\n")[2].rpartition("```")[0] if plain.startswith("```") else text
 
 
 def describe_errors(name: str, error: ValidationError) -> str:
@@ -164,25 +172,34 @@ def plain_schema(schema: Any) -> Any:
 
 
 _SECTION = re.compile(r"^(Args|Arguments|Parameters|Returns|Raises|Yields|Example|Examples|Note)s?:\s*$")
-_ENTRY = re.compile(r"^\*{0,2}(\w+)(?:\s*\([^)]*\))?:\s*(.*)$")
+_ENTRY = re.compile(r"^(?:[*-]\s+)?\*{0,2}(\w+)(?:\s*\(([^)]*)\))?:\s*(.*)$")
 
 
 def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
     """The description, and the text of each entry below `Args:`."""
+    description, sections = read_sections(text)
+    entries = (sections.get(name, {}) for name in ("Args", "Arguments", "Parameters"))
+    return description, {name: said for each in entries for name, (_, said) in each.items()}
+
+
+def read_sections(text: str) -> tuple[str, dict[str, dict[str, tuple[str, str]]]]:
+    """A docstring: its description, and by section the entries, each with what stands in brackets and its text."""
     description: list[str] = []
-    parameters: dict[str, str] = {}
-    section = name = ""
+    sections: dict[str, dict[str, tuple[str, str]]] = {}
+    entries: dict[str, tuple[str, str]] | None = None
+    name = ""
     for line in text.splitlines():
         heading = _SECTION.match(line)
         if heading is not None:
-            section = heading[1]
-        elif not section:
+            entries = sections.setdefault(heading[1], {})
+            name = ""
+        elif entries is None:
             description.append(line)
-        elif section in ("Args", "Arguments", "Parameters") and line.strip():
+        elif line.strip():
             entry = _ENTRY.match(line.strip())
             if entry is not None and len(line) - len(line.lstrip()) <= 4:
                 name = entry[1]
-                parameters[name] = entry[2]
+                entries[name] = (entry[2] or "", entry[3])
             elif name:
-                parameters[name] = f"{parameters[name]} {line.strip()}".strip()
-    return "\n".join(description).strip(), parameters
+                entries[name] = (entries[name][0], f"{entries[name][1]} {line.strip()}".strip())
+    return "\n".join(description).strip(), sections

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import partial
-from typing import Any, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict
 
+from trivium._objects import create_object, factory_of
 from trivium.actions import ActionExecutor, Tool, tool_calls_in
 from trivium.agents._responders import Responders
 from trivium.agents.aggregator import DefaultAggregator, Instruction
 from trivium.commander import current, gather, invoke, portable
 from trivium.exceptions import ConfigurationError, LimitExceededError, NoModelError
-from trivium.hooks import Hook
 from trivium.llms._call import ask
 from trivium.llms._protocol import LanguageModel, Reply, Request
 from trivium.memory import Memory, MemoryManager
-from trivium.module import AsyncModule
+from trivium.module import AsyncModule, Hooks
 from trivium.schema import Message, Origin, ToolCall, ToolSpec
 
 Model = LanguageModel | str | None
 """A model, or its name as `trivium.llms.resolve` takes it."""
+
+Config: TypeAlias = dict[str, Any]
+MemoryOption: TypeAlias = MemoryManager | Callable[[], Memory] | Config | bool | None
 
 
 class AgentConfig(BaseModel):
@@ -43,13 +46,16 @@ class AgentConfig(BaseModel):
 class Agent(Responders):
     """Asks a model, runs the tools that the model calls, and answers with what the model says at last.
 
+    Model, memory, output_format, aggregator, hooks and tools may be given as configs: a dict with `type` and the
+    keywords of what it makes; see `trivium.utils.create_object`.
+
     Args:
         llm: the model, its name (`"openai:gpt-…"`, `"default"`, a path to a GGUF file), or an `AgentConfig`.
             None is no model: for an agent that is made of others and has a `forward` of its own.
         template: the system instruction.
         tools: functions or tools that the agent runs itself within its call.
-        memory: keeps what was said, by session; False remembers nothing. Default: True, but False for an
-            agent made from a config alone.
+        memory: keeps what was said, by session; False or None remembers nothing, a function or a config makes
+            the memory of each session. Default: True, but False for an agent made from a config alone.
         output_format: parses the answer into `message.formatted` (has `parse_response`).
         aggregator: turns memory into chat messages.
         name: default: the class name, or the config's.
@@ -71,16 +77,16 @@ class Agent(Responders):
 
     def __init__(
         self,
-        llm: Model | AgentConfig | Callable[..., Any] = None,
+        llm: Model | AgentConfig | Config | Callable[..., Any] = None,
         template: Instruction = None,
         *,
         tools: Iterable[Tool | Callable[..., Any]] = (),
-        memory: MemoryManager | Callable[[], Memory] | bool | None = None,
+        memory: MemoryOption | Literal["default"] = "default",
         output_format: Any = None,
-        aggregator: DefaultAggregator | None = None,
+        aggregator: DefaultAggregator | Config | None = None,
         name: str | None = None,
         description: str = "",
-        hooks: Hook | Iterable[Hook] | None = None,
+        hooks: Hooks = None,
         parameters: Mapping[str, Any] | None = None,
         max_rounds: int = 50,
         parallel: bool = False,
@@ -92,17 +98,18 @@ class Agent(Responders):
             llm = config.llm if llm is None else llm
             name = config.name if name is None else name
             parameters = {**config.parameters, **(parameters or {})}
-            memory = False if memory is None else memory  # an agent of a config answers one-shot
+            memory = False if memory == "default" else memory  # an agent of a config answers one-shot
         super().__init__(name=name, memory=_memory_of(memory), hooks=hooks)
         self.config = config
-        self.llm = llm
+        self.llm = create_object(llm)
         self.template = template
-        self.output_format = output_format
-        self.aggregator = aggregator or DefaultAggregator()
+        self.output_format = create_object(output_format)
+        self.aggregator: DefaultAggregator = create_object(aggregator) or DefaultAggregator()
         self.description = description
         self.parameters = dict(parameters or {})
         self.max_rounds, self.parallel = max_rounds, parallel
-        self.executor = ActionExecutor(list(tools))
+        if tools or "executor" not in vars(self):  # one that a subclass has set before stays
+            self.executor = ActionExecutor(list(tools))
 
     # ---- what a call does
     @portable
@@ -119,7 +126,7 @@ class Agent(Responders):
 
     def _history(self, message: tuple[Message, ...]) -> list[dict[str, Any]]:
         memory = self.memory.get(this_session()) if self.memory is not None else Memory.of(message)
-        return self.aggregator.aggregate(memory, self.name, self.output_format, self._instruction())
+        return self.aggregator.aggregate(memory or Memory(), self.name, self.output_format, self._instruction())
 
     def has_model(self) -> bool:
         """Whether the agent can answer by itself: with a model, or with a `forward` of its own."""
@@ -148,9 +155,9 @@ class Agent(Responders):
         return Request(history, self._specs(), self._forced or "auto", None, parameters)
 
     def _specs(self) -> tuple[ToolSpec, ...]:
-        if not self.executor.actions and "_usable" not in self.__dict__:
+        if not self.executor.tools and "_usable" not in self.__dict__:
             return ()  # most turns
-        specs = [tool.spec for tool in self.executor.actions.values()]
+        specs = [tool.spec for tool in self.executor.tools.values()]
         return (*specs, *[each.spec() for each in self._usable_classes()])
 
     def _runs_itself(self, calls: Iterable[ToolCall]) -> bool:
@@ -159,7 +166,7 @@ class Agent(Responders):
         Unknown calls are run too, where the agent has tools: the model is told that there is no such tool.
         """
         known = self.__dict__.get("_known") or ()
-        return bool(self.executor.actions) and not any(call.name in known for call in calls)
+        return bool(self.executor.tools) and not any(call.name in known for call in calls)
 
     async def _run_tools(self, reply: Reply) -> list[Message]:
         """Run what the model called; remember the call and its results together, so that no history is half."""
@@ -207,12 +214,14 @@ def this_session() -> Hashable:
     return 0 if node is None else node._scope.session_id
 
 
-def _memory_of(memory: MemoryManager | Callable[[], Memory] | bool | None) -> MemoryManager | None:
+def _memory_of(memory: MemoryOption | Literal["default"]) -> MemoryManager | None:
     if isinstance(memory, MemoryManager):
         return memory
-    if memory is None or isinstance(memory, bool):
-        return None if memory is False else MemoryManager()
-    return MemoryManager(memory)
+    if not memory:
+        return None
+    if memory is True or isinstance(memory, str):
+        return MemoryManager()
+    return MemoryManager(factory_of(cast("Config", memory)) if isinstance(memory, dict) else memory)
 
 
 def _as_model(llm: Any) -> LanguageModel:

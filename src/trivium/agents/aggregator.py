@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from trivium.exceptions import UnknownRoleError
 from trivium.memory import Memory
-from trivium.schema import Entity, Message, ToolCall
+from trivium.schema import Entity, Message, ToolCall, ToolStatusCode
 
-__all__ = ["DefaultAggregator", "Instruction"]
+__all__ = ["DefaultAggregator", "Instruction", "InternLMToolAggregator"]
 
 Instruction = str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 """A system instruction: text, one chat message, or several."""
@@ -48,7 +49,7 @@ class DefaultAggregator:
         entry = _as_chat(message, name)
         last, role = (found[-1] if found else {}), entry["role"]
         if role == "user" and last.get("role") == "user":
-            last["content"] += entry["content"]
+            found[-1] = {**last, "content": last["content"] + entry["content"]}  # the last may be a caller's own dict
         elif role == "user" and last.get("tool_calls"):
             _close_calls(found, entry["content"])
         else:
@@ -72,6 +73,122 @@ class DefaultAggregator:
 
     aggregate_system_intruction = aggregate_system_instruction
     """The documented spelling."""
+
+
+class InternLMToolAggregator(DefaultAggregator):
+    """For agents whose calls are written in the text: shows the model its answers as its parser writes them.
+
+    What the parser has to say follows the system instruction, then the examples. An answer of the agent that was
+    parsed is written anew from its parts; one that could not be parsed is left out. What neither the agent nor a
+    user said is a result, named after the last tool.
+
+    Args:
+        environment_role: the role of results.
+        environment_begin: what stands before each.
+        environment_end: what stands behind it.
+        user_names: the senders that are users.
+        few_shot: examples: chat messages, or lists of them. Beside the roles of a chat, `thought` (or `language`)
+            and `tool` make one answer of the model, and `environment` is a result. They stay as they are.
+
+    Example:
+        >>> from trivium.prompts.parsers import ToolParser
+        >>> memory = Memory.of([Message(content="2?", sender="user"), Message(content="2", sender="executor")])
+        >>> InternLMToolAggregator(environment_begin="> ").aggregate(memory, "me", ToolParser("code", "Write code."))
+        [{'role': 'system', 'content': 'Write code.', 'name': 'code'}, {'role': 'user', 'content': '2?'}, \
+{'role': 'environment', 'content': '> 2'}]
+    """
+
+    def __init__(
+        self,
+        environment_role: str = "environment",
+        environment_begin: str = "",
+        environment_end: str = "",
+        user_names: Iterable[str] | None = None,
+        few_shot: Iterable[Any] | None = None,
+    ) -> None:
+        self.environment_role = environment_role
+        self.environment_begin, self.environment_end = environment_begin, environment_end
+        self.user_names = ["user"] if user_names is None else list(user_names)
+        shots = list(few_shot or ())
+        self.few_shot: list[Any] = [shots] if shots and isinstance(shots[0], Mapping) else shots
+
+    def aggregate(
+        self,
+        messages: Memory | None,
+        name: str,
+        parser: Any = None,
+        system_instruction: Instruction = None,
+    ) -> list[dict[str, Any]]:
+        """The chat messages for a model; see `DefaultAggregator.aggregate`.
+
+        Raises:
+            UnknownRoleError: an example has a role that is not known.
+        """
+        found = [*self.aggregate_system_instruction(system_instruction), *_told(parser)]
+        for shot in self.few_shot:
+            found += self._shown(shot, parser)
+        tool: str | None = None
+        for message in messages.get_memory() if messages is not None else ():
+            parsed = message.formatted if message.sender == name else None
+            if message.tool_call_id is not None or message.entity is not None:
+                self.append(found, message, name)
+            elif parser and isinstance(parsed, dict):
+                parts = cast("dict[str, Any]", parsed)
+                if parts.get("status") != ToolStatusCode.PARSING_ERROR:
+                    found.append({"role": "assistant", "content": parser.format_response(parts)})
+                tool = parts.get("tool_type") or tool
+            elif message.sender in (name, *self.user_names):
+                self.append(found, message, name)
+            else:
+                found.append(self._result(_as_chat(message, name)["content"], tool))
+        return found
+
+    def _result(self, content: Any, tool: str | None) -> dict[str, Any]:
+        text = f"{self.environment_begin}{content}{self.environment_end}"
+        return {"role": self.environment_role, "content": text, **({"name": tool} if tool else {})}
+
+    def _shown(self, shot: Iterable[Mapping[str, Any]], parser: Any) -> Iterator[dict[str, Any]]:
+        thought: str | None = None
+        tool: str | None = None
+        for entry in shot:
+            role, content = entry["role"], entry["content"]
+            if thought is not None and role != "tool":
+                yield {"role": "assistant", "content": thought}
+                thought = None
+            if role in ("thought", "language"):
+                thought = str(content)
+            elif role == "tool":
+                tool = entry.get("name") or getattr(parser, "tool_type", None)
+                yield {"role": "assistant", "content": _written(parser, tool, thought or "", content)}
+                thought = None
+            elif role == "environment":
+                yield self._result(content, entry.get("name") or tool)
+            elif role in ("system", "user", "assistant"):
+                yield dict(entry)
+            else:
+                raise UnknownRoleError(
+                    f"an example has the role {role!r}: take system, user, assistant, thought, language, tool or "
+                    "environment",
+                    str(role),
+                )
+        if thought is not None:
+            yield {"role": "assistant", "content": thought}
+
+
+def _written(parser: Any, tool: str | None, thought: str, action: Any) -> str:
+    if parser is None:
+        return f"{thought}{action}"
+    status = ToolStatusCode.VALID_TOOL
+    return parser.format_response({"tool_type": tool, "thought": thought, "action": action, "status": status})
+
+
+def _told(parser: Any) -> list[dict[str, Any]]:
+    """A parser's instruction as system messages."""
+    told = parser.format_instruction() if hasattr(parser, "format_instruction") else None
+    if not told or not isinstance(told, str):
+        return list(told or ())
+    tool: str | None = getattr(parser, "tool_type", None)
+    return [{"role": "system", "content": told, **({"name": tool} if tool else {})}]
 
 
 def _checked(message: Any) -> dict[str, Any]:

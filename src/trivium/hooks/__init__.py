@@ -1,5 +1,6 @@
 """Hooks transform what goes into and comes out of a module; to observe only, listen to events instead."""
 
 from trivium.hooks._hook import Hook, RemovableHandle
+from trivium.hooks._processors import ActionPreprocessor, InternLMActionProcessor
 
-__all__ = ["Hook", "RemovableHandle"]
+__all__ = ["ActionPreprocessor", "Hook", "InternLMActionProcessor", "RemovableHandle"]

@@ -1,11 +1,29 @@
-"""Prompts: templates whose variables are filled in, and nothing else."""
+"""Prompts: templates whose variables are filled in, and the parsers of what a model answers."""
 
 from trivium.exceptions import PromptTemplateError
 from trivium.prompts._template import PromptTemplate, find_unfilled_variables, is_prompt_fully_filled, render_prompt
+from trivium.prompts.parsers import (
+    CustomFormatParser,
+    InterpreterParser,
+    JSONParser,
+    MixedToolParser,
+    PluginParser,
+    StrParser,
+    ToolParser,
+    ToolStatusCode,
+)
 
 __all__ = [
+    "CustomFormatParser",
+    "InterpreterParser",
+    "JSONParser",
+    "MixedToolParser",
+    "PluginParser",
     "PromptTemplate",
     "PromptTemplateError",
+    "StrParser",
+    "ToolParser",
+    "ToolStatusCode",
     "find_unfilled_variables",
     "is_prompt_fully_filled",
     "render_prompt",

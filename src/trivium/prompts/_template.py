@@ -51,6 +51,12 @@ class PromptTemplate:
         """A new template of this text."""
         return cls(prompt_template)
 
+    @property
+    def variables(self) -> list[str]:
+        """The variables that `format` fills in, each once, in the order of the text."""
+        places = _STYLES[self.format_type].finditer(self.template)
+        return list(dict.fromkeys(place["name"] for place in places if place["name"]))
+
     def format(self, /, **variables: Any) -> str:
         """The text with every variable filled in; the template stays as it is.
 
@@ -58,8 +64,7 @@ class PromptTemplate:
             PromptTemplateError: a variable is missing or is not in the template, or the template holds a brace
                 that belongs to no variable.
         """
-        style = _STYLES[self.format_type]
-        names = {found["name"] for found in style.finditer(self.template) if found["name"]}
+        names = set(self.variables)
         missing, unknown = sorted(names - variables.keys()), sorted(variables.keys() - names)
         if missing or unknown:
             told = [f"{word} {', '.join(found)}" for word, found in (("lacks", missing), ("has no", unknown)) if found]
@@ -67,7 +72,7 @@ class PromptTemplate:
                 f"the call of format {' and '.join(told)}: give the template's variables, no more and no less",
                 (*missing, *unknown),
             )
-        return style.sub(lambda found: self._formatted(found, variables), self.template)
+        return _STYLES[self.format_type].sub(lambda found: self._formatted(found, variables), self.template)
 
     def _formatted(self, found: re.Match[str], variables: Mapping[str, Any]) -> str:
         if found["name"]:

@@ -1,0 +1,327 @@
+"""The action: a class whose `run`, or whose `@tool_api` methods, are tools."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, cast
+
+from trivium._objects import create_object
+from trivium.actions._run import as_arguments, as_text, outcome_of
+from trivium.actions._tool import Tool, read_sections, unfenced
+from trivium.commander import door, invoke, portable
+from trivium.exceptions import ConfigurationError, ToolArgumentsError, ToolDefinitionError, ToolkitError
+from trivium.schema import ActionReturn, ActionStatusCode
+
+__all__ = ["AsyncActionMixin", "BaseAction", "BaseParser", "JsonParser", "TupleParser", "describe", "tool_api"]
+
+_TYPES = {"string": "STRING", "integer": "NUMBER", "number": "FLOAT", "boolean": "BOOLEAN", "array": "Array",
+          "object": "OBJECT"}  # fmt: skip
+
+
+class BaseParser:
+    """Reads the arguments that an action is called with, and writes what it returns.
+
+    Text is the value of the action's only parameter.
+
+    Args:
+        action: whose parser it is.
+    """
+
+    PARAMETER_DESCRIPTION: ClassVar[str] = "Give the argument as plain text."
+
+    def __init__(self, action: BaseAction) -> None:
+        self.action = action
+
+    def parse_inputs(self, inputs: Any, name: str = "run") -> dict[str, Any]:
+        """The arguments by name.
+
+        Args:
+            inputs: text as a model wrote it, or a dict.
+            name: the method that is called.
+
+        Raises:
+            ToolArgumentsError: they cannot be read, or are not those of the method.
+        """
+        parameters = Tool.of(getattr(self.action, name)).spec.parameters
+        names = list(parameters["properties"])
+        values = self.read(inputs, names) if isinstance(inputs, str) else inputs
+        if not isinstance(values, Mapping):
+            raise ToolArgumentsError(f"invalid json format: {inputs}", self.action.name)
+        given = dict(cast("Mapping[str, Any]", values))
+        wrong = {"unknown": given.keys() - names, "missing required": {*parameters.get("required", ())} - given.keys()}
+        for problem, which in wrong.items():
+            if which:
+                said = ", ".join(map(repr, sorted(map(str, which))))
+                raise ToolArgumentsError(f"{problem} arguments: {{{said}}}", self.action.name)
+        return given
+
+    def read(self, inputs: str, names: Sequence[str]) -> Any:
+        """The arguments that a text holds."""
+        if len(names) != 1:
+            raise ToolArgumentsError(f"text cannot be the arguments {', '.join(names)}", self.action.name)
+        return {names[0]: inputs}
+
+    def parse_outputs(self, outputs: Any) -> list[dict[str, Any]]:
+        """What an action returned, as the items of an `ActionReturn`; no character of it is lost."""
+        return [{"type": "text", "content": as_text(outputs)}]
+
+
+class JsonParser(BaseParser):
+    """Arguments as a JSON object, which may stand in a code fence."""
+
+    PARAMETER_DESCRIPTION = "Give the arguments as one JSON object, from each parameter's name to its value."
+
+    def read(self, inputs: str, names: Sequence[str]) -> Any:
+        """The object; no text is no argument."""
+        try:
+            return json.loads(unfenced(inputs).strip() or "{}", strict=False)
+        except (ValueError, RecursionError):
+            raise ToolArgumentsError(f"invalid json format: {inputs}", self.action.name) from None
+
+
+class TupleParser(BaseParser):
+    """Arguments as a Python tuple of literals, in the order of the parameters."""
+
+    PARAMETER_DESCRIPTION = "Give the arguments as a Python tuple, in the order of the parameters."
+
+    def read(self, inputs: str, names: Sequence[str]) -> Any:
+        """The values by name; one alone needs no tuple."""
+        try:
+            literal = ast.literal_eval(unfenced(inputs).strip() or "()")
+        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+            raise ToolArgumentsError(f"invalid tuple format: {inputs}", self.action.name) from None
+        values = cast("tuple[Any, ...]", literal if isinstance(literal, tuple) else (literal,))
+        if len(values) > len(names):
+            raise ToolArgumentsError(f"too many arguments: {len(values)} for {len(names)}", self.action.name)
+        return dict(zip(names, values, strict=False))
+
+
+class BaseAction:
+    """A tool, or a kit of tools, as a class.
+
+    A class with a `run` is one tool, called by the name of the class. A class with methods marked by `@tool_api`
+    is a toolkit, and each is a tool called `Class.method`. Annotations and docstrings say what a model is told,
+    as for a function; methods may be `def` or `async def`.
+
+    Calling the object runs one method and gives its outcome, good or bad, as an `ActionReturn`.
+
+    Args:
+        description: in place of what the class says: `name`, `description`, `parameters` and `required`, or for a
+            toolkit `name`, `description` and `api_list`.
+        parser: reads arguments and writes results.
+
+    Raises:
+        ConfigurationError: the description lacks something, or requires what is no parameter.
+
+    Example:
+        >>> class Double(BaseAction):
+        ...     def run(self, number: int) -> int:
+        ...         "Double a number."
+        ...         return 2 * number
+        >>> Double()('{"number": 4}').format_result()
+        '8'
+        >>> Double().description["parameters"]
+        [{'name': 'number', 'type': 'NUMBER', 'description': ''}]
+    """
+
+    _apis: ClassVar[tuple[str, ...]] = ()
+    _given: Mapping[str, Any] | None = None
+    _parser_class: type[BaseParser] = JsonParser
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        marked = dict.fromkeys(
+            name
+            for base in reversed(cls.__mro__)
+            for name, value in vars(base).items()
+            if hasattr(value, "__tool_api__") and name != "run"
+        )
+        has_run = callable(getattr(cls, "run", None))
+        if has_run and marked:
+            raise ToolkitError(
+                f"{cls.__name__} has a run and the APIs {', '.join(marked)}: be a tool or a toolkit", cls.__name__
+            )
+        cls._apis = ("run",) if has_run else tuple(marked)
+
+    def __init__(self, description: Mapping[str, Any] | None = None, parser: type[BaseParser] = JsonParser) -> None:
+        if description is not None:
+            self._given = _checked(description, self.is_toolkit)
+        self._parser_class = parser
+
+    @property
+    def is_toolkit(self) -> bool:
+        """Whether it is several tools."""
+        return self._apis != ("run",)
+
+    @property
+    def name(self) -> str:
+        """How it is called: the description's name, else that of the class."""
+        return self._given["name"] if self._given is not None else type(self).__name__
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What a model is told: name, description, and the parameters, or those of each API of a toolkit."""
+        if self._given is not None:
+            return copy.deepcopy(dict(self._given))
+        apis = [self._describe(api) for api in self._apis]
+        if self.is_toolkit:
+            text = read_sections(inspect.getdoc(type(self)) or "")[0]
+            return {"name": self.name, "description": text, "api_list": apis}
+        return {**apis[0], "name": self.name}
+
+    def _describe(self, api: str) -> dict[str, Any]:
+        function = getattr(self, api)
+        said = describe(Tool.of(function).but(name=api))
+        if getattr(function, "__tool_api__", False):
+            entries = read_sections(inspect.getdoc(function) or "")[1].get("Returns", {})
+            said["return_data"] = [
+                {"name": name, "description": text, "type": _python_type(kind)}
+                for name, (kind, text) in entries.items()
+            ]
+        return {**said, "parameter_description": self._parser_class.PARAMETER_DESCRIPTION}
+
+    def tools(self) -> list[Tool]:
+        """Its tools, as everything that runs tools takes them.
+
+        Raises:
+            ToolDefinitionError: the class has neither a `run` nor a method marked by `@tool_api`.
+        """
+        if not self._apis:
+            raise ToolDefinitionError(
+                f"{self.name} is no action: write a run, or mark methods with @tool_api", self.name
+            )
+        return [self.tool(api) for api in self._apis]
+
+    def tool(self, api: str = "run") -> Tool:
+        """One of its methods as a tool."""
+        function, parser = getattr(self, api), self._parser_class(self)
+        tool = Tool.of(function)
+
+        async def call(**values: Any) -> ActionReturn:
+            out = await invoke(function, **values)
+            return out if isinstance(out, ActionReturn) else ActionReturn(result=parser.parse_outputs(out))
+
+        call.__portable__ = True  # type: ignore[attr-defined] - a mark on the function
+
+        def parse(arguments: Any) -> dict[str, Any]:
+            return tool.validate(parser.parse_inputs(arguments, api))
+
+        return tool.but(
+            name=self.name if api == "run" else f"{self.name}.{api}",
+            description=self._said(api, tool.spec.description),
+            call=call,
+            validate=parse,
+        )
+
+    def _said(self, api: str, text: str) -> str:
+        given = self._given or {}
+        many = given.get("api_list", ()) if self.is_toolkit else [{**given, "name": "run"}]
+        return next((each.get("description", text) for each in many if each["name"] == api), text)
+
+    @portable
+    async def acall(self, inputs: str | Mapping[str, Any] = "", name: str = "run") -> ActionReturn:
+        """Run a method by its name; the same as calling the object, from async code.
+
+        Args:
+            inputs: the arguments, as text for the parser or by name.
+            name: the method: `run`, or the API of a toolkit.
+        """
+        if name not in self._apis:
+            return invalid_api(self.name, name, inputs)
+        return await outcome_of(self.tool(name), inputs)
+
+    __call__ = door(acall)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(name={self.name!r})"
+
+
+class AsyncActionMixin:
+    """Put before an action's class, it makes calls of the object give a coroutine."""
+
+    acall: Callable[..., Awaitable[ActionReturn]]
+
+    def __call__(self, inputs: str | Mapping[str, Any] = "", name: str = "run") -> Awaitable[ActionReturn]:
+        """Run a method by its name; see `BaseAction.acall`."""
+        return self.acall(inputs, name)
+
+
+def tool_api(
+    function: Callable[..., Any] | None = None, *, explode_return: bool = False, returns_named_value: bool = False
+) -> Any:
+    """Mark a method as a tool of its class, with or without brackets.
+
+    Args:
+        function: the method.
+        explode_return: list the entries of the docstring's `Returns:` in the description, each `name (type): text`.
+        returns_named_value: the same, for one entry.
+
+    Example:
+        >>> class Shop(BaseAction):
+        ...     "A shop."
+        ...     @tool_api
+        ...     def price(self, thing: str) -> float:
+        ...         "What a thing costs."
+        ...         return 1.5
+        >>> [tool.name for tool in Shop().tools()], Shop()({"thing": "tea"}, "price").format_result()
+        (['Shop.price'], '1.5')
+    """
+
+    def mark(method: Callable[..., Any]) -> Callable[..., Any]:
+        method.__tool_api__ = explode_return or returns_named_value  # type: ignore[attr-defined]  # pyright: ignore
+        return method
+
+    return mark if function is None else mark(function)
+
+
+def describe(tool: Tool) -> dict[str, Any]:
+    """What a model that reads tools in the text is told of one."""
+    properties = tool.spec.parameters.get("properties", {})
+    parameters = [
+        {"name": name, "type": _TYPES.get(said.get("type", ""), "STRING"), "description": said.get("description", "")}
+        for name, said in properties.items()
+    ]
+    required = list(tool.spec.parameters.get("required", ()))
+    return {"name": tool.name, "description": tool.spec.description, "parameters": parameters, "required": required}
+
+
+def descriptions_of(actions: Any) -> list[dict[str, Any]]:
+    """What a model is told of several actions; each API of a toolkit by its whole name."""
+    many = cast("Iterable[Any]", actions) if isinstance(actions, list | tuple) else [actions]
+    found: list[dict[str, Any]] = []
+    for action in map(create_object, many):
+        if not isinstance(action, BaseAction):
+            found.append(describe(Tool.of(action)))
+        elif action.is_toolkit:
+            found += [{**each, "name": f"{action.name}.{each['name']}"} for each in action.description["api_list"]]
+        else:
+            found.append(action.description)
+    return found
+
+
+def invalid_api(kit: str, api: str, arguments: Any) -> ActionReturn:
+    """The outcome of a call of an API that a toolkit does not have."""
+    state = ActionStatusCode.API_ERROR
+    return ActionReturn(type=kit, args=as_arguments(api, arguments), state=state, errmsg=f"invalid API: {api}")
+
+
+def _python_type(said: str) -> str:
+    plain = said.strip().strip("`").replace(":class:", "").strip("`").lower()
+    return {"str": "STRING", "int": "NUMBER", "float": "FLOAT", "bool": "BOOLEAN", "list": "Array"}.get(plain, "STRING")
+
+
+def _checked(description: Mapping[str, Any], is_toolkit: bool) -> Mapping[str, Any]:
+    wanted = ("name", "description", "api_list") if is_toolkit else ("name", "description", "parameters", "required")
+    missing = [key for key in wanted if key not in description]
+    if missing:
+        raise ConfigurationError(f"the description of an action lacks {', '.join(missing)}")
+    for each in description["api_list"] if is_toolkit else [description]:
+        names = [parameter["name"] for parameter in each.get("parameters", ())]
+        unknown = [name for name in each.get("required", ()) if name not in names]
+        if unknown:
+            raise ConfigurationError(f"the description of {each['name']} requires {', '.join(unknown)}: no parameter")
+    return description

@@ -1,0 +1,99 @@
+"""Running a tool: the one place where that happens, and how every outcome becomes a return."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from trivium.actions._tool import Tool
+from trivium.commander import Event, invoke, portable, step
+from trivium.commander._node import make_scope
+from trivium.exceptions import LimitExceededError, ToolArgumentsError
+from trivium.schema import ActionReturn, ActionStatusCode, Message
+
+__all__ = ["ToolCallEvent", "ToolResultEvent", "as_text", "outcome_of", "run_tool"]
+
+
+class ToolCallEvent(Event[tuple[str, str | Mapping[str, Any]]]):
+    """A tool is called: its name and the arguments as they came."""
+
+    __slots__ = ()
+    kind = "tool_call"
+
+
+class ToolResultEvent(Event[Any]):
+    """What the tool returned."""
+
+    __slots__ = ()
+    kind = "tool_result"
+
+
+@portable
+async def run_tool(tool: Tool, arguments: str | Mapping[str, Any]) -> Any:
+    """Run a tool as a node of the tree and return what it returned.
+
+    Raises:
+        ToolArgumentsError: the arguments do not fit; the tool did not run.
+        LimitExceededError: the run has no tool call left; the tool did not run.
+        Exception: whatever the tool raised.
+    """
+    with step(f"tool:{tool.name}") as node:
+        node._emit(ToolCallEvent, (tool.name, arguments))
+        if node._scope.budget is not None:
+            node._scope.budget.take_tool_call()
+        values = tool.validate(arguments)
+        if tool.timeout is not None:
+            node._scope = make_scope(node, timeout=tool.timeout, limits=None)
+        result = await invoke(tool.call, **values)
+        node._check()  # sync code cannot be interrupted: what came too late fails here
+        node._emit(ToolResultEvent, result)
+        return result
+
+
+@portable
+async def outcome_of(tool: Tool, arguments: str | Mapping[str, Any]) -> ActionReturn:
+    """Run a tool; the outcome, good or bad, as an `ActionReturn` with the arguments as they were understood.
+
+    Raises:
+        LimitExceededError: the run's, not the tool's.
+    """
+    returned = ActionReturn(type=tool.name, args=as_arguments(tool.name, arguments))
+
+    def validate(given: str | Mapping[str, Any]) -> dict[str, Any]:
+        returned.args = tool.validate(given)
+        return returned.args
+
+    try:
+        result = await run_tool(tool.but(validate=validate), arguments)
+    except LimitExceededError:
+        raise
+    except ToolArgumentsError as error:
+        return replace(returned, state=ActionStatusCode.ARGS_ERROR, errmsg=str(error))
+    except Exception as error:
+        return replace(returned, state=ActionStatusCode.API_ERROR, errmsg=str(error) or type(error).__name__)
+    if isinstance(result, ActionReturn):  # what it leaves open is filled in
+        return replace(result, args=result.args or returned.args, type=result.type or returned.type)
+    returned.result = [{"type": "text", "content": as_text(result)}]
+    return returned
+
+
+def as_arguments(name: str, arguments: Any) -> dict[str, Any]:
+    """The arguments of a call as they came, where they could not be understood."""
+    is_dict = isinstance(arguments, Mapping)
+    return dict(cast("Mapping[str, Any]", arguments)) if is_dict else {"inputs": arguments, "name": name}
+
+
+def as_text(value: Any) -> str:
+    """A tool's result as a model reads it: text as it is, anything else as JSON where it can be."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Message):
+        return as_text(value.content)
+    if hasattr(value, "model_dump_json"):
+        return value.model_dump_json()
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        return str(value)

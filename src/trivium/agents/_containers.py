@@ -1,0 +1,198 @@
+"""Containers: agents in a list, in a dict, or one after the other."""
+
+from __future__ import annotations
+
+from collections import UserDict, UserList
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import cycle, islice
+from typing import Any, SupportsIndex, cast
+
+from trivium.agents._agent import Agent
+from trivium.commander import portable
+from trivium.exceptions import AgentNameError, ConfigurationError, NotAgentError
+from trivium.module import AsyncModule, Module
+from trivium.schema import Message
+
+__all__ = ["AgentDict", "AgentList", "AsyncSequential", "Sequential"]
+
+
+class AgentList(Agent, UserList[Module]):
+    """A list of agents that a module can hold: what they remember is in its `state_dict`, by position.
+
+    It is changed like any list. What is no agent is refused, and the list then stays as it was.
+
+    Args:
+        agents: agents, or other modules.
+
+    Raises:
+        NotAgentError: one of them is none.
+
+    Example:
+        >>> team = AgentList([Agent(name="a"), Agent(name="b")])
+        >>> len(team), team[1].name, list(team.state_dict())
+        (2, 'b', ['0.memory', '1.memory'])
+    """
+
+    def __init__(self, agents: Iterable[Module] = ()) -> None:
+        Agent.__init__(self, memory=None)
+        self.data = _checked(agents or ())
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The agents, by position."""
+        return ((str(at), agent) for at, agent in enumerate(self.data))
+
+    def extra_repr(self) -> str:
+        """Nothing: a list has no name."""
+        return ""
+
+    def append(self, item: Module) -> None:
+        """Add an agent at the end."""
+        self.data += _checked([item])
+
+    def insert(self, i: int, item: Module) -> None:
+        """Add an agent before a position."""
+        self.data[i:i] = _checked([item])
+
+    def extend(self, other: Iterable[Module]) -> None:
+        """Add several agents at the end, or none of them."""
+        self.data += _checked(other)
+
+    def __setitem__(self, i: Any, item: Any) -> None:
+        if isinstance(i, slice):
+            self.data[i] = _checked(item)
+        else:
+            self.data[i] = _checked([item])[0]
+
+    def __iadd__(self, other: Iterable[Module]) -> Any:
+        self.extend(other)
+        return self
+
+
+class AgentDict(Agent, UserDict[str, Module]):
+    """A dict of agents that a module can hold: what they remember is in its `state_dict`, by key.
+
+    It is changed like any dict. What is no agent, and a key that could not stand in a path, are refused, and the
+    dict then stays as it was.
+
+    Args:
+        agents: agents, or other modules, by key.
+
+    Raises:
+        NotAgentError: one of them is none.
+        AgentNameError: a key is no text, or has a dot.
+
+    Example:
+        >>> team = AgentDict({"writer": Agent(name="a")})
+        >>> team["writer"].name, list(team.state_dict())
+        ('a', ['writer.memory'])
+    """
+
+    def __init__(self, agents: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()) -> None:
+        Agent.__init__(self, memory=None)
+        self.data = {}
+        self.update(agents or ())
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The agents, by key."""
+        return iter(list(self.data.items()))
+
+    def extra_repr(self) -> str:
+        """Nothing: a dict has no name."""
+        return ""
+
+    def __setitem__(self, key: str, item: Module) -> None:
+        self.update({key: item})
+
+    def update(self, other: Any = (), /, **agents: Module) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Take several agents, or none of them."""
+        new: dict[Any, Any] = dict(other, **agents)
+        for key in new:
+            if not isinstance(key, str) or not key or "." in key:
+                raise AgentNameError(f"{key!r} cannot be the key of an agent: give text without a dot", str(key))
+        self.data.update(zip(new, _checked(new.values()), strict=True))
+
+    def __ior__(self, other: Any) -> Any:
+        self.update(other)
+        return self
+
+
+class Sequential(Agent):
+    """Agents one after the other: each gets what the one before has answered, and the last one's answer counts.
+
+    Args:
+        *agents: agents, each alone or as `(name, agent)`; or one list or dict of them. Without a name, an agent is
+            called by its position.
+        **kwargs: as for `Agent`.
+
+    Raises:
+        ConfigurationError: there is no agent.
+        NotAgentError: one of them is none.
+        AgentNameError: a name is no text, has a dot, or is there twice.
+
+    Example:
+        >>> class Add(Agent):
+        ...     def forward(self, message):
+        ...         return message.content + 1
+        >>> both = Sequential(Add(), ("last", Add()))
+        >>> both(1).content, both(1, exit_at=2).content, both["last"].name, len(both)
+        (3, 4, 'Add', 2)
+    """
+
+    def __init__(self, *agents: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        given: Any = agents[0] if len(agents) == 1 and _is_several(agents[0]) else agents
+        entries: list[Any] = list(cast("Mapping[str, Any]", given).items() if isinstance(given, Mapping) else given)
+        if not entries:
+            raise ConfigurationError(f"{type(self).__name__} needs at least one agent")
+        self._agents = AgentDict()
+        for at, entry in enumerate(entries):
+            self.add_agent(*(cast("tuple[str, Any]", entry) if isinstance(entry, tuple) else (at, entry)))
+
+    def add_agent(self, name: str | int, agent: Module) -> None:
+        """Add an agent behind the others."""
+        name = str(name) if isinstance(name, int) else name
+        if name in self._agents:
+            raise AgentNameError(f"there is an agent {name!r} already; give each another name", str(name))
+        self._agents[name] = agent
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The agents, by name."""
+        return self._agents.named_children()
+
+    def __len__(self) -> int:
+        return len(self._agents)
+
+    def __getitem__(self, key: SupportsIndex | str) -> Module:
+        return self._agents[key] if isinstance(key, str) else list(self._agents.values())[key]
+
+    @portable
+    async def forward(self, *message: Message, exit_at: int | None = None, **kwargs: Any) -> Message:
+        """Pass the messages on from agent to agent.
+
+        Args:
+            *message: what the first is called with.
+            exit_at: the position at which to stop; behind the last, it goes on with the first.
+            **kwargs: passed to each agent.
+        """
+        last = len(self) - 1 if exit_at is None else exit_at
+        if last < 0:
+            raise ConfigurationError(f"exit_at={exit_at} is no position: count from 0")
+        for agent in islice(cycle(list(self._agents.values())), last + 1):
+            message = (await agent.acall(*message, **kwargs),)
+        return message[0]
+
+
+class AsyncSequential(AsyncModule, Sequential):
+    """A `Sequential` whose call gives a coroutine."""
+
+
+def _is_several(value: Any) -> bool:
+    return isinstance(value, Mapping | Iterable) and not isinstance(value, Module | tuple | str)
+
+
+def _checked(agents: Iterable[Any]) -> list[Module]:
+    found = list(agents)
+    for agent in found:
+        if not isinstance(agent, Module):
+            raise NotAgentError(f"{agent!r} is no agent: give an Agent, a Task or another Module")
+    return found

@@ -1,0 +1,23 @@
+"""Where an answer ends that a stop word cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+__all__ = ["filter_suffix"]
+
+Text = TypeVar("Text", str, list[str])
+
+
+def filter_suffix(response: Text, suffixes: Iterable[str] | None = None) -> Text:
+    """A text up to the first stop word that stands in it, wherever that is; each text of a list.
+
+    Example:
+        >>> filter_suffix("one</s> two", ["<|end|>", "</s>", "two"])
+        'one'
+    """
+    words = [word for word in suffixes or () if word]
+    if not isinstance(response, str):
+        return [filter_suffix(each, words) for each in response]
+    return response[: min((at for at in map(response.find, words) if at >= 0), default=None)]

@@ -1,0 +1,17 @@
+"""Parsers: how a model is told to answer, what its answer says, and how it would have written one."""
+
+from trivium.prompts.parsers._models import CustomFormatParser, JSONParser
+from trivium.prompts.parsers._text import StrParser
+from trivium.prompts.parsers._tool import InterpreterParser, MixedToolParser, PluginParser, ToolParser
+from trivium.schema import ToolStatusCode
+
+__all__ = [
+    "CustomFormatParser",
+    "InterpreterParser",
+    "JSONParser",
+    "MixedToolParser",
+    "PluginParser",
+    "StrParser",
+    "ToolParser",
+    "ToolStatusCode",
+]

@@ -1,0 +1,191 @@
+"""Parsers whose answers are pydantic models, written as JSON or between tags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, cast, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from trivium.exceptions import AnswerFormatError, ConfigurationError
+from trivium.prompts.parsers._text import StrParser, as_json
+
+__all__ = ["CustomFormatParser", "JSONParser"]
+
+Model = type[BaseModel]
+
+
+class JSONParser(StrParser):
+    """Has a model answer with one of several pydantic models, as JSON.
+
+    Args:
+        template: the instruction; the name of a model stands for its form, with a comment on each field.
+        **fields: the models, in the order in which they are tried, and other values of the template.
+
+    Raises:
+        ConfigurationError: there is no model among the fields.
+
+    Example:
+        >>> class Person(BaseModel):
+        ...     name: str
+        ...     age: int = 0
+        >>> parser = JSONParser("Answer as:\\n{person}", person=Person)
+        >>> print(parser.format_instruction())
+        Answer as:
+        {
+          "name": "str",  // required
+          "age": "int",  // default: 0
+        }
+        >>> parser.parse_response('{"name": "Ada"}')
+        {'name': 'Ada', 'age': 0}
+    """
+
+    def __init__(self, template: str = "", **fields: Any) -> None:
+        super().__init__(template, **fields)
+        self.models: dict[str, Model] = {name: value for name, value in fields.items() if _is_model(value)}
+        if not self.models:
+            raise ConfigurationError(f"{type(self).__name__} needs a pydantic model as a keyword, as in answer=Answer")
+
+    def format_to_string(self, value: Any) -> str:
+        """A model as the form of its answer, anything else as text."""
+        return "\n".join(self._form(value, "")) if _is_model(value) else super().format_to_string(value)
+
+    def parse_response(self, data: str) -> dict[str, Any]:
+        """The values of the first model that fits the answer.
+
+        Raises:
+            AnswerFormatError: none fits; the text says for each why not.
+        """
+        problems: list[str] = []
+        for name, model in self.models.items():
+            try:
+                return self._read(model, data).model_dump()
+            except ValidationError as error:
+                said = "; ".join(f"{'.'.join(map(str, each['loc'])) or name}: {each['msg']}" for each in error.errors())
+                problems.append(f"as {name}: {said}")
+        raise AnswerFormatError(f"the answer fits no model; {' | '.join(problems)}; ask the model again", data)
+
+    def format_response(self, parsed: BaseModel | Mapping[str, Any]) -> str:
+        """The answer that says this."""
+        return self._written(_values(parsed))
+
+    def _written(self, values: dict[str, Any]) -> str:
+        return as_json(values)
+
+    def _read(self, model: Model, data: str) -> BaseModel:
+        return model.model_validate_json(_unfenced(data))
+
+    def _form(self, model: Model, indent: str) -> Iterator[str]:
+        yield "{"
+        for name, field in model.model_fields.items():
+            yield from self._field_form(name, field, f"{indent}  ")
+        yield f"{indent}}}"
+
+    def _field_form(self, name: str, field: FieldInfo, indent: str) -> Iterator[str]:
+        inner, is_list = _model_in(field.annotation)
+        if inner is None:
+            yield f'{indent}"{name}": "{_type_name(field.annotation)}",  // {_comment(field)}'
+            return
+        first, *middle, last = self._form(inner, indent)
+        yield f'{indent}"{name}": {"[" if is_list else ""}{first}  // {_comment(field)}'
+        yield from middle
+        yield f"{last}{'],' if is_list else ','}"
+
+
+class CustomFormatParser(JSONParser):
+    """Has a model answer with one of several pydantic models, each field between tags of its name.
+
+    A field that is a list has its tags once for each entry.
+
+    Args:
+        template: the instruction; the name of a model stands for its form.
+        **fields: the models, in the order in which they are tried, and other values of the template.
+
+    Example:
+        >>> class Person(BaseModel):
+        ...     name: str
+        ...     age: int = 0
+        >>> parser = CustomFormatParser("Answer as:\\n{person}", person=Person)
+        >>> print(parser.format_instruction())
+        Answer as:
+        <name>str</name>  <!-- required -->
+        <age>int</age>  <!-- default: 0 -->
+        >>> parser.parse_response("<name>Ada</name> <age>36</age>")
+        {'name': 'Ada', 'age': 36}
+    """
+
+    def _written(self, values: dict[str, Any]) -> str:
+        return "\n".join(_tagged(values))
+
+    def _read(self, model: Model, data: str) -> BaseModel:
+        return model.model_validate(_untagged(model, data))
+
+    def _form(self, model: Model, indent: str) -> Iterator[str]:
+        for name, field in model.model_fields.items():
+            inner = _model_in(field.annotation)[0]
+            if inner is None:
+                yield f"{indent}<{name}>{_type_name(field.annotation)}</{name}>  <!-- {_comment(field)} -->"
+            else:
+                yield f"{indent}<{name}>  <!-- {_comment(field)} -->"
+                yield from self._form(inner, f"{indent}  ")
+                yield f"{indent}</{name}>"
+
+
+def _is_model(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, BaseModel)
+
+
+def _values(parsed: BaseModel | Mapping[str, Any]) -> dict[str, Any]:
+    return parsed.model_dump(mode="json") if isinstance(parsed, BaseModel) else dict(parsed)
+
+
+def _type_name(annotation: Any) -> str:
+    plain = isinstance(annotation, type) and not get_args(annotation)
+    return annotation.__name__ if plain else str(annotation).replace("typing.", "")
+
+
+def _comment(field: FieldInfo) -> str:
+    default = field.get_default(call_default_factory=True, validated_data={}) if not field.is_required() else None
+    said = "required" if field.is_required() else f"default: {default!r}"
+    return f"{said}; {field.description}" if field.description else said
+
+
+def _model_in(annotation: Any) -> tuple[Model | None, bool]:
+    """The model that a field holds, alone or as an entry of its list; and whether it is a list."""
+    is_list = get_origin(annotation) is list
+    many = [annotation, *get_args(annotation)]
+    return next((cast("Model", each) for each in many if _is_model(each)), None), is_list
+
+
+def _unfenced(text: str) -> str:
+    """What stands in the first code fence of a text; without one, the text."""
+    fenced = text.partition("```")[2].partition("\n")[2]
+    return fenced.partition("```")[0] if fenced else text.strip()
+
+
+def _between(begin: str, end: str, text: str) -> Iterator[str]:
+    at = text.find(begin)
+    while at >= 0 and (to := text.find(end, at)) >= 0:
+        yield text[at + len(begin) : to]
+        at = text.find(begin, to)
+
+
+def _untagged(model: Model, text: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        inner, is_list = _model_in(field.annotation)
+        many: list[Any] = list(_between(f"<{name}>", f"</{name}>", text))
+        if inner is not None:
+            many = [_untagged(inner, each) for each in many]
+        if many:
+            found[name] = many if is_list else many[0]
+    return found
+
+
+def _tagged(values: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in values.items():
+        for each in cast("list[Any]", value) if isinstance(value, list) else [value]:
+            if each is not None:
+                inner = "\n".join(_tagged(cast("Mapping[str, Any]", each))) if isinstance(each, Mapping) else str(each)
+                yield f"<{name}>{inner}</{name}>"

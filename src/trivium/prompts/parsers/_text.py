@@ -1,0 +1,60 @@
+"""The parser that leaves an answer as it is: what all parsers share."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from trivium.exceptions import PromptTemplateError
+from trivium.prompts._template import PromptTemplate
+
+__all__ = ["StrParser", "as_json"]
+
+
+class StrParser:
+    """Tells a model how to answer, reads its answer, and writes one as the model would have.
+
+    This one leaves text as it is. For any answer that it can read, `format_response(parse_response(text))` says
+    the same as `text`, in the parser's own writing.
+
+    Args:
+        template: the instruction; `{name}` stands for the field of that name, `{{` is a brace.
+        **fields: the values; each is put in as `format_to_string` writes it.
+
+    Raises:
+        PromptTemplateError: the template names a field that is not given, or cannot be filled in.
+
+    Example:
+        >>> StrParser("Answer in {language}.", language="French").format_instruction()
+        'Answer in French.'
+    """
+
+    def __init__(self, template: str = "", **fields: Any) -> None:
+        self.template, self.fields = template, fields
+        self._template = PromptTemplate(template)
+        missing = tuple(name for name in self._template.variables if name not in fields)
+        if missing:
+            raise PromptTemplateError(f"the template needs {', '.join(missing)}: give each as a keyword", missing)
+        self._template.format(**dict.fromkeys(self._template.variables, ""))  # a stray brace is told now
+
+    def format_instruction(self) -> Any:
+        """What the model is told: text, or chat messages; empty is nothing."""
+        names = self._template.variables
+        return self._template.format(**{name: self.format_to_string(self.fields[name]) for name in names})
+
+    def format_to_string(self, value: Any) -> str:
+        """A field as it stands in the instruction."""
+        return str(value)
+
+    def parse_response(self, data: str) -> Any:
+        """What an answer says."""
+        return data
+
+    def format_response(self, parsed: Any) -> str:
+        """The answer that says this."""
+        return parsed if isinstance(parsed, str) else as_json(parsed)
+
+
+def as_json(value: Any) -> str:
+    """A value as JSON text, as a model would write it."""
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,161 @@
+"""Parsers that find an action between two marks in a model's answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from trivium._objects import create_object, load_class_from_string
+from trivium.exceptions import UnknownToolError
+from trivium.prompts.parsers._text import StrParser, as_json
+from trivium.schema import ToolStatusCode
+
+__all__ = ["InterpreterParser", "MixedToolParser", "PluginParser", "ToolParser"]
+
+
+class ToolParser(StrParser):
+    """Finds the action in an answer: what stands between `begin` and `end`; what stands before is the thought.
+
+    The end may be missing, for it may be the stop word at which the model was cut. What follows it is dropped.
+
+    Args:
+        tool_type: what kind of action it is, for whoever runs it.
+        template: the instruction; see `StrParser`.
+        begin: the mark before the action.
+        end: the mark behind it.
+        validate: turns the action's text into what it means, and raises where it means nothing; or the dotted
+            path of such a function, as your program writes it.
+        **fields: the template's values.
+
+    Example:
+        >>> parser = ToolParser("code", begin="```python\\n", end="\\n```")
+        >>> parser.parse_response("Let me see.\\n```python\\n1 + 1\\n``` So.")
+        {'tool_type': 'code', 'thought': 'Let me see.\\n', 'action': '1 + 1', 'status': <ToolStatusCode.VALID_TOOL: 1>}
+    """
+
+    def __init__(
+        self,
+        tool_type: str,
+        template: str = "",
+        begin: str = "<tool>\n",
+        end: str = "</tool>\n",
+        validate: Callable[[str], Any] | str | None = None,
+        **fields: Any,
+    ) -> None:
+        super().__init__(template, **fields)
+        self.tool_type, self.begin, self.end = tool_type, begin, end
+        self.validate = load_class_from_string(validate) if isinstance(validate, str) else validate
+
+    def parse_response(self, data: str) -> dict[str, Any]:
+        """The answer as `tool_type`, `thought`, `action` and `status`.
+
+        Without an action, the first and the third are None. An action that `validate` refuses stays text, with
+        the status PARSING_ERROR.
+        """
+        thought, found, action = data.partition(self.begin)
+        if not found:
+            return _parsed(None, data, None, ToolStatusCode.NO_TOOL)
+        action = action.partition(self.end)[0]
+        try:
+            value = action if self.validate is None else self.validate(action)
+        except Exception:
+            return _parsed(self.tool_type, thought, action, ToolStatusCode.PARSING_ERROR)
+        return _parsed(self.tool_type, thought, value, ToolStatusCode.VALID_TOOL)
+
+    def format_response(self, parsed: Mapping[str, Any]) -> str:
+        """The answer that says this; an action that is no text is written as JSON."""
+        action = parsed["action"]
+        if action is None:
+            return parsed["thought"]
+        text = action if isinstance(action, str) else as_json(action)
+        return f"{parsed['thought']}{self.begin}{text}{self.end}"
+
+
+class InterpreterParser(ToolParser):
+    """A `ToolParser` for code, between the marks of the InternLM models."""
+
+    def __init__(
+        self,
+        tool_type: str = "interpreter",
+        template: str = "",
+        begin: str = "<|action_start|><|interpreter|>\n",
+        end: str = "<|action_end|>\n",
+        validate: Callable[[str], Any] | str | None = None,
+        **fields: Any,
+    ) -> None:
+        super().__init__(tool_type, template, begin, end, validate, **fields)
+
+
+class PluginParser(ToolParser):
+    """A `ToolParser` for calls written as JSON, between the marks of the InternLM models."""
+
+    def __init__(
+        self,
+        tool_type: str = "plugin",
+        template: str = "",
+        begin: str = "<|action_start|><|plugin|>\n",
+        end: str = "<|action_end|>\n",
+        validate: Callable[[str], Any] | str | None = json.loads,
+        **fields: Any,
+    ) -> None:
+        super().__init__(tool_type, template, begin, end, validate, **fields)
+
+
+class MixedToolParser(StrParser):
+    """Several tool parsers as one: the first that finds its mark in an answer reads it.
+
+    Args:
+        tool_type: the name of the common instruction.
+        template: the common instruction, before those of the parsers; see `StrParser`.
+        parsers: tool parsers, or configs of them; each with a `tool_type` of its own.
+        **fields: the template's values.
+
+    Example:
+        >>> parser = MixedToolParser(parsers=[InterpreterParser(), PluginParser()])
+        >>> parser.parse_response('<|action_start|><|plugin|>\\n{"name": "add"}<|action_end|>\\n')["action"]
+        {'name': 'add'}
+    """
+
+    def __init__(
+        self,
+        tool_type: str | None = None,
+        template: str = "",
+        parsers: Iterable[ToolParser | dict[str, Any]] = (),
+        **fields: Any,
+    ) -> None:
+        super().__init__(template, **fields)
+        self.tool_type = tool_type
+        made: list[ToolParser] = [create_object(each) for each in parsers or ()]
+        self.parsers = {parser.tool_type: parser for parser in made}
+
+    def format_instruction(self) -> list[dict[str, Any]]:
+        """The instructions as system messages, each with its tool type as name; those that say nothing are left out."""
+        texts = [(self.tool_type, super().format_instruction())]
+        texts += [(name, parser.format_instruction()) for name, parser in self.parsers.items()]
+        return [{"role": "system", "content": text, **({"name": name} if name else {})} for name, text in texts if text]
+
+    def parse_response(self, data: str) -> dict[str, Any]:
+        """The answer as `tool_type`, `thought`, `action` and `status`; see `ToolParser`."""
+        found = (parser.parse_response(data) for parser in self.parsers.values())
+        nothing = _parsed(None, data, None, ToolStatusCode.NO_TOOL)
+        return next((each for each in found if each["status"] != ToolStatusCode.NO_TOOL), nothing)
+
+    def format_response(self, parsed: Mapping[str, Any]) -> str:
+        """The answer that says this, as the parser of its tool type writes it.
+
+        Raises:
+            UnknownToolError: no parser has that tool type.
+        """
+        name = parsed["tool_type"]
+        if parsed["action"] is None:
+            return parsed["thought"]
+        if name not in self.parsers:
+            raise UnknownToolError(
+                f"no parser has the tool type {name!r}; there are {', '.join(self.parsers) or 'none'}", str(name)
+            )
+        return self.parsers[name].format_response(parsed)
+
+
+def _parsed(tool_type: str | None, thought: str, action: Any, status: ToolStatusCode) -> dict[str, Any]:
+    return {"tool_type": tool_type, "thought": thought, "action": action, "status": status}
