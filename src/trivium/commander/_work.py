@@ -156,7 +156,9 @@ class WorkNode(TaskNode):
         bell, active = Bell(), self._state is _ACTIVE
         self._next = [*(self._next or ()), bell.ring]
         self._tell(self.commander, reason)
-        await self._end()  # where only its children were open, and were handed over
+        ending = self._settle()  # where only its children were open, and were handed over
+        if ending is not None:
+            await ending._end()
         if active and not self._runs_here():
             await wait(bell=bell)
 
@@ -232,16 +234,16 @@ class WorkNode(TaskNode):
             self._phase = phase
             if self._joiners:
                 self._go_on([bell.ring for _, bell in self._joiners])
-            if self._open == 0:
-                await self._end()
+            if self._open == 0 and (ending := self._settle()) is not None:
+                await ending._end()
             if task is None:
                 current.set(before)
             elif self._commander.max_running is not None:  # type: ignore[union-attr] - what has a task has a commander
                 self.commander._fill(ended=1)
 
     async def _end(self) -> None:
-        """Close this node and those above that are over, after their end callbacks."""
-        ending, cancelled = self._settle(), None
+        """Call the end callbacks of this node, which are due, and then of those above that are over with it."""
+        ending, cancelled = self, None
         while ending is not None:
             try:
                 await ending._last_stage(f"at_{ending._kind}_end" if ending._stopping is None else "at_terminate")
