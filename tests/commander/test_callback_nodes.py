@@ -159,4 +159,4 @@ def test_the_last_callbacks_come_in_the_order_of_the_starts_and_the_commanders_a
     jobs = [noted(Do(lambda job, each=each: each), f"job {n}") for n, each in enumerate(handlers)]
     commander = noted(CommanderAsync(), "commander")
     in_thread(lambda: commander.run(jobs, auto_exit=True))
-    assert log == ["job 0", "job 1", "handler 0", "handler 1", "commander"]
+    assert log == ["job 0", "handler 0", "job 1", "handler 1", "commander"]

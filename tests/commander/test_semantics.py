@@ -206,7 +206,7 @@ def test_run_raises_nothing_unless_it_was_told_to():
         return Do(lambda job: failing(ValueError("first")))
 
     commander = CommanderAsync(raise_errors=True)
-    assert types_of(run_jobs(job(), Do(lambda job: 1 / 0))) == [
+    assert sorted(types_of(run_jobs(job(), Do(lambda job: 1 / 0)))) == [
         ("Do", "ZeroDivisionError"),
         ("failing", "ValueError"),
     ]

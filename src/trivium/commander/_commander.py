@@ -82,6 +82,9 @@ class CommanderAsync(WorkNode, Generic[T]):
         self._bell, self._room, self._over = Bell(), Bell(), Bell()
         self._over.ring()
         self._return: T | None = None
+        self._fatal: BaseException | None = (
+            None  # SystemExit or KeyboardInterrupt: it ends the run, and comes out of it
+        )
         self._ids = count(2)
         self._last_calls: dict[WorkNode, None] = {}
         self._commander, self._id = self, 1
@@ -117,6 +120,8 @@ class CommanderAsync(WorkNode, Generic[T]):
             for each in _checked(job):
                 self._admit(each, self)
             await self._take_jobs(auto_exit)
+            if self._fatal is not None:
+                raise self._fatal
             if self._stopping is not None:
                 raise self._outward(Stop())
         except BaseException as raised:
@@ -125,6 +130,8 @@ class CommanderAsync(WorkNode, Generic[T]):
         finally:
             await to_the_end(self._finish(error))
             current.reset(token)
+        if self._fatal is not None:  # of a callback at the commander's end
+            raise self._fatal
         if self.raise_errors and self.failures:
             raise self.failures[0][1]
         return self._return
@@ -244,7 +251,7 @@ class CommanderAsync(WorkNode, Generic[T]):
     def _begin(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._state, self._open, self._running, self._leaving = NodeState.PENDING, 0, 0, False
-        self._return, self.failures, heard = None, [], self._scope.listeners
+        self._return, self._fatal, self.failures, heard = None, None, [], self._scope.listeners
         self._over = Bell()
         self._attach(current.get())
         vars(self).pop("_run_id", None)
@@ -252,17 +259,16 @@ class CommanderAsync(WorkNode, Generic[T]):
         self._accepts = True
 
     async def _take_jobs(self, auto_exit: bool) -> None:
-        task = asyncio.current_task()
-        cancelled = task.cancelling() if task else 0
         while self._stopping is None and not self._leaving:
             if self._queue:
                 self._job = self._queue.popitem(last=False)[0]
                 self._room.ring()
                 self._number(self._job)
-                await self._job._body()
+                self._job._begin(self._loop)  # a task of its own: what it does to its task does not reach the run
+                while self._job._task is not None and not self._job._task.done():
+                    with suppress(Stop):
+                        await asyncio.wait([self._job._task])
                 self._job = None
-                if task and task.cancelling() > cancelled:  # the caller's own cancellation, not the job's failure
-                    raise asyncio.CancelledError
             elif auto_exit and self._open == 0 and self._ends_now():
                 return
             else:
@@ -369,6 +375,9 @@ class CommanderAsync(WorkNode, Generic[T]):
             node._id = next(self._ids)
 
     def _failed(self, node: TaskNode, error: BaseException) -> None:
+        if isinstance(error, SystemExit | KeyboardInterrupt) and self._fatal is None:
+            self._fatal = error
+            self.kill(type(error).__name__)
         if self._stopping is None or isinstance(error, Exception):
             self.failures.append((node, error))
             self.logger.error("%s failed: %s: %s", node._path(most=8), type(error).__name__, error)

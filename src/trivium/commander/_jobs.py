@@ -81,7 +81,7 @@ class _Queued(WorkNode):
         if self._phase == _RUNNING and self._task is not None:
             cancel_once(self._task)
         elif self.commander._withdraw(self):  # its turn may be far away: it ends now
-            self.commander._running += 1
+            self.commander._running += self._kind == "handler"
             self._begin(self.commander._loop)
 
 
@@ -117,7 +117,7 @@ class Job(_Queued):
 
     async def _work(self) -> Any:
         if is_async(self.task):
-            return await waiting(self, self.task())
+            return await (self.task() if self._task is not None else waiting(self, self.task()))
         out = await in_worker(self._sync_task)
         return await waiting(self, out) if isawaitable(out) and not isinstance(out, WorkNode) else out
 
@@ -297,6 +297,8 @@ class BasicJob(Job):
 
     def __init__(self, job_content: HandlerCoroutine[Any]) -> None:
         super().__init__()
+        if not isinstance(job_content, HandlerCoroutine):  # type: ignore[unnecessary] - users pass anything
+            raise NotHandlerError(f"BasicJob takes a handler that was called, BasicJob(work(…)): got {job_content!r}")
         self.job_content = job_content
 
     @tasker(PASS_WORD)

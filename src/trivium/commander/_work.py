@@ -225,20 +225,24 @@ class WorkNode(TaskNode):
             if result is not None:
                 self.result = result
                 self._take(result)
-        except (Exception, Stop, CancelledError) as error:
-            self._phase = _AROUND
+        except GeneratorExit:  # nobody goes on with this coroutine: there is nothing to await any more
+            raise
+        except BaseException as error:
+            self._phase, self.exception = _AROUND, error
             stopped = self._stopping is not None and not isinstance(error, Exception)
             phase = _ENDING if stopped else _OVER  # what was stopped has no end callbacks
             await self._fail(error, stopped)
         finally:
             self._phase = phase
+            if self._open and self.exception is not None:
+                self._sweep()
             if self._joiners:
                 self._go_on([bell.ring for _, bell in self._joiners])
             if self._open == 0 and (ending := self._settle()) is not None:
                 await ending._end()
             if task is None:
                 current.set(before)
-            elif self._commander.max_running is not None:  # type: ignore[union-attr] - what has a task has a commander
+            elif self._commander.max_running is not None and self._kind == "handler":  # type: ignore[union-attr] - what has a task has a commander
                 self.commander._fill(ended=1)
 
     async def _end(self) -> None:
@@ -253,6 +257,17 @@ class WorkNode(TaskNode):
             ending = ending._settle()
         if cancelled is not None:
             raise cancelled
+
+    def _is_left_open(self) -> bool:
+        waits = self._kind == "job" or self._task is not None or bool(self._joiners)
+        return not waits and self._open == 0 and self.state in (_ACTIVE, _PENDING, NodeState.TERMINATED)
+
+    def _sweep(self) -> None:
+        """End what was awaited in this body and had no room on the stack to end itself, the deepest first."""
+        for node in reversed(list(self._subtree())):
+            if isinstance(node, WorkNode) and node is not self and node._is_left_open():
+                node._phase = _OVER
+                node._settle()
 
     def _set_deadline(self, seconds: float) -> None:
         """The loop rings it, for what is below may wait for anything."""
@@ -322,7 +337,7 @@ class WorkNode(TaskNode):
                     )
                 except Stop:  # this node was told to stop: the rest of the stage is not called
                     break
-                except (Exception, CancelledError) as error:
+                except BaseException as error:
                     self.commander._failed(self, error)
         current.reset(token)
 
@@ -330,7 +345,7 @@ class WorkNode(TaskNode):
         for follow in follows:
             try:
                 follow()
-            except Exception as error:
+            except BaseException as error:
                 self.commander._failed(self, error)
 
     def _settle(self) -> WorkNode | None:
@@ -352,7 +367,7 @@ class WorkNode(TaskNode):
             above = node._parent
             try:
                 node._close(node.exception)
-            except Exception as error:  # of a listener
+            except BaseException as error:  # of a listener
                 node.commander._failed(node, error)
             if node._next is not None:
                 node._go_on(node._next)
