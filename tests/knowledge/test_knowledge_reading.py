@@ -116,8 +116,8 @@ def test_odd_bytes_of_real_text(tmp_path: Path, data: bytes, text: str) -> None:
         ("page.php", b"<?xml version='1.0'?>\n<!-- c --><html><p>a</html>", "text/html"),
         ("error.pdf", b"<html><body>Not found", "text/html"),
         ("cur,S=2", b"Return-Path: <a@b>\nFrom: a@b\n\nhello", "message/rfc822"),
-        ("changelog.gz", gzip.compress(b"first") + gzip.compress(b" second"), "text/plain"),
-        ("page.html.gz", gzip.compress(b"<p>first second"), "text/html"),
+        ("changelog.gz", gzip.compress(b"first", mtime=0) + gzip.compress(b" second", mtime=0), "text/plain"),
+        ("page.html.gz", gzip.compress(b"<p>first second", mtime=0), "text/html"),
         ("about.txt", b"A PDF file begins with %PDF-1.4", "text/plain"),
         ("BZh.txt", b"BZh is how bzip2 begins", "text/plain"),
     ],
@@ -148,13 +148,13 @@ BINARIES = [
     (b"SQLite format 3\0\x10\0", "an SQLite database"),
     (bytes(range(256)), "binary data"),
     (tarred(), "a tar archive"),
-    (gzip.compress(tarred()), "a tar archive"),
-    (gzip.compress(gzip.compress(b"text")), "compressed twice"),
+    (gzip.compress(tarred(), mtime=0), "a tar archive"),
+    (gzip.compress(gzip.compress(b"text", mtime=0), mtime=0), "compressed twice"),
     (zipped({"a.txt": b"a"}), "a ZIP archive"),
     (zipped({"xl/workbook.xml": b"<a/>"}), "an Excel workbook"),
     (zipped({"content.xml": b"<a/>"}), "an OpenDocument file"),
     (b"PK\x03\x04 cut off", "damaged ZIP or DOCX"),
-    (gzip.compress(b"some text")[:-9], "damaged gzip"),
+    (gzip.compress(b"some text", mtime=0)[:-9], "damaged gzip"),
     (b"\x1f\x8b\x08\0broken", "damaged gzip"),
     (zipped({"word/document.xml": b"<a/>"}), "damaged"),
     (b"%PDF-1.4\nnothing", "this PDF is damaged"),
@@ -182,7 +182,7 @@ def test_binaries_are_named(tmp_path: Path, data: bytes, said: str, suffix: str)
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.html", "a.eml", "a.pdf", "a.docx", "a"])
-@pytest.mark.parametrize("data", [b"", b" \n\t\r\n", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, gzip.compress(b"")])
+@pytest.mark.parametrize("data", [b"", b" \n\t\r\n", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, gzip.compress(b"", mtime=0)])
 def test_files_without_text(tmp_path: Path, name: str, data: bytes) -> None:
     assert isinstance(failure(write(tmp_path, name, data)), EmptyDocumentError)
 
@@ -242,7 +242,7 @@ def test_what_has_no_size_is_limited_too() -> None:
 
 
 @pytest.mark.parametrize("data", [
-    gzip.compress(b"a" * 3_000_000),
+    gzip.compress(b"a" * 3_000_000, mtime=0),
     zipped({"word/document.xml": b" " * 3_000_000}),
     zipped({"word/document.xml": b"", "word/media/a.png": b" " * 9_000_000}),
 ])  # fmt: skip
