@@ -126,9 +126,10 @@ def _checked(which: str, entry: Any) -> CallbackInfo:
     unknown = set(info) - set(CallbackInfo.__annotations__)
     known = isinstance(params, Mapping)  # type: ignore[unnecessary] - users pass anything
     unknown |= {f"params.{name}" for name in set(params) - {"args", "kwargs"}} if known else {f"params={params!r}"}
-    if unknown:
+    fits = known and isinstance(params.get("args", ()), Sequence) and isinstance(params.get("kwargs", {}), Mapping)
+    if unknown or not fits:
         raise ConfigurationError(
-            f"{which} does not know {', '.join(sorted(unknown))}; a callback's dict has 'function', "
-            "'params' (of 'args' and 'kwargs') and 'inject_task_node'"
+            f"{which} does not know {', '.join(sorted(unknown)) or repr(params)}; a callback's dict has 'function', "
+            "'params' ('args', a list, and 'kwargs', a dict) and 'inject_task_node'"
         )
     return info
