@@ -1,4 +1,7 @@
-"""Any tree of jobs, handlers, calls and tasks, under failures, kills, exits, timeouts, retries and threads."""
+"""Any tree of jobs, handlers, calls and tasks, under failures, kills, exits, timeouts, retries and threads.
+
+The plans are the same in each run, so that a change is judged by what it changed; take `derandomize` away to search.
+"""
 
 from __future__ import annotations
 
@@ -130,14 +133,14 @@ def check(played: Played, busy_before: int, sharp: bool = True) -> None:
         check_memory(played)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(stories)
 def test_any_run_keeps_the_promises_of_the_tree(story: Story):
     busy = busy_workers()
     check(play(Played(story)), busy)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(stories)
 def test_any_run_keeps_them_while_another_thread_kills(story: Story):
     """The kills of the story come from a thread beside, at whatever moment it gets to them."""
@@ -157,7 +160,7 @@ def test_any_run_keeps_them_while_another_thread_kills(story: Story):
     check(played, busy, sharp=False)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(plans(work=("job", "sync job", "started", "returned", "awaited"), ends=CALM))
 def test_every_run_of_a_plan_gives_the_same_keys(plan: Plan):
     def keys() -> dict[str, str]:
