@@ -20,19 +20,7 @@ from trivium.exceptions import (
 )
 
 from ._helpers import find, here
-
-
-class Do(Job):
-    """A job that does what it was given."""
-
-    def __init__(self, work: Callable[[Do], Any]) -> None:
-        self.work = work  # attributes may be set before the constructor runs
-        super().__init__()
-
-    @tasker(PASS_WORD)
-    async def task(self) -> Any:
-        out = self.work(self)
-        return await out if asyncio.iscoroutine(out) else out
+from ._work import Do
 
 
 @handler(PASS_WORD)

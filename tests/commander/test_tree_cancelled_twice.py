@@ -29,6 +29,17 @@ async def cancelled_twice(task: asyncio.Task[Any]) -> bool:
     return not task.done()
 
 
+async def waits_for_its_thread(module: Module, entered: threading.Event, leave: threading.Event) -> bool:
+    """Whether a call whose code sits in a worker still runs after two cancellations."""
+    call = asyncio.create_task(module.acall("x"))
+    await asyncio.to_thread(entered.wait, HANGS)
+    try:
+        return await cancelled_twice(call)
+    finally:
+        leave.set()
+        await asyncio.wait([call])
+
+
 def test_a_call_that_is_cancelled_twice_waits_for_its_sync_code():
     entered, leave = threading.Event(), threading.Event()
 
@@ -37,16 +48,7 @@ def test_a_call_that_is_cancelled_twice_waits_for_its_sync_code():
             entered.set()
             assert leave.wait(HANGS)
 
-    async def main() -> bool:
-        call = asyncio.create_task(Holds().acall("x"))
-        await asyncio.to_thread(entered.wait, HANGS)
-        try:
-            return await cancelled_twice(call)
-        finally:
-            leave.set()
-            await asyncio.wait([call])
-
-    assert in_thread(lambda: asyncio.run(main()), HANGS)
+    assert in_thread(lambda: asyncio.run(waits_for_its_thread(Holds(), entered, leave)), HANGS)
 
 
 def test_a_kill_from_another_thread_leaves_no_worker_behind():
@@ -127,16 +129,7 @@ def test_a_sync_source_is_closed_before_a_call_that_is_cancelled_twice_ends():
                 async for _ in items:
                     pass
 
-    async def main() -> bool:
-        call = asyncio.create_task(Pulls().acall("x"))
-        await asyncio.to_thread(entered.wait, HANGS)
-        try:
-            return await cancelled_twice(call)
-        finally:
-            leave.set()
-            await asyncio.wait([call])
-
-    assert in_thread(lambda: asyncio.run(main()), HANGS)
+    assert in_thread(lambda: asyncio.run(waits_for_its_thread(Pulls(), entered, leave)), HANGS)
 
 
 def test_a_gather_that_is_cancelled_twice_waits_for_its_branches():

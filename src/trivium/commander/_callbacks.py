@@ -74,9 +74,7 @@ class Callback:
     def update(self, callbacks: Callback | Iterable[Callback | None] | None) -> Callback:
         """Add all functions of another, or of several; gives itself."""
         for each in callbacks if isinstance(callbacks, Iterable) else (callbacks,):
-            if each is not None and not isinstance(each, Callback):  # type: ignore[unnecessary] - users pass anything
-                raise ConfigurationError(f"{each!r} is not a Callback: write Callback(at_job_end=…)")
-            for which, functions in list(each._functions.items()) if each is not None else ():
+            for which, functions in list(checked_callback(each)._functions.items()) if each is not None else ():
                 self._functions.setdefault(which, []).extend(list(functions))
         return self
 
@@ -114,6 +112,17 @@ class Callback:
     def __repr__(self) -> str:
         counts = ", ".join(f"{which}={len(functions)}" for which, functions in self._functions.items() if functions)
         return f"Callback({counts})"
+
+
+def checked_callback(value: Any) -> Callback:
+    """The callback itself.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
+    if not isinstance(value, Callback):
+        raise ConfigurationError(f"{value!r} is not a Callback: write Callback(at_job_end=…)")
+    return value
 
 
 def _checked(which: str, entry: Any) -> CallbackInfo:

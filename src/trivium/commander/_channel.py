@@ -9,7 +9,7 @@ from contextvars import copy_context
 from typing import Any
 
 from trivium.commander._doors import Bell, iterate, wait
-from trivium.commander._doors_loop import in_worker
+from trivium.commander._doors_loop import in_worker, to_the_end
 from trivium.commander._node import CallNode, Stop, current
 from trivium.exceptions import RunKilledError
 
@@ -62,10 +62,7 @@ class Channel:
         if self._task is not None:
             if not self._closing:
                 self._task.cancel()
-            try:
-                await asyncio.wait([self._task])
-            finally:  # a reader that is cancelled waits too
-                await asyncio.wait([self._task])
+            await to_the_end(asyncio.wait([self._task]))  # a reader that is cancelled waits too
         if not self.over.rung:  # nobody has pulled
             await self._close()
 

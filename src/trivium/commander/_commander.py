@@ -264,10 +264,8 @@ class CommanderAsync(WorkNode, Generic[T]):
                 self._job = self._queue.popitem(last=False)[0]
                 self._room.ring()
                 self._number(self._job)
-                self._job._begin(self._loop)  # a task of its own: what it does to its task does not reach the run
-                while self._job._task is not None and not self._job._task.done():
-                    with suppress(Stop):
-                        await asyncio.wait([self._job._task])
+                # A task of its own: what the job does to its task does not reach the run.
+                await asyncio.wait([self._job._begin(self._loop)])
                 self._job = None
             elif auto_exit and self._open == 0 and self._ends_now():
                 return
@@ -391,6 +389,5 @@ def _checked(job: Any) -> tuple[Job, ...]:
             raise NotTaskerError(f"{each._name} is a handler: put BasicJob({each._name}(…)), or use call_handler")
         if not isinstance(each, Job):
             raise NotTaskerError(f"{each!r} is not a Job: subclass trivium.commander.Job")
-        if not hasattr(getattr(type(each), "task", None), "__tasker__"):
-            raise NotTaskerError(f"{type(each).__name__} needs a task: write `@tasker(PASS_WORD) async def task(self)`")
+        each._check_task()
     return jobs

@@ -12,7 +12,15 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
 
 from trivium.commander._node import Stop, TaskNode, current
-from trivium.commander._workers import background_loop, get_running_loop, loop_level, post, post_later, submit
+from trivium.commander._workers import (
+    background_loop,
+    get_running_loop,
+    loop_level,
+    outcome_of,
+    post,
+    post_later,
+    submit,
+)
 
 T = TypeVar("T")
 Give = Callable[[Any], None]
@@ -254,12 +262,7 @@ async def in_worker(function: Callable[[], T]) -> T:
 
     def body() -> None:
         worker_context(loop, level)
-        try:
-            out = context.run(function)
-        except BaseException as error:
-            reply(None, error)
-        else:
-            reply(out, None)
+        reply(*outcome_of(partial(context.run, function)))
 
     inbox = lender.get()
     if inbox is not None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 from trivium.commander._doors_loop import blocking, worker_context
 from trivium.commander._node import TaskNode
-from trivium.commander._workers import get_running_loop, submit
+from trivium.commander._workers import Outcome, get_running_loop, outcome_of, submit
 
 T = TypeVar("T")
 
@@ -25,15 +25,12 @@ async def from_trio(node: TaskNode, work: Callable[[], T]) -> T:
     """Do in a worker what blocks; a cancellation kills the node, and is raised when the work has ended."""
     trio: Any = sys.modules["trio"]
     over, context = trio.Event(), copy_context()
-    outcome: list[tuple[T | None, BaseException | None]] = []
+    outcome: list[Outcome[T]] = []
     ring = partial(trio.lowlevel.current_trio_token().run_sync_soon, over.set)
 
     def body() -> None:
         worker_context(None, 0)
-        try:
-            outcome.append((context.run(work), None))
-        except BaseException as error:
-            outcome.append((None, error))
+        outcome.append(outcome_of(partial(context.run, work)))
         ring()
 
     submit(body)

@@ -17,7 +17,7 @@ from trivium.commander._doors_loop import cancel_once, in_worker
 from trivium.commander._node import TaskNode, current
 from trivium.commander._work import _OVER, _RUNNING, Policy, WorkNode
 from trivium.commander._workers import post_later
-from trivium.exceptions import ConfigurationError, NotHandlerError, PasswordError, WouldDeadlockError
+from trivium.exceptions import ConfigurationError, NotHandlerError, NotTaskerError, PasswordError, WouldDeadlockError
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -67,9 +67,10 @@ class _Queued(WorkNode):
 
     __slots__ = ()
 
-    def _begin(self, loop: AbstractEventLoop | None) -> None:
+    def _begin(self, loop: AbstractEventLoop | None) -> Task[None]:
         # Not by the loop's task factory: an eager one would run the body before its caller goes on.
-        self._task = Task(self._body(), loop=loop, name=self._name)
+        self._task = task = Task(self._body(), loop=loop, name=self._name)
+        return task
 
     def _wake(self) -> None:
         if self._commander is not None and self._commander._loop is not None:
@@ -117,9 +118,13 @@ class Job(_Queued):
 
     async def _work(self) -> Any:
         if is_async(self.task):
-            return await (self.task() if self._task is not None else waiting(self, self.task()))
+            return await self.task()
         out = await in_worker(self._sync_task)
-        return await waiting(self, out) if isawaitable(out) and not isinstance(out, WorkNode) else out
+        return await out if isawaitable(out) and not isinstance(out, WorkNode) else out
+
+    def _check_task(self) -> None:
+        if not hasattr(getattr(type(self), "task", None), "__tasker__"):
+            raise NotTaskerError(f"{type(self).__name__} needs a task: write `@tasker(PASS_WORD) async def task(self)`")
 
     def _sync_task(self) -> Any:
         self._check()  # a worker may come late

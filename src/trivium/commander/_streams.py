@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar, cast
 from trivium.commander._doors import Bell, drive, wait
 from trivium.commander._doors_loop import blocking, current_level, home_loop_here, worker_context
 from trivium.commander._node import Event, TaskNode, current
-from trivium.commander._workers import get_running_loop, post, submit
+from trivium.commander._workers import get_running_loop, outcome_of, post, submit
 
 T = TypeVar("T")
 _MOST_BEHIND = 1024
@@ -102,12 +102,8 @@ class Stream(Generic[T]):
 
         def body() -> None:
             worker_context(home, level)
-            try:
-                self._outcome = (context.run(drive, self._work()), None)
-            except BaseException as error:
-                self._outcome = (None, error)
-            finally:
-                self._queue.put(None)
+            self._outcome = outcome_of(lambda: context.run(drive, self._work()))
+            self._queue.put(None)
 
         submit(body)
 

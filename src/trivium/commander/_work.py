@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from inspect import isasyncgen, isawaitable, isgenerator
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from trivium.commander._callbacks import Callback, Functions, Stage
+from trivium.commander._callbacks import Callback, Functions, Stage, checked_callback
 from trivium.commander._doors import Bell, invoke, wait
 from trivium.commander._doors_loop import to_the_end, uncancel
 from trivium.commander._events import QueuedEvent, RetriedEvent
@@ -136,8 +136,7 @@ class WorkNode(TaskNode):
         """
         for each in callback if isinstance(callback, Iterable) else (callback,):
             if each is not None:
-                Callback().update(each)  # says what is wrong with it, if anything is
-                each.task_node = self
+                checked_callback(each).task_node = self
                 self._callbacks = [*(self._callbacks or ()), each]
 
     async def close_task_node(self) -> None:
@@ -258,14 +257,12 @@ class WorkNode(TaskNode):
         if cancelled is not None:
             raise cancelled
 
-    def _is_left_open(self) -> bool:
-        waits = self._kind == "job" or self._task is not None or bool(self._joiners)
-        return not waits and self._open == 0 and self.state in (_ACTIVE, _PENDING, NodeState.TERMINATED)
-
     def _sweep(self) -> None:
         """End what was awaited in this body and had no room on the stack to end itself, the deepest first."""
         for node in reversed(list(self._subtree())):
-            if isinstance(node, WorkNode) and node is not self and node._is_left_open():
+            if not isinstance(node, WorkNode) or node is self or node._kind == "job":
+                continue
+            if node._task is None and not node._joiners and node._open == 0:
                 node._phase = _OVER
                 node._settle()
 
@@ -309,7 +306,7 @@ class WorkNode(TaskNode):
         outward = self._outward(error)
         if isinstance(outward, Stop):  # told further above: nobody outside ever sees a Stop
             outward = RunKilledError(f"{self._name} was stopped: {self._stopping and self._stopping[1]}", self._name)
-        elif self._task is not None or self._kind == "job" or self._phase >= _OVER:
+        elif self._task is not None or self._phase >= _OVER:
             self.commander._failed(self, outward)  # but an error of what is awaited is its caller's
         self.exception = outward
 

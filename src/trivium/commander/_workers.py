@@ -14,8 +14,10 @@ from asyncio import _get_running_loop as get_running_loop
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
+T = TypeVar("T")
+Outcome: TypeAlias = tuple[T | None, BaseException | None]
 _IDLE_SECONDS = 10.0
 
 _lock = threading.Lock()
@@ -38,6 +40,14 @@ def post_later(loop: asyncio.AbstractEventLoop, function: Callable[..., object],
     except RuntimeError:
         if not loop.is_closed():
             raise
+
+
+def outcome_of(function: Callable[[], T]) -> Outcome[T]:
+    """What the function returns, or what it raises: for who waits elsewhere."""
+    try:
+        return function(), None
+    except BaseException as error:
+        return None, error
 
 
 def submit(work: Callable[[], object]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from trivium.commander._jobs import HandlerCoroutine, Job
 from trivium.commander._node import NodeState
-from trivium.exceptions import ConfigurationError, NotTaskerError
+from trivium.exceptions import ConfigurationError
 
 __all__ = ["add_conditional_edge", "add_edge"]
 
@@ -75,8 +75,8 @@ def _join(from_node: Any, choose: Callable[[Any], Work | None], targets: list[An
     for node in (from_node, *targets):
         if not isinstance(node, Job | HandlerCoroutine):
             raise ConfigurationError(f"an edge joins jobs and called handlers: got {node!r}")
-        if isinstance(node, Job) and not hasattr(getattr(type(node), "task", None), "__tasker__"):
-            raise NotTaskerError(f"{type(node).__name__} needs a task: write `@tasker(PASS_WORD) async def task(self)`")
+        if isinstance(node, Job):
+            node._check_task()
 
     def follow() -> None:
         if from_node.state is NodeState.COMPLETED:
