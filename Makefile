@@ -13,7 +13,7 @@ PYTHON_BIN := .venv/bin/python
 
 # uv makes .venv itself, from a Python that is here: it never downloads one. What it says stays visible.
 SYNC = python=$$(scripts/find-python); UV_PROJECT_ENVIRONMENT=.venv UV_PYTHON_DOWNLOADS=never \
-	UV_PYTHON=$$python .tools/bin/uv sync --frozen --all-extras
+	UV_PYTHON=$$python .tools/bin/uv sync --frozen
 SYNC_FAILED = { echo "trivium: the environment could not be made (see above); is the package index reachable?" >&2; exit 1; }
 unexport VIRTUAL_ENV
 # Trust what the system trusts, as pip does: behind a company's proxy uv's own list would not do.
@@ -24,9 +24,9 @@ export UV_SYSTEM_CERTS ?= 1
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-env: .venv/.ready ## make .venv with trivium and all its extras
+env: .venv/.ready ## make .venv with trivium and what its command line needs
 
-dev: .venv/.ready-dev ## the same, with the tools that tests and checks need
+dev: .venv/.ready-dev ## the same with all extras, and the tools that tests and checks need
 
 quickstart: env ## fetch a model, then extract records from the sample documents
 	@scripts/install-debian-packages run
@@ -67,15 +67,16 @@ clean: ## remove what make made here; fetched models stay in the user's cache
 
 # Without the tools: those that `make dev` put there stay (--inexact).
 .venv/.ready: uv.lock pyproject.toml | .tools/bin/uv
-	@$(SYNC) --inexact --no-default-groups || $(SYNC_FAILED)
+	@$(SYNC) --inexact --no-default-groups --extra cli --extra local || $(SYNC_FAILED)
 	@touch $@
 
 # With the peers that trivium is measured beside.
 .venv/.ready-bench: uv.lock pyproject.toml | .tools/bin/uv
-	@$(SYNC) --inexact --no-default-groups --group bench || $(SYNC_FAILED)
+	@$(SYNC) --inexact --no-default-groups --extra cli --extra local --group bench || $(SYNC_FAILED)
 	@touch $@ .venv/.ready
 
-.venv/.ready-dev: uv.lock pyproject.toml | .tools/bin/uv
-	@$(SYNC) --group dev || $(SYNC_FAILED)
+.venv/.ready-dev: uv.lock pyproject.toml scripts/engines.txt | .tools/bin/uv
+	@$(SYNC) --all-extras --group dev || $(SYNC_FAILED)
+	@$$(scripts/find-python) -m pip --python .venv/bin/python install --quiet -r scripts/engines.txt
 	@rm -f .venv/.ready-bench
 	@touch $@ .venv/.ready

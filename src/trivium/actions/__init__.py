@@ -1,7 +1,6 @@
 """Tools: one description, one parser, one executor, whatever a tool was made from."""
 
 from trivium.actions._action import (
-    AsyncActionMixin,
     BaseAction,
     BaseParser,
     JsonParser,
@@ -9,6 +8,7 @@ from trivium.actions._action import (
     descriptions_of,
     tool_api,
 )
+from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions._executor import ActionExecutor, AsyncActionExecutor
 from trivium.actions._outcomes import FinishAction, InvalidAction, NoAction
 from trivium.actions._parse import tool_calls_in
@@ -35,6 +35,7 @@ __all__ = [
     "TupleParser",
     "as_text",
     "descriptions_of",
+    "dual",
     "find_handler",
     "run_tool",
     "tool_api",

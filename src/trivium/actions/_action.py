@@ -6,17 +6,18 @@ import ast
 import copy
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, cast
 
 from trivium._objects import create_object
+from trivium.actions._dual import is_core
 from trivium.actions._run import as_arguments, as_text, outcome_of
 from trivium.actions._tool import Tool, read_sections, unfenced
 from trivium.commander import door, invoke, portable
 from trivium.exceptions import ConfigurationError, ToolArgumentsError, ToolDefinitionError, ToolkitError
 from trivium.schema import ActionReturn, ActionStatusCode
 
-__all__ = ["AsyncActionMixin", "BaseAction", "BaseParser", "JsonParser", "TupleParser", "describe", "tool_api"]
+__all__ = ["BaseAction", "BaseParser", "JsonParser", "TupleParser", "describe", "tool_api"]
 
 _TYPES = {"string": "STRING", "integer": "NUMBER", "number": "FLOAT", "boolean": "BOOLEAN", "array": "Array",
           "object": "OBJECT"}  # fmt: skip
@@ -138,7 +139,7 @@ class BaseAction:
             name
             for base in reversed(cls.__mro__)
             for name, value in vars(base).items()
-            if hasattr(value, "__tool_api__") and name != "run"
+            if hasattr(value, "__tool_api__") and name != "run" and not is_core(base, name)
         )
         has_run = callable(getattr(cls, "run", None))
         if has_run and marked:
@@ -240,20 +241,10 @@ class BaseAction:
         return f"{type(self).__name__}(name={self.name!r})"
 
 
-class AsyncActionMixin:
-    """Put before an action's class, it makes calls of the object give a coroutine."""
-
-    acall: Callable[..., Awaitable[ActionReturn]]
-
-    def __call__(self, inputs: str | Mapping[str, Any] = "", name: str = "run") -> Awaitable[ActionReturn]:
-        """Run a method by its name; see `BaseAction.acall`."""
-        return self.acall(inputs, name)
-
-
 def tool_api(
     function: Callable[..., Any] | None = None, *, explode_return: bool = False, returns_named_value: bool = False
 ) -> Any:
-    """Mark a method as a tool of its class, with or without brackets.
+    """Mark a method as a tool of its class, with or without brackets; below `@dual`, where that is there too.
 
     Args:
         function: the method.

@@ -15,7 +15,7 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Coroutine, Generator, Iterable
 from contextlib import aclosing
-from functools import partial
+from functools import partial, wraps
 from inspect import CO_COROUTINE, isawaitable
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
@@ -73,8 +73,13 @@ def drive(core: Core[T]) -> T:
     raise SuspendedError("core code suspended again after it was refused")
 
 
-def door(core: Callable[Concatenate[Any, P], Core[T]]) -> Callable[Concatenate[Any, P], T]:
-    """The sync method beside a core coroutine method: callers block, the core awaits it in place.
+def door(core: Callable[Concatenate[Any, P], Core[T]], name: str | None = None) -> Callable[Concatenate[Any, P], T]:
+    """The sync method beside a coroutine method: callers block, the core awaits it in place.
+
+    Args:
+        core: the coroutine method.
+        name: where it stands on the class; default: its own name. It is looked up at each call, for a subclass may
+            have written its own.
 
     Example:
         >>> class Greeter:
@@ -86,14 +91,15 @@ def door(core: Callable[Concatenate[Any, P], Core[T]]) -> Callable[Concatenate[A
         'hello Ada'
     """
 
-    name = core.__name__  # looked up at each call: a subclass may have written its own
+    at = name or core.__name__
 
+    @wraps(core)
     def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return drive(invoke(getattr(self, name), *args, **kwargs))
+        return drive(invoke(getattr(self, at), *args, **kwargs))
 
-    method.__core__ = name  # type: ignore[attr-defined] - a mark on the function
+    vars(method).pop("__portable__", None)
+    method.__core__ = at  # type: ignore[attr-defined] - a mark on the function
     method.__name__ = core.__name__.removesuffix("_async").lstrip("_")
-    method.__doc__ = core.__doc__
     return method
 
 

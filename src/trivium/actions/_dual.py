@@ -1,0 +1,70 @@
+"""Methods of actions with two doors: written once as coroutines, called plainly or awaited."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from types import MethodType
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+
+from trivium.commander import door
+from trivium.schema import ActionReturn
+
+__all__ = ["AsyncActionMixin", "dual", "is_core"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class AsyncActionMixin:
+    """Put before an action's class, it makes calls of the object, and of its `dual` methods, give a coroutine."""
+
+    acall: Callable[..., Awaitable[ActionReturn]]
+
+    def __call__(self, inputs: str | Mapping[str, Any] = "", name: str = "run") -> Awaitable[ActionReturn]:
+        """Run a method by its name; see `BaseAction.acall`."""
+        return self.acall(inputs, name)
+
+
+class dual(Generic[P, T]):
+    """A method written once as `async def`: called plainly on an action, awaited on its async twin.
+
+    The coroutine function itself is there too, under the method's name with `_async` behind it.
+
+    Example:
+        >>> import asyncio
+        >>> from trivium.actions import AsyncActionMixin, BaseAction, dual
+        >>> class Double(BaseAction):
+        ...     @dual
+        ...     async def run(self, number: int) -> int:
+        ...         "Double a number."
+        ...         return 2 * number
+        >>> class AsyncDouble(AsyncActionMixin, Double):
+        ...     "The same, awaited."
+        >>> Double().run(4), asyncio.run(AsyncDouble().run(4))
+        (8, 8)
+    """
+
+    def __init__(self, core: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
+        self.__wrapped__ = core
+        self.__doc__ = core.__doc__
+        vars(self).update(vars(core))  # the marks on it
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        setattr(owner, f"{name}_async", self.__wrapped__)
+        self._plain = door(self.__wrapped__, f"{name}_async")
+
+    @overload
+    def __get__(self, action: None, owner: type) -> Callable[..., Any]: ...
+    @overload
+    def __get__(self, action: AsyncActionMixin, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    @overload
+    def __get__(self, action: object, owner: type) -> Callable[P, T]: ...
+    def __get__(self, action: object, owner: type) -> Callable[..., Any]:
+        if action is None:
+            return self.__wrapped__
+        return MethodType(self.__wrapped__ if isinstance(action, AsyncActionMixin) else self._plain, action)
+
+
+def is_core(owner: type, name: str) -> bool:
+    """Whether an attribute of a class is the coroutine function that a dual method put there."""
+    return name.endswith("_async") and isinstance(vars(owner).get(name.removesuffix("_async")), dual)
