@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import signal
 
+from hypothesis import settings
+
+# How long an example takes says more about what else the machine does than about the code.
+settings.register_profile("trivium", deadline=None)
+settings.load_profile("trivium")
+
 
 def pytest_configure() -> None:
     """Let Ctrl-C be tested where the tests were started in the background, by a shell that ignores it there."""

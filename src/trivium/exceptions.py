@@ -52,6 +52,7 @@
     │   │   └── ToolkitError (KeyError)         a class is a tool and a toolkit at once
     │   ├── ToolArgumentsError (ValueError)
     │   ├── CallOriginError                     a call was made of a message of a person
+    │   ├── NoExecutorError (RuntimeError)      an agent has nothing that runs what its model called
     │   └── UnknownToolError (KeyError, ValueError)
     ├── TaskError                               a task was misused or could not end
     │   └── InfiniteLoopError                   its messages repeat for ever
@@ -91,6 +92,7 @@ __all__ = [
     "MissingExtraError",
     "ModelError",
     "ModelNotFoundError",
+    "NoExecutorError",
     "NoModelError",
     "NotAgentError",
     "NotHandlerError",
@@ -379,6 +381,10 @@ class ToolArgumentsError(ToolError, ValueError):
 
 class CallOriginError(ToolError):
     """A hook made a tool call of what came with a person's message."""
+
+
+class NoExecutorError(ToolError, RuntimeError):
+    """An agent has nothing that runs the kind of call that its model made."""
 
 
 class UnknownToolError(ToolError, KeyError, ValueError):

@@ -3,22 +3,45 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Coroutine,
+    Generator,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)  # fmt: skip
+from contextlib import aclosing
 from functools import partial
 from itertools import count
 from typing import Any, ClassVar, Final, TypeAlias, cast
 
 from trivium._objects import create_object
-from trivium.commander import AsyncStream, CallNode, Event, Limits, Listener, Stream, current, invoke, portable
+from trivium.commander import (
+    AsyncStream,
+    CallNode,
+    Event,
+    Limits,
+    Listener,
+    Stream,
+    current,
+    invoke,
+    iterate,
+    portable,
+    wait,
+)  # fmt: skip
 from trivium.commander._doors import drive
 from trivium.commander._doors_trio import from_trio, in_trio
 from trivium.commander._node import make_scope
 from trivium.exceptions import StateError
 from trivium.hooks import Hook, RemovableHandle
 from trivium.memory import MemoryManager
-from trivium.schema import Message
+from trivium.schema import AgentStatusCode, Message
 
-__all__ = ["CALLER", "AsyncModule", "MessageEvent", "Module"]
+__all__ = ["CALLER", "AsyncModule", "MessageEvent", "Module", "PartialEvent", "overridable"]
 
 CALLER: Final = ""
 """The session of whoever calls: what an omitted `session_id` means. At the root it is session 0."""
@@ -36,12 +59,20 @@ class MessageEvent(Event[Message]):
     kind = "message"
 
 
+class PartialEvent(Event[Message]):
+    """A forward that yields has yielded a message: the answer so far."""
+
+    __slots__ = ()
+    kind = "partial"
+
+
 class Module:
     """Something that answers messages: write `forward`, call the object.
 
     A call copies its messages in and its answer out, runs the hooks, remembers both in the memory of its
     session, and is a node of the run tree. No state of a conversation stands on the object, so one object
-    serves any number of sessions at once. `forward` may be `def` or `async def`; callers use either
+    serves any number of sessions at once; calls on the same session take turns, in the order in which they came.
+    `forward` may be `def` or `async def`, and may yield its answer as it grows; callers use either
     `module(message)` or `await module.acall(message)`, whatever it is.
 
     Args:
@@ -61,6 +92,7 @@ class Module:
     memory: MemoryManager | None = None
     _hooks: dict[int, Hook] | None = None
     _forward_takes_session: ClassVar[bool] = False
+    _in_repr: ClassVar[bool] = True  # whether it is shown in the tree of the module that holds it
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -186,8 +218,20 @@ class Module:
             node._close(error)
 
     async def _answer(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Message:
-        session_id = node._scope.session_id
         messages = [_taken_in(each) for each in message if each is not None]
+        if self.memory is None:
+            return await self._answered(node, messages, kwargs)
+        turns, session_id = self.memory.turns, node._scope.session_id
+        bell = turns.enter(session_id, node)
+        try:
+            if bell is not None:
+                await wait(bell=bell)
+            return await self._answered(node, messages, kwargs)
+        finally:
+            turns.leave(session_id, node)
+
+    async def _answered(self, node: CallNode, messages: list[Message], kwargs: dict[str, Any]) -> Message:
+        session_id = node._scope.session_id
         hooks = list(self._hooks.values()) if self._hooks else ()
         for hook in hooks:
             messages = await self._before(hook, messages, session_id)
@@ -199,6 +243,8 @@ class Module:
         if forward is None:
             raise NotImplementedError(f"{type(self).__name__} has no forward: write `def forward(self, message)`")
         out = await invoke(forward, *messages, **kwargs)
+        if isinstance(out, Generator | AsyncGenerator):
+            out = await self._last(node, cast("Generator[Any] | AsyncGenerator[Any]", out))
         if not isinstance(out, Message):
             out = Message(content=out, sender=self.name)
         if self.memory is not None:
@@ -208,6 +254,19 @@ class Module:
             out = await self._after(hook, out, session_id)
         node._check()
         return out
+
+    async def _last(self, node: CallNode, growing: Generator[Any] | AsyncGenerator[Any]) -> Message:
+        """What a forward that yields has yielded at last; each of its messages is an event."""
+        last = Message(content="", sender=self.name)
+        async with aclosing(iterate(lambda: growing)) as items:
+            async for item in items:
+                if isinstance(item, Message):
+                    last = item
+                else:  # as models give it: a status and the text so far, or the text alone
+                    state, text, *_ = cast("Any", item if isinstance(item, tuple) else (AgentStatusCode.END, item))
+                    last = Message(content=text, sender=self.name, stream_state=state)
+                node._emit(PartialEvent, last)
+        return last
 
     def _remember(self, node: CallNode, messages: list[Message]) -> None:
         assert self.memory is not None
@@ -298,10 +357,16 @@ class Module:
         return f"name={self.name!r}"
 
     def __repr__(self) -> str:
-        children = [f"  ({name}): {child!r}".replace("\n", "\n  ") for name, child in self.named_children()]
+        shown = ((name, child) for name, child in self.named_children() if child._in_repr)
+        children = [f"  ({name}): {child!r}".replace("\n", "\n  ") for name, child in shown]
         inner = "\n".join(["(", *children, ")"]) if children else ""
         own = self.extra_repr()
         return f"{type(self).__name__}{f'({own})' if own or not inner else ''}{inner}"
+
+
+def overridable(core: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
+    """Mark a core `forward` whose overrides may be plain, async or generators, with parameters of their own."""
+    return portable(core)
 
 
 class AsyncModule(Module):

@@ -200,11 +200,12 @@ def test_the_prompt_of_plugins_has_each_tool_by_its_whole_name():
     text = get_plugin_prompt(Weather())
     assert text == json.dumps([Weather().description], ensure_ascii=False, indent=4)
     assert descriptions_of(Weather()) == ActionExecutor(Weather()).description()
-    assert get_plugin_prompt([Weather(), Library()], "{name}: {description}") == (
-        "Weather: Tell the weather.\nLibrary.count: Count the books.\nLibrary.find: Find a book."
-    )
+    told = json.loads(get_plugin_prompt([Weather(), Library()], "Of {tool_name}: {description}"))
+    assert [each["description"] for each in told] == [
+        "Tell the weather.", "Of Library: Count the books.", "Of Library: Find a book."
+    ]  # fmt: skip
     with pytest.raises(PromptTemplateError, match="nothing"):
-        get_plugin_prompt(Weather(), "{nothing}")
+        get_plugin_prompt(Library(), "{nothing}")
 
 
 # ---- calling one

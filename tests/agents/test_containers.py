@@ -224,15 +224,12 @@ def test_the_tree_of_containers_is_shown():
         "Outer(name='Outer')(\n"
         "  (team): AgentList(\n"
         "    (0): Sequential(name='chain')(\n"
-        "      (one): Mark(name='Markx')(\n"
-        "        (executor): ActionExecutor(name='ActionExecutor')\n"
-        "      )\n"
+        "      (one): Mark(name='Markx')\n"
         "    )\n"
         "  )\n"
         "  (by_name): AgentDict(\n"
         "    (k): AgentList()\n"
         "  )\n"
-        "  (executor): ActionExecutor(name='ActionExecutor')\n"
         ")"
     )
 

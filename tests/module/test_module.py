@@ -244,14 +244,7 @@ def test_names_are_the_class_name_unless_given():
 
 
 def test_the_tree_is_shown():
-    assert repr(Pair()) == (
-        "Pair(name='Pair')(\n"
-        "  (first): Agent(name='one', model='scripted')(\n"
-        "    (executor): ActionExecutor(name='ActionExecutor')\n"
-        "  )\n"
-        "  (second): Shout(name='two')\n"
-        ")"
-    )
+    assert repr(Pair()) == ("Pair(name='Pair')(\n  (first): Agent(name='one')\n  (second): Shout(name='two')\n)")
 
 
 # ---- forgetting

@@ -14,8 +14,11 @@ LONGEST_FILE = 500
 LONGEST_FUNCTION = 50
 MEAN_FUNCTION = 12
 DEEPEST_NESTING = 4
-CORE_LINES = 3500  # 2,500 with the trunk alone; the runtime took 750 more, the agents so far 250
-CORE = ("schema", "module", "commander", "agents", "tasks")
+CORE_LINES = 3500  # 2,500 with the trunk alone; the runtime took 750 more, the agents 250
+CORE = (
+    "schema", "module", "commander", "tasks",
+    "agents._agent", "agents._chat_agent", "agents._responders", "agents.aggregator._default",
+)  # fmt: skip
 
 # Two bodies are twins from this many lines and this much likeness on.
 TWIN_LINES = 6
@@ -81,12 +84,9 @@ def twins(sources: Iterable[Source]) -> list[str]:
 
 
 def core_size(sources: Iterable[Source]) -> int:
-    """Lines of code of the rooms that a newcomer reads in one sitting."""
-    return sum(len(s.code_lines) for s in sources if s.module.split(".")[1:2] and _room(s) in CORE)
-
-
-def _room(source: Source) -> str:
-    return source.module.split(".")[1]
+    """Lines of code of what a newcomer reads in one sitting: what all else stands on."""
+    parts = tuple(f"trivium.{part}." for part in CORE)
+    return sum(len(source.code_lines) for source in sources if f"{source.module}.".startswith(parts))
 
 
 def _are_named_alike(one: Function, other: Function) -> bool:

@@ -165,9 +165,9 @@ class ChatAgentCaller(ChatAgent):
 
 def test_a_kill_of_the_agents_call_alone_is_an_error_of_the_task():
     class Killed(ChatAgent):
-        def _history(self, message: Any) -> Any:
+        def _history(self, message: Any, session_id: Any) -> Any:
             here().kill("only this")
-            return super()._history(message)
+            return super()._history(message, session_id)
 
     with pytest.raises(RunKilledError, match="only this"):
         task_of(Killed)("go")

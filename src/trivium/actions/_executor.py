@@ -14,7 +14,7 @@ from trivium.actions._tool import Tool
 from trivium.commander import invoke, portable
 from trivium.exceptions import CallOriginError, UnknownToolError
 from trivium.hooks import Hook
-from trivium.module import AsyncModule, Hooks, Module
+from trivium.module import AsyncModule, Hooks, Module, overridable
 from trivium.schema import ActionReturn, ActionValidCode, Entity, FunctionCall, Message, Origin, ToolCall
 
 __all__ = ["ActionExecutor", "AsyncActionExecutor"]
@@ -52,6 +52,7 @@ class ActionExecutor(Module):
         '3'
     """
 
+    _in_repr = False
     invalid_action: BaseAction = InvalidAction()
     no_action: BaseAction = NoAction()
     finish_action: BaseAction = FinishAction()
@@ -114,7 +115,7 @@ class ActionExecutor(Module):
         """What a model is told of the actions, each API of a toolkit by its whole name."""
         return descriptions_of(list(self.actions.values()))
 
-    @portable
+    @overridable
     async def forward(self, message: Message) -> Message:
         """Run the tool that the content names; the answer's content is an `ActionReturn`."""
         call = function_call(message.content)

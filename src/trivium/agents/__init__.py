@@ -1,18 +1,73 @@
 """Agents: modules with a model, a memory and tools."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from trivium.agents._agent import Agent, AgentConfig, AsyncAgent
 from trivium.agents._chat_agent import AsyncChatAgent, ChatAgent, ChatAgentConfig
-from trivium.agents._containers import AgentDict, AgentList, AsyncSequential, Sequential
+
+if TYPE_CHECKING:
+    from trivium.agents._containers import AgentDict, AgentList, AsyncSequential, Sequential
+    from trivium.agents._streaming import (
+        AsyncStreamingAgent,
+        AsyncStreamingSequential,
+        StreamingAgent,
+        StreamingSequential,
+    )
+    from trivium.agents.react import AsyncReAct, ReAct
+    from trivium.agents.stream import AgentForInternLM, AsyncAgentForInternLM, AsyncMathCoder, MathCoder
 
 __all__ = [
     "Agent",
     "AgentConfig",
     "AgentDict",
+    "AgentForInternLM",
     "AgentList",
     "AsyncAgent",
+    "AsyncAgentForInternLM",
     "AsyncChatAgent",
+    "AsyncMathCoder",
+    "AsyncReAct",
     "AsyncSequential",
+    "AsyncStreamingAgent",
+    "AsyncStreamingSequential",
     "ChatAgent",
     "ChatAgentConfig",
+    "MathCoder",
+    "ReAct",
     "Sequential",
+    "StreamingAgent",
+    "StreamingSequential",
 ]
+
+# Where the names live that stand on the core; they are imported when used.
+_HOMES = {
+    "AgentDict": "_containers",
+    "AgentForInternLM": "stream",
+    "AgentList": "_containers",
+    "AsyncAgentForInternLM": "stream",
+    "AsyncMathCoder": "stream",
+    "AsyncReAct": "react",
+    "AsyncSequential": "_containers",
+    "AsyncStreamingAgent": "_streaming",
+    "AsyncStreamingSequential": "_streaming",
+    "MathCoder": "stream",
+    "ReAct": "react",
+    "Sequential": "_containers",
+    "StreamingAgent": "_streaming",
+    "StreamingSequential": "_streaming",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

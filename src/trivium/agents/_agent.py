@@ -12,12 +12,12 @@ from trivium._objects import create_object, factory_of
 from trivium.actions import ActionExecutor, Tool, tool_calls_in
 from trivium.agents._responders import Responders
 from trivium.agents.aggregator import DefaultAggregator, Instruction
-from trivium.commander import current, gather, invoke, portable
+from trivium.commander import current, gather, invoke
 from trivium.exceptions import ConfigurationError, LimitExceededError, NoModelError
 from trivium.llms._call import ask
 from trivium.llms._protocol import LanguageModel, Reply, Request
 from trivium.memory import Memory, MemoryManager
-from trivium.module import AsyncModule, Hooks
+from trivium.module import AsyncModule, Hooks, overridable
 from trivium.schema import Message, Origin, ToolCall, ToolSpec
 
 Model = LanguageModel | str | None
@@ -112,10 +112,10 @@ class Agent(Responders):
             self.executor = ActionExecutor(list(tools))
 
     # ---- what a call does
-    @portable
-    async def forward(self, *message: Message, **kwargs: Any) -> Message:
+    @overridable
+    async def forward(self, *message: Message, session_id: Hashable = 0, **kwargs: Any) -> Message:
         """Ask the model, and run what it calls, until it answers; keywords are sampling parameters."""
-        history = self._history(message)
+        history = self._history(message, session_id)
         for _ in range(self.max_rounds):
             reply = await ask(self.model, self._request(history, kwargs))
             if not reply.tool_calls or not self._runs_itself(reply.tool_calls):
@@ -124,8 +124,8 @@ class Agent(Responders):
                 self.aggregator.append(history, done, self.name)
         raise LimitExceededError("rounds", self.max_rounds, setting="Agent(max_rounds=…)")
 
-    def _history(self, message: tuple[Message, ...]) -> list[dict[str, Any]]:
-        memory = self.memory.get(this_session()) if self.memory is not None else Memory.of(message)
+    def _history(self, message: tuple[Message, ...], session_id: Hashable) -> list[dict[str, Any]]:
+        memory = self.memory.get(session_id) if self.memory is not None else Memory.of(message)
         return self.aggregator.aggregate(memory or Memory(), self.name, self.output_format, self._instruction())
 
     def has_model(self) -> bool:
@@ -198,20 +198,9 @@ class Agent(Responders):
             message.formatted = await invoke(self.output_format.parse_response, reply.text, quick=True)
         return message
 
-    def extra_repr(self) -> str:
-        """The name; the model where it has one."""
-        model = self.llm if isinstance(self.llm, str) else getattr(self.llm, "name", None)
-        return f"name={self.name!r}" if model is None else f"name={self.name!r}, model={model!r}"
-
 
 class AsyncAgent(AsyncModule, Agent):
     """An `Agent` whose call gives a coroutine."""
-
-
-def this_session() -> Hashable:
-    """The session of the call that runs here."""
-    node = current.get()
-    return 0 if node is None else node._scope.session_id
 
 
 def _memory_of(memory: MemoryOption | Literal["default"]) -> MemoryManager | None:

@@ -8,9 +8,8 @@ from itertools import cycle, islice
 from typing import Any, SupportsIndex, cast
 
 from trivium.agents._agent import Agent
-from trivium.commander import portable
 from trivium.exceptions import AgentNameError, ConfigurationError, NotAgentError
-from trivium.module import AsyncModule, Module
+from trivium.module import AsyncModule, Module, overridable
 from trivium.schema import Message
 
 __all__ = ["AgentDict", "AgentList", "AsyncSequential", "Sequential"]
@@ -165,7 +164,7 @@ class Sequential(Agent):
     def __getitem__(self, key: SupportsIndex | str) -> Module:
         return self._agents[key] if isinstance(key, str) else list(self._agents.values())[key]
 
-    @portable
+    @overridable
     async def forward(self, *message: Message, exit_at: int | None = None, **kwargs: Any) -> Message:
         """Pass the messages on from agent to agent.
 

@@ -1,36 +1,237 @@
-"""What agents that write their calls in the text are told: at the documented path."""
+"""Agents that write their calls and their code in the text, as the InternLM models do; at the documented path."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+import warnings
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, TypeAlias, cast
 
-from trivium.actions import descriptions_of
+from trivium._objects import create_object
+from trivium.actions import ActionExecutor, BaseAction, descriptions_of
+from trivium.agents._agent import Agent, MemoryOption
+from trivium.agents.aggregator import InternLMToolAggregator
+from trivium.exceptions import NoExecutorError
+from trivium.hooks import InternLMActionProcessor
+from trivium.module import AsyncModule, overridable
 from trivium.prompts import PromptTemplate
+from trivium.prompts.parsers import InterpreterParser, MixedToolParser, PluginParser
+from trivium.schema import Message, ToolStatusCode
 
-__all__ = ["get_plugin_prompt"]
+__all__ = ["AgentForInternLM", "AsyncAgentForInternLM", "AsyncMathCoder", "MathCoder", "get_plugin_prompt"]
+
+Condition: TypeAlias = Callable[[Message], bool]
+
+_META = "Use a tool or write code where it helps; choose what fits the question."
+_PLUGINS = (
+    "You may call these tools:\n{prompt}\nCall only what stands here, and only while something is missing: once you "
+    "know enough, answer."
+)
+_INTERPRETER = (
+    "You may run Python code: what you write is executed in a notebook of this conversation, its variables stay, and "
+    "you are shown what it prints and the value of its last line. Use it to calculate, to work with data and files, "
+    "and to draw charts."
+)
+_MATH = (
+    "Solve the problem in steps. Where something is to be calculated, write Python code for a notebook and go on from "
+    "what it shows. Give the result at the end in \\boxed{{}}, without units."
+)
 
 
-def get_plugin_prompt(actions: Any, api_desc_template: str | None = None) -> str:
+def get_plugin_prompt(actions: Any, api_desc_template: str = "{description}") -> str:
     """What a model is told of actions: their descriptions as JSON, each API of a toolkit by its whole name.
 
     Args:
         actions: actions, tools, functions or configs of actions; one or several.
-        api_desc_template: in place of JSON, the text for each description, with its keys as `{name}`.
+        api_desc_template: what is said of each API of a toolkit, with its `{description}` and the `{tool_name}`.
 
     Raises:
-        PromptTemplateError: the template names a key that a description does not have.
+        PromptTemplateError: the template has another variable.
 
     Example:
-        >>> def add(a: int, b: int) -> int:
-        ...     "Add two numbers."
-        ...     return a + b
-        >>> get_plugin_prompt(add, "{name}: {description}")
-        'add: Add two numbers.'
+        >>> def add(a: int) -> int:
+        ...     "Add one."
+        ...     return a + 1
+        >>> json.loads(get_plugin_prompt(add))[0]["description"]
+        'Add one.'
     """
-    found = descriptions_of(actions)
-    if api_desc_template is None:
-        return json.dumps(found, ensure_ascii=False, indent=4)
     template = PromptTemplate(api_desc_template)
-    said = [{name: each[name] for name in template.variables if name in each} for each in found]
-    return "\n".join(template.format(**each) for each in said)
+    found: list[dict[str, Any]] = []
+    for action in map(
+        create_object, cast("Iterable[Any]", actions) if isinstance(actions, list | tuple) else [actions]
+    ):
+        said = descriptions_of(action)
+        if isinstance(action, BaseAction) and action.is_toolkit:
+            for each in said:
+                values = {"tool_name": action.name, "description": each["description"]}
+                each["description"] = template.format(
+                    **{name: value for name, value in values.items() if name in template.variables}
+                )
+        found += said
+    return json.dumps(found, ensure_ascii=False, indent=4)
+
+
+def has_no_call(message: Message) -> bool:
+    """Whether an answer calls nothing, and so is the last one."""
+    return message.formatted["status"] == ToolStatusCode.NO_TOOL
+
+
+class AgentForInternLM(Agent):
+    """Answers with the help of plugins and of Python code, which its model calls in the text.
+
+    It asks its inner `agent`, runs what that calls, gives it the result, and so on until an answer calls nothing.
+
+    Args:
+        llm: the model; see `Agent`.
+        plugins: actions that may be called by name with JSON.
+        interpreter: the action that runs code, as `IPythonInterpreter()`.
+        template: the system instruction; for plugins, what `get_plugin_prompt` gives belongs into the parser's.
+        memory: the inner agent's; see `Agent`.
+        output_format: finds calls and code in an answer; default: a `MixedToolParser` of what is there.
+        aggregator: the inner agent's; default: `InternLMToolAggregator()`.
+        action_hooks: turn what was found into calls; default: `InternLMActionProcessor()`.
+        finish_condition: whether an answer is the last one; default: it calls nothing.
+        max_turn: how often the model is asked at most.
+        hooks: the inner agent's.
+        **kwargs: as for `Agent`.
+
+    Attributes:
+        agent: the inner agent.
+        plugin_executor: runs what the parser calls "plugin"; None without plugins.
+        interpreter_executor: runs what the parser calls "interpreter"; None without an interpreter.
+
+    Example:
+        >>> from trivium.testing import ScriptedModel
+        >>> def double(number: int) -> int:
+        ...     return 2 * number
+        >>> call = '<|action_start|><|plugin|>\\n{"name": "double", "parameters": {"number": 4}}<|action_end|>\\n'
+        >>> agent = AgentForInternLM(ScriptedModel([call, "It is 8."]), plugins=[double])
+        >>> agent("Twice 4?").content, [step["role"] for step in agent.get_steps()]
+        ('It is 8.', ['thought', 'tool', 'environment', 'thought'])
+    """
+
+    def __init__(
+        self,
+        llm: Any,
+        plugins: Any = None,
+        interpreter: Any = None,
+        template: Any = None,
+        memory: MemoryOption = True,
+        output_format: Any = None,
+        aggregator: Any = None,
+        action_hooks: Any = None,
+        finish_condition: Condition = has_no_call,
+        max_turn: int = 4,
+        hooks: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        action_hooks = [InternLMActionProcessor()] if action_hooks is None else action_hooks
+        self.plugin_executor = ActionExecutor(plugins, hooks=action_hooks) if plugins else None
+        self.interpreter_executor = ActionExecutor(interpreter, hooks=action_hooks) if interpreter else None
+        if not plugins and not interpreter:
+            warnings.warn(f"{type(self).__name__} has neither plugins nor an interpreter: a call fails", stacklevel=2)
+        self.agent = Agent(
+            llm,
+            template,
+            memory=memory,
+            output_format=self._parser(plugins) if output_format is None else output_format,
+            aggregator=aggregator or InternLMToolAggregator(),
+            hooks=hooks,
+        )
+        self.finish_condition, self.max_turn = finish_condition, max_turn
+        super().__init__(**kwargs)
+
+    def _parser(self, plugins: Any) -> MixedToolParser:
+        told = get_plugin_prompt(plugins) if plugins else ""
+        known = [PluginParser(template=_PLUGINS, prompt=told)] if plugins else [PluginParser()]
+        return MixedToolParser(
+            template=_META,
+            parsers=[*known, InterpreterParser(template=_INTERPRETER if self.interpreter_executor else "")],
+        )
+
+    @overridable
+    async def forward(self, *message: Message, session_id: Hashable = 0, **kwargs: Any) -> Message:
+        """Ask, run what is called, and ask again; keywords are sampling parameters.
+
+        Raises:
+            NoExecutorError: the answer calls what there is no executor for.
+        """
+        answer = Message()
+        for _ in range(self.max_turn):
+            answer = await self.agent.acall(*message, **kwargs)
+            if self.finish_condition(answer):
+                return answer
+            if tool_type := answer.formatted["tool_type"]:
+                answer = await self._executor(tool_type).acall(answer)
+            message = (answer,)
+        return answer
+
+    def _executor(self, tool_type: str) -> ActionExecutor:
+        found = getattr(self, f"{tool_type}_executor", None)
+        if found is None:
+            raise NoExecutorError(
+                f"{self.name} has nothing that runs '{tool_type}': give it plugins= or interpreter=, or set "
+                f"self.{tool_type}_executor",
+                tool_type,
+            )
+        return found
+
+    def get_steps(self, session_id: Hashable = 0) -> list[dict[str, Any]]:
+        """What was done in a session: thoughts, tools, and what the environment answered, as dicts with `role`."""
+        steps: list[dict[str, Any]] = []
+        tool: dict[str, str] = {}
+        memory = None if self.agent.memory is None else self.agent.memory.get(session_id)
+        for message in memory.get_memory() if memory is not None else ():
+            if message.sender == self.agent.name:
+                steps.append({"role": "thought", "content": message.formatted["thought"]})
+                if message.formatted["tool_type"]:
+                    tool = {"name": message.formatted["tool_type"]}
+                    steps.append({"role": "tool", "content": message.formatted["action"], **tool})
+            elif message.sender != "user":
+                steps.append({"role": "environment", "content": message.content, **tool})
+        return steps
+
+
+class AsyncAgentForInternLM(AsyncModule, AgentForInternLM):
+    """An `AgentForInternLM` whose call gives a coroutine."""
+
+
+class MathCoder(AgentForInternLM):
+    """Solves mathematical problems in steps, with Python code in a kernel that lives for one problem.
+
+    Args:
+        llm: the model; see `Agent`.
+        interpreter: what runs the code; default: `IPythonInteractive(timeout=20, max_out_len=8192)`.
+        output_format: finds code in an answer; default: an `InterpreterParser` that says how to work.
+        max_turn: how often the model is asked at most.
+        **kwargs: as for `AgentForInternLM`.
+
+    Example::
+
+        coder = MathCoder("default")
+        print(coder("What is the sum of the first 100 primes?").content)
+    """
+
+    def __init__(
+        self, llm: Any, interpreter: Any = None, *, output_format: Any = None, max_turn: int = 6, **kwargs: Any
+    ) -> None:
+        if interpreter is None:
+            interpreter = {"type": "trivium.actions.IPythonInteractive", "timeout": 20, "max_out_len": 8192}
+        if output_format is None:
+            output_format = InterpreterParser(template=_MATH)
+        kwargs.pop("plugins", None)
+        super().__init__(llm, None, interpreter, output_format=output_format, max_turn=max_turn, **kwargs)
+
+    @overridable
+    async def forward(self, *message: Message, session_id: Hashable = 0, **kwargs: Any) -> Message:
+        """Solve one problem, and end the kernel that was used for it."""
+        try:
+            return await super().forward(*message, **kwargs)
+        finally:
+            for action in self.interpreter_executor.actions.values() if self.interpreter_executor else ():
+                if (close := getattr(action, "close_session", None)) is not None:
+                    close(session_id)
+
+
+class AsyncMathCoder(AsyncModule, MathCoder):
+    """A `MathCoder` whose call gives a coroutine."""

@@ -6,7 +6,7 @@ from trivium.commander._doors import Bell, door, gather, invoke, iterate, portab
 from trivium.commander._events import EndedEvent, Event, Listener, QueuedEvent, RetriedEvent, StartedEvent
 from trivium.commander._jobs import PASS_WORD, BasicJob, HandlerCoroutine, Job, handler, tasker
 from trivium.commander._limits import Budget, Limits
-from trivium.commander._node import CallNode, NodeState, Scope, TaskNode, current, step, this_call
+from trivium.commander._node import CallNode, NodeState, Scope, TaskNode, current, step, this_call, this_session
 from trivium.commander._streams import AsyncStream, Stream
 from trivium.exceptions import (
     AttributeNotSetError,
@@ -58,5 +58,6 @@ __all__ = [
     "step",
     "tasker",
     "this_call",
+    "this_session",
     "wait",
 ]

@@ -383,7 +383,9 @@ class TaskNode:
 class CallNode(TaskNode):
     """The node of a call: an agent's turn, a model call, a tool call, a task and its steps."""
 
-    __slots__ = ("__dict__",)
+    __slots__ = ("__dict__", "held_turn")
+    held_turn: Any
+    """The turn at a session that the call has; not there for most calls."""
 
     @property
     def name(self) -> str:
@@ -459,6 +461,12 @@ def make_scope(
     if listeners:
         changes["listeners"] = (*scope.listeners, *listeners)
     return scope.but(**changes)
+
+
+def this_session() -> Hashable:
+    """The session of the call that runs here; 0 outside any run, as at the root of every one."""
+    node = current.get()
+    return 0 if node is None else node._scope.session_id
 
 
 class step:

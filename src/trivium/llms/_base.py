@@ -6,7 +6,7 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterat
 from functools import partial
 from typing import Any, ClassVar
 
-from trivium.commander import current, door, gather, portable
+from trivium.commander import door, gather, portable, this_session
 from trivium.commander._doors import is_async
 from trivium.exceptions import ConfigurationError
 from trivium.llms._call import ask
@@ -64,8 +64,7 @@ class _TextModel(ChatModel):
         if "stream_chat" in self._writes:
             return _pieces(self.stream_chat(messages, **request.parameters))
         if "chat" in self._writes:
-            node = current.get()
-            session = (0 if node is None else node._scope.session_id,) if is_async(self.chat) else ()
+            session = (this_session(),) if is_async(self.chat) else ()
             return _whole(partial(self.chat, messages, *session, **request.parameters))
         return self._below(messages, request.parameters)
 

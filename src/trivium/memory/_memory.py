@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, cast
 
+from trivium.commander._turns import Turns
 from trivium.schema import Message
 
 __all__ = ["Memory", "MemoryManager"]
@@ -92,12 +93,16 @@ class MemoryManager:
 
     Args:
         factory: makes the memory of a new session.
+
+    Attributes:
+        turns: keeps concurrent calls on one session in order.
     """
 
-    __slots__ = ("factory", "memory_map")
+    __slots__ = ("factory", "memory_map", "turns")
 
     def __init__(self, factory: Callable[[], Memory] = Memory) -> None:
         self.factory = factory
+        self.turns = Turns()
         self.memory_map: dict[Hashable, Memory] = {}
 
     def get(self, session_id: Hashable = 0) -> Memory | None:

@@ -10,9 +10,8 @@ from pydantic import BaseModel, ConfigDict
 
 from trivium.actions import AgentDoneTool, FinalResultTool
 from trivium.agents import Agent, ChatAgent
-from trivium.agents._agent import this_session
 from trivium.agents._responders import as_message, responder
-from trivium.commander import CallNode, Limits, current, door, invoke, portable, step
+from trivium.commander import CallNode, Limits, current, door, invoke, portable, step, this_session
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, LimitExceededError, RunKilledError
 from trivium.module import MessageEvent, Module
 from trivium.schema import Entity, Message, StatusCode

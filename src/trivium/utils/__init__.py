@@ -1,9 +1,9 @@
 """Helpers at the documented paths, and what programs written for Agere import: faces of what trivium has."""
 
+from trivium._logger import get_logger
 from trivium._objects import create_object, load_class_from_string
 from trivium.llms._stops import filter_suffix
 from trivium.utils._iteration import GeneratorWithReturn, async_as_completed
-from trivium.utils._logger import get_logger
 from trivium.utils.dispatcher import async_dispatcher_tools_call_for_openai
 from trivium.utils.llm_async_converters import LLMAsyncAdapter
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from trivium._objects import create_object, load_class_from_string
-from trivium.exceptions import UnknownToolError
+from trivium.exceptions import ConfigurationError, UnknownToolError
 from trivium.prompts.parsers._text import StrParser, as_json
 from trivium.schema import ToolStatusCode
 
@@ -23,10 +23,13 @@ class ToolParser(StrParser):
         tool_type: what kind of action it is, for whoever runs it.
         template: the instruction; see `StrParser`.
         begin: the mark before the action.
-        end: the mark behind it.
+        end: the mark behind it; "" where the action is all of the rest.
         validate: turns the action's text into what it means, and raises where it means nothing; or the dotted
             path of such a function, as your program writes it.
         **fields: the template's values.
+
+    Raises:
+        ConfigurationError: `begin` is empty.
 
     Example:
         >>> parser = ToolParser("code", begin="```python\\n", end="\\n```")
@@ -44,6 +47,8 @@ class ToolParser(StrParser):
         **fields: Any,
     ) -> None:
         super().__init__(template, **fields)
+        if not begin:
+            raise ConfigurationError(f"the parser of {tool_type!r} needs a mark before the action: give begin=")
         self.tool_type, self.begin, self.end = tool_type, begin, end
         self.validate = load_class_from_string(validate) if isinstance(validate, str) else validate
 
@@ -56,7 +61,7 @@ class ToolParser(StrParser):
         thought, found, action = data.partition(self.begin)
         if not found:
             return _parsed(None, data, None, ToolStatusCode.NO_TOOL)
-        action = action.partition(self.end)[0]
+        action = action.partition(self.end)[0] if self.end else action
         try:
             value = action if self.validate is None else self.validate(action)
         except Exception:

@@ -1,0 +1,114 @@
+"""What an agent remembers as the chat messages that a model reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from trivium.memory import Memory
+from trivium.schema import Entity, Message, ToolCall
+
+__all__ = ["DefaultAggregator", "Instruction", "as_chat"]
+
+Instruction = str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
+"""A system instruction: text, one chat message, or several."""
+
+
+class DefaultAggregator:
+    """The system instruction, then each message: the agent's own as assistant, tool results as tool, others as user."""
+
+    def aggregate(
+        self,
+        messages: Memory | None,
+        name: str,
+        parser: Any = None,
+        system_instruction: Instruction = None,
+    ) -> list[dict[str, Any]]:
+        """The chat messages for a model.
+
+        Args:
+            messages: what the agent remembers of the session; None is nothing.
+            name: the agent's name: what it said becomes the assistant's.
+            parser: the agent's output parser, for subclasses that render with it.
+            system_instruction: what the agent was told to be.
+        """
+        found = self.aggregate_system_instruction(system_instruction)
+        for message in messages.get_memory() if messages is not None else ():
+            self.append(found, message, name)
+        if found and found[-1]["role"] != "user":
+            _close_calls(found)
+        return found
+
+    def append(self, found: list[dict[str, Any]], message: Message, name: str) -> None:
+        """Add one message; what users say one after the other is joined into one.
+
+        Where the model's tool calls were answered by a plain message, that message is their result, and calls
+        that nobody answered get an error: a history with open calls is refused by providers.
+        """
+        entry = as_chat(message, name)
+        last, role = (found[-1] if found else {}), entry["role"]
+        if role == "user" and last.get("role") == "user":
+            found[-1] = {**last, "content": last["content"] + entry["content"]}  # the last may be a caller's own dict
+        elif role == "user" and last.get("tool_calls"):
+            _close_calls(found, entry["content"])
+        else:
+            if role != "tool" and last.get("role") in ("assistant", "tool"):
+                _close_calls(found)
+            found.append(entry)
+
+    def aggregate_system_instruction(self, system_instruction: Instruction) -> list[dict[str, Any]]:
+        """The system instruction as chat messages.
+
+        Raises:
+            TypeError: it is neither text, a chat message nor a list of these.
+            KeyError: a chat message lacks its role or content.
+        """
+        if not system_instruction:
+            return []
+        if isinstance(system_instruction, str):
+            return [{"role": "system", "content": system_instruction}]
+        many = [system_instruction] if isinstance(system_instruction, Mapping) else system_instruction
+        return [_checked(each) for each in cast("Sequence[Any]", many)]
+
+    aggregate_system_intruction = aggregate_system_instruction
+    """The documented spelling."""
+
+
+def _checked(message: Any) -> dict[str, Any]:
+    if not isinstance(message, Mapping):
+        raise TypeError(f"a system instruction is text or chat messages, not {type(message).__name__}")
+    found = dict(cast("Mapping[str, Any]", message))
+    for key in ("role", "content"):
+        if key not in found:
+            raise KeyError(f"a chat message of the system instruction lacks '{key}'")
+    return found
+
+
+def _close_calls(found: list[dict[str, Any]], answer: str = "") -> None:
+    asked = len(found) - 1
+    while asked > 0 and found[asked]["role"] == "tool":
+        asked -= 1
+    answered = {result["tool_call_id"] for result in found[asked + 1 :]}
+    for call in found[asked].get("tool_calls", ()):
+        if call["id"] not in answered:
+            found.append({"role": "tool", "tool_call_id": call["id"], "content": answer or "error: nothing does this"})
+            answer = answer and "see above"
+
+
+def as_chat(message: Message, name: str) -> dict[str, Any]:
+    """One message as a chat message; what `name` said is the assistant's."""
+    content = message.content
+    text = content if isinstance(content, str) else "" if content is None else str(content)
+    if message.tool_call_id is not None:
+        return {"role": "tool", "tool_call_id": message.tool_call_id, "content": text}
+    entity = message.entity
+    if entity is Entity.SYSTEM:
+        return {"role": "system", "content": text}
+    if entity is Entity.LLM or (entity is None and message.sender == name):
+        chat: dict[str, Any] = {"role": "assistant", "content": text}
+        return {**chat, "tool_calls": [_call(call) for call in message.tool_calls]} if message.tool_calls else chat
+    return {"role": "user", "content": text}
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}

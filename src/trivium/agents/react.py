@@ -1,0 +1,158 @@
+"""The agent that reasons and acts in turn, at the documented path."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from trivium._objects import create_object
+from trivium.actions import ActionExecutor
+from trivium.agents._agent import Agent, MemoryOption
+from trivium.agents.stream import Condition
+from trivium.exceptions import AnswerFormatError
+from trivium.hooks import ActionPreprocessor
+from trivium.module import AsyncModule, overridable
+from trivium.prompts import PromptTemplate
+from trivium.prompts.parsers import JSONParser
+from trivium.schema import Message
+
+__all__ = ["AsyncReAct", "ReAct"]
+
+_TEMPLATE = """Answer the question in steps. These tools can be called:
+{action_info}
+
+{output_format}"""
+
+_FORMATS = """To call a tool, answer with nothing but this JSON:
+{function_format}
+
+Once you know the answer, or need no tool, answer with nothing but this JSON:
+{finish_format}"""
+
+
+class ActionCall(BaseModel):
+    """A call."""
+
+    name: str = Field(description="the tool's name")
+    parameters: dict[str, Any] = Field(description="its arguments by name")
+
+
+class ActionFormat(BaseModel):
+    """An answer that calls a tool."""
+
+    thought_process: str = Field(description="what is known, and what is to be found out next")
+    action: ActionCall = Field(description="the call")
+
+
+class FinishFormat(BaseModel):
+    """An answer that ends the work."""
+
+    thought_process: str = Field(description="what is known")
+    conclusion: str = Field(description="the answer to the question")
+
+
+def has_conclusion(message: Message) -> bool:
+    """Whether an answer is the last one."""
+    return "conclusion" in (message.formatted or ())
+
+
+class ReAct(Agent):
+    """Thinks, calls a tool, reads the result, and so on until it comes to a conclusion.
+
+    An answer that has not the form asked for is remembered, and the model is told so.
+
+    Args:
+        llm: the model; see `Agent`.
+        actions: what it may call: actions, tools, functions or configs; one or several.
+        template: the instruction, with `{action_info}` and `{output_format}`; text or a `PromptTemplate`.
+        memory: the inner agent's; see `Agent`.
+        output_format: reads an answer; default: a `JSONParser` of a call or a conclusion.
+        aggregator: the inner agent's.
+        hooks: turn what was read into a call; default: `ActionPreprocessor()`.
+        finish_condition: whether an answer is the last one; default: it has a `conclusion`.
+        max_turn: how often the model is asked at most.
+        **kwargs: as for `Agent`.
+
+    Attributes:
+        select_agent: the inner agent.
+        actions: the executor.
+
+    Example:
+        >>> from trivium.testing import ScriptedModel
+        >>> def power(base: int, exponent: int) -> int:
+        ...     return base**exponent
+        >>> call = {"thought_process": "", "action": {"name": "power", "parameters": {"base": 3, "exponent": 5}}}
+        >>> end = {"thought_process": "", "conclusion": "243"}
+        >>> agent = ReAct(ScriptedModel([json.dumps(call), json.dumps(end)]), [power])
+        >>> agent("3 ** 5?").formatted["conclusion"]
+        '243'
+    """
+
+    def __init__(
+        self,
+        llm: Any,
+        actions: Any,
+        template: PromptTemplate | str | None = None,
+        memory: MemoryOption = True,
+        output_format: Any = None,
+        aggregator: Any = None,
+        hooks: Any = None,
+        finish_condition: Condition = has_conclusion,
+        max_turn: int = 5,
+        **kwargs: Any,
+    ) -> None:
+        hooks = [ActionPreprocessor()] if hooks is None else hooks
+        if output_format is None:
+            output_format = JSONParser(_FORMATS, function_format=ActionFormat, finish_format=FinishFormat)
+        parser = create_object(output_format)
+        self.actions = ActionExecutor(actions, hooks=hooks)
+        told = {"action_info": json.dumps(self.actions.description(), ensure_ascii=False)}
+        told["output_format"] = parser.format_instruction()
+        text = template if isinstance(template, PromptTemplate) else PromptTemplate(template or _TEMPLATE)
+        self.select_agent = Agent(
+            llm,
+            text.format(**{name: value for name, value in told.items() if name in text.variables}),
+            memory=memory,
+            output_format=_Forgiving(parser),
+            aggregator=aggregator,
+            hooks=hooks,
+        )
+        self.finish_condition, self.max_turn = finish_condition, max_turn
+        super().__init__(**kwargs)
+
+    @overridable
+    async def forward(self, *message: Message, **kwargs: Any) -> Message:
+        """Think and act in turn; keywords are sampling parameters."""
+        answer = Message()
+        for _ in range(self.max_turn):
+            answer = await self.select_agent.acall(*message, **kwargs)
+            if self.finish_condition(answer):
+                return answer
+            answer = await self.actions.acall(answer)
+            message = (answer,)
+        return answer
+
+
+class AsyncReAct(AsyncModule, ReAct):
+    """A `ReAct` whose call gives a coroutine."""
+
+
+class _Forgiving:
+    """A parser for which an answer without form is one without action."""
+
+    def __init__(self, parser: Any) -> None:
+        self.parser = parser
+
+    def format_instruction(self) -> str:
+        return self.parser.format_instruction()
+
+    def format_response(self, parsed: Any) -> str:
+        return self.parser.format_response(parsed)
+
+    def parse_response(self, text: str) -> Any:
+        try:
+            return self.parser.parse_response(text)
+        except AnswerFormatError as error:
+            return {"thought_process": text, "action": None, "error": str(error)}

@@ -1,0 +1,79 @@
+"""The hook that logs what passes by."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from trivium._logger import get_logger
+from trivium.hooks._hook import Hook
+from trivium.schema import Message
+
+__all__ = ["MessageLogger"]
+
+_COLORS = ("31", "32", "33", "34", "35", "36")
+
+
+class MessageLogger(Hook):
+    """Logs each message that goes into and comes out of the modules and executors that it is registered on.
+
+    Args:
+        name: the logger; see `trivium.utils.get_logger`.
+        add_file_handler: log into a file too: its path, or True for `NAME.log` in the working folder.
+        color: whether each sender has a colour of its own; default: where standard error is a terminal.
+
+    Example:
+        >>> from trivium import Agent
+        >>> from trivium.testing import ScriptedModel
+        >>> agent = Agent(ScriptedModel(["hello"]), hooks=MessageLogger("trivium.chat"))
+        >>> agent("hi").content  # logs "session id: 0, message sender: user" with "hi" below, then the answer
+        'hello'
+    """
+
+    def __init__(
+        self, name: str = "trivium", add_file_handler: bool | str | Path = False, color: bool | None = None
+    ) -> None:
+        self.logger = get_logger(name, "info", "%(asctime)s %(levelname)8s %(name)8s - %(message)s")
+        self.color = sys.stderr.isatty() if color is None else color
+        if add_file_handler:
+            self._add_file(Path(f"{name}.log" if add_file_handler is True else add_file_handler))
+
+    def _add_file(self, path: Path) -> None:
+        label = f"trivium:{path.resolve()}"
+        if all(handler.name != label for handler in self.logger.handlers):
+            handler = logging.FileHandler(path, encoding="utf-8", delay=True)
+            handler.name = label
+            handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)8s %(name)8s - %(message)s"))
+            self.logger.addHandler(handler)
+
+    def before_agent(self, agent: Any, messages: list[Message], session_id: Hashable) -> None:
+        """Log what a module is called with."""
+        for message in messages:
+            self._log(message, session_id)
+
+    def after_agent(self, agent: Any, message: Message, session_id: Hashable) -> None:
+        """Log what a module answers."""
+        self._log(message, session_id)
+
+    def before_action(self, executor: Any, message: Message, session_id: Hashable) -> None:
+        """Log what an executor is called with."""
+        self._log(message, session_id)
+
+    def after_action(self, executor: Any, message: Message, session_id: Hashable) -> None:
+        """Log what an executor answers."""
+        self._log(message, session_id)
+
+    def _log(self, message: Message, session_id: Hashable) -> None:
+        text = _visible(f"session id: {session_id}, message sender: {message.sender}\n{message.content}")
+        if self.color:
+            text = f"\x1b[{_COLORS[crc32(message.sender.encode()) % len(_COLORS)]}m{text}\x1b[0m"
+        self.logger.info("%s", text)
+
+
+def _visible(text: str) -> str:
+    """The text without signs that would steer a terminal."""
+    return "".join(sign if sign.isprintable() or sign in "\n\t" else repr(sign)[1:-1] for sign in text)
