@@ -10,7 +10,7 @@ from typing import Any, cast
 from trivium.actions._tool import Tool
 from trivium.commander import Event, invoke, portable, step
 from trivium.commander._node import make_scope
-from trivium.exceptions import LimitExceededError, ToolArgumentsError
+from trivium.exceptions import FetchError, LimitExceededError, ToolArgumentsError
 from trivium.schema import ActionReturn, ActionStatusCode, Message
 
 __all__ = ["ToolCallEvent", "ToolResultEvent", "as_text", "outcome_of", "run_tool"]
@@ -72,7 +72,8 @@ async def outcome_of(tool: Tool, arguments: str | Mapping[str, Any]) -> ActionRe
     except ToolArgumentsError as error:
         return replace(returned, state=ActionStatusCode.ARGS_ERROR, errmsg=str(error))
     except Exception as error:
-        return replace(returned, state=ActionStatusCode.API_ERROR, errmsg=str(error) or type(error).__name__)
+        state = ActionStatusCode.HTTP_ERROR if isinstance(error, FetchError) else ActionStatusCode.API_ERROR
+        return replace(returned, state=state, errmsg=str(error) or type(error).__name__)
     if isinstance(result, ActionReturn):  # what it leaves open is filled in
         return replace(result, args=result.args or returned.args, type=result.type or returned.type)
     returned.result = [{"type": "text", "content": as_text(result)}]
