@@ -15,7 +15,7 @@ from trivium.actions._parse import tool_calls_in
 from trivium.actions._run import ToolCallEvent, ToolResultEvent, as_text, run_tool
 from trivium.actions._tool import Tool
 from trivium.actions._tool_message import AgentDoneTool, FinalResultTool, ToolMessage, find_handler
-from trivium.actions.web import AsyncWebBrowser, Fetcher, Page, Searcher, WebBrowser
+from trivium.actions.web import AsyncWebBrowser, WebBrowser
 
 __all__ = [
     "ActionExecutor",
@@ -25,14 +25,11 @@ __all__ = [
     "AsyncWebBrowser",
     "BaseAction",
     "BaseParser",
-    "Fetcher",
     "FinalResultTool",
     "FinishAction",
     "InvalidAction",
     "JsonParser",
     "NoAction",
-    "Page",
-    "Searcher",
     "Tool",
     "ToolCallEvent",
     "ToolMessage",

@@ -7,14 +7,23 @@ import gzip
 import socket
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
-__all__ = ["CERTIFICATE", "Asked", "Site", "http", "page", "redirect", "until_closed", "without_end", "zipped"]
+from trivium.actions.web import Fetcher
+
+__all__ = [
+    "CERTIFICATE", "CHUNKED", "LONG", "Asked", "Site", "http", "local", "names", "page", "redirect", "until_closed",
+    "without_end", "zipped",
+]  # fmt: skip
 
 CERTIFICATE = Path(__file__).with_name("site.pem")
 """The key and the certificate of `site.example`, made for these tests, signed by itself."""
+
+# Heads of answers whose end is elsewhere.
+CHUNKED = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ntransfer-encoding: chunked\r\n\r\n"
+LONG = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 1000000000\r\n\r\n"
 
 Talk = Callable[[socket.socket], None]
 
@@ -78,16 +87,22 @@ class Site:
 
     def _talk(self, plain: socket.socket) -> None:
         with plain, contextlib.suppress(OSError):
-            with plain if self._tls is None else self._tls.wrap_socket(plain, server_side=True) as connection:
-                asked = _read_head(connection)
-                if asked is None:
-                    return
-                self.asked.append(asked)
-                answer = self.answers.get(asked.path, http(b"", status="404 Not Found"))
-                if isinstance(answer, bytes):
-                    connection.sendall(answer)
-                else:
-                    answer(connection)
+            if self._tls is None:
+                self._answer(plain)
+                return
+            with self._tls.wrap_socket(plain, server_side=True) as connection:
+                self._answer(connection)
+
+    def _answer(self, connection: socket.socket) -> None:
+        asked = _read_head(connection)
+        if asked is None:
+            return
+        self.asked.append(asked)
+        answer = self.answers.get(asked.path, http(b"", status="404 Not Found"))
+        if isinstance(answer, bytes):
+            connection.sendall(answer)
+        else:
+            answer(connection)
 
 
 def _read_head(connection: socket.socket) -> Asked | None:
@@ -148,3 +163,17 @@ def until_closed(closed: threading.Event, head: bytes = b"", then: Callable[[], 
         closed.set()
 
     return talk
+
+
+def local(site: Site, **options: Any) -> Fetcher:
+    """A fetcher that may ask a site."""
+    return Fetcher(allowed_hosts=[site.place], **options)
+
+
+def names(table: dict[str, Sequence[str]]) -> Callable[[str, int], Sequence[str]]:
+    """A resolver that knows these hosts only."""
+
+    def resolve(host: str, port: int) -> Sequence[str]:
+        return table.get(host, ())
+
+    return resolve

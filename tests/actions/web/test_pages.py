@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -17,7 +19,7 @@ def fed(data: bytes, cuts: list[int], encoding: str, limit: int) -> bytes:
     """The body, given in pieces."""
     body = Unpacker("http://site.example/", encoding, limit)
     edges = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in pairwise(edges):
         body.feed(data[start:end])
     return body.end()
 
@@ -37,6 +39,19 @@ def test_no_body_is_larger_than_the_limit(size: int, cuts: list[int], packed: bo
             fed(sent, cuts, "gzip" if packed else "", limit)
     else:
         assert fed(sent, cuts, "gzip" if packed else "", limit) == data
+
+
+@pytest.mark.parametrize("size", [1 << 10, 1 << 20])
+def test_a_bomb_is_never_unpacked(size: int) -> None:
+    bomb = gzip.compress(bytes(100 << 20))
+    body = Unpacker("http://site.example/", "gzip", size)
+    tracemalloc.start()
+    try:
+        with pytest.raises(FetchTooLargeError):
+            body.feed(bomb)
+        assert tracemalloc.get_traced_memory()[1] < 4 * size + (1 << 20)
+    finally:
+        tracemalloc.stop()
 
 
 @given(st.binary(min_size=1, max_size=500), st.lists(st.integers(0, 500), max_size=5))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from itertools import zip_longest
@@ -17,7 +17,8 @@ from trivium.exceptions import ConfigurationError, FetchError, LimitExceededErro
 
 __all__ = ["AsyncWebBrowser", "Searcher", "WebBrowser"]
 
-BLACK_LIST = ("enoN", "youtube.com", "bilibili.com", "researchgate.net")
+BLACK_LIST = ("youtube.com", "bilibili.com", "researchgate.net")
+SEARCHERS = ("BingSearch", "BraveSearch", "DuckDuckGoSearch", "GoogleSearch", "SearxngSearch", "TencentSearch")
 MAX_QUERIES, MAX_SESSIONS = 10, 1000
 Result = dict[str, str]
 """A search result: `url`, `title` and `summ`."""
@@ -189,11 +190,9 @@ def _this_session() -> Hashable:
 
 def _searcher(given: Any, common: Mapping[str, Any], keywords: Mapping[str, Any]) -> Searcher:
     if isinstance(given, str):
-        known = import_module("trivium.actions.web._searchers")
-        names: Iterable[str] = known.__all__
-        if given not in names:
-            raise ConfigurationError(f"there is no searcher {given!r}; there are {', '.join(names)}")
-        given = getattr(known, given)
+        if given not in SEARCHERS:
+            raise ConfigurationError(f"there is no searcher {given!r}; there are {', '.join(SEARCHERS)}")
+        given = getattr(import_module("trivium.actions.web"), given)
     if isinstance(given, type):
         return cast("Searcher", given(**common, **keywords))
     if keywords:

@@ -53,7 +53,7 @@ class Fetcher:
 
     Args:
         timeout: seconds for a page with all its redirects.
-        max_bytes: the largest page, after it is unpacked; default 4 MiB.
+        max_bytes: the largest page, after it is unpacked; default 2 MiB.
         allowed_hosts: hosts that need not be public, each as `host:port` (`host` is ports 80 and 443): an intranet,
             or a server of a test. Nothing that a model or a page says can add one.
         allowed_ports: ports that public hosts may be asked at.
@@ -75,7 +75,7 @@ class Fetcher:
         self,
         *,
         timeout: float = 10.0,
-        max_bytes: int = 4 << 20,
+        max_bytes: int = 2 << 20,
         allowed_hosts: Collection[str] = (),
         allowed_ports: Collection[int] = (80, 443),
         cache_seconds: float = 600.0,
@@ -249,7 +249,7 @@ def _redirect(url: URL, location: str) -> str:
     import httpx2
 
     try:
-        return str(url.join(location[:MAX_URL]))
+        return str(url.join(location))
     except (httpx2.InvalidURL, ValueError):
         raise _refused(location, "it is no URL") from None
 
