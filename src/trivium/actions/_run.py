@@ -71,9 +71,10 @@ async def outcome_of(tool: Tool, arguments: str | Mapping[str, Any]) -> ActionRe
         raise
     except ToolArgumentsError as error:
         return replace(returned, state=ActionStatusCode.ARGS_ERROR, errmsg=str(error))
+    except FetchError as error:
+        return replace(returned, state=ActionStatusCode.HTTP_ERROR, errmsg=str(error))
     except Exception as error:
-        state = ActionStatusCode.HTTP_ERROR if isinstance(error, FetchError) else ActionStatusCode.API_ERROR
-        return replace(returned, state=state, errmsg=str(error) or type(error).__name__)
+        return replace(returned, state=ActionStatusCode.API_ERROR, errmsg=str(error) or type(error).__name__)
     if isinstance(result, ActionReturn):  # what it leaves open is filled in
         return replace(result, args=result.args or returned.args, type=result.type or returned.type)
     returned.result = [{"type": "text", "content": as_text(result)}]

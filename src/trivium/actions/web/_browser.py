@@ -97,9 +97,8 @@ class WebBrowser(BaseAction):
         if not 1 <= len(queries) <= MAX_QUERIES:
             raise ToolArgumentsError(f"give 1 to {MAX_QUERIES} queries in one search", self.name)
         answers = await gather(*(partial(self._ask, each) for each in queries))
-        failed = {
-            query: answer for query, answer in zip(queries, answers, strict=True) if isinstance(answer, Exception)
-        }
+        each_answer = zip(queries, answers, strict=True)
+        failed = {query: answer for query, answer in each_answer if isinstance(answer, Exception)}
         if len(failed) == len(queries):
             raise failed[queries[0]]
         found = self._merged([answer for answer in answers if not isinstance(answer, Exception)])
