@@ -54,6 +54,13 @@
     │   ├── CallOriginError                     a call was made of a message of a person
     │   ├── NoExecutorError (RuntimeError)      an agent has nothing that runs what its model called
     │   └── UnknownToolError (KeyError, ValueError)
+    ├── FetchError                              a page of the web could not be fetched
+    │   ├── FetchAddressError                   its URL, or the address behind it, is not allowed
+    │   ├── FetchConnectionError (ConnectionError)  its server cannot be reached, or broke off
+    │   ├── FetchContentTypeError               it is nothing that can be read
+    │   ├── FetchStatusError                    its server refused
+    │   ├── FetchTimeoutError (TimeoutError)    it took too long
+    │   └── FetchTooLargeError                  it is too large
     ├── TaskError                               a task was misused or could not end
     │   └── InfiniteLoopError                   its messages repeat for ever
     ├── StateError (KeyError)                   a saved state does not fit the module
@@ -84,6 +91,13 @@ __all__ = [
     "DownloadError",
     "EmptyDocumentError",
     "EngineError",
+    "FetchAddressError",
+    "FetchConnectionError",
+    "FetchContentTypeError",
+    "FetchError",
+    "FetchStatusError",
+    "FetchTimeoutError",
+    "FetchTooLargeError",
     "FieldsError",
     "FinishedNodeError",
     "InfiniteLoopError",
@@ -389,6 +403,46 @@ class NoExecutorError(ToolError, RuntimeError):
 
 class UnknownToolError(ToolError, KeyError, ValueError):
     """There is no tool of that name."""
+
+
+class FetchError(TriviumError):
+    """A page of the web could not be fetched. `url` is the page, `status` the HTTP status or 0 where none came."""
+
+    def __init__(self, message: str, url: str = "", status: int = 0) -> None:
+        super().__init__(message)
+        self.url, self.status = url, status
+
+
+class FetchAddressError(FetchError):
+    """A URL, or the network address behind it, is not one that may be fetched; nothing was sent there."""
+
+
+class FetchConnectionError(FetchError, ConnectionError):
+    """A page's server cannot be found or reached, or what it sent broke off."""
+
+
+class FetchContentTypeError(FetchError):
+    """A page is of a type that cannot be read as text. `content_type` is what its server said it is."""
+
+    def __init__(self, message: str, url: str = "", status: int = 0, content_type: str = "") -> None:
+        super().__init__(message, url, status)
+        self.content_type = content_type
+
+
+class FetchStatusError(FetchError):
+    """A page's server answered with another status than that of a page."""
+
+
+class FetchTimeoutError(FetchError, TimeoutError):
+    """A page was not there within its time."""
+
+
+class FetchTooLargeError(FetchError):
+    """A page is larger than may be read. `limit` is in bytes."""
+
+    def __init__(self, message: str, url: str = "", status: int = 0, limit: int = 0) -> None:
+        super().__init__(message, url, status)
+        self.limit = limit
 
 
 class TaskError(TriviumError):

@@ -15,12 +15,14 @@ from trivium.actions._parse import tool_calls_in
 from trivium.actions._run import ToolCallEvent, ToolResultEvent, as_text, run_tool
 from trivium.actions._tool import Tool
 from trivium.actions._tool_message import AgentDoneTool, FinalResultTool, ToolMessage, find_handler
+from trivium.actions.web import AsyncWebBrowser, WebBrowser
 
 __all__ = [
     "ActionExecutor",
     "AgentDoneTool",
     "AsyncActionExecutor",
     "AsyncActionMixin",
+    "AsyncWebBrowser",
     "BaseAction",
     "BaseParser",
     "FinalResultTool",
@@ -33,6 +35,7 @@ __all__ = [
     "ToolMessage",
     "ToolResultEvent",
     "TupleParser",
+    "WebBrowser",
     "as_text",
     "descriptions_of",
     "dual",

@@ -8,7 +8,7 @@ from trivium.knowledge._decoding import decode, tidy
 from trivium.knowledge._formats import Original, Parsed
 from trivium.knowledge._markup import Tag, tokens
 
-__all__ = ["parse_html", "visible"]
+__all__ = ["declared_charset", "parse_html", "visible"]
 
 _CHARSET = re.compile(
     rb"<meta\b[^>]{0,500}?charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]{0,200}encoding=[\"']([\w.:-]+)", re.I
@@ -46,9 +46,13 @@ _DEEPEST_TABLE = 40  # each level copies its text once more
 
 def parse_html(original: Original) -> Parsed:
     """The visible text and the title; the encoding is the page's own."""
-    declared = _CHARSET.search(original.data[:4096])
-    name = (declared[1] or declared[2]).decode("ascii", "replace") if declared else None
-    return visible(decode(original.data, name))
+    return visible(decode(original.data, declared_charset(original.data)))
+
+
+def declared_charset(data: bytes) -> str | None:
+    """The encoding that a page of HTML or XML says at its beginning that it has."""
+    declared = _CHARSET.search(data[:4096])
+    return (declared[1] or declared[2]).decode("ascii", "replace") if declared else None
 
 
 def visible(markup: str) -> Parsed:

@@ -1,0 +1,103 @@
+"""Which hosts and network addresses a page may be fetched from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from urllib.parse import urlsplit
+
+from trivium.exceptions import ConfigurationError
+
+__all__ = ["Host", "allowed", "host_problem", "is_literal", "is_public"]
+
+Host = tuple[str, int]
+"""A host's name or address, in lower case and without brackets, and a port."""
+
+_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
+_NUMBER = re.compile(r"(?:[0-9]+|0x[0-9a-f]*)")
+_GLOBAL_IPV6 = ip_network("2000::/3")
+_NAT64 = ip_network("64:ff9b::/96")
+# What `is_global` leaves out, or knows in some versions of Python only (IANA's registries of special addresses).
+_SPECIAL = tuple(
+    ip_network(each)
+    for each in (
+        "100.64.0.0/10",
+        "168.63.129.16/32",  # the services of the host in Azure: a public address, answered by the machine's own host
+        "192.0.0.0/24",  # with 192.0.0.192, the metadata of another cloud
+        "192.88.99.0/24",
+        "224.0.0.0/3",
+        "2001::/23",  # with Teredo, which wraps an IPv4 address
+        "2001:db8::/32",
+        "2002::/16",  # 6to4, which wraps one too
+        "3fff::/20",
+    )
+)
+
+
+def is_public(address: str) -> bool:
+    """Whether an address belongs to the public network, also where it is wrapped in an IPv6 address.
+
+    >>> is_public("8.8.8.8"), is_public("10.0.0.1"), is_public("::ffff:127.0.0.1"), is_public("64:ff9b::a00:1")
+    (True, False, False, False)
+    """
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return False
+    if isinstance(found, IPv6Address):
+        inner = found.ipv4_mapped or (IPv4Address(int(found) & 0xFFFFFFFF) if found in _NAT64 else None)
+        if inner is None and (found.scope_id or found not in _GLOBAL_IPV6):
+            return False
+        found = inner or found
+    return found.is_global and not any(found in network for network in _SPECIAL)
+
+
+def is_literal(host: str) -> bool:
+    """Whether a host is an address, as it stands, and no name."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def host_problem(host: str) -> str:
+    """What is wrong with a host as it stands in a URL; "" if nothing is.
+
+    Numbers that systems read as addresses, each in its own way, are no names: only the plain form is taken.
+
+    >>> [bool(host_problem(each)) for each in ("a.org", "127.0.0.1", "::1", "0x7f.1", "2130706433", "%31.org")]
+    [False, False, False, True, True, True]
+    """
+    if is_literal(host):
+        return "" if "%" not in host else "its address has a zone"
+    if len(host) > 253 or not all(map(_LABEL.fullmatch, host.split("."))):
+        return "its host is no name of a host"
+    if _NUMBER.fullmatch(host.rpartition(".")[2]):
+        return "its host is a number in a form that is no address: write four decimal numbers"
+    return ""
+
+
+def allowed(entries: Iterable[str]) -> frozenset[Host]:
+    """Hosts that a program allows, each as `host:port`, or `host` for ports 80 and 443.
+
+    Raises:
+        ConfigurationError: an entry is no host.
+    """
+    return frozenset(host for entry in entries for host in _hosts_of(entry))
+
+
+def _hosts_of(entry: str) -> list[Host]:
+    try:
+        parts = urlsplit(f"//{entry}")
+        host, port = (parts.hostname or "").removesuffix("."), parts.port
+        # Only a host may stand there: "10.0.0.1/8" looks like a network, and would allow one address.
+        is_host = parts.netloc == entry and "@" not in entry and not host_problem(host)
+    except ValueError:
+        host, port, is_host = "", None, False
+    if not is_host:
+        raise ConfigurationError(
+            f"allowed_hosts has {entry!r}: write a host with its port, as '127.0.0.1:8000' or '[::1]:8000'"
+        )
+    return [(host, port)] if port is not None else [(host, 80), (host, 443)]

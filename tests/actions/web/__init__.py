@@ -1,0 +1,1 @@
+"""Tests of the browser, its fetcher and its cache, over real servers on this machine."""
