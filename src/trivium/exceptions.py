@@ -45,7 +45,8 @@
     ├── ToolError                               a tool could not be defined or called
     │   ├── ToolDefinitionError (TypeError)
     │   ├── ToolArgumentsError (ValueError)
-    │   └── UnknownToolError (KeyError, ValueError)
+    │   ├── UnknownToolError (KeyError, ValueError)
+    │   └── SandboxUnavailableError             this machine cannot shut code in
     ├── TaskError                               a task was misused or could not end
     │   └── InfiniteLoopError                   its messages repeat for ever
     ├── StateError (KeyError)                   a saved state does not fit the module
@@ -94,6 +95,7 @@ __all__ = [
     "RecursionTooDeepError",
     "RunError",
     "RunKilledError",
+    "SandboxUnavailableError",
     "StateError",
     "SuspendedError",
     "TaskError",
@@ -329,6 +331,14 @@ class ToolArgumentsError(ToolError, ValueError):
 
 class UnknownToolError(ToolError, KeyError, ValueError):
     """There is no tool of that name."""
+
+
+class SandboxUnavailableError(ToolError):
+    """Code cannot be shut in on this machine, so it does not run. `package` is what to install, if that helps."""
+
+    def __init__(self, message: str, package: str = "") -> None:
+        super().__init__(message)
+        self.package = package
 
 
 class TaskError(TriviumError):
