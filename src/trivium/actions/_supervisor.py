@@ -28,7 +28,7 @@ FOLDERS = ("/work", "/tmp", "/run", "/dev/shm")  # noqa: S108 - of the sandbox, 
 CONNECTION = "/run/connection.json"
 LOG = "/run/kernel.log"
 TICK = 0.05
-GRACE = 1.5
+GRACE = 1.0
 """Seconds from the interrupt to the end of a kernel that does not heed it."""
 QUIET = 1.0
 """Seconds to wait for the last output, which may have been lost in a flood."""
