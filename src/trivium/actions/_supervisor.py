@@ -37,6 +37,22 @@ IMAGES = 16
 SET_DUMPABLE = 4
 ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]")
 
+# Run in the kernel before any other code: who prints faster than can be sent waits, and does not fill the memory.
+UNHURRIED = """
+def _unhurried(stream, most=200_000):
+    write, waiting = stream.write, [0]
+    def unhurried(text):
+        waiting[0] += len(text)
+        if waiting[0] > most:
+            waiting[0] = 0
+            stream.flush()
+        return write(text)
+    stream.write = unhurried
+_unhurried(__import__("sys").stdout)
+_unhurried(__import__("sys").stderr)
+del _unhurried
+"""
+
 
 class Ended(Exception):
     """The kernel is gone, with all its variables. `reason` says why."""
@@ -132,6 +148,7 @@ class Kernel:
         while self._events.poll(100) or self._client.shell_channel.socket.poll(0):
             self._messages(self._client.iopub_channel)
             self._messages(self._client.shell_channel)
+        self.execute(UNHURRIED, GRACE)
 
     def execute(self, code: str, seconds: float) -> dict[str, Any]:
         """Run code for at most that long, and tell what came of it.
@@ -140,7 +157,7 @@ class Kernel:
             Ended: the kernel is gone.
         """
         os.kill(self.pid, signal.SIGCONT)
-        asked: str = self._client.execute(code, allow_stdin=False)
+        asked: str = self._client.execute(code, allow_stdin=False, store_history=code is not UNHURRIED)
         output = Output(self._settings["output"])
         stop_at, interrupted = time.monotonic() + seconds, False
         error: str | None = None
@@ -206,10 +223,12 @@ class Kernel:
         """Stop the kernel until the next request, and end every other process, so that nothing runs meanwhile."""
         with suppress(ProcessLookupError):
             os.kill(-1, signal.SIGSTOP)  # all at once: a process that multiplies cannot outrun it
-        others = [pid for pid in processes() if pid not in (1, self.pid)]
-        for pid in others:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        until = time.monotonic() + GRACE
+        while (others := living() - {1, self.pid}) and time.monotonic() < until:
+            for pid in others:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.001)
         reap(self.pid)
 
 
@@ -264,6 +283,17 @@ def limit(what: int, value: int) -> None:
 def processes() -> list[int]:
     """The processes of the sandbox."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def living() -> set[int]:
+    """The processes of the sandbox that have not ended; of others their parent has only to take notice."""
+    found: set[int] = set()
+    for pid in processes():
+        with suppress(OSError, IndexError):  # it is gone
+            state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
+            if state.split()[0] not in "XZ":
+                found.add(pid)
+    return found
 
 
 def reap(kernel: int) -> bool:
@@ -346,7 +376,6 @@ def main() -> None:
     except Ended as ended:
         log = Path(LOG).read_text(encoding="utf-8", errors="replace")[-2000:]
         sys.exit(f"the kernel ended ({ended.reason}) {log}")
-    kernel.rest()
     say({"state": "ready"})
     for line in sys.stdin.buffer:
         answer = kernel.execute(**json.loads(line))
