@@ -130,7 +130,7 @@ class Sandbox:
             os.close(info_inside)
             os.close(rules)
         first = _first_process(info)
-        self._first, self._guard = first, Lock()
+        self._first, self._guard, self._is_killed = first, Lock(), False
         self._close = weakref.finalize(self, _end, process, first, self._errors, os.getpid())
         assert process.stdin is not None
         assert process.stdout is not None
@@ -139,13 +139,13 @@ class Sandbox:
         self._received = bytearray()
 
     def wait_until_ready(self) -> Generator[None]:
-        """Yield a few times a second until code can run.
+        """Yield a few times a second until code can run, or it was killed.
 
         Raises:
             SandboxUnavailableError: it does not start; the text says what bubblewrap said.
         """
         answer = yield from self._answer(b"", START_SECONDS)
-        if answer is None or answer.get("state") != "ready":
+        if (answer is None or answer.get("state") != "ready") and not self._is_killed:
             said = os.pread(self._errors, 2000, 0).decode(errors="replace").strip()
             self.close()
             raise SandboxUnavailableError(_why_not(said), "bubblewrap")
@@ -161,6 +161,7 @@ class Sandbox:
     def kill(self) -> None:
         """End everything inside, from any thread; whoever waits for an answer is told."""
         with self._guard:
+            self._is_killed = True
             if self._close.alive:
                 _kill(self._first)
 
