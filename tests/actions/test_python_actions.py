@@ -56,7 +56,7 @@ class Host(Module):
 
     def __init__(self, *actions: Any) -> None:
         super().__init__()
-        self.executor = ActionExecutor([Tool.of(action) for action in actions])
+        self.executor = ActionExecutor([Tool.of(action).but(name="run") for action in actions])
 
     async def forward(self, message: Message) -> Any:
         return (await invoke(self.executor.acall, message)).content
@@ -190,7 +190,7 @@ def test_a_program_gives_its_answer(settings: dict[str, Any], code: str, answer:
 
 
 def test_programs_at_once_do_not_mix():
-    python = AsyncPythonInterpreter()
+    python: Any = AsyncPythonInterpreter()
     codes = [f"def solution(): return {each}" for each in range(8)]
 
     async def main() -> list[ActionReturn]:
@@ -257,7 +257,7 @@ def test_a_deadline_ends_the_kernel_that_computes(door: Door, kind: type[IPython
     door(host, call("1"))
     with pytest.raises(DeadlineExceededError):
         door(host, call("while True: pass"), timeout=0.3)
-    assert sandboxes() == []
+    assert python.kernels.running == []
     assert door(host, call("2")).content.format_result() == "2"
     python.close()
 
@@ -270,11 +270,9 @@ def test_a_kill_ends_the_kernel_that_computes(door: Door):
         here().ancestor_chain[-1].kill("enough")
         return python.run("while True: pass").format_result()
 
-    host = Host(watch)
     with pytest.raises(RunKilledError):
-        door(host, Message(content={"name": "watch", "parameters": {}}))
-    python.close()
-    assert sandboxes() == []
+        door(Host(watch), Message(content={"name": "run", "parameters": {}}))
+    assert python.kernels.running == []
 
 
 def test_without_a_sandbox_the_model_reads_what_is_missing(monkeypatch: pytest.MonkeyPatch):
@@ -293,5 +291,5 @@ def test_limits_are_those_that_were_given():
     text = shell.run("print('a' * 1000 + 'b')").format_result()
     assert text.startswith("a" * 50)
     assert text.endswith("b")
-    assert "901 characters are left out" in text
+    assert "902 characters are left out" in text
     shell.close()

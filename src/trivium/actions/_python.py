@@ -5,7 +5,9 @@ from __future__ import annotations
 import binascii
 import hashlib
 import re
+import shutil
 import tempfile
+import weakref
 from base64 import b64decode
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
@@ -66,8 +68,9 @@ class IPythonInterpreter:
         data = Path(user_data_dir) if user_data_dir is not None else None
         self.timeout = timeout
         self.kernels = Kernels(limits, data, max_kernels)
-        self._folder = Path(work_dir) if work_dir is not None else None
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._given = Path(work_dir) if work_dir is not None else None
+        self._made: Path | None = None
+        self._remove: weakref.finalize[..., Any] | None = None
 
     @portable
     async def run_async(self, command: str, timeout: float | None = None) -> ActionReturn:
@@ -95,9 +98,9 @@ class IPythonInterpreter:
     def close(self) -> None:
         """End all kernels, and remove the images that went to no folder of the user's."""
         self.kernels.close()
-        if self._temporary is not None:
-            self._temporary.cleanup()
-            self._temporary = None
+        if self._remove is not None:
+            self._remove()
+            self._made = self._remove = None
 
     reset = close
 
@@ -133,10 +136,10 @@ class IPythonInterpreter:
 
     def _saved(self, image: bytes) -> Path:
         """Put an image into the folder; its name says what is in it."""
-        folder = self._folder
+        folder = self._given or self._made
         if folder is None:
-            self._temporary = self._temporary or tempfile.TemporaryDirectory(prefix="trivium-images-")
-            folder = Path(self._temporary.name)
+            folder = self._made = Path(tempfile.mkdtemp(prefix="trivium-images-"))
+            self._remove = weakref.finalize(self, shutil.rmtree, folder, True)
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{hashlib.sha256(image).hexdigest()[:16]}.png"
         path.write_bytes(image)

@@ -35,7 +35,7 @@ QUIET = 1.0
 IMAGE_BYTES = 6_000_000
 IMAGES = 16
 SET_DUMPABLE = 4
-ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]")
+CODES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]|\r(?=\n)")
 
 # Run in the kernel before any other code: who prints faster than can be sent waits, and does not fill the memory.
 UNHURRIED = """
@@ -77,8 +77,8 @@ class Output:
         self._tail_size = self._left_out = self._images = 0
 
     def text(self, text: str) -> None:
-        """Add text, without the codes that colour it."""
-        text = ANSI.sub("", text)
+        """Add text, without the codes that are for terminals."""
+        text = CODES.sub("", text)
         if self._room:
             self._head.append(("text", text[: self._room]))
             text, self._room = text[self._room :], max(0, self._room - len(text))
@@ -244,7 +244,7 @@ def collect(message: dict[str, Any], output: Output) -> str | None:
         elif isinstance(data.get("text/plain"), str):
             output.text(data["text/plain"] + "\n")
     elif kind == "error":
-        return ANSI.sub("", "\n".join(map(str, content["traceback"])))
+        return CODES.sub("", "\n".join(map(str, content["traceback"])))
     return None
 
 
