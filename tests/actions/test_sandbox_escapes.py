@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from textwrap import indent
 from typing import Any, NamedTuple
 
 import pytest
@@ -33,6 +34,10 @@ def call(number, *arguments):
     if value < 0 and ctypes.get_errno() in (errno.EPERM, errno.ENOSYS):
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return f"call {number} was let through: {value}"
+kept = []
+def pointer(content):
+    kept.append(ctypes.create_string_buffer(content))
+    return ctypes.addressof(kept[-1])
 def read_all(pattern):
     for path in glob.glob(pattern):
         try:
@@ -77,9 +82,12 @@ ATTEMPTS: dict[str, Attempt] = {
     "open a disk": Attempt("got([open(p, 'rb') for p in ('/dev/vda', '/dev/sda', '/dev/nvme0n1', '/dev/mem')])"),
     # secrets
     "read its environment": Attempt("got([v for v in os.environ.values() if {secret!r} in v])", True),
-    "read others' environment": Attempt("got([t for t in read_all('/proc/*/environ') if {secret!r}.encode() in t])", True),
+    "read others' environment": Attempt("got([t for t in read_all('/proc/*/environ') if b'4711' in t])", True),
     "read others' command lines": Attempt("got([t for t in read_all('/proc/[0-9]*/cmdline') if b'pytest' in t])", True),
-    "read an inherited file": Attempt("got([p for p in map(os.readlink, glob.glob('/proc/[0-9]*/fd/*')) if p.startswith('/') and p[:5] not in ('/dev/', '/run/', '/proc', '/work')])"),
+    "read an inherited file": Attempt(
+        "own = ('/dev', '/run', '/pro', '/wor')\n"
+        "got([p for p in map(os.readlink, glob.glob('/proc/[0-9]*/fd/*')) if p[0] == '/' and p[:4] not in own])"
+    ),
     "read the descriptors of process 1": Attempt("got(os.listdir('/proc/1/fd'))", os.geteuid() == 0),
     "read the memory of process 1": Attempt("got(open('/proc/1/mem', 'rb'))"),
     "read the keys": Attempt("got(call({keyctl}, 0, -3, 0, 0, 0))", True),
@@ -90,7 +98,7 @@ ATTEMPTS: dict[str, Attempt] = {
     "reach the world over TCP": Attempt("got(socket.create_connection(('192.0.2.1', 80), 1))"),
     "reach the world over UDP": Attempt("got(socket.socket(type=socket.SOCK_DGRAM).sendto(b'x', ('192.0.2.1', 53)))"),
     "look up a name": Attempt("got(socket.getaddrinfo('example.com', 80))"),
-    "reach an abstract socket": Attempt("socket.socket(socket.AF_UNIX).connect('\\0' + {abstract!r}); got('there')", True),
+    "reach an abstract socket": Attempt("socket.socket(1).connect('\\0' + {abstract!r}); got('there')", True),
     "reach a socket in a folder": Attempt("socket.socket(socket.AF_UNIX).connect({unix!r}); got('there')", True),
     "reach the hypervisor": Attempt("got(socket.socket(40, socket.SOCK_STREAM))"),
     "send raw packets": Attempt("got(socket.socket(socket.AF_INET, socket.SOCK_RAW, 1))", os.geteuid() == 0),
@@ -105,21 +113,26 @@ ATTEMPTS: dict[str, Attempt] = {
     "type into the terminal": Attempt("got(fcntl.ioctl(os.open('/dev/tty', os.O_RDWR), 0x5412, b'x'))"),
     # rights
     "become root": Attempt("os.setuid(0); got('root')", os.geteuid() == 0),
-    "have rights": Attempt("got([l for l in open('/proc/self/status') if l[:6] in ('CapEff', 'CapPrm') and int(l[7:], 16)])"),
-    "gain rights from a program": Attempt("got([l for l in open('/proc/self/status') if l.split() == ['NoNewPrivs:', '0']])", True),
-    "run a program that makes root": Attempt("got(b'root' in subprocess.run(['su', '-c', 'id'], capture_output=True, stdin=-3).stdout)"),
+    "have rights": Attempt(
+        "got([l for l in open('/proc/self/status') if l[:6] in ('CapEff', 'CapPrm') and int(l[7:], 16)])"
+    ),
+    "gain rights from a program": Attempt("got('NoNewPrivs:\\t0' in open('/proc/self/status').read())", True),
+    "run a program that makes root": Attempt(
+        "got(b'root' in subprocess.run(['su', '-c', 'id'], capture_output=True, stdin=-3).stdout)",
+        os.geteuid() == 0,
+    ),
     "mount a folder": Attempt("got(libc.mount(b'tmpfs', b'/work', b'tmpfs', 0, None) == 0)"),
     "change the root": Attempt("os.chroot('/tmp'); got('changed')"),
     "make a user namespace": Attempt("got(call({unshare}, 0x10000000))"),
     "make a namespace with a process": Attempt("got(call({clone}, 0x10000011, 0, 0, 0, 0))"),
     "make a namespace the new way": Attempt("got(call({clone3}, 0, 0))"),
     "enter a namespace": Attempt("got(call({setns}, os.open('/proc/1/ns/net', os.O_RDONLY), 0))"),
-    "mount the new way": Attempt("got(call({fsopen}, ctypes.cast(ctypes.c_char_p(b'tmpfs'), ctypes.c_void_p).value, 0))"),
+    "mount the new way": Attempt("got(call({fsopen}, pointer(b'tmpfs'), 0))"),
     "open a file by its number": Attempt("got(call({handle}, -100, 0, 0))"),
-    "use io_uring": Attempt("b = ctypes.create_string_buffer(200); got(call({uring}, 8, ctypes.addressof(b)))"),
-    "load a program into the kernel": Attempt("b = ctypes.create_string_buffer(200); got(call({bpf}, 0, ctypes.addressof(b), 72))"),
-    "watch the processor": Attempt("b = ctypes.create_string_buffer(200); got(call({perf}, ctypes.addressof(b), 0, -1, -1, 0))"),
-    "keep memory outside the count": Attempt("b = ctypes.create_string_buffer(b'x'); got(call({memfd}, ctypes.addressof(b), 0))", True),
+    "use io_uring": Attempt("got(call({uring}, 8, pointer(bytes(200))))"),
+    "load a program into the kernel": Attempt("got(call({bpf}, 0, pointer(bytes(200)), 72))"),
+    "watch the processor": Attempt("got(call({perf}, pointer(bytes(200)), 0, -1, -1, 0))"),
+    "keep memory outside the count": Attempt("got(call({memfd}, pointer(b'x'), 0))", True),
     "keep memory in no process": Attempt("got(call({shmget}, 0, 4096, 0o1600))"),
     "make a call that nobody knows": Attempt("got(call({new}, 0, 0, 0))"),
     "set the clock": Attempt("time.clock_settime(time.CLOCK_REALTIME, time.time()); got('set')"),
@@ -128,7 +141,10 @@ ATTEMPTS: dict[str, Attempt] = {
     "press the magic key": Attempt("got(open('/proc/sysrq-trigger', 'w'))"),
     "read the machine": Attempt("got(os.listdir('/sys'))", True),
     "raise a limit": Attempt("resource.setrlimit(resource.RLIMIT_NPROC, (100000, 100000)); got('raised')"),
-    "have no limit": Attempt("got([n for n in ('AS', 'DATA', 'NPROC', 'CPU', 'FSIZE') if resource.getrlimit(getattr(resource, 'RLIMIT_' + n))[1] < 0])"),
+    "have no limit": Attempt(
+        "limits = [resource.RLIMIT_AS, resource.RLIMIT_DATA, resource.RLIMIT_NPROC, resource.RLIMIT_FSIZE]\n"
+        "got([n for n in limits if resource.getrlimit(n)[1] < 0])"
+    ),
 }  # fmt: skip
 
 
@@ -177,7 +193,7 @@ def kernels(host: dict[str, Any]) -> Iterator[Kernels]:
 @pytest.mark.parametrize("name", ATTEMPTS)
 def test_an_attempt_to_get_out_ends_inside(name: str, kernels: Kernels, host: dict[str, Any]):
     code = ATTEMPTS[name].code.format(**host)
-    attempt = f"{PRELUDE}try:\n    {code.replace(chr(10), chr(10) + '    ')}\nexcept Exception as e: print(repr(e))\nprint('over')"
+    attempt = f"{PRELUDE}try:\n{indent(code, '    ')}\nexcept Exception as e: print(repr(e))\nprint('over')"
     execution = execute(kernels, attempt)
     assert execution.error is None
     assert "ESCAPED" not in execution.text

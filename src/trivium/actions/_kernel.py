@@ -23,6 +23,7 @@ _REASONS: Final = {
     "memory": "stopped: its processes took more memory than the {memory:,} bytes allowed",
     "files": "stopped: it made more than the {file_count:,} files allowed",
     "exit": "the Python process ended",
+    "sandbox": "the sandbox ended or was silent{said}",
 }
 
 
@@ -105,7 +106,10 @@ class Kernels:
                 session.sandbox = Sandbox(self._limits, self._data)
                 yield from session.sandbox.wait_until_ready()
             for code in codes:
-                answer = yield from session.sandbox.ask({"code": code, "seconds": seconds}, seconds + LATE)
+                sandbox = session.sandbox
+                answer = yield from sandbox.ask({"code": code, "seconds": seconds}, seconds + LATE)
+                if answer is None:
+                    answer = {"state": "ended", "reason": "sandbox", "said": sandbox.said()}
                 execution = self._read(answer, seconds)
                 yield replace(execution, items=(*news, *execution.items))
                 news, is_whole = (), execution.kept
@@ -171,9 +175,8 @@ class Kernels:
             self._evicted.discard(session_id)
             return (("text", EVICTED),)
 
-    def _read(self, answer: Mapping[str, Any] | None, seconds: float) -> Execution:
+    def _read(self, answer: Mapping[str, Any], seconds: float) -> Execution:
         """What the sandbox said; nothing of it is believed but texts and images."""
-        answer = answer or {"state": "ended", "reason": "exit"}
         items = _items(answer.get("items"))
         state, error = answer.get("state"), answer.get("error")
         if state == "ok":
@@ -184,7 +187,8 @@ class Kernels:
             return Execution(items, f"stopped after {seconds:g} seconds; the variables are kept\n{error}")
         reason = _REASONS.get(str(answer.get("reason")), _REASONS["exit"])
         limits = self._limits
-        reason = reason.format(seconds=seconds, memory=limits.memory, file_count=limits.file_count)
+        said = f": {answer['said']}" if answer.get("said") else ""
+        reason = reason.format(seconds=seconds, memory=limits.memory, file_count=limits.file_count, said=said)
         return Execution(items, f"{reason}; {LOST}", kept=False)
 
 

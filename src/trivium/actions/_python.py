@@ -83,13 +83,9 @@ class IPythonInterpreter:
         return await self._run(command, timeout, _session())
 
     def run(self, command: str, timeout: float | None = None) -> ActionReturn:
-        """Run Python code in this session's Jupyter kernel; variables are kept for the next call.
-
-        Args:
-            command: Python code, as in a notebook's cell; a Markdown fence around it is taken off.
-            timeout: seconds it may take; default: those of the interpreter.
-        """
         return run_core(self.run_async, command, timeout)
+
+    run.__doc__ = run_async.__doc__
 
     def close_session(self, session_id: Hashable) -> None:
         """End the kernel of a session; its variables and files are gone."""
@@ -207,13 +203,9 @@ class IPythonInteractiveManager(IPythonInteractive):
     def run(  # pyright: ignore[reportIncompatibleMethodOverride] - as the documents have it
         self, commands: str | list[str], indexes: int | list[int] | None = None
     ) -> ActionReturn | list[ActionReturn]:
-        """Run pieces of Python code at once; the same index is the same kernel, with its variables.
-
-        Args:
-            commands: Python code, or several pieces.
-            indexes: the number of the kernel for each; default: their places in the list.
-        """
         return run_core(self.run_async, commands, indexes)
+
+    run.__doc__ = run_async.__doc__
 
 
 class PythonInterpreter(IPythonInterpreter):

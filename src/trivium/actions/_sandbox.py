@@ -146,7 +146,7 @@ class Sandbox:
         """
         answer = yield from self._answer(b"", START_SECONDS)
         if (answer is None or answer.get("state") != "ready") and not self._is_killed:
-            said = os.pread(self._errors, 2000, 0).decode(errors="replace").strip()
+            said = self.said()
             self.close()
             raise SandboxUnavailableError(_why_not(said), "bubblewrap")
 
@@ -157,6 +157,10 @@ class Sandbox:
             The answer, or None if the sandbox ended without one, or is silent for longer than that.
         """
         return (yield from self._answer(json.dumps(request).encode() + b"\n", seconds))
+
+    def said(self) -> str:
+        """What it complained of before it ended."""
+        return os.pread(self._errors, 2000, 0).decode(errors="replace").strip() if self._close.alive else ""
 
     def kill(self) -> None:
         """End everything inside, from any thread; whoever waits for an answer is told."""

@@ -28,7 +28,7 @@ FOLDERS = ("/work", "/tmp", "/run", "/dev/shm")  # noqa: S108 - of the sandbox, 
 CONNECTION = "/run/connection.json"
 LOG = "/run/kernel.log"
 TICK = 0.05
-GRACE = 1.0
+GRACE = 2.0
 """Seconds from the interrupt to the end of a kernel that does not heed it."""
 QUIET = 1.0
 """Seconds to wait for the last output, which may have been lost in a flood."""
@@ -39,7 +39,7 @@ CODES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)
 
 # Run in the kernel before any other code: who prints faster than can be sent waits, and does not fill the memory.
 UNHURRIED = """
-def _unhurried(stream, most=200_000):
+def _unhurried(stream, most=20_000):
     write, waiting = stream.write, [0]
     def unhurried(text):
         waiting[0] += len(text)
@@ -119,6 +119,36 @@ class Output:
         return joined
 
 
+class Seen:
+    """What was heard of one execution so far. Either sign of its end may be lost in a flood, or for want of memory."""
+
+    def __init__(self, output: Output) -> None:
+        self.output = output
+        self.error: str | None = None
+        self.reply: dict[str, Any] | None = None
+        self.idle = False
+
+    @property
+    def has_end(self) -> bool:
+        """Whether the kernel said that it is done."""
+        return self.idle or self.reply is not None
+
+    def event(self, kind: str, content: dict[str, Any]) -> None:
+        """Take in what the kernel broadcast: text, images, an error, or that it is idle."""
+        if kind == "status":
+            self.idle = self.idle or content["execution_state"] == "idle"
+        elif kind == "stream":
+            self.output.text(str(content["text"]))
+        elif kind in ("display_data", "execute_result"):
+            data = content["data"]
+            if isinstance(data.get("image/png"), str):
+                self.output.image("".join(data["image/png"].split()))
+            elif isinstance(data.get("text/plain"), str):
+                self.output.text(data["text/plain"] + "\n")
+        elif kind == "error":
+            self.error = "\n".join(map(str, content["traceback"]))
+
+
 class Kernel:
     """A Jupyter kernel in a process of its own, reached over sockets in the sandbox's own folder."""
 
@@ -151,58 +181,62 @@ class Kernel:
         self.execute(UNHURRIED, GRACE)
 
     def execute(self, code: str, seconds: float) -> dict[str, Any]:
-        """Run code for at most that long, and tell what came of it.
-
-        Raises:
-            Ended: the kernel is gone.
-        """
+        """Run code for at most that long, and tell what came of it; the kernel rests after it, or is gone."""
         os.kill(self.pid, signal.SIGCONT)
         asked: str = self._client.execute(code, allow_stdin=False, store_history=code is not UNHURRIED)
-        output = Output(self._settings["output"])
+        seen = Seen(Output(self._settings["output"]))
         stop_at, interrupted = time.monotonic() + seconds, False
-        error: str | None = None
-        reply: dict[str, Any] | None = None
-        idle = False
         try:
-            while not (reply and idle):
-                if not self._events.poll(TICK * 1000) and reply and time.monotonic() > stop_at:
-                    break
-                for message in self._messages(self._client.iopub_channel, asked):
-                    error = collect(message, output) or error
-                    idle = idle or message["content"].get("execution_state") == "idle"
-                for message in self._messages(self._client.shell_channel, asked):
-                    reply, stop_at = message["content"], min(stop_at, time.monotonic() + QUIET)
-                self._check(over=reply is not None)
-                if not reply and time.monotonic() > stop_at:
+            while not (seen.reply and seen.idle):
+                had_end = seen.has_end
+                self._events.poll(TICK * 1000)
+                self._receive(asked, seen)
+                self._check(over=seen.has_end)
+                if seen.has_end and not had_end:
+                    stop_at = time.monotonic() + QUIET
+                elif time.monotonic() > stop_at:
+                    if seen.has_end:
+                        break
                     if interrupted:
                         raise Ended("timeout")
                     interrupted, stop_at = True, time.monotonic() + GRACE
                     os.kill(self.pid, signal.SIGINT)
+            return self._outcome(seen, interrupted)
         except Ended as ended:
-            return {"state": "ended", "reason": ended.reason, "items": output.items()}
-        return self._outcome(reply or {}, output, error, interrupted)
+            return {"state": "ended", "reason": ended.reason, "items": seen.output.items()}
 
-    def _outcome(self, reply: dict[str, Any], output: Output, error: str | None, interrupted: bool) -> dict[str, Any]:
-        if any(each.get("source") == "ask_exit" for each in reply.get("payload", ())):
-            return {"state": "ended", "reason": "exit", "items": output.items()}
-        self.rest()
-        if reply.get("status") == "ok":
-            return {"state": "ok", "items": output.items()}
-        if error is None:
-            error = f"{reply.get('ename', 'Error')}: {reply.get('evalue', '')}"
-        shown = Output(self._settings["output"])
-        shown.text(error)
-        text = "".join(content for _, content in shown.items())
-        return {"state": "timeout" if interrupted else "error", "error": text, "items": output.items()}
+    def _receive(self, asked: str, seen: Seen) -> None:
+        """Take in what has arrived in answer to one request."""
+        for message in self._messages(self._client.iopub_channel):
+            with suppress(AttributeError, KeyError, TypeError):  # code can send what is no whole message
+                if message["parent_header"]["msg_id"] == asked:
+                    seen.event(message["msg_type"], message["content"])
+        for message in self._messages(self._client.shell_channel):
+            if message["parent_header"].get("msg_id") == asked:
+                seen.reply = message["content"]
 
-    def _messages(self, channel: Any, asked: str | None = None) -> list[dict[str, Any]]:
-        """What has arrived at a channel, in answer to one request; not all of a flood at once."""
+    def _messages(self, channel: Any) -> list[dict[str, Any]]:
+        """What has arrived at a channel; not all of a flood at once."""
         found: list[dict[str, Any]] = []
         for _ in range(50):
             if not channel.socket.poll(0):
                 break
-            found.append(channel.get_msg(timeout=0))
-        return [each for each in found if each["parent_header"].get("msg_id") == asked]
+            with suppress(Exception):  # what is no message at all
+                found.append(channel.get_msg(timeout=0))
+        return found
+
+    def _outcome(self, seen: Seen, interrupted: bool) -> dict[str, Any]:
+        reply = seen.reply or {"status": "ok" if seen.error is None else "error"}
+        if any(each.get("source") == "ask_exit" for each in reply.get("payload", ())):
+            raise Ended("exit")
+        self.rest()
+        items = seen.output.items()
+        if reply["status"] == "ok":
+            return {"state": "ok", "items": items}
+        shown = Output(self._settings["output"])
+        shown.text(seen.error or f"{reply.get('ename', 'Error')}: {reply.get('evalue', '')}")
+        error = "".join(content for _, content in shown.items())
+        return {"state": "timeout" if interrupted else "error", "error": error, "items": items}
 
     def _check(self, over: bool = False) -> None:
         """See that the kernel lives within its limits, and that somebody still waits for it.
@@ -224,28 +258,18 @@ class Kernel:
         with suppress(ProcessLookupError):
             os.kill(-1, signal.SIGSTOP)  # all at once: a process that multiplies cannot outrun it
         until = time.monotonic() + GRACE
-        while (others := living() - {1, self.pid}) and time.monotonic() < until:
-            for pid in others:
+        while moving := {pid for pid, state in states().items() if state not in self._rests(pid)}:
+            for pid in moving - {self.pid}:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
+            if time.monotonic() > until:
+                raise Ended("exit")
             time.sleep(0.001)
         reap(self.pid)
 
-
-def collect(message: dict[str, Any], output: Output) -> str | None:
-    """Put one message of the kernel into the output; the traceback if it is one."""
-    kind, content = message["msg_type"], message["content"]
-    if kind == "stream":
-        output.text(str(content["text"]))
-    elif kind in ("display_data", "execute_result"):
-        data = content["data"]
-        if isinstance(data.get("image/png"), str):
-            output.image("".join(data["image/png"].split()))
-        elif isinstance(data.get("text/plain"), str):
-            output.text(data["text/plain"] + "\n")
-    elif kind == "error":
-        return CODES.sub("", "\n".join(map(str, content["traceback"])))
-    return None
+    def _rests(self, pid: int) -> str:
+        """The states in which a process does no more: the kernel is stopped, others have ended."""
+        return "TtXZ" if pid == self.pid else "XZ"
 
 
 def start_kernel(limits: dict[str, int]) -> int:
@@ -285,14 +309,14 @@ def processes() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
-def living() -> set[int]:
-    """The processes of the sandbox that have not ended; of others their parent has only to take notice."""
-    found: set[int] = set()
+def states() -> dict[int, str]:
+    """In which state each process of the sandbox is, but this one: R runs, S sleeps, T is stopped, Z has ended."""
+    found: dict[int, str] = {}
     for pid in processes():
         with suppress(OSError, IndexError):  # it is gone
-            state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
-            if state.split()[0] not in "XZ":
-                found.add(pid)
+            text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+            found[pid] = text.rpartition(")")[2].split()[0]
+    found.pop(1, None)
     return found
 
 
