@@ -19,6 +19,7 @@ from trivium.actions._kernel import Kernels
 from ._sandboxes import execute, sandboxes
 
 SECRET = "the-secret-of-the-host-4711"
+MAY_GAIN = "NoNewPrivs:\t0" in Path("/proc/self/status").read_text()
 ABSTRACT = f"trivium-test-{os.getpid()}"
 
 # Each attempt prints what it got hold of; `got(x)` if there is something, an exception if not.
@@ -66,7 +67,7 @@ ATTEMPTS: dict[str, Attempt] = {
     "read the users": Attempt("got(open('/etc/passwd').read())", True),
     "read a file of the host": Attempt("got(open({secret_file!r}).read())", True),
     "read the project": Attempt("got(open({project!r}).read())", True),
-    "list the home folder": Attempt("got([n for n in os.listdir({home!r}) if n != '.pyenv'])"),
+    "list the home folder": Attempt("got([n for n in os.listdir({home!r}) if n.startswith('.bash') or n == 'home'])"),
     "go up by dots": Attempt("got(open('/work/../../../..' + {secret_file!r}).read())"),
     "follow a symbolic link": Attempt("os.symlink({secret_file!r}, 'link'); got(open('link').read())"),
     "go through the root of process 1": Attempt("got(open('/proc/1/root' + {secret_file!r}).read())"),
@@ -116,7 +117,7 @@ ATTEMPTS: dict[str, Attempt] = {
     "have rights": Attempt(
         "got([l for l in open('/proc/self/status') if l[:6] in ('CapEff', 'CapPrm') and int(l[7:], 16)])"
     ),
-    "gain rights from a program": Attempt("got('NoNewPrivs:\\t0' in open('/proc/self/status').read())", True),
+    "gain rights from a program": Attempt("got('NoNewPrivs:\\t0' in open('/proc/self/status').read())", MAY_GAIN),
     "run a program that makes root": Attempt(
         "got(b'root' in subprocess.run(['su', '-c', 'id'], capture_output=True, stdin=-3).stdout)",
         os.geteuid() == 0,
