@@ -25,7 +25,7 @@ from trivium.actions import (
 )
 from trivium.actions._python import _unfenced
 from trivium.commander import invoke
-from trivium.exceptions import DeadlineExceededError, RunKilledError, SandboxUnavailableError
+from trivium.exceptions import ConfigurationError, DeadlineExceededError, RunKilledError, SandboxUnavailableError
 from trivium.schema import ActionReturn, ActionStatusCode
 
 from ._sandboxes import sandboxes
@@ -98,6 +98,7 @@ def test_the_tutorial_gets_its_result():
         ("!echo shell", ["shell"]),
         ("await __import__('asyncio').sleep(0, 'async')", ["'async'"]),
         ("# " + "x" * 300_000 + "\n5", ["5"]),
+        ("'\ud800'", ["'?'"]),
     ],
 )
 def test_what_is_printed_and_the_last_value_come_back(code: str, result: list[str], python: IPythonInterpreter):
@@ -115,6 +116,28 @@ def test_an_error_comes_back_as_its_traceback_without_colours(python: IPythonInt
     assert python.run("1").errmsg is None
 
 
+@pytest.mark.parametrize(
+    "code", ["a\0b", "print('\\ud800')", "(", "  x\n y", "%no_such_magic", "del __builtins__.print; 1/0"]
+)
+def test_odd_code_fails_and_the_next_works(code: str, python: IPythonInterpreter):
+    python.run(code)
+    outcome = python.run("40 + 2")
+    assert (outcome.errmsg, outcome.format_result()) == (None, "42")
+
+
+@pytest.mark.parametrize("timeout", [1e9, float("inf"), float("nan"), -1, 0])
+def test_a_model_cannot_take_more_time_than_there_is(timeout: float):
+    python = IPythonInterpreter(timeout=0.5)
+    outcome = python.run("while True: pass", timeout=timeout)
+    assert (outcome.errmsg or "").startswith("stopped after 0")
+    python.close()
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path: Path):
+    with pytest.raises(ConfigurationError, match="user_data_dir"):
+        IPythonInterpreter(user_data_dir=tmp_path / "none")
+
+
 def test_a_call_ends_at_its_time_and_keeps_the_variables(python: IPythonInterpreter):
     python.run("x = 5")
     outcome = python.run("while True: pass", timeout=0.5)
@@ -123,8 +146,8 @@ def test_a_call_ends_at_its_time_and_keeps_the_variables(python: IPythonInterpre
 
 
 def test_a_chart_comes_back_as_a_file(tmp_path: Path):
-    python = IPythonInterpreter(work_dir=tmp_path / "images")
-    outcome = python.run(CHART, timeout=60)
+    python = IPythonInterpreter(timeout=60, work_dir=tmp_path / "images")
+    outcome = python.run(CHART)
     assert [each["type"] for each in outcome.result or ()] == ["image", "text"]
     image = Path((outcome.result or [])[0]["content"])
     assert image.parent == tmp_path / "images"

@@ -193,13 +193,13 @@ class Kernels:
 
 
 def _items(found: object) -> tuple[tuple[str, str], ...]:
-    """Pairs of texts, and nothing else that may stand there."""
+    """Pairs of texts that UTF-8 can have, and nothing else that may stand there."""
     pairs = cast("list[object]", found) if isinstance(found, list) else []
     kept: list[tuple[str, str]] = []
     for pair in pairs:
         match pair:
             case [str(kind), str(content)]:
-                kept.append((kind, content))
+                kept.append((kind, content.encode(errors="replace").decode()))
             case _:
                 pass
     return tuple(kept)

@@ -18,6 +18,7 @@ from typing import Any
 from trivium.actions._kernel import Execution, Kernels
 from trivium.actions._sandbox import SandboxLimits
 from trivium.commander import current, gather, iterate, portable, run_core, step
+from trivium.exceptions import ConfigurationError
 from trivium.schema import ActionReturn, ActionStatusCode
 
 __all__ = [
@@ -48,6 +49,9 @@ class IPythonInterpreter:
         max_kernels: kernels at a time; beyond, the one that was idle for longest is ended.
         limits: what the code of one session may take.
 
+    Raises:
+        ConfigurationError: there is no folder `user_data_dir`.
+
     Example:
         >>> python = IPythonInterpreter()
         >>> python.run("x = 20").state, python.run("x + 1").result
@@ -66,6 +70,8 @@ class IPythonInterpreter:
         limits: SandboxLimits | None = None,
     ) -> None:
         data = Path(user_data_dir) if user_data_dir is not None else None
+        if data is not None and not data.is_dir():
+            raise ConfigurationError(f"there is no folder {data} to lend to the code; give `user_data_dir` another")
         self.timeout = timeout
         self.kernels = Kernels(limits, data, max_kernels)
         self._given = Path(work_dir) if work_dir is not None else None
@@ -78,7 +84,7 @@ class IPythonInterpreter:
 
         Args:
             command: Python code, as in a notebook's cell; a Markdown fence around it is taken off.
-            timeout: seconds it may take; default: those of the interpreter.
+            timeout: seconds it may take, at most those of the interpreter, which are the default.
         """
         return await self._run(command, timeout, _session())
 
@@ -107,9 +113,9 @@ class IPythonInterpreter:
 
     @portable
     async def _execute(self, codes: Sequence[str], timeout: float | None, session_id: Hashable) -> list[Execution]:
-        seconds = self.timeout if timeout is None else timeout
+        seconds = self.timeout if timeout is None else max(0.0, min(timeout, self.timeout))
         with step("python"):
-            outcomes = iterate(self.kernels.execute, session_id, codes, seconds)
+            outcomes = iterate(self.kernels.execute, session_id, list(map(_sendable, codes)), seconds)
             return [execution async for execution in outcomes if execution is not None]
 
     def _returned(self, command: str, execution: Execution) -> ActionReturn:
@@ -285,3 +291,8 @@ def _unfenced(command: str) -> str:
     """The code itself, where a model put it in a Markdown fence."""
     found = _FENCED.search(command)
     return found[1] if found is not None else command
+
+
+def _sendable(code: str) -> str:
+    """The code as UTF-8 can have it: half of a character that was cut in two becomes a question mark."""
+    return code.encode(errors="replace").decode()
