@@ -62,7 +62,7 @@ ABUSES: dict[str, Abuse] = {
     "many large files": Abuse("for n in range(99): open(f'l{n}', 'wb').write(bytes(8 << 20))", "No space left"),
     "many files": Abuse("for n in range(10**9): open(f'f{n}', 'w')", "more than the 2,000 files", False),
     "deep folders": Abuse("for n in range(10**9): os.mkdir('d'); os.chdir('d')", "more than the 2,000 files", False),
-    "the working folder gone": Abuse("shutil.rmtree('/work', ignore_errors=True); print(os.listdir('/work'))", "[]"),
+    "the working folder gone": Abuse("shutil.rmtree(os.getcwd(), ignore_errors=True); print(os.listdir())", "[]"),
     "all folders gone": Abuse("[shutil.rmtree(p, ignore_errors=True) for p in ('/tmp', '/run', '/dev/shm')]", ""),
     # output
     "many lines": Abuse("for n in range(200_000): print(n)", "199999"),
@@ -101,8 +101,8 @@ if "stop" in globals():
         thread.ident and thread.join()
 for name in ("f", "m", "p", "s", "t", "x"):
     globals().pop(name, None)
-for name in os.listdir("/work"):
-    os.remove(f"/work/{name}")
+for name in os.listdir("/sandbox/work"):
+    os.remove(f"/sandbox/work/{name}")
 globals().get("mark")
 """
 

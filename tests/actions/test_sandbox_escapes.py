@@ -68,7 +68,7 @@ ATTEMPTS: dict[str, Attempt] = {
     "read a file of the host": Attempt("got(open({secret_file!r}).read())", True),
     "read the project": Attempt("got(open({project!r}).read())", True),
     "list the home folder": Attempt("got([n for n in os.listdir({home!r}) if n.startswith('.bash') or n == 'home'])"),
-    "go up by dots": Attempt("got(open('/work/../../../..' + {secret_file!r}).read())"),
+    "go up by dots": Attempt("got(open('/sandbox/work/../../../../..' + {secret_file!r}).read())"),
     "follow a symbolic link": Attempt("os.symlink({secret_file!r}, 'link'); got(open('link').read())"),
     "go through the root of process 1": Attempt("got(open('/proc/1/root' + {secret_file!r}).read())"),
     "go through the root of any process": Attempt("got(list(read_all('/proc/*/root' + {secret_file!r})))"),
@@ -77,7 +77,7 @@ ATTEMPTS: dict[str, Attempt] = {
     "write to the settings": Attempt("got(open('/etc/x', 'w'))"),
     "write among the devices": Attempt("got(open('/dev/x', 'w'))"),
     "change Python for the next": Attempt("got(open(os.path.join(sys.prefix, 'pyvenv.cfg'), 'a'))"),
-    "change the supervisor": Attempt("got(open('/supervisor.py', 'a'))"),
+    "change the supervisor": Attempt("got(open('/sandbox/supervisor.py', 'a'))"),
     "remount a folder": Attempt("got(libc.mount(b'none', b'/usr', None, 32 | 4096, None) == 0)"),
     "make a disk": Attempt("os.mknod('disk', 0o600 | stat.S_IFBLK, os.makedev(254, 0)); got('made')"),
     "open a disk": Attempt("got([open(p, 'rb') for p in ('/dev/vda', '/dev/sda', '/dev/nvme0n1', '/dev/mem')])"),
@@ -86,7 +86,7 @@ ATTEMPTS: dict[str, Attempt] = {
     "read others' environment": Attempt("got([t for t in read_all('/proc/*/environ') if b'4711' in t])", True),
     "read others' command lines": Attempt("got([t for t in read_all('/proc/[0-9]*/cmdline') if b'pytest' in t])", True),
     "read an inherited file": Attempt(
-        "own = ('/dev', '/run', '/pro', '/wor')\n"
+        "own = ('/dev', '/run', '/pro', '/san')\n"
         "got([p for p in map(os.readlink, glob.glob('/proc/[0-9]*/fd/*')) if p[0] == '/' and p[:4] not in own])"
     ),
     "read the descriptors of process 1": Attempt("got(os.listdir('/proc/1/fd'))", os.geteuid() == 0),
@@ -122,7 +122,7 @@ ATTEMPTS: dict[str, Attempt] = {
         "got(b'root' in subprocess.run(['su', '-c', 'id'], capture_output=True, stdin=-3).stdout)",
         os.geteuid() == 0,
     ),
-    "mount a folder": Attempt("got(libc.mount(b'tmpfs', b'/work', b'tmpfs', 0, None) == 0)"),
+    "mount a folder": Attempt("got(libc.mount(b'tmpfs', b'/sandbox/work', b'tmpfs', 0, None) == 0)"),
     "change the root": Attempt("os.chroot('/tmp'); got('changed')"),
     "make a user namespace": Attempt("got(call({unshare}, 0x10000000))"),
     "make a namespace with a process": Attempt("got(call({clone}, 0x10000011, 0, 0, 0, 0))"),
@@ -213,10 +213,12 @@ def test_outside_the_sandbox_the_same_attempt_succeeds(name: str, host: dict[str
 
 
 def test_a_session_finds_nothing_of_another(kernels: Kernels):
-    mark = "open('/work/mark', 'w').write('mine'); open('/tmp/mark', 'w').write('mine')"
+    mark = "open('/sandbox/work/mark', 'w').write('mine'); open('/tmp/mark', 'w').write('mine')"
     execute(kernels, f"x = 1; {mark}; import glob; sorted(glob.glob('/run/*'))")
     seen = execute(
-        kernels, "import os; print(os.listdir('/work'), os.path.exists('/tmp/mark'), 'x' in globals())", session_id=1
+        kernels,
+        "import os; print(os.listdir('/sandbox/work'), os.path.exists('/tmp/mark'), 'x' in globals())",
+        session_id=1,
     )
     assert seen.text == "[] False False"
     key = "open('/run/connection.json').read()"

@@ -29,7 +29,6 @@ TICK: Final = 0.1
 """Seconds between two moments at which one who waits for the sandbox can leave."""
 START_SECONDS: Final = 60.0
 MOST_ANSWER: Final = 128 << 20
-SMALL_FOLDER: Final = 16 << 20
 _SYSTEM: Final = ("bin", "lib", "lib32", "lib64", "libx32", "sbin")
 # What programs look for in /etc; the rest of it (users, passwords, keys, hosts) is not there.
 _ETC: Final = ("alternatives", "fonts", "ld.so.cache", "localtime", "mime.types", "ssl/certs", "ssl/openssl.cnf")
@@ -109,7 +108,7 @@ class Sandbox:
             *_isolation(user is not None),
             *_files(limits, data),
             *("--seccomp", str(rules), "--info-fd", str(info_inside), "--"),
-            *(sys.executable, "-I", "/supervisor.py", json.dumps(settings)),
+            *(sys.executable, "-I", "/sandbox/supervisor.py", json.dumps(settings)),
         ]
         try:
             process = subprocess.Popen(  # noqa: S603 - no shell, and nothing in it comes from a model
@@ -263,6 +262,7 @@ def _isolation(is_root: bool) -> list[str]:
 def _files(limits: SandboxLimits, data: Path | None) -> Iterator[str]:
     """The file system: what may be read, and four folders in memory that may be written."""
     yield from ("--ro-bind", "/usr", "/usr", "--perms", "0755", "--dir", "/etc", "--perms", "0755", "--dir", "/etc/ssl")
+    yield from ("--perms", "0755", "--dir", "/sandbox")  # where no installation of Python is in the way
     for name in _SYSTEM:
         if os.path.islink(f"/{name}"):
             yield from ("--symlink", os.readlink(f"/{name}"), f"/{name}")
@@ -271,24 +271,26 @@ def _files(limits: SandboxLimits, data: Path | None) -> Iterator[str]:
     for name in _ETC:
         yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
     yield from ("--proc", "/proc", "--dev", "/dev")
-    sizes = {"/dev/shm": SMALL_FOLDER, "/run": SMALL_FOLDER, "/tmp": limits.file_bytes, "/work": limits.file_bytes}  # noqa: S108 - inside
-    for folder, size in sizes.items():
+    large, small = limits.file_bytes, 16 << 20
+    folders = (("/dev/shm", small), ("/run", small), ("/tmp", large), ("/sandbox/work", large))  # noqa: S108 - inside
+    for folder, size in folders:
         yield from ("--perms", "1777", "--size", str(size), "--tmpfs", folder)
-    for folder in sorted({os.path.realpath(path) for path in (sys.prefix, sys.base_prefix)} | {sys.prefix}):
+    prefixes = {sys.prefix, sys.base_prefix}
+    for folder in sorted(prefixes | set(map(os.path.realpath, prefixes))):
         if not Path(folder).is_relative_to("/usr"):
             for above in list(reversed(Path(folder).parents))[1:]:  # bubblewrap would make them for one user only
                 yield from ("--perms", "0755", "--dir", str(above))
             yield from ("--ro-bind", folder, folder)
     if data is not None:
-        yield from ("--ro-bind", str(data.resolve()), "/data")
-    yield from ("--ro-bind", str(Path(__file__).with_name("_supervisor.py")), "/supervisor.py")
-    yield from ("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/work")
+        yield from ("--ro-bind", str(data.resolve()), "/sandbox/data")
+    yield from ("--ro-bind", str(Path(__file__).with_name("_supervisor.py")), "/sandbox/supervisor.py")
+    yield from ("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/sandbox/work")
 
 
 def _environment() -> dict[str, str]:
     """All of the environment inside. Libraries for numbers would start a thread for each core of the machine."""
     threads = ("OMP", "OPENBLAS", "MKL", "NUMEXPR")
-    places = {"HOME": "/work", "IPYTHONDIR": "/tmp/.ipython", "MPLCONFIGDIR": "/tmp/.matplotlib"}  # noqa: S108 - inside
+    places = {"HOME": "/sandbox/work", "IPYTHONDIR": "/tmp/.ipython", "MPLCONFIGDIR": "/tmp/.matplotlib"}  # noqa: S108 - inside
     return {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "LANG": "C.UTF-8",

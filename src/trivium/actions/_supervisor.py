@@ -24,7 +24,7 @@ from typing import Any, cast
 
 __all__ = ["Output", "main"]
 
-FOLDERS = ("/work", "/tmp", "/run", "/dev/shm")  # noqa: S108 - of the sandbox, each a file system of its own
+FOLDERS = ("/sandbox/work", "/tmp", "/run", "/dev/shm")  # noqa: S108 - of the sandbox, each a file system of its own
 CONNECTION = "/run/connection.json"
 LOG = "/run/kernel.log"
 TICK = 0.05
@@ -377,9 +377,9 @@ def set_dumpable(value: bool) -> None:
 
 def link_data() -> None:
     """Make the files that the user lent appear in the working folder, to be read there by name."""
-    if os.path.isdir("/data"):
-        for name in os.listdir("/data"):
-            os.symlink(f"/data/{name}", f"/work/{name}")
+    if os.path.isdir("/sandbox/data"):
+        for name in os.listdir("/sandbox/data"):
+            os.symlink(f"/sandbox/data/{name}", f"/sandbox/work/{name}")
 
 
 def say(answer: dict[str, Any]) -> None:
