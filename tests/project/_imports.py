@@ -13,8 +13,8 @@ from ._source import Source, import_time
 # Packages that cost seconds, or are an extra: imported inside the function that needs them.
 VENDORS = frozenset(
     {
-        "anthropic", "bs4", "docx", "google", "httpx2", "mcp", "openai", "pypdf", "rich", "tiktoken", "typer",
-        "xllamacpp",
+        "anthropic", "bs4", "docx", "google", "httpx2", "jupyter_client", "mcp", "openai", "pypdf", "rich", "tiktoken",
+        "typer", "xllamacpp",
     }
 )  # fmt: skip
 
