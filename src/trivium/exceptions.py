@@ -52,7 +52,8 @@
     │   │   └── ToolkitError (KeyError)         a class is a tool and a toolkit at once
     │   ├── ToolArgumentsError (ValueError)
     │   ├── CallOriginError                     a call was made of a message of a person
-    │   └── UnknownToolError (KeyError, ValueError)
+    │   ├── UnknownToolError (KeyError, ValueError)
+    │   └── SandboxUnavailableError             this machine cannot shut code in
     ├── TaskError                               a task was misused or could not end
     │   └── InfiniteLoopError                   its messages repeat for ever
     ├── StateError (KeyError)                   a saved state does not fit the module
@@ -106,6 +107,7 @@ __all__ = [
     "RecursionTooDeepError",
     "RunError",
     "RunKilledError",
+    "SandboxUnavailableError",
     "StateError",
     "SuspendedError",
     "TaskError",
@@ -383,6 +385,14 @@ class CallOriginError(ToolError):
 
 class UnknownToolError(ToolError, KeyError, ValueError):
     """There is no tool of that name."""
+
+
+class SandboxUnavailableError(ToolError):
+    """Code cannot be shut in on this machine, so it does not run. `package` is what to install, if that helps."""
+
+    def __init__(self, message: str, package: str = "") -> None:
+        super().__init__(message)
+        self.package = package
 
 
 class TaskError(TriviumError):

@@ -12,7 +12,18 @@ from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions._executor import ActionExecutor, AsyncActionExecutor
 from trivium.actions._outcomes import FinishAction, InvalidAction, NoAction
 from trivium.actions._parse import tool_calls_in
+from trivium.actions._python import (
+    AsyncIPythonInteractive,
+    AsyncIPythonInteractiveManager,
+    AsyncIPythonInterpreter,
+    AsyncPythonInterpreter,
+    IPythonInteractive,
+    IPythonInteractiveManager,
+    IPythonInterpreter,
+    PythonInterpreter,
+)
 from trivium.actions._run import ToolCallEvent, ToolResultEvent, as_text, run_tool
+from trivium.actions._sandbox import SandboxLimits
 from trivium.actions._tool import Tool
 from trivium.actions._tool_message import AgentDoneTool, FinalResultTool, ToolMessage, find_handler
 
@@ -21,13 +32,22 @@ __all__ = [
     "AgentDoneTool",
     "AsyncActionExecutor",
     "AsyncActionMixin",
+    "AsyncIPythonInteractive",
+    "AsyncIPythonInteractiveManager",
+    "AsyncIPythonInterpreter",
+    "AsyncPythonInterpreter",
     "BaseAction",
     "BaseParser",
     "FinalResultTool",
     "FinishAction",
+    "IPythonInteractive",
+    "IPythonInteractiveManager",
+    "IPythonInterpreter",
     "InvalidAction",
     "JsonParser",
     "NoAction",
+    "PythonInterpreter",
+    "SandboxLimits",
     "Tool",
     "ToolCallEvent",
     "ToolMessage",
