@@ -1,5 +1,10 @@
 """Tools: one description, one parser, one executor, whatever a tool was made from."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from trivium.actions._action import (
     BaseAction,
     BaseParser,
@@ -12,20 +17,22 @@ from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions._executor import ActionExecutor, AsyncActionExecutor
 from trivium.actions._outcomes import FinishAction, InvalidAction, NoAction
 from trivium.actions._parse import tool_calls_in
-from trivium.actions._python import (
-    AsyncIPythonInteractive,
-    AsyncIPythonInteractiveManager,
-    AsyncIPythonInterpreter,
-    AsyncPythonInterpreter,
-    IPythonInteractive,
-    IPythonInteractiveManager,
-    IPythonInterpreter,
-    PythonInterpreter,
-)
 from trivium.actions._run import ToolCallEvent, ToolResultEvent, as_text, run_tool
-from trivium.actions._sandbox import SandboxLimits
 from trivium.actions._tool import Tool
 from trivium.actions._tool_message import AgentDoneTool, FinalResultTool, ToolMessage, find_handler
+
+if TYPE_CHECKING:
+    from trivium.actions.python import (
+        AsyncIPythonInteractive,
+        AsyncIPythonInteractiveManager,
+        AsyncIPythonInterpreter,
+        AsyncPythonInterpreter,
+        IPythonInteractive,
+        IPythonInteractiveManager,
+        IPythonInterpreter,
+        PythonInterpreter,
+        SandboxLimits,
+    )
 
 __all__ = [
     "ActionExecutor",
@@ -61,3 +68,28 @@ __all__ = [
     "tool_api",
     "tool_calls_in",
 ]
+
+# Where the names live that most programs do not use, and that cost something to import.
+_HOMES = {
+    "AsyncIPythonInteractive": "python",
+    "AsyncIPythonInteractiveManager": "python",
+    "AsyncIPythonInterpreter": "python",
+    "AsyncPythonInterpreter": "python",
+    "IPythonInteractive": "python",
+    "IPythonInteractiveManager": "python",
+    "IPythonInterpreter": "python",
+    "PythonInterpreter": "python",
+    "SandboxLimits": "python",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

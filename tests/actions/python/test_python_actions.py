@@ -23,7 +23,7 @@ from trivium.actions import (
     PythonInterpreter,
     SandboxLimits,
 )
-from trivium.actions._python import _unfenced
+from trivium.actions.python._interpreters import _unfenced
 from trivium.commander import invoke
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, RunKilledError, SandboxUnavailableError
 from trivium.schema import ActionReturn, ActionStatusCode
@@ -231,14 +231,14 @@ def test_programs_at_once_do_not_mix():
 
 def test_many_pieces_run_each_in_the_kernel_of_its_number():
     manager = IPythonInteractiveManager(max_workers=2)
-    both = manager.run(["x = 1; x", "x = 2; x"])
+    both = manager(["x = 1; x", "x = 2; x"])
     assert isinstance(both, list)
     assert [each.format_result() for each in both] == ["1", "2"]
-    one = manager.run("x", 1)
+    one = manager("x", 1)
     assert isinstance(one, ActionReturn)
     assert one.format_result() == "2"
-    with pytest.raises(ValueError, match="2 pieces, 1 indexes"):
-        manager.run(["1", "2"], [0])
+    with pytest.raises(ValueError, match="2 pieces, 1 sessions"):
+        manager(["1", "2"], [0])
     manager.close()
 
 

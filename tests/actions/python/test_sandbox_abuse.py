@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from trivium.actions import SandboxLimits
-from trivium.actions._kernel import Kernels
+from trivium.actions.python._kernel import Kernels
 
 from ._sandboxes import descendants, execute, kernel_process, sandboxes, state
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final, cast
 
-from trivium.actions._sandbox import TICK, Sandbox, SandboxLimits
+from trivium.actions.python._sandbox import TICK, Sandbox, SandboxLimits
 from trivium.exceptions import MissingExtraError
 
 __all__ = ["Execution", "Kernels"]

@@ -6,7 +6,7 @@ import os
 from collections.abc import Hashable, Iterator
 from pathlib import Path
 
-from trivium.actions._kernel import Execution, Kernels
+from trivium.actions.python._kernel import Execution, Kernels
 
 
 def execute(kernels: Kernels, code: str, seconds: float = 20, session_id: Hashable = 0) -> Execution:

@@ -28,8 +28,11 @@ FOLDERS = ("/sandbox/work", "/tmp", "/run", "/dev/shm")  # noqa: S108 - of the s
 CONNECTION = "/run/connection.json"
 LOG = "/run/kernel.log"
 TICK = 0.05
-GRACE = 2.0
-"""Seconds from the interrupt to the end of a kernel that does not heed it."""
+GRACE = 1.0
+"""Seconds from the first interrupt to the second, and from there to the end of a kernel that does not heed them."""
+INTERRUPTS = 2
+BEGIN = 5.0
+"""Seconds beyond its time in which a kernel may begin with the code; only then can it be interrupted."""
 QUIET = 1.0
 """Seconds to wait for the last output, which may have been lost in a flood."""
 IMAGE_BYTES = 6_000_000
@@ -126,7 +129,7 @@ class Seen:
         self.output = output
         self.error: str | None = None
         self.reply: dict[str, Any] | None = None
-        self.idle = False
+        self.begun = self.idle = False
 
     @property
     def has_end(self) -> bool:
@@ -137,6 +140,8 @@ class Seen:
         """Take in what the kernel broadcast: text, images, an error, or that it is idle."""
         if kind == "status":
             self.idle = self.idle or content["execution_state"] == "idle"
+        elif kind == "execute_input":  # from here on an interrupt is heeded; before, it is lost
+            self.begun = True
         elif kind == "stream":
             self.output.text(str(content["text"]))
         elif kind in ("display_data", "execute_result"):
@@ -153,11 +158,11 @@ class Kernel:
     """A Jupyter kernel in a process of its own, reached over sockets in the sandbox's own folder."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
-        from jupyter_client.blocking.client import BlockingKernelClient
-
         self._settings = settings
         self._write_connection()
         self.pid = start_kernel(settings["limits"])
+        from jupyter_client.blocking.client import BlockingKernelClient  # while the kernel imports its own
+
         self._client = cast("Any", BlockingKernelClient(connection_file=CONNECTION))
         self._client.load_connection_file()
         self._client.start_channels(stdin=False, hb=False, control=False)
@@ -183,27 +188,31 @@ class Kernel:
     def execute(self, code: str, seconds: float) -> dict[str, Any]:
         """Run code for at most that long, and tell what came of it; the kernel rests after it, or is gone."""
         os.kill(self.pid, signal.SIGCONT)
-        asked: str = self._client.execute(code, allow_stdin=False, store_history=code is not UNHURRIED)
+        asked: str = self._client.execute(
+            code, allow_stdin=False, store_history=code is not UNHURRIED, stop_on_error=False
+        )
         seen = Seen(Output(self._settings["output"]))
-        stop_at, interrupted = time.monotonic() + seconds, False
+        stop_at, interrupts = time.monotonic() + seconds, 0
         try:
             while not (seen.reply and seen.idle):
                 had_end = seen.has_end
                 self._events.poll(TICK * 1000)
                 self._receive(asked, seen)
                 self._check(over=seen.has_end)
+                now = time.monotonic()
                 if seen.has_end and not had_end:
-                    stop_at = time.monotonic() + QUIET
-                elif time.monotonic() > stop_at:
-                    if seen.has_end:
-                        break
-                    if interrupted:
+                    stop_at = now + QUIET
+                elif now > stop_at and seen.has_end:
+                    break
+                elif now > stop_at + (0 if seen.begun else BEGIN):
+                    if interrupts == INTERRUPTS:
                         raise Ended("timeout")
-                    interrupted, stop_at = True, time.monotonic() + GRACE
+                    interrupts, stop_at = interrupts + 1, now + GRACE
                     os.kill(self.pid, signal.SIGINT)
-            return self._outcome(seen, interrupted)
+            return self._outcome(seen, interrupts > 0)
         except Ended as ended:
-            return {"state": "ended", "reason": ended.reason, "items": seen.output.items()}
+            reason = "timeout" if interrupts and ended.reason == "exit" else ended.reason
+            return {"state": "ended", "reason": reason, "items": seen.output.items()}
 
     def _receive(self, asked: str, seen: Seen) -> None:
         """Take in what has arrived in answer to one request."""
@@ -226,7 +235,8 @@ class Kernel:
         return found
 
     def _outcome(self, seen: Seen, interrupted: bool) -> dict[str, Any]:
-        reply = seen.reply or {"status": "ok" if seen.error is None else "error"}
+        is_good = seen.error is None and not interrupted  # an interrupt may hit the kernel between code and reply
+        reply = seen.reply or {"status": "ok" if is_good else "error", "ename": "KeyboardInterrupt"}
         if any(each.get("source") == "ask_exit" for each in reply.get("payload", ())):
             raise Ended("exit")
         self.rest()
@@ -234,7 +244,7 @@ class Kernel:
         if reply["status"] == "ok":
             return {"state": "ok", "items": items}
         shown = Output(self._settings["output"])
-        shown.text(seen.error or f"{reply.get('ename', 'Error')}: {reply.get('evalue', '')}")
+        shown.text(seen.error or ": ".join(filter(None, (reply.get("ename", "Error"), reply.get("evalue")))))
         error = "".join(content for _, content in shown.items())
         return {"state": "timeout" if interrupted else "error", "error": error, "items": items}
 

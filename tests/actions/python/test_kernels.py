@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trivium.actions import SandboxLimits
-from trivium.actions._kernel import EVICTED, Execution, Kernels
-from trivium.actions._sandbox import Sandbox
-from trivium.actions._seccomp import filter_program
-from trivium.actions._supervisor import Output
+from trivium.actions.python._kernel import EVICTED, Execution, Kernels
+from trivium.actions.python._sandbox import Sandbox
+from trivium.actions.python._seccomp import filter_program
+from trivium.actions.python._supervisor import Output
 from trivium.exceptions import MissingExtraError, SandboxUnavailableError
 
 from ._sandboxes import command, descendants, execute, sandboxes
@@ -114,7 +114,7 @@ def test_kernels_that_nobody_holds_end():
 
 OWNER = """
 import sys
-from trivium.actions._kernel import Kernels
+from trivium.actions.python._kernel import Kernels
 kernels = Kernels()
 print(*[each.text for each in kernels.execute(0, ["6 * 7"], 20) if each], flush=True)
 {then}
@@ -225,7 +225,7 @@ def test_without_jupyter_the_extra_is_named(kernels: Kernels, monkeypatch: pytes
 @pytest.mark.slow
 def test_an_ordinary_user_has_the_same_sandbox():
     """All attempts to get out, and a bomb, by a user without rights, in a view in which all may read Python."""
-    folders = {Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[2]}
+    folders = {Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[3]}
     above = {folder for each in folders for folder in each.parents}
     hidden = {Path("/tmp"), *(folder for folder in above if not folder.stat().st_mode & 1)}
     view = ["bwrap", "--dev-bind", "/", "/", "--cap-add", "ALL"]
@@ -238,8 +238,8 @@ def test_an_ordinary_user_has_the_same_sandbox():
     tests = [str(Path(__file__).with_name(name)) for name in ("test_sandbox_escapes.py", "test_sandbox_abuse.py")]
     outcome = subprocess.run(
         [*as_user, sys.executable, "-m", "pytest", "-q", *tests, "-k", "attempt or processes"],
-        env={"PATH": "/usr/bin:/bin", "HOME": "/", "PYTHONPATH": str(Path(__file__).parents[2] / "src")},
-        cwd=Path(__file__).parents[2],
+        env={"PATH": "/usr/bin:/bin", "HOME": "/", "PYTHONPATH": str(Path(__file__).parents[3] / "src")},
+        cwd=Path(__file__).parents[3],
         capture_output=True,
         text=True,
     )

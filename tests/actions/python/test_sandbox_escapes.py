@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from trivium.actions._kernel import Kernels
+from trivium.actions.python._kernel import Kernels
 
 from ._sandboxes import execute, sandboxes
 
@@ -171,7 +171,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
         yield {
             "secret": SECRET,
             "secret_file": str(secret_file),
-            "project": str(Path(__file__).parents[2] / "pyproject.toml"),
+            "project": str(Path(__file__).parents[3] / "pyproject.toml"),
             "home": str(Path.home()),
             "tcp": tcp.getsockname()[1],
             "unix": str(folder / "socket"),

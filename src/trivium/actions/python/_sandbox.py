@@ -20,7 +20,7 @@ from secrets import randbelow
 from threading import Lock
 from typing import Any, Final, cast
 
-from trivium.actions._seccomp import filter_program
+from trivium.actions.python._seccomp import filter_program
 from trivium.exceptions import SandboxUnavailableError
 
 __all__ = ["Sandbox", "SandboxLimits"]
