@@ -58,8 +58,11 @@ def sandboxes() -> list[int]:
     return [pid for pid in descendants() if "--info-fd" in command(pid)]
 
 
-def kernel_process() -> int:
-    """The one Jupyter kernel below this process."""
-    found = [pid for pid in descendants() if "ipykernel_launcher" in command(pid) and "bwrap" not in command(pid)]
-    assert len(found) == 1
+def kernel_process(kernels: Kernels, session_id: Hashable = 0) -> int:
+    """The Jupyter kernel of a session."""
+    sandbox = kernels._sessions[session_id].sandbox
+    assert sandbox is not None
+    first = int(Path(f"/proc/self/fdinfo/{sandbox._first}").read_text().rpartition("Pid:")[2].split()[0])
+    found = [pid for pid in descendants(first) if "ipykernel_launcher" in command(pid)]
+    assert found
     return found[0]

@@ -19,7 +19,7 @@ from trivium.actions.python._kernel import EVICTED, Execution, Kernels
 from trivium.actions.python._sandbox import Sandbox
 from trivium.actions.python._seccomp import filter_program
 from trivium.actions.python._supervisor import Output
-from trivium.exceptions import MissingExtraError, SandboxUnavailableError
+from trivium.exceptions import ConfigurationError, MissingExtraError, SandboxUnavailableError
 
 from ._sandboxes import command, descendants, execute, sandboxes
 
@@ -76,9 +76,9 @@ def test_more_sessions_than_kernels_wait_for_their_turn(kernels: Kernels):
     def run(session: int) -> Execution:
         return execute(kernels, f"{session} * 2", session_id=session)
 
-    with ThreadPoolExecutor(5) as pool:
-        texts = [each.text.removeprefix(EVICTED) for each in pool.map(run, range(5))]
-    assert texts == ["0", "2", "4", "6", "8"]
+    with ThreadPoolExecutor(3) as pool:
+        texts = [each.text.removeprefix(EVICTED) for each in pool.map(run, range(3))]
+    assert texts == ["0", "2", "4"]
     assert len(kernels.running) == 2
 
 
@@ -182,7 +182,14 @@ def test_without_bubblewrap_nothing_runs_and_the_package_is_named(kernels: Kerne
     assert kernels.running == []
 
 
-@pytest.mark.parametrize("said", ["setting up uid map: Permission denied", "Unknown option --info-fd", "no"])
+@pytest.mark.parametrize("name", ["memory", "processes", "cpu_seconds", "file_bytes", "file_count", "output"])
+def test_limits_that_leave_no_room_for_a_kernel_are_refused(name: str):
+    for value in (-1, 0):
+        with pytest.raises(ConfigurationError, match=f"`{name}` is {value}"):
+            SandboxLimits(**{name: value})
+
+
+@pytest.mark.parametrize("said", ["setting up uid map: Permission denied", "Unknown option --info-fd"])
 def test_a_bubblewrap_that_may_not_do_it_is_quoted(
     said: str, kernels: Kernels, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
@@ -192,8 +199,7 @@ def test_a_bubblewrap_that_may_not_do_it_is_quoted(
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     with pytest.raises(SandboxUnavailableError, match=f"bwrap: {said}"):
         execute(kernels, "1")
-    monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    assert execute(kernels, "1").text == "1"
+    assert kernels.running == []
 
 
 def test_a_bubblewrap_that_only_runs_the_command_is_no_sandbox(
@@ -225,7 +231,8 @@ def test_without_jupyter_the_extra_is_named(kernels: Kernels, monkeypatch: pytes
 @pytest.mark.slow
 def test_an_ordinary_user_has_the_same_sandbox():
     """All attempts to get out, and a bomb, by a user without rights, in a view in which all may read Python."""
-    folders = {Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[3]}
+    python = Path(sys.prefix).resolve()
+    folders = {python, Path(sys.base_prefix).resolve(), Path(__file__).parents[3]}
     above = {folder for each in folders for folder in each.parents}
     hidden = {Path("/tmp"), *(folder for folder in above if not folder.stat().st_mode & 1)}
     view = ["bwrap", "--dev-bind", "/", "/", "--cap-add", "ALL"]
@@ -237,7 +244,7 @@ def test_an_ordinary_user_has_the_same_sandbox():
     as_user = [*view, "setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"] if os.geteuid() == 0 else []
     tests = [str(Path(__file__).with_name(name)) for name in ("test_sandbox_escapes.py", "test_sandbox_abuse.py")]
     outcome = subprocess.run(
-        [*as_user, sys.executable, "-m", "pytest", "-q", *tests, "-k", "attempt or processes"],
+        [*as_user, str(python / "bin" / "python"), "-m", "pytest", "-q", *tests, "-k", "attempt or processes"],
         env={"PATH": "/usr/bin:/bin", "HOME": "/", "PYTHONPATH": str(Path(__file__).parents[3] / "src")},
         cwd=Path(__file__).parents[3],
         capture_output=True,

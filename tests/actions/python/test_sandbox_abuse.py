@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
 
 from trivium.actions import SandboxLimits
-from trivium.actions.python._kernel import Kernels
+from trivium.actions.python._kernel import Execution, Kernels
 
 from ._sandboxes import descendants, execute, kernel_process, sandboxes, state
 
@@ -36,10 +39,6 @@ ABUSES: dict[str, Abuse] = {
     "an endless loop": Abuse(SPIN, "stopped after 1 seconds; the variables are kept", seconds=1),
     "a long sleep": Abuse("time.sleep(600)", "KeyboardInterrupt", seconds=1),
     "a child that is waited for": Abuse("subprocess.run(['sleep', '600'])", "stopped after 1 seconds", seconds=1),
-    "an interrupt ignored": Abuse(f"signal.signal(2, signal.SIG_IGN)\n{SPIN}", "did not heed", False, 1),
-    "an interrupt caught": Abuse("while 1:\n  try: time.sleep(9)\n  except BaseException: 0", "did not heed", False, 1),
-    "a computation without a pause": Abuse("sum(range(10**14))", "did not heed", False, 1),
-    "a kernel that stops itself": Abuse("os.kill(os.getpid(), signal.SIGSTOP)", "did not heed", False, 1),
     # memory
     "one large object": Abuse("x = bytearray(1 << 30)", "MemoryError"),
     "a growing list": Abuse("x = []\nwhile True: x.append(bytearray(10 << 20))", "MemoryError"),
@@ -86,12 +85,20 @@ ABUSES: dict[str, Abuse] = {
     "an abort": Abuse("os.abort()", PROCESS_ENDED, False),
     "a fault": Abuse("ctypes.string_at(1)", PROCESS_ENDED, False),
     "another program in its place": Abuse("os.execv('/bin/true', ['true'])", PROCESS_ENDED, False),
-    "another program that stays": Abuse("os.execv('/bin/sleep', ['sleep', '60'])", "did not heed|ended", False, 1),
-    "all descriptors closed": Abuse("os.closerange(0, 4096)", "did not heed|process ended", False, 1),
     "false messages": Abuse("get_ipython().kernel.iopub_thread.send_multipart([b'false', b'message'])", ""),
     "a question to a person": Abuse("input('? ')", "StdinNotImplementedError"),
     "a tower of calls": Abuse("f = lambda: f()\nf()", "RecursionError"),
 }  # fmt: skip
+
+# What no interrupt ends: the kernel goes, with its variables.
+STUBBORN = {
+    "an interrupt ignored": f"signal.signal(2, signal.SIG_IGN)\n{SPIN}",
+    "an interrupt caught": "while 1:\n  try: time.sleep(9)\n  except BaseException: 0",
+    "a computation without a pause": "sum(range(10**14))",
+    "a kernel that stops itself": "os.kill(os.getpid(), signal.SIGSTOP)",
+    "another program that stays": "os.execv('/bin/sleep', ['sleep', '60'])",
+    "all descriptors closed": "os.closerange(0, 4096)",
+}
 
 AFTER = """
 import os
@@ -132,6 +139,27 @@ def test_abuse_is_bounded_and_the_next_execution_works(name: str, kernels: Kerne
     assert len(sandboxes()) == 1
 
 
+def test_what_heeds_no_interrupt_is_ended_in_all_sessions_at_once():
+    before, kernels = set(sandboxes()), Kernels(LIMITS)
+
+    def run(name: str) -> Execution:
+        return execute(kernels, PRELUDE + STUBBORN[name], 1, session_id=name)
+
+    with ThreadPoolExecutor(len(STUBBORN)) as pool:
+        outcomes = dict(zip(STUBBORN, pool.map(run, STUBBORN), strict=True))
+    for name, outcome in outcomes.items():
+        assert not outcome.kept, name
+        assert "did not heed" in (outcome.error or "") or "process ended" in (outcome.error or ""), name
+    assert kernels.running == []
+    assert set(sandboxes()) <= before
+
+
+def test_computing_time_ends():
+    kernels = Kernels(replace(LIMITS, cpu_seconds=3))
+    assert PROCESS_ENDED in (execute(kernels, SPIN).error or "")
+    kernels.close()
+
+
 @pytest.mark.parametrize(
     "start",
     [
@@ -153,19 +181,28 @@ def test_between_two_executions_nothing_runs(kernels: Kernels):
     execute(
         kernels, f"{PRELUDE}count = [0]\ndef run():\n  while True: count[0] += 1\nthreading.Thread(target=run).start()"
     )
-    assert state(kernel_process()) == "T"
+    assert state(kernel_process(kernels)) == "T"
     first = int(execute(kernels, "count[0]").text)
     assert int(execute(kernels, "time.sleep(0.2); count[0]").text) > first
     kernels.close(0)
 
 
-def test_a_session_that_ends_leaves_no_process_and_no_folder(tmp_path_factory: pytest.TempPathFactory):
-    before, files, descriptors = descendants(), set(os.listdir("/tmp")), len(os.listdir("/proc/self/fd"))
+@pytest.mark.parametrize("end", ["close", "garbage"])
+def test_sessions_that_end_leave_no_process_no_file_and_no_descriptor(end: str):
+    places = ("/tmp", "/dev/shm", "/run")
+    before, files = descendants(), [set(os.listdir(place)) for place in places]
+    descriptors = len(os.listdir("/proc/self/fd"))
     kernels = Kernels(LIMITS)
+    code = f"{PRELUDE}subprocess.Popen(['sleep', '600'])\nfor p in {places}: open(f'{{p}}/mine-{os.getpid()}', 'w')"
     for session in range(2):
-        execute(kernels, f"{PRELUDE}subprocess.Popen(['sleep', '600']); open('x', 'w')", session_id=session)
+        assert execute(kernels, code, session_id=session).error is None
     assert len(descendants()) > len(before)
-    kernels.close()
+    if end == "close":
+        kernels.close()
+    del kernels
+    gc.collect()
     assert descendants() == before
-    assert {name for name in os.listdir("/tmp") if "kernel" in name or "bwrap" in name} <= files
+    for place, known in zip(places, files, strict=True):
+        left = set(os.listdir(place)) - known
+        assert not [name for name in left if "kernel" in name or "bwrap" in name or "mine-" in name]
     assert len(os.listdir("/proc/self/fd")) == descriptors

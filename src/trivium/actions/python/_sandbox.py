@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from secrets import randbelow
 from threading import Lock
+from types import MappingProxyType
 from typing import Any, Final, cast
 
 from trivium.actions.python._seccomp import filter_program
-from trivium.exceptions import SandboxUnavailableError
+from trivium.exceptions import ConfigurationError, SandboxUnavailableError
 
 __all__ = ["Sandbox", "SandboxLimits"]
 
@@ -34,6 +35,9 @@ _SYSTEM: Final = ("bin", "lib", "lib32", "lib64", "libx32", "sbin")
 _ETC: Final = ("alternatives", "fonts", "ld.so.cache", "localtime", "mime.types", "ssl/certs", "ssl/openssl.cnf")
 # User numbers that belong to nobody (systemd keeps them for services without an account of their own).
 _FIRST_USER, _USERS = 61184, 4336
+_LEAST: Final = MappingProxyType(
+    {"memory": 192 << 20, "processes": 16, "cpu_seconds": 3, "file_bytes": 4096, "file_count": 100, "output": 1}
+)
 _INSTALL: Final = "install it (Debian and Ubuntu, as root: apt-get install bubblewrap)"
 
 
@@ -48,6 +52,9 @@ class SandboxLimits:
         file_bytes: bytes in the working folder, the same again in the folder for temporary files.
         file_count: files and folders.
         output: characters of text that one execution gives back; more loses its middle.
+
+    Raises:
+        ConfigurationError: no kernel could start with so little.
     """
 
     memory: int = 1 << 30
@@ -56,6 +63,11 @@ class SandboxLimits:
     file_bytes: int = 256 << 20
     file_count: int = 20_000
     output: int = 8192
+
+    def __post_init__(self) -> None:
+        for name, least in _LEAST.items():
+            if getattr(self, name) < least:
+                raise ConfigurationError(f"`{name}` is {getattr(self, name)}; a kernel needs at least {least:,}")
 
     def _of_the_kernel(self) -> dict[str, int]:
         # Address space is reserved far beyond what is used; real memory is watched by the supervisor besides.
