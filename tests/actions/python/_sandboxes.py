@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Iterator
 from pathlib import Path
+from typing import Any
 
+from trivium import Message
 from trivium.actions.python._kernel import Execution, Kernels
 
 
@@ -14,6 +16,10 @@ def execute(kernels: Kernels, code: str, seconds: float = 20, session_id: Hashab
     found = [each for each in kernels.execute(session_id, [code], seconds) if each is not None]
     assert len(found) == 1
     return found[0]
+
+
+def call(code: Any, name: str = "run", **more: Any) -> Message:
+    return Message(content={"name": name, "parameters": {"command": code, **more}})
 
 
 def parents() -> dict[int, int]:

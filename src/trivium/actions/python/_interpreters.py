@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import weakref
 from base64 import b64decode
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Coroutine, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import isfinite
@@ -349,7 +349,11 @@ class AsyncIPythonInteractive(AsyncActionMixin, IPythonInteractive):
 class AsyncIPythonInteractiveManager(AsyncActionMixin, IPythonInteractiveManager):
     """`IPythonInteractiveManager`, awaited."""
 
-    __call__ = IPythonInteractiveManager.acall  # pyright: ignore[reportAssignmentType] - many calls in one
+    def __call__(  # pyright: ignore[reportIncompatibleMethodOverride] - many calls in one
+        self, commands: str | list[str], session_ids: int | list[int] | None = None
+    ) -> Coroutine[Any, Any, ActionReturn | list[ActionReturn]]:
+        """Run pieces of Python code at once; see `acall`."""
+        return IPythonInteractiveManager.acall(self, commands, session_ids)
 
 
 class AsyncPythonInterpreter(AsyncActionMixin, PythonInterpreter):

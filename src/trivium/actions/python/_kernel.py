@@ -14,7 +14,7 @@ from trivium.exceptions import MissingExtraError
 
 __all__ = ["Execution", "Kernels"]
 
-LATE: Final = 10.0
+LATE: Final = 30.0
 """Seconds after its time that a sandbox may take to say so, before it is ended."""
 LOST: Final = "the variables and files of this session are lost, and the next code starts afresh"
 EVICTED: Final = "[the variables and files of this session are gone: its kernel had to make room for another]\n"
