@@ -139,6 +139,7 @@ def test_abuse_is_bounded_and_the_next_execution_works(name: str, kernels: Kerne
     assert len(sandboxes()) == 1
 
 
+@pytest.mark.slow
 def test_what_heeds_no_interrupt_is_ended_in_all_sessions_at_once():
     before, kernels = set(sandboxes()), Kernels(LIMITS)
 
