@@ -53,6 +53,7 @@
     │   ├── ToolArgumentsError (ValueError)
     │   ├── CallOriginError                     a call was made of a message of a person
     │   ├── NoExecutorError (RuntimeError)      an agent has nothing that runs what its model called
+    │   ├── SandboxUnavailableError             this machine cannot shut code in
     │   └── UnknownToolError (KeyError, ValueError)
     ├── FetchError                              a page of the web could not be fetched
     │   ├── FetchAddressError                   its URL, or the address behind it, is not allowed
@@ -122,6 +123,7 @@ __all__ = [
     "RecursionTooDeepError",
     "RunError",
     "RunKilledError",
+    "SandboxUnavailableError",
     "StateError",
     "SuspendedError",
     "TaskError",
@@ -399,6 +401,14 @@ class CallOriginError(ToolError):
 
 class NoExecutorError(ToolError, RuntimeError):
     """An agent has nothing that runs the kind of call that its model made."""
+
+
+class SandboxUnavailableError(ToolError):
+    """Code cannot be shut in on this machine, so it does not run. `package` is what to install, if that helps."""
+
+    def __init__(self, message: str, package: str = "") -> None:
+        super().__init__(message)
+        self.package = package
 
 
 class UnknownToolError(ToolError, KeyError, ValueError):

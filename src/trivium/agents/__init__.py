@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from trivium._lazy import lazy_names
 from trivium.agents._agent import Agent, AgentConfig, AsyncAgent
 from trivium.agents._chat_agent import AsyncChatAgent, ChatAgent, ChatAgentConfig
 
@@ -60,14 +60,4 @@ _HOMES = {
     "StreamingSequential": "_streaming",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

@@ -1,0 +1,211 @@
+"""Kernels by session: each session's Python runs in a sandbox of its own, started at first use."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final, cast
+
+from trivium.actions.python._sandbox import TICK, Sandbox, SandboxLimits
+from trivium.exceptions import MissingExtraError
+
+__all__ = ["Execution", "Kernels"]
+
+LATE: Final = 30.0
+"""Seconds after its time that a sandbox may take to say so, before it is ended."""
+LOST: Final = "the variables and files of this session are lost, and the next code starts afresh"
+EVICTED: Final = "[the variables and files of this session are gone: its kernel had to make room for another]\n"
+_REASONS: Final = {
+    "timeout": "stopped after {seconds:g} seconds; it did not heed the interrupt",
+    "memory": "stopped: its processes took more memory than the {memory:,} bytes allowed",
+    "files": "stopped: it made more than the {file_count:,} files allowed",
+    "exit": "the Python process ended",
+    "sandbox": "the sandbox ended or was silent{said}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What came of one execution.
+
+    Args:
+        items: text and base64 PNG images, in order, each with its kind.
+        error: why it failed, with the traceback where there is one; None if it did not.
+        kept: whether the session's variables are still there.
+    """
+
+    items: tuple[tuple[str, str], ...]
+    error: str | None = None
+    kept: bool = True
+
+    @property
+    def text(self) -> str:
+        """All text, without the line ends at its end."""
+        return "".join(content for kind, content in self.items if kind == "text").rstrip("\n")
+
+
+class _Session:
+    """One session's place: who holds the lock runs code there."""
+
+    __slots__ = ("lock", "sandbox")
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.sandbox: Sandbox | None = None
+
+    def kill(self) -> None:
+        """End its kernel from any thread."""
+        sandbox = self.sandbox
+        if sandbox is not None:
+            sandbox.kill()
+
+    def end(self) -> None:
+        """End its kernel and clear up; for who holds the lock."""
+        if self.sandbox is not None:
+            self.sandbox.close()
+            self.sandbox = None
+
+
+class Kernels:
+    """The kernels of some sessions: one each, apart from one another, at most so many at a time.
+
+    Where one more is needed, the one that was idle for longest is ended. Code of one session runs in the order
+    in which it came; that of several at once. Closing it, or dropping it, ends them all.
+
+    Args:
+        limits: what each may take.
+        data: a folder whose files all may read.
+        most: kernels at a time.
+    """
+
+    def __init__(self, limits: SandboxLimits | None = None, data: Path | None = None, most: int = 8) -> None:
+        self._limits, self._data, self._most = limits or SandboxLimits(), data, max(1, most)
+        self._lock = Lock()
+        self._sessions: dict[Hashable, _Session] = {}  # the one used last comes last
+        self._evicted: set[Hashable] = set()
+
+    def execute(self, session_id: Hashable, codes: Sequence[str], seconds: float) -> Iterator[Execution | None]:
+        """Run pieces of code in a session's kernel, one after another, until one fails.
+
+        Each may take that many seconds. Gives what came of each, and None a few times a second meanwhile.
+        Leaving before the end ends the kernel.
+
+        Raises:
+            MissingExtraError: the Jupyter packages are not installed.
+            SandboxUnavailableError: this machine cannot shut code in.
+        """
+        _check_packages()
+        session = yield from self._entered(session_id)
+        is_whole = False
+        try:
+            news = self._note(session_id) if session.sandbox is None else ()
+            if session.sandbox is None:
+                session.sandbox = Sandbox(self._limits, self._data)
+                yield from session.sandbox.wait_until_ready()
+            for code in codes:
+                sandbox = session.sandbox
+                answer = yield from sandbox.ask({"code": code, "seconds": seconds}, seconds + LATE)
+                if answer is None:
+                    answer = {"state": "ended", "reason": "sandbox", "said": sandbox.said()}
+                execution = self._read(answer, seconds)
+                yield replace(execution, items=(*news, *execution.items))
+                news, is_whole = (), execution.kept
+                if execution.error is not None:
+                    break
+        finally:
+            if not is_whole:
+                session.end()
+            session.lock.release()
+
+    def close(self, session_id: Hashable | None = None) -> None:
+        """End a session's kernel, or all of them; code that runs there ends with it."""
+        with self._lock:
+            ids = list(self._sessions) if session_id is None else [session_id]
+            sessions = [self._sessions.pop(each) for each in ids if each in self._sessions]
+            self._evicted.difference_update(ids)
+        for session in sessions:
+            session.kill()
+            if session.lock.acquire(timeout=LATE):  # else who runs code there sees to it
+                session.end()
+                session.lock.release()
+
+    @property
+    def running(self) -> list[Hashable]:
+        """The sessions that have a kernel; the one used last comes last."""
+        return [each for each, session in self._sessions.items() if session.sandbox is not None]
+
+    def _entered(self, session_id: Hashable) -> Generator[None, None, _Session]:
+        """The session, its lock held, with room for its kernel."""
+        while True:
+            session = self._place(session_id)
+            if session is None or not session.lock.acquire(timeout=TICK):
+                yield
+            elif self._sessions.get(session_id) is session:
+                return session
+            else:  # it was closed or evicted in the meantime
+                session.lock.release()
+
+    def _place(self, session_id: Hashable) -> _Session | None:
+        """The session; None where all others are busy and there is no room for it."""
+        with self._lock:
+            session = self._sessions.pop(session_id, None)
+            if session is None and len(self._sessions) >= self._most and not self._make_room():
+                return None
+            self._sessions[session_id] = session = session or _Session()
+            return session
+
+    def _make_room(self) -> bool:
+        for session_id, session in self._sessions.items():
+            if session.lock.acquire(blocking=False):
+                if session.sandbox is not None:
+                    self._evicted.add(session_id)
+                session.end()
+                del self._sessions[session_id]
+                session.lock.release()
+                return True
+        return False
+
+    def _note(self, session_id: Hashable) -> tuple[tuple[str, str], ...]:
+        with self._lock:
+            if session_id not in self._evicted:
+                return ()
+            self._evicted.discard(session_id)
+            return (("text", EVICTED),)
+
+    def _read(self, answer: Mapping[str, Any], seconds: float) -> Execution:
+        """What the sandbox said; nothing of it is believed but texts and images."""
+        items = _items(answer.get("items"))
+        state, error = answer.get("state"), answer.get("error")
+        if state == "ok":
+            return Execution(items)
+        if state == "error":
+            return Execution(items, str(error))
+        if state == "timeout":
+            return Execution(items, f"stopped after {seconds:g} seconds; the variables are kept\n{error}")
+        reason = _REASONS.get(str(answer.get("reason")), _REASONS["exit"])
+        limits = self._limits
+        said = f": {answer['said']}" if answer.get("said") else ""
+        reason = reason.format(seconds=seconds, memory=limits.memory, file_count=limits.file_count, said=said)
+        return Execution(items, f"{reason}; {LOST}", kept=False)
+
+
+def _items(found: object) -> tuple[tuple[str, str], ...]:
+    """Pairs of texts that UTF-8 can have, and nothing else that may stand there."""
+    pairs = cast("list[object]", found) if isinstance(found, list) else []
+    kept: list[tuple[str, str]] = []
+    for pair in pairs:
+        match pair:
+            case [str(kind), str(content)]:
+                kept.append((kind, content.encode(errors="replace").decode()))
+            case _:
+                pass
+    return tuple(kept)
+
+
+def _check_packages() -> None:
+    for package in ("jupyter_client", "ipykernel"):
+        if importlib.util.find_spec(package) is None:
+            raise MissingExtraError(package.replace("_", "-"), "python")

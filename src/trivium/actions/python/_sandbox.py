@@ -1,0 +1,352 @@
+"""The sandbox: one Python program in a bubblewrap of its own, which trivium talks to over two pipes."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import weakref
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import randbelow
+from threading import Lock
+from types import MappingProxyType
+from typing import Any, Final, cast
+
+from trivium.actions.python._seccomp import filter_program
+from trivium.exceptions import ConfigurationError, SandboxUnavailableError
+
+__all__ = ["Sandbox", "SandboxLimits"]
+
+TICK: Final = 0.1
+"""Seconds between two moments at which one who waits for the sandbox can leave."""
+START_SECONDS: Final = 60.0
+MOST_ANSWER: Final = 128 << 20
+_SYSTEM: Final = ("bin", "lib", "lib32", "lib64", "libx32", "sbin")
+# What programs look for in /etc; the rest of it (users, passwords, keys, hosts) is not there.
+_ETC: Final = ("alternatives", "fonts", "ld.so.cache", "localtime", "mime.types", "ssl/certs", "ssl/openssl.cnf")
+# User numbers that belong to nobody (systemd keeps them for services without an account of their own).
+_FIRST_USER, _USERS = 61184, 4336
+_LEAST: Final = MappingProxyType(
+    {"memory": 192 << 20, "processes": 16, "cpu_seconds": 3, "file_bytes": 4096, "file_count": 100, "output": 1}
+)
+_INSTALL: Final = "install it (Debian and Ubuntu, as root: apt-get install bubblewrap)"
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxLimits:
+    """What code in one sandbox may take.
+
+    Args:
+        memory: bytes, of all its processes together.
+        processes: processes and threads at a time.
+        cpu_seconds: computing time of one process.
+        file_bytes: bytes in the working folder, the same again in the folder for temporary files.
+        file_count: files and folders.
+        output: characters of text that one execution gives back; more loses its middle.
+
+    Raises:
+        ConfigurationError: no kernel could start with so little.
+    """
+
+    memory: int = 1 << 30
+    processes: int = 64
+    cpu_seconds: int = 3600
+    file_bytes: int = 256 << 20
+    file_count: int = 20_000
+    output: int = 8192
+
+    def __post_init__(self) -> None:
+        for name, least in _LEAST.items():
+            if getattr(self, name) < least:
+                raise ConfigurationError(f"`{name}` is {getattr(self, name)}; a kernel needs at least {least:,}")
+
+    def _of_the_kernel(self) -> dict[str, int]:
+        # Address space is reserved far beyond what is used; real memory is watched by the supervisor besides.
+        return {
+            "RLIMIT_DATA": self.memory,
+            "RLIMIT_AS": self.memory + (3 << 30),
+            "RLIMIT_NPROC": self.processes,
+            "RLIMIT_CPU": self.cpu_seconds,
+            "RLIMIT_FSIZE": self.file_bytes,
+            "RLIMIT_NOFILE": 512,
+            "RLIMIT_CORE": 0,
+            "RLIMIT_MEMLOCK": 0,
+            "RLIMIT_MSGQUEUE": 0,
+            "RLIMIT_SIGPENDING": 1024,
+        }
+
+
+class Sandbox:
+    """A running sandbox: nothing inside reaches the network, other processes, or files that were not lent to it.
+
+    What holds it: bubblewrap's namespaces, a file system of read-only system folders and small folders in
+    memory, no rights, a filter of system calls, and limits that count for root's sandboxes too. When the
+    object is closed or garbage, or when this process ends in whatever way, all inside ends.
+
+    Args:
+        limits: what the code may take.
+        data: a folder whose files the code may read, in its working folder.
+
+    Raises:
+        SandboxUnavailableError: this machine cannot shut code in. There is no way to run without.
+    """
+
+    def __init__(self, limits: SandboxLimits | None = None, data: Path | None = None) -> None:
+        limits = limits or SandboxLimits()
+        bubblewrap, filter_ = _bubblewrap(), _filter()
+        user = _FIRST_USER + randbelow(_USERS) if os.geteuid() == 0 else None
+        settings = {
+            "user": user,
+            "limits": limits._of_the_kernel(),
+            "memory": limits.memory,
+            "own_memory": limits.memory + (1 << 30),
+            "file_count": limits.file_count,
+            "output": limits.output,
+        }
+        self._errors = os.memfd_create("errors")
+        info, info_inside = os.pipe()
+        rules = _in_memory(filter_)
+        command = [
+            bubblewrap,
+            *_isolation(user is not None),
+            *_files(limits, data),
+            *("--seccomp", str(rules), "--info-fd", str(info_inside), "--"),
+            *(sys.executable, "-I", "/sandbox/supervisor.py", json.dumps(settings)),
+        ]
+        try:
+            process = subprocess.Popen(  # noqa: S603 - no shell, and nothing in it comes from a model
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                pass_fds=(info_inside, rules),
+                env=_environment(),
+                cwd="/",
+                start_new_session=True,
+            )
+        except OSError as error:
+            os.close(info)
+            os.close(self._errors)
+            raise SandboxUnavailableError(f"{bubblewrap} does not start: {error}", "bubblewrap") from error
+        finally:
+            os.close(info_inside)
+            os.close(rules)
+        first = _first_process(info)
+        self._first, self._guard, self._is_killed = first, Lock(), False
+        self._close = weakref.finalize(self, _end, process, first, self._errors, os.getpid())
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._input, self._output = process.stdin.fileno(), process.stdout.fileno()
+        os.set_blocking(self._input, False)
+        self._received = bytearray()
+
+    def wait_until_ready(self) -> Generator[None]:
+        """Yield a few times a second until code can run, or it was killed.
+
+        Raises:
+            SandboxUnavailableError: it does not start; the text says what bubblewrap said.
+        """
+        answer = yield from self._answer(b"", START_SECONDS)
+        if (answer is None or answer.get("state") != "ready") and not self._is_killed:
+            said = self.said()
+            self.close()
+            raise SandboxUnavailableError(_why_not(said), "bubblewrap")
+
+    def ask(self, request: Mapping[str, Any], seconds: float) -> Generator[None, None, dict[str, Any] | None]:
+        """Send a request; yield a few times a second until its answer is there, and return it.
+
+        Returns:
+            The answer, or None if the sandbox ended without one, or is silent for longer than that.
+        """
+        return (yield from self._answer(json.dumps(request).encode() + b"\n", seconds))
+
+    def said(self) -> str:
+        """What it complained of before it ended."""
+        return os.pread(self._errors, 2000, 0).decode(errors="replace").strip() if self._close.alive else ""
+
+    def kill(self) -> None:
+        """End everything inside, from any thread; whoever waits for an answer is told."""
+        with self._guard:
+            self._is_killed = True
+            if self._close.alive:
+                _kill(self._first)
+
+    def close(self) -> None:
+        """End everything inside; nothing is left of it. Not while another thread waits for an answer."""
+        with self._guard:
+            self._close()
+
+    def _answer(self, request: bytes, seconds: float) -> Generator[None, None, dict[str, Any] | None]:
+        until, left = time.monotonic() + seconds, memoryview(request)
+        poll = select.poll()
+        poll.register(self._output, select.POLLIN)
+        if left:
+            poll.register(self._input, select.POLLOUT)
+        while time.monotonic() < until and self._close.alive:
+            for file, _ in poll.poll(TICK * 1000):
+                if file == self._output and not self._receive():
+                    return None
+                if file == self._input:
+                    left = self._send(left)
+                    if not left:
+                        poll.unregister(self._input)
+            line, newline, rest = self._received.partition(b"\n")
+            if newline:
+                self._received = rest
+                return _read(bytes(line))
+            yield
+        return None
+
+    def _receive(self) -> bool:
+        block = os.read(self._output, 1 << 20)
+        self._received += block
+        return bool(block) and len(self._received) <= MOST_ANSWER
+
+    def _send(self, left: memoryview) -> memoryview:
+        try:
+            return left[os.write(self._input, left) :]
+        except BlockingIOError:
+            return left
+        except BrokenPipeError:  # it ended: reading will tell
+            return left[:0]
+
+
+def _read(line: bytes) -> dict[str, Any] | None:
+    try:
+        answer = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return cast("dict[str, Any]", answer) if isinstance(answer, dict) else None
+
+
+def _bubblewrap() -> str:
+    if sys.platform != "linux":
+        raise SandboxUnavailableError(
+            "the sandbox needs Linux; run this in a Linux container or virtual machine that allows user namespaces"
+        )
+    found = shutil.which("bwrap")
+    if found is None:
+        raise SandboxUnavailableError(
+            f"the sandbox needs bubblewrap, and there is no `bwrap` here: {_INSTALL}. Code that a model wrote never "
+            "runs without a sandbox",
+            "bubblewrap",
+        )
+    return found
+
+
+def _filter() -> bytes:
+    found = filter_program(platform.machine())
+    if found is None:
+        raise SandboxUnavailableError(
+            f"the sandbox does not know the system calls of a {platform.machine()} processor; it works on x86_64 and "
+            "aarch64"
+        )
+    return found
+
+
+def _why_not(said: str) -> str:
+    return (
+        f"the sandbox does not start: {said or 'no reason given'}. It needs a bubblewrap of version 0.8 or later "
+        f"({_INSTALL}), the right to make namespaces (in a container: run it with --privileged, or with user "
+        "namespaces allowed), and a Python environment that every user may read"
+    )
+
+
+def _isolation(is_root: bool) -> list[str]:
+    """Own namespaces for all there are, and no rights; root becomes another user inside, once it has begun."""
+    names = ("ipc", "pid", "net", "uts", "cgroup-try")
+    common = [f"--unshare-{name}" for name in names]
+    common += ["--hostname", "sandbox", "--new-session", "--as-pid-1", "--cap-drop", "ALL"]
+    if is_root:
+        return [*common, "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+    return [*common, "--unshare-user", "--disable-userns", "--uid", "1000", "--gid", "1000"]
+
+
+def _files(limits: SandboxLimits, data: Path | None) -> Iterator[str]:
+    """The file system: what may be read, and four folders in memory that may be written."""
+    yield from ("--ro-bind", "/usr", "/usr", "--perms", "0755", "--dir", "/etc", "--perms", "0755", "--dir", "/etc/ssl")
+    yield from ("--perms", "0755", "--dir", "/sandbox")  # where no installation of Python is in the way
+    for name in _SYSTEM:
+        if os.path.islink(f"/{name}"):
+            yield from ("--symlink", os.readlink(f"/{name}"), f"/{name}")
+        else:
+            yield from ("--ro-bind-try", f"/{name}", f"/{name}")
+    for name in _ETC:
+        yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
+    yield from ("--proc", "/proc", "--dev", "/dev")
+    large, small = limits.file_bytes, 16 << 20
+    folders = (("/dev/shm", small), ("/run", small), ("/tmp", large), ("/sandbox/work", large))  # noqa: S108 - inside
+    for folder, size in folders:
+        yield from ("--perms", "1777", "--size", str(size), "--tmpfs", folder)
+    prefixes = {sys.prefix, sys.base_prefix}
+    for folder in sorted(prefixes | set(map(os.path.realpath, prefixes))):
+        if not Path(folder).is_relative_to("/usr"):
+            for above in list(reversed(Path(folder).parents))[1:]:  # bubblewrap would make them for one user only
+                yield from ("--perms", "0755", "--dir", str(above))
+            yield from ("--ro-bind", folder, folder)
+    if data is not None:
+        yield from ("--ro-bind", str(data.resolve()), "/sandbox/data")
+    yield from ("--ro-bind", str(Path(__file__).with_name("_supervisor.py")), "/sandbox/supervisor.py")
+    yield from ("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/sandbox/work")
+
+
+def _environment() -> dict[str, str]:
+    """All of the environment inside. Libraries for numbers would start a thread for each core of the machine."""
+    threads = ("OMP", "OPENBLAS", "MKL", "NUMEXPR")
+    places = {"HOME": "/sandbox/work", "IPYTHONDIR": "/tmp/.ipython", "MPLCONFIGDIR": "/tmp/.matplotlib"}  # noqa: S108 - inside
+    return {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "TERM": "dumb",
+        "MALLOC_ARENA_MAX": "2",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        **places,
+        **{f"{name}_NUM_THREADS": "4" for name in threads},
+    }
+
+
+def _in_memory(content: bytes) -> int:
+    file = os.memfd_create("rules")
+    os.write(file, content)
+    os.lseek(file, 0, os.SEEK_SET)
+    return file
+
+
+def _first_process(info: int) -> int | None:
+    """A handle on process 1 of the sandbox, which bubblewrap names; None if it did not get so far."""
+    with open(info, "rb") as file:
+        found = _read(file.read())
+    with suppress(OSError):  # it has ended already
+        return os.pidfd_open(found["child-pid"]) if found is not None else None
+    return None
+
+
+def _kill(first: int | None) -> None:
+    if first is not None:
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(first, signal.SIGKILL)
+
+
+def _end(process: subprocess.Popen[bytes], first: int | None, errors: int, owner: int) -> None:
+    """End process 1, and with it all others, even those that ignore every signal."""
+    if os.getpid() != owner:  # a forked child has copies of all this, and no business with it
+        return
+    _kill(first)
+    if first is not None:
+        os.close(first)
+    else:
+        process.kill()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
+    process.wait()
+    os.close(errors)

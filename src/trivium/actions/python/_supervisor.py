@@ -1,0 +1,423 @@
+"""The program inside the sandbox: it starts the Jupyter kernel, watches it, and answers trivium.
+
+It is process 1 of the sandbox, so nothing inside can stop it, and when it ends everything inside ends. It reads
+one JSON request a line from its input and answers each with one line; when its input closes, it ends. Between two
+requests nothing inside runs. It is read from this file by the sandbox's own Python, and imports nothing of
+trivium.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import secrets
+import select
+import signal
+import sys
+import time
+from collections import deque
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast
+
+__all__ = ["Output", "main"]
+
+FOLDERS = ("/sandbox/work", "/tmp", "/run", "/dev/shm")  # noqa: S108 - of the sandbox, each a file system of its own
+CONNECTION = "/run/connection.json"
+LOG = "/run/kernel.log"
+TICK = 0.05
+GRACE = 1.0
+"""Seconds from the first interrupt to the second, and from there to the end of a kernel that does not heed them."""
+INTERRUPTS = 2
+BEGIN = 5.0
+"""Seconds beyond its time in which a kernel may begin with the code; only then can it be interrupted."""
+QUIET = 1.0
+"""Seconds to wait for the last output, which may have been lost in a flood."""
+IMAGE_BYTES = 6_000_000
+IMAGES = 16
+SET_DUMPABLE = 4
+CODES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]|\r(?=\n)")
+
+# Run in the kernel before any other code: who prints faster than can be sent waits, and does not fill the memory.
+UNHURRIED = """
+def _unhurried(stream, most=20_000):
+    write, waiting = stream.write, [0]
+    def unhurried(text):
+        waiting[0] += len(text)
+        if waiting[0] > most:
+            waiting[0] = 0
+            stream.flush()
+        return write(text)
+    stream.write = unhurried
+_unhurried(__import__("sys").stdout)
+_unhurried(__import__("sys").stderr)
+del _unhurried
+"""
+
+
+class Ended(Exception):
+    """The kernel is gone, with all its variables. `reason` says why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Output:
+    """What an execution gives out: items in order, the middle of too much text left out.
+
+    Args:
+        limit: characters of text that are kept, half of them from the beginning, half from the end.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._half = max(1, limit // 2)
+        self._head: list[tuple[str, str]] = []
+        self._tail: deque[tuple[str, str]] = deque()
+        self._room = self._half
+        self._tail_size = self._left_out = self._images = 0
+
+    def text(self, text: str) -> None:
+        """Add text, without the codes that are for terminals."""
+        text = CODES.sub("", text)
+        if self._room:
+            self._head.append(("text", text[: self._room]))
+            text, self._room = text[self._room :], max(0, self._room - len(text))
+        if text:
+            self._left_out += max(0, len(text) - self._half)
+            self._tail.append(("text", text[-self._half :]))
+            self._tail_size += len(self._tail[-1][1])
+        while self._tail_size > self._half:
+            self._shorten(self._tail_size - self._half)
+
+    def _shorten(self, excess: int) -> None:
+        place = next(place for place, (kind, _) in enumerate(self._tail) if kind == "text")
+        text = self._tail[place][1]
+        cut = min(excess, len(text))
+        self._tail_size, self._left_out = self._tail_size - cut, self._left_out + cut
+        if cut < len(text):
+            self._tail[place] = ("text", text[cut:])
+        else:
+            del self._tail[place]
+
+    def image(self, base64: str) -> None:
+        """Add a PNG image."""
+        self._images += 1
+        if self._images > IMAGES or len(base64) > IMAGE_BYTES:
+            self.text("[an image is left out: too many, or too large]\n")
+        else:
+            (self._head if self._room else self._tail).append(("image", base64))
+
+    def items(self) -> list[tuple[str, str]]:
+        """All that was kept, neighbouring texts as one."""
+        gap = [("text", f"\n… {self._left_out:,} characters are left out here …\n")] if self._left_out else []
+        joined: list[tuple[str, str]] = []
+        for kind, content in (*self._head, *gap, *self._tail):
+            if kind == "text" and joined and joined[-1][0] == "text":
+                joined[-1] = ("text", joined[-1][1] + content)
+            else:
+                joined.append((kind, content))
+        return joined
+
+
+class Seen:
+    """What was heard of one execution so far. Either sign of its end may be lost in a flood, or for want of memory."""
+
+    def __init__(self, output: Output) -> None:
+        self.output = output
+        self.error: str | None = None
+        self.reply: dict[str, Any] | None = None
+        self.begun = self.idle = False
+
+    @property
+    def has_end(self) -> bool:
+        """Whether the kernel said that it is done."""
+        return self.idle or self.reply is not None
+
+    def event(self, kind: str, content: dict[str, Any]) -> None:
+        """Take in what the kernel broadcast: text, images, an error, or that it is idle."""
+        if kind == "status":
+            self.idle = self.idle or content["execution_state"] == "idle"
+        elif kind == "execute_input":  # from here on an interrupt is heeded; before, it is lost
+            self.begun = True
+        elif kind == "stream":
+            self.output.text(str(content["text"]))
+        elif kind in ("display_data", "execute_result"):
+            data = content["data"]
+            if isinstance(data.get("image/png"), str):
+                self.output.image("".join(data["image/png"].split()))
+            elif isinstance(data.get("text/plain"), str):
+                self.output.text(data["text/plain"] + "\n")
+        elif kind == "error":
+            self.error = "\n".join(map(str, content["traceback"]))
+
+
+class Kernel:
+    """A Jupyter kernel in a process of its own, reached over sockets in the sandbox's own folder."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self._settings = settings
+        self._write_connection()
+        self.pid = start_kernel(settings["limits"])
+        from jupyter_client.blocking.client import BlockingKernelClient  # while the kernel imports its own
+
+        self._client = cast("Any", BlockingKernelClient(connection_file=CONNECTION))
+        self._client.load_connection_file()
+        self._client.start_channels(stdin=False, hb=False, control=False)
+        self._events: Any = self._client.iopub_channel.socket
+
+    def _write_connection(self) -> None:
+        ports = {f"{name}_port": n for n, name in enumerate(("shell", "iopub", "stdin", "control", "hb"), start=1)}
+        connection = {"transport": "ipc", "ip": "/run/kernel", "key": secrets.token_hex(16), **ports}
+        Path(CONNECTION).write_text(json.dumps({**connection, "signature_scheme": "hmac-sha256"}), encoding="utf-8")
+
+    def wait_until_ready(self) -> None:
+        """Wait until it answers and its output is heard; the first output after that would be lost otherwise."""
+        answered = False
+        while not (answered and self._events.poll(100)):
+            self._client.kernel_info()
+            answered = bool(self._client.shell_channel.socket.poll(100)) or answered
+            self._check()
+        while self._events.poll(100) or self._client.shell_channel.socket.poll(0):
+            self._messages(self._client.iopub_channel)
+            self._messages(self._client.shell_channel)
+        self.execute(UNHURRIED, GRACE)
+
+    def execute(self, code: str, seconds: float) -> dict[str, Any]:
+        """Run code for at most that long, and tell what came of it; the kernel rests after it, or is gone."""
+        os.kill(self.pid, signal.SIGCONT)
+        asked: str = self._client.execute(
+            code, allow_stdin=False, store_history=code is not UNHURRIED, stop_on_error=False
+        )
+        seen = Seen(Output(self._settings["output"]))
+        stop_at, interrupts = time.monotonic() + seconds, 0
+        try:
+            while not (seen.reply and seen.idle):
+                had_end = seen.has_end
+                self._events.poll(TICK * 1000)
+                self._receive(asked, seen)
+                self._check(over=seen.has_end)
+                now = time.monotonic()
+                if seen.has_end and not had_end:
+                    stop_at = now + QUIET
+                elif now > stop_at and seen.has_end:
+                    break
+                elif now > stop_at + (0 if seen.begun else BEGIN):
+                    if interrupts == INTERRUPTS:
+                        raise Ended("timeout")
+                    interrupts, stop_at = interrupts + 1, now + GRACE
+                    os.kill(self.pid, signal.SIGINT)
+            return self._outcome(seen, interrupts > 0)
+        except Ended as ended:
+            reason = "timeout" if interrupts and ended.reason == "exit" else ended.reason
+            return {"state": "ended", "reason": reason, "items": seen.output.items()}
+
+    def _receive(self, asked: str, seen: Seen) -> None:
+        """Take in what has arrived in answer to one request."""
+        for message in self._messages(self._client.iopub_channel):
+            with suppress(AttributeError, KeyError, TypeError):  # code can send what is no whole message
+                if message["parent_header"]["msg_id"] == asked:
+                    seen.event(message["msg_type"], message["content"])
+        for message in self._messages(self._client.shell_channel):
+            if message["parent_header"].get("msg_id") == asked:
+                seen.reply = message["content"]
+
+    def _messages(self, channel: Any) -> list[dict[str, Any]]:
+        """What has arrived at a channel; not all of a flood at once."""
+        found: list[dict[str, Any]] = []
+        for _ in range(50):
+            if not channel.socket.poll(0):
+                break
+            with suppress(Exception):  # what is no message at all
+                found.append(channel.get_msg(timeout=0))
+        return found
+
+    def _outcome(self, seen: Seen, interrupted: bool) -> dict[str, Any]:
+        is_good = seen.error is None and not interrupted  # an interrupt may hit the kernel between code and reply
+        reply = seen.reply or {"status": "ok" if is_good else "error", "ename": "KeyboardInterrupt"}
+        if any(each.get("source") == "ask_exit" for each in reply.get("payload", ())):
+            raise Ended("exit")
+        self.rest()
+        items = seen.output.items()
+        if reply["status"] == "ok":
+            return {"state": "ok", "items": items}
+        shown = Output(self._settings["output"])
+        shown.text(seen.error or ": ".join(filter(None, (reply.get("ename", "Error"), reply.get("evalue")))))
+        error = "".join(content for _, content in shown.items())
+        return {"state": "timeout" if interrupted else "error", "error": error, "items": items}
+
+    def _check(self, over: bool = False) -> None:
+        """See that the kernel lives within its limits, and that somebody still waits for it.
+
+        Raises:
+            Ended: it does not.
+        """
+        if select.select([0], [], [], 0)[0] and not over:
+            os._exit(0)
+        if reap(self.pid):
+            raise Ended("exit")
+        if memory_used(self._settings["memory"]) > self._settings["memory"]:
+            raise Ended("memory")
+        if files_used() > self._settings["file_count"]:
+            raise Ended("files")
+
+    def rest(self) -> None:
+        """Stop the kernel until the next request, and end every other process, so that nothing runs meanwhile."""
+        with suppress(ProcessLookupError):
+            os.kill(-1, signal.SIGSTOP)  # all at once: a process that multiplies cannot outrun it
+        until = time.monotonic() + GRACE
+        while moving := {pid for pid, state in states().items() if state not in self._rests(pid)}:
+            for pid in moving - {self.pid}:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            if time.monotonic() > until:
+                raise Ended("exit")
+            time.sleep(0.001)
+        reap(self.pid)
+
+    def _rests(self, pid: int) -> str:
+        """The states in which a process does no more: the kernel is stopped, others have ended."""
+        return "TtXZ" if pid == self.pid else "XZ"
+
+
+def start_kernel(limits: dict[str, int]) -> int:
+    """Start the kernel with these limits, which neither it nor what it starts can raise; its process id."""
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        os.setsid()
+        os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+        log = os.open(LOG, os.O_WRONLY | os.O_CREAT, 0o600)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        os.closerange(3, 4096)
+        set_dumpable(True)
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+        for name, value in limits.items():
+            limit(getattr(resource, name), value)
+        options = ["--HistoryManager.enabled=False", "--InteractiveShell.colors=NoColor"]
+        program = [sys.executable, "-I", "-m", "ipykernel_launcher", "-f", CONNECTION, *options]
+        os.execv(sys.executable, program)  # noqa: S606 - no shell is wanted
+    except Exception as error:
+        os.write(2, repr(error).encode())
+    finally:
+        os._exit(127)
+
+
+def limit(what: int, value: int) -> None:
+    """Limit this process and what it starts, for good."""
+    most = resource.getrlimit(what)[1]
+    value = value if most == resource.RLIM_INFINITY else min(value, most)
+    resource.setrlimit(what, (value, value))
+
+
+def processes() -> list[int]:
+    """The processes of the sandbox."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def states() -> dict[int, str]:
+    """In which state each process of the sandbox is, but this one: R runs, S sleeps, T is stopped, Z has ended."""
+    found: dict[int, str] = {}
+    for pid in processes():
+        with suppress(OSError, IndexError):  # it is gone
+            text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+            found[pid] = text.rpartition(")")[2].split()[0]
+    found.pop(1, None)
+    return found
+
+
+def reap(kernel: int) -> bool:
+    """Take leave of the processes that have ended; whether the kernel is one of them."""
+    ended = False
+    with suppress(ChildProcessError):
+        while (pid := os.waitpid(-1, os.WNOHANG)[0]) != 0:
+            ended = ended or pid == kernel
+    return ended
+
+
+def memory_used(limit: int) -> int:
+    """Bytes that all processes but this one take; shared pages count once where the sum may matter."""
+    others = [pid for pid in processes() if pid != 1]
+    total = sum(map(_resident, others))
+    return total if total <= limit else sum(map(_proportional, others))
+
+
+def _resident(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * resource.getpagesize()
+    except (OSError, IndexError):  # it has ended
+        return 0
+
+
+def _proportional(pid: int) -> int:
+    try:
+        text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
+    except OSError:  # it has ended, or hides
+        return _resident(pid)
+    found = re.search(r"^Pss:\s+(\d+) kB", text, re.MULTILINE)
+    return int(found[1]) * 1024 if found else 0
+
+
+def files_used() -> int:
+    """Files and folders in all places that may be written."""
+    return sum(state.f_files - state.f_ffree for state in map(os.statvfs, FOLDERS))
+
+
+def protect(settings: dict[str, Any]) -> None:
+    """Give up all rights, and keep other processes out of this one's memory and files."""
+    if settings["user"] is not None:
+        os.setgroups([])
+        os.setresgid(*[settings["user"]] * 3)
+        os.setresuid(*[settings["user"]] * 3)
+    set_dumpable(False)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # which process 1 does not heed
+    os.closerange(3, 4096)
+
+
+def set_dumpable(value: bool) -> None:
+    """Whether processes of the same user may look into this one."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(SET_DUMPABLE, int(value), 0, 0, 0)
+
+
+def link_data() -> None:
+    """Make the files that the user lent appear in the working folder, to be read there by name."""
+    if os.path.isdir("/sandbox/data"):
+        for name in os.listdir("/sandbox/data"):
+            os.symlink(f"/sandbox/data/{name}", f"/sandbox/work/{name}")
+
+
+def say(answer: dict[str, Any]) -> None:
+    """Answer trivium, in one line."""
+    sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def main() -> None:
+    """Serve requests until the input closes or the kernel is gone."""
+    settings = json.loads(sys.argv[1])
+    protect(settings)
+    link_data()
+    kernel = Kernel(settings)
+    limit(resource.RLIMIT_AS, settings["own_memory"])
+    try:
+        kernel.wait_until_ready()
+    except Ended as ended:
+        log = Path(LOG).read_text(encoding="utf-8", errors="replace")[-2000:]
+        sys.exit(f"the kernel ended ({ended.reason}) {log}")
+    say({"state": "ready"})
+    for line in sys.stdin.buffer:
+        answer = kernel.execute(**json.loads(line))
+        say(answer)
+        if answer["state"] == "ended":
+            break
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
