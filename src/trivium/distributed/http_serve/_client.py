@@ -151,28 +151,30 @@ class HTTPAgentClient(Module):
         text = error_text(told)[:500] or "no reason given"
         return RemoteAgentError(f"{self.url} answered {status}: {text}{hint}", status, kind)
 
-    def _object(self, data: str) -> dict[str, Any]:
+    def _object(self, data: str | bytes) -> dict[str, Any]:
+        """What the server sent as JSON; an error that it tells of is raised."""
         try:
-            event = json.loads(data)
+            told = json.loads(data)
         except (ValueError, RecursionError):
-            event = None
-        if not isinstance(event, dict):
+            told = None
+        if not isinstance(told, dict):
             raise RemoteConnectionError(f"{self.url} sent what is no answer; check host and port")
-        found = cast("dict[str, Any]", event)
+        found = cast("dict[str, Any]", told)
         if found.get("type") == "error":
-            raise self._refusal(int(found.get("status", 500)), found)
+            status = found.get("status")
+            raise self._refusal(status if isinstance(status, int) else 500, found)
         return found
 
     # ---- beside the call
     async def _ask(self, method: str, path: str, silent: float | None = None) -> Any:
         async with self._connected(silent) as client, client.stream(method, f"{self.url}{path}") as response:
-            return json.loads(await self._checked(response))
+            return self._object(await self._checked(response))
 
     async def is_alive_async(self) -> bool:
         """Whether the server answers."""
         try:
             await self._ask("GET", "/health_check", min(self.timeout or ALIVE_SECONDS, ALIVE_SECONDS))
-        except (RemoteAgentError, ValueError):
+        except RemoteAgentError:
             return False
         return True
 

@@ -52,12 +52,11 @@ class AgentRayActor(Module):
 
     def __init__(self, config: Config | Callable[[], Module], num_gpus: float = 0, *, name: str | None = None) -> None:
         super().__init__(name=name)
-        is_config = isinstance(config, Mapping)
-        made_of = config_text(config) if is_config else config
-        path = import_path(config if is_config else {})
+        given: Config = {} if callable(config) else config
+        made_of = config if callable(config) else config_text(config)
         self._ray = _ray()
         actor = self._ray.remote(num_gpus=num_gpus, max_concurrency=AT_ONCE)(_Actor)
-        self.agent_actor = actor.remote(made_of, path)
+        self.agent_actor = actor.remote(made_of, import_path(given))
         try:
             run_core(invoke, self._ask, "ready")
         except BaseException:
@@ -142,7 +141,7 @@ class _Actor:
         return self._agent
 
     async def ready(self) -> str:
-        return await _answer(lambda: isinstance(self.agent, Module))
+        return await _answer(lambda: self.agent.name)
 
     async def call(self, messages: str, session_id: Hashable, kwargs: str) -> str:
         given = [Message.model_validate(each) for each in json.loads(messages)]
