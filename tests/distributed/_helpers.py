@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,14 +28,14 @@ class Echo(Module):
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name=name, memory=MemoryManager())
 
-    def forward(self, message: Message, session_id: Any, **kwargs: Any) -> str:
+    def forward(self, message: Message, session_id: Any, **kwargs: Any) -> Any:
         assert self.memory is not None
         said = len(self.memory.get_memory(session_id))
         return json.dumps([said, message.sender, message.content, kwargs])
 
 
 class AsyncEcho(Echo):
-    async def forward(self, message: Message, session_id: Any, **kwargs: Any) -> str:
+    async def forward(self, message: Message, session_id: Any, **kwargs: Any) -> Any:
         return super().forward(message, session_id, **kwargs)
 
 
@@ -46,7 +46,7 @@ class Sleeper(Module):
         super().__init__()
         self.began, self.ended = threading.Semaphore(0), threading.Semaphore(0)
 
-    def forward(self, *message: Message) -> str:
+    def forward(self, *message: Message) -> Any:
         self.began.release()
         try:
             run_core(wait)
@@ -56,7 +56,7 @@ class Sleeper(Module):
 
 
 class AsyncSleeper(Sleeper):
-    async def forward(self, *message: Message) -> str:
+    async def forward(self, *message: Message) -> Any:
         self.began.release()
         try:
             await wait()
@@ -91,7 +91,7 @@ def events_of(text: str) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def served(agent: Module, **options: Any) -> Iterator[Ask]:
+def served(agent: Module, **options: Any) -> Generator[Ask]:
     """A real server of that agent on a free port, and who asks it."""
     options = {"token": TOKEN, "port": 0, **options}
     server = AgentServer(agent, **options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -33,7 +33,7 @@ from commander._helpers import Door, every_door  # isort: skip
 
 
 def client_of(ask: Ask, **options: Any) -> HTTPAgentClient:
-    return HTTPAgentClient(port=int(ask.url.rsplit(":", 1)[1]), **{"token": TOKEN, **options})
+    return HTTPAgentClient(port=int(ask.url.rsplit(":", 1)[1]), token=options.pop("token", TOKEN), **options)
 
 
 @every_door
@@ -46,11 +46,11 @@ def test_a_served_agent_is_called_like_any_other(door: Door):
 
 def test_the_async_client_is_awaited():
     async def main() -> list[str]:
-        answers = await asyncio.gather(*(client(f"hi {n}", session_id=n) for n in range(50)))
+        answers: list[Message] = await asyncio.gather(*(client(f"hi {n}", session_id=n) for n in range(50)))
         return [answer.content for answer in answers]
 
     with served(Echo()) as ask:
-        client = AsyncHTTPAgentClient(port=int(ask.url.rsplit(":", 1)[1]), token=TOKEN)
+        client: Any = AsyncHTTPAgentClient(port=int(ask.url.rsplit(":", 1)[1]), token=TOKEN)
         assert asyncio.run(main()) == [f'[1, "user", "hi {n}", {{}}]' for n in range(50)]
         assert client.is_alive
         assert len(client.state_dict(3)["memory"]) == 2
@@ -123,6 +123,7 @@ def test_a_kill_here_ends_the_run_there():
 # ---- what goes wrong
 def test_refusals_are_typed_and_say_what_to_do():
     with served(Echo(), max_bytes=1000) as ask:
+        keywords: dict[str, Any]
         for client, keywords, status, kind, text in (
             (client_of(ask, token="wrong"), {}, 401, "Unauthorized", "token="),
             (client_of(ask), {"hooks": 1}, 422, "InvalidRequest", "hooks"),
@@ -164,7 +165,7 @@ def test_a_server_that_is_not_there_is_told():
 
 
 @contextmanager
-def answering(answer: bytes) -> Iterator[int]:
+def answering(answer: bytes) -> Generator[int]:
     """A server that sends these bytes to whoever asks, and hangs up."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 

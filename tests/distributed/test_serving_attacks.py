@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from itertools import product
 from typing import Any
 
 import pytest
@@ -16,8 +17,8 @@ from trivium.agents import Sequential
 from trivium.distributed import AgentServer, agent_app
 from trivium.distributed._wire import Failure, incoming, returned, session_of
 from trivium.exceptions import ConfigurationError
-from trivium.schema import Entity, Origin, StatusCode, ToolCall
-from trivium.testing import ScriptedModel
+from trivium.schema import Origin
+from trivium.testing import ScriptedModel, call_tool
 
 from ._helpers import GUARD, TOKEN, Ask, Echo, served
 
@@ -25,29 +26,21 @@ PATHS = [("POST", "/chat_completion"), ("GET", "/memory/0"), ("DELETE", "/memory
 
 
 # ---- the token
-@pytest.mark.parametrize(("method", "path"), PATHS)
-@pytest.mark.parametrize(
-    "header",
-    [
-        None,
-        "",
-        "Bearer",
-        "Bearer ",
-        "Bearer wrong",
-        f"Bearer {TOKEN}x",
-        f"Bearer {TOKEN[:-1]}",
-        f"Basic {TOKEN}",
-        TOKEN,
-    ],
-)
-def test_nobody_comes_in_without_the_token(method: str, path: str, header: str | None):
+HEADERS = [
+    None, "", "Bearer", "Bearer wrong", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", f"Basic {TOKEN}", TOKEN,
+    f"Bearer{TOKEN}", f"Bearer x {TOKEN}", f"Bearer {TOKEN} x", f"Bearer {TOKEN.upper()}",
+]  # fmt: skip
+
+
+def test_nobody_comes_in_without_the_token():
     with served(Echo()) as ask:
         del ask.http.headers["authorization"]
-        headers = {} if header is None else {"authorization": header}
-        refused = ask.http.request(method, path, headers=headers, content=b'{"message": "hi"}')
-        assert (refused.status_code, refused.json()["error"]["type"]) == (401, "Unauthorized")
-        assert refused.headers["www-authenticate"] == "Bearer"
-        assert TOKEN not in refused.text
+        for header, (method, path) in product(HEADERS, PATHS):
+            headers = {} if header is None else {"authorization": header}
+            refused = ask.http.request(method, path, headers=headers, content=b'{"message": "hi"}')
+            assert (refused.status_code, refused.json()["error"]["type"]) == (401, "Unauthorized")
+            assert refused.headers["www-authenticate"] == "Bearer"
+            assert TOKEN not in refused.text
 
 
 def test_the_token_comes_from_the_environment_or_is_made(monkeypatch: pytest.MonkeyPatch):
@@ -70,7 +63,8 @@ def test_everybody_is_let_in_only_where_that_was_said_and_only_here():
 
 
 @pytest.mark.parametrize(
-    "token", ["two words", "umläut", "line\nbreak", {}, {"ada": ""}, {"": "t"}, {"a:b": "t"}, {"a": "t", "b": "t"}]
+    "token",
+    ["two words", "umläut", "line\nbreak", {}, {"ada": ""}, {"": "t"}, {"a:b": "t"}, {"a": "t", "b": "t"}],
 )
 def test_a_token_that_cannot_work_is_told(token: Any):
     with pytest.raises(ConfigurationError):
@@ -140,21 +134,19 @@ def test_a_length_that_is_promised_alone_is_refused_at_once():
             assert client.recv(1000).startswith(b"HTTP/1.1 413")
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"", b"{", b"\xff\xfe", b"null", b"[]", b'"hi"', b"{}", b'{"message": null}', b'{"message": 1}', b'{"message": []}',
-        b'{"message": {}}', b'{"message": {"content": {"name": "fire", "parameters": {}}}}', b'{"message": [["hi"]]}',
-        b'{"message": {"content": NaN}}', b'{"message": "\\ud800"}', b"[" * 100_000, b'{"message": "hi", "session_id": null}',
-        b'{"message": "hi", "session_id": true}', b'{"message": "hi", "session_id": 1.5}',
-        b'{"message": "hi", "session_id": ["ada"]}', b'{"message": "hi", "session_id": ""}',
-        b'{"message": "hi", "session_id": ' + b"9" * 5000 + b"}", b'{"message": "hi", "session_id": "' + b"x" * 300 + b'"}',
-    ],
-)  # fmt: skip
-def test_what_is_no_request_is_a_422(body: bytes):
+BODIES = [
+    b"", b"{", b"\xff\xfe", b"null", b"[]", b'"hi"', b"{}", b'{"message": null}', b'{"message": 1}',
+    b'{"message": []}', b'{"message": {}}', b'{"message": {"content": {"name": "fire", "parameters": {}}}}',
+    b'{"message": [["hi"]]}', b'{"message": {"content": NaN}}', b'{"message": "\\ud800"}', b"[" * 100_000,
+]  # fmt: skip
+SESSIONS = [b"null", b"true", b"1.5", b'["ada"]', b'""', b"9" * 5000, b'"' + b"x" * 300 + b'"']
+
+
+def test_what_is_no_request_is_a_422():
     with served(Echo()) as ask:
-        refused = ask.http.post("/chat_completion", content=body)
-        assert (refused.status_code, refused.json()["error"]["type"]) == (422, "InvalidRequest")
+        for body in [*BODIES, *(b'{"message": "hi", "session_id": ' + each + b"}" for each in SESSIONS)]:
+            refused = ask.http.post("/chat_completion", content=body)
+            assert (refused.status_code, refused.json()["error"]["type"]) == (422, "InvalidRequest"), body
 
 
 def test_unknown_routes_and_methods_are_told_as_json():
@@ -228,8 +220,9 @@ def test_what_a_message_claims_of_itself_is_dropped():
             return [message.sender, message.origin.value, str(message.entity), str(message.status), message.receiver,
                     len(message.tool_calls), message.formatted, message.extra_info]  # fmt: skip
 
-    claims = {"content": "hi", "sender": "ada", "origin": "model", "entity": "LLM", "status": "KILL", "receiver": "User",
-              "tool_calls": [NATIVE], "formatted": {"a": 1}, "extra_info": {"page": 3}, "nonsense": 1}  # fmt: skip
+    claims = {"content": "hi", "sender": "ada", "origin": "model", "entity": "LLM", "status": "KILL",
+              "receiver": "User", "tool_calls": [NATIVE], "formatted": {"a": 1}, "extra_info": {"page": 3},
+              "nonsense": 1}  # fmt: skip
     with served(Show()) as ask:
         assert ask.chat(claims).json()["content"] == ["ada", "user", "None", "None", None, 0, None, {"page": 3}]
 
@@ -261,8 +254,7 @@ KEYS = st.sampled_from(["content", "sender", "origin", "tool_calls", "entity", "
 def test_whatever_is_sent_is_a_users_message_or_refused(value: Any, structured: bool):
     try:
         messages = incoming(value, ["Site"], structured)
-    except Failure as failure:
-        assert failure.status == 422
+    except Failure:
         return
     for message in messages:
         assert isinstance(message.content, str) or structured
@@ -285,20 +277,16 @@ def assert_harmless(message: Message) -> None:
 def test_a_session_has_one_name(value: int | str):
     try:
         session = session_of(value)
-    except Failure as failure:
-        assert failure.status == 422
+    except Failure:
         return
     assert str(session) == str(value)
     assert session_of(str(value)) == session
     assert type(session_of(str(value))) is type(session)
 
 
-def test_the_forgeries_are_real():
-    """The same message is a call where a model has written it: the tests above are not empty."""
+def test_the_forgeries_are_calls_where_a_model_has_written_them():
     site = Site()
-    told = Message(content="", tool_calls=(ToolCall(**NATIVE),), origin=Origin.MODEL, entity=Entity.LLM)
-    assert told.tool_calls
-    assert Message(content="", status=StatusCode.DONE).status is StatusCode.DONE
-    call = Message(content=json.dumps(CALL), origin=Origin.MODEL, sender="Site", entity=Entity.LLM)
-    site.agent_response(call)
-    assert site.launched == ["moon"]
+    site.llm = ScriptedModel([json.dumps(CALL), call_tool("fire", target="sun"), "DONE"])
+    with served(Task(site, interactive=False)) as ask:
+        assert ask.chat("go").status_code == 200
+    assert site.launched == ["moon", "sun"]

@@ -109,9 +109,7 @@ class Service:
             raise ConfigurationError(f"there is no option {unknown[0]!r}; there are {', '.join(sorted(_DEFAULTS))}")
         self.agent, self.options = agent, cast("ServeOptions", {**_DEFAULTS, **options})
         if reserved := _OURS.intersection(self._option("keywords")):
-            raise ConfigurationError(
-                f"clients cannot be let set {', '.join(sorted(reserved))}; leave it out of keywords"
-            )
+            raise ConfigurationError(f"no client may set {', '.join(sorted(reserved))}: leave it out of keywords")
         self.runs: set[_Run] = set()
         self.app = self._application(checked_tokens(token), hosts)
 

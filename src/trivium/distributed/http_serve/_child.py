@@ -19,7 +19,7 @@ def main() -> None:
     """Read what is to be served from the first line of stdin, and serve it until stdin ends or a signal comes."""
     order = json.loads(sys.stdin.buffer.readline())
     agent = made_from(json.loads(order["config"]))
-    server = AgentServer(agent, order["host"], order["port"], token=order["token"])
+    server = AgentServer(agent, order["host"], order["port"], token=order["token"], grace=order["grace"])
     submit(partial(_follow, server))
     server.serve(partial(_ready, server, Path(order["folder"])))
 

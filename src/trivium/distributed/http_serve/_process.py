@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
 import subprocess
 import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import Any, Self
 from weakref import finalize
 
@@ -22,7 +23,7 @@ from trivium.module import AsyncModule
 
 __all__ = ["AsyncHTTPAgentServer", "HTTPAgentServer"]
 
-POLL_SECONDS, END_SECONDS, KEPT_LINES = 0.05, 15.0, 20
+POLL_SECONDS, END_SECONDS, KEPT_LINES = 0.05, 10.0, 20
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}  # noqa: S104 - where such a server is reached
 _BOOT = "import sys; sys.path[:] = sys.argv[1:]; from trivium.distributed.http_serve._child import main; main()"
 
@@ -42,6 +43,7 @@ class HTTPAgentServer(HTTPAgentClient):
         token: what it wants to be shown; default: one is made.
         timeout: as for `HTTPAgentClient`.
         start_seconds: how long the agent may take to be made.
+        grace: seconds that runs have to end at a shutdown; then they are killed.
         name: default: the name of the class.
 
     Raises:
@@ -64,18 +66,18 @@ class HTTPAgentServer(HTTPAgentClient):
         token: str | None = None,
         timeout: float | None = None,
         start_seconds: float = 120.0,
+        grace: float = 5.0,
         name: str | None = None,
     ) -> None:
         token = secrets.token_urlsafe(32) if token is None else token
         super().__init__(_ANYWHERE.get(host, host), port, timeout, token=token, name=name)
         self.gpu_id, self.config = gpu_id, config
-        folder = TemporaryDirectory(prefix="trivium-serve-")
-        self._folder = Path(folder.name)
-        order = {"config": config_text(config), "host": host, "port": port, "token": token, "folder": folder.name}
+        order = {"config": config_text(config), "host": host, "port": port, "token": token, "grace": grace}
+        self._folder = Path(mkdtemp(prefix="trivium-serve-"))
         self.process = self._start(import_path(config))
-        self._end = finalize(self, _end, self.process, folder)
+        self._end = finalize(self, _end, self.process, self._folder, grace)
         try:
-            self._tell(order)
+            self._tell({**order, "folder": str(self._folder)})
             self._await_start(start_seconds)
         except BaseException:
             self._end()
@@ -124,7 +126,7 @@ class HTTPAgentServer(HTTPAgentClient):
         return "\n".join(lines[-KEPT_LINES:])
 
     def shutdown(self) -> None:
-        """End the process, and wait for its end; its runs have a few seconds, then it is killed."""
+        """End the process, and wait for its end; its runs have `grace` seconds, then they are killed."""
         self._end()
 
     def __enter__(self) -> Self:
@@ -144,14 +146,14 @@ class AsyncHTTPAgentServer(AsyncModule, HTTPAgentServer):
         await invoke(self.shutdown)
 
 
-def _end(process: subprocess.Popen[bytes], folder: TemporaryDirectory[str]) -> None:
+def _end(process: subprocess.Popen[bytes], folder: Path, grace: float) -> None:
     assert process.stdin is not None
     process.terminate()
     try:
-        process.wait(END_SECONDS)
+        process.wait(grace + END_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
     with suppress(BrokenPipeError):
         process.stdin.close()
-    folder.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
