@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from trivium._objects import factory_of, load_class_from_string
 from trivium.exceptions import ConfigurationError
 from trivium.module import Module
 
-__all__ = ["Config", "config_text", "import_path", "made_from"]
+__all__ = ["Config", "config_text", "import_path", "made_from", "maker_text"]
 
 Config = Mapping[str, Any]
 
@@ -29,6 +29,16 @@ def config_text(config: Config) -> str:
         return json.dumps(kept, default=_dotted, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ConfigurationError(f"the config cannot be sent to another process: {error}") from None
+
+
+def maker_text(config: Config | Callable[[], Module]) -> str | Callable[[], Module]:
+    """The same for a function too, where it stands in a module; one that does not is given back as it is."""
+    if not callable(config):
+        return config_text(config)
+    try:
+        return config_text({"type": config})
+    except ConfigurationError:
+        return config
 
 
 def _dotted(value: Any) -> str:
@@ -49,13 +59,13 @@ def import_path(config: Config) -> list[str]:
     return [*([str(first)] if first else []), *sys.path]
 
 
-def made_from(config: Config) -> Module:
-    """The module that a config describes: what its type, a class or a function, makes.
+def made_from(config: Config | Callable[[], Module]) -> Module:
+    """The module that a config describes: what its type, a class or a function, makes; or what a function makes.
 
     Raises:
         ConfigurationError: it makes no module.
     """
-    made = factory_of(config)()
+    made: Any = config() if callable(config) else factory_of(config)()
     if not isinstance(made, Module):
         raise ConfigurationError(f"the config makes a {type(made).__name__}, which is no module")
     return made

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from asyncio import CancelledError
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Self, cast
 
 from trivium.commander import invoke, run_core
-from trivium.distributed._config import Config, config_text, import_path, made_from
+from trivium.distributed._config import Config, import_path, made_from, maker_text
 from trivium.distributed._wire import as_dict
 from trivium.exceptions import ConfigurationError, MissingExtraError, RemoteAgentError, RemoteConnectionError
 from trivium.module import AsyncModule, Module
@@ -31,7 +32,7 @@ class AgentRayActor(Module):
 
     Ray speaks pickle between its processes, which runs code when it is read: let only machines that you trust into a
     cluster. What is sent here are texts: configs, messages and answers are JSON. Only a function given as `config`
-    is pickled.
+    that stands in no module, a lambda for instance, is pickled.
 
     Args:
         config: what makes the agent there, as `{"type": "trivium.Agent", …}`, see `HTTPAgentServer`; or a function
@@ -53,7 +54,7 @@ class AgentRayActor(Module):
     def __init__(self, config: Config | Callable[[], Module], num_gpus: float = 0, *, name: str | None = None) -> None:
         super().__init__(name=name)
         given: Config = {} if callable(config) else config
-        made_of = config if callable(config) else config_text(config)
+        made_of = maker_text(config)
         self._ray = _ray()
         actor = self._ray.remote(num_gpus=num_gpus, max_concurrency=AT_ONCE)(_Actor)
         self.agent_actor = actor.remote(made_of, import_path(given))
@@ -130,7 +131,7 @@ class _Actor:
         self._agent: Module | None = None
         self._failed: BaseException | None = None
         try:
-            self._agent = made_from(json.loads(made_of)) if isinstance(made_of, str) else made_of()
+            self._agent = made_from(json.loads(made_of) if isinstance(made_of, str) else made_of)
         except Exception as error:  # an actor that fails here would be gone, and its reason hard to find
             self._failed = error
 
@@ -176,4 +177,5 @@ def _ray() -> Any:
 
 
 def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0][:300] or type(error).__name__
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip()
+    return text.partition("\n")[0][:300] or type(error).__name__
