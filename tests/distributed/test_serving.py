@@ -166,12 +166,15 @@ def test_a_session_is_forgotten_everywhere():
 
 
 def test_a_number_in_the_path_is_the_number_in_the_body():
-    with served(Echo()) as ask:
+    agent = Echo()
+    with served(agent) as ask:
         for session in (7, "7"):
             ask.chat("hi", session_id=session)
         ask.chat("hi", session_id="07")
         assert len(ask.http.get("/memory/7").json()["memory"]) == 4
         assert len(ask.http.get("/memory/07").json()["memory"]) == 2
+    assert agent.memory is not None
+    assert list(agent.memory.memory_map) == [7, "07"]
 
 
 def test_users_do_not_see_each_others_sessions():
