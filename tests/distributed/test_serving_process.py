@@ -130,7 +130,7 @@ import sys
 sys.path[:] = sys.argv[1:]
 from trivium.distributed import HTTPAgentServer
 server = HTTPAgentServer("", {"type": "distributed._agents.Place"}, port=0)
-print(server.process.pid, flush=True)
+print(server.process.pid, server._folder, flush=True)
 sys.stdin.read()
 """
 
@@ -143,12 +143,14 @@ def test_no_process_outlives_its_parent(how: signal.Signals | None):
     )  # fmt: skip
     with parent:
         assert parent.stdout is not None
-        child = int(parent.stdout.readline())
+        word, folder = parent.stdout.readline().split()
+        child = int(word)
         assert is_there(child)
         if how is not None:
             parent.send_signal(how)
         parent.communicate()
     until(lambda: not is_there(child))
+    assert not Path(folder).exists()
 
 
 @pytest.mark.parametrize(

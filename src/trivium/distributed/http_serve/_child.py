@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from functools import partial
 from pathlib import Path
@@ -20,14 +21,16 @@ def main() -> None:
     order = json.loads(sys.stdin.buffer.readline())
     agent = made_from(json.loads(order["config"]))
     server = AgentServer(agent, order["host"], order["port"], token=order["token"], grace=order["grace"])
-    submit(partial(_follow, server))
-    server.serve(partial(_ready, server, Path(order["folder"])))
+    folder = Path(order["folder"])
+    submit(partial(_follow, server, folder))
+    server.serve(partial(_ready, server, folder))
 
 
-def _follow(server: AgentServer) -> None:
-    """Stop when the parent is gone: however it ended, its end of the pipe is closed."""
+def _follow(server: AgentServer, folder: Path) -> None:
+    """Stop when the parent is gone, and tidy up in its place: however it ended, its end of the pipe is closed."""
     while os.read(sys.stdin.fileno(), 4096):
         pass
+    shutil.rmtree(folder, ignore_errors=True)
     server.stop()
 
 
