@@ -65,6 +65,9 @@
     ├── TaskError                               a task was misused or could not end
     │   └── InfiniteLoopError                   its messages repeat for ever
     ├── StateError (KeyError)                   a saved state does not fit the module
+    ├── RemoteAgentError                        an agent in another process was asked and failed
+    │   ├── RemoteConnectionError (ConnectionError)  it cannot be reached, or the connection broke
+    │   └── RemoteStartError                    its process did not start
     └── OutputError                             results could not be written
 
 Each error says in its text what to do next, and carries what it knows as attributes.
@@ -121,6 +124,9 @@ __all__ = [
     "ProviderError",
     "ProviderStatusError",
     "RecursionTooDeepError",
+    "RemoteAgentError",
+    "RemoteConnectionError",
+    "RemoteStartError",
     "RunError",
     "RunKilledError",
     "SandboxUnavailableError",
@@ -465,6 +471,26 @@ class InfiniteLoopError(TaskError):
 
 class StateError(TriviumError, KeyError):
     """A saved state does not fit the module it is loaded into."""
+
+
+class RemoteAgentError(TriviumError):
+    """An agent in another process was asked and failed. `status` is the HTTP status, `kind` the error's name there."""
+
+    def __init__(self, message: str, status: int = 0, kind: str = "") -> None:
+        super().__init__(message)
+        self.status, self.kind = status, kind
+
+
+class RemoteConnectionError(RemoteAgentError, ConnectionError):
+    """An agent in another process could not be reached, or the connection broke."""
+
+
+class RemoteStartError(RemoteAgentError):
+    """The process of an agent did not start. `log` is the end of what it wrote."""
+
+    def __init__(self, message: str, log: str = "") -> None:
+        super().__init__(message)
+        self.log = log
 
 
 class OutputError(TriviumError):

@@ -17,7 +17,7 @@ PROVIDER_KEYS = frozenset(
 )  # fmt: skip
 
 # Settings of native libraries, which have no other door: read, and set where the user has not.
-NATIVE_SETTINGS = frozenset({"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"})
+NATIVE_SETTINGS = frozenset({"GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "RAY_USAGE_STATS_ENABLED"})
 
 # The one home of process-wide things: idle threads and background loops, which belong to no run.
 PROCESS_WIDE = "trivium/commander/_workers.py"
@@ -67,7 +67,8 @@ def environment_reads(sources: Iterable[Source]) -> list[str]:
     """Uses of the environment other than reading one variable that is named and ours to read.
 
     Nothing is written but a default for a native library. A key may be computed where the names it can take
-    stand in the same file, and all of them are allowed.
+    stand in the same file, and all of them are allowed. A child process may be given a changed copy, written as
+    `env={**os.environ, …}`: that it inherits the rest is what it would do anyway.
     """
     return [problem for source in sources for problem in _environment_problems(source)]
 
@@ -75,7 +76,7 @@ def environment_reads(sources: Iterable[Source]) -> list[str]:
 def _environment_problems(source: Source) -> Iterator[str]:
     reads = dict(_environment_keys(source.tree))
     for node in ast.walk(source.tree):
-        if _is_environment(node) and not any(_owns(read, node) for read in reads):
+        if _is_environment(node) and not any(_owns(read, node) for read in [*reads, *_copies(source.tree)]):
             yield f"{source.at(node)} uses the environment as a whole, or writes it"
     for read, key in reads.items():
         names = _possible_names(source, key)
@@ -96,6 +97,16 @@ def _environment_keys(tree: ast.Module) -> Iterator[tuple[ast.AST, ast.expr]]:
                 yield node, key
             case ast.Compare(left=key, ops=[ast.In() | ast.NotIn()], comparators=[v]) if _is_environment(v):
                 yield node, key
+            case _:
+                pass
+
+
+def _copies(tree: ast.Module) -> Iterator[ast.expr]:
+    """The whole environment where it is copied for a child process, with changes."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.keyword(arg="env", value=ast.Dict(keys=[None, *_], values=[v, *_])) if _is_environment(v):
+                yield v
             case _:
                 pass
 

@@ -155,6 +155,8 @@ def test_unsafe_code(bad: str):
         "os.getenv('NAME')",
         "'HOME' in os.environ",
         "dict(os.environ)",
+        "copy = {**os.environ}",
+        "Popen(command, env=os.environ)",
         "os.environ['TRIVIUM_MODEL'] = 'a'",
         "os.environ.setdefault('TRIVIUM_MODEL', 'a')",
         "def f(name): return os.environ.get(name)",
@@ -172,6 +174,7 @@ def test_environment_reads(bad: str):
         "environ.get('OPENAI_API_KEY')",
         "'XDG_CACHE_HOME' in os.environ",
         "os.environ.setdefault('GOMP_SPINCOUNT', '1000')",
+        "Popen(command, env={**os.environ, 'CUDA_VISIBLE_DEVICES': '0'})",
         "KEYS = {'openai': 'OPENAI_API_KEY'}\ndef f(n): return os.environ.get(KEYS[n])",
     ],
 )

@@ -50,6 +50,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+_SERVE_EXAMPLES = """\b
+Examples:
+  trivium serve agents:writer
+  trivium serve agents:make_writer --port 0 --allow temperature
+\b
+Clients send POST /chat_completion with "Authorization: Bearer TOKEN" and
+  {"message": "…", "session_id": "ada", "stream": true}, or use
+  trivium.distributed.HTTPAgentClient.
+Exit status: 1 if it fails; 2 for a wrong option or object; 130 after Ctrl-C."""
+_SHOWN = "What clients must show; else $TRIVIUM_SERVE_TOKEN, else one is made and shown. Other users see arguments."
+_ORIGIN = "A web origin whose pages may call it; may be repeated."
+_ALLOW = "A keyword that clients may send to the agent; may be repeated."
+
 models = typer.Typer(help="Models that run on this machine: list, fetch, remove.", no_args_is_help=True)
 app.add_typer(models, name="models")
 
@@ -175,6 +188,24 @@ def _extract_command(
         max_megabytes=max_megabytes,
     )
     return _extract.extract(files, options)
+
+
+@app.command("serve", short_help="Serve an agent over HTTP.", epilog=_SERVE_EXAMPLES, no_args_is_help=True)
+def _serve_command(
+    reference: Annotated[str, typer.Argument(metavar="MODULE:OBJECT", help="An agent, or a function that makes one.")],
+    host: Annotated[str, typer.Option(metavar="HOST", help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0 takes a free one.")] = 8090,
+    token: Annotated[str | None, _option(_SHOWN, "TEXT")] = None,
+    origin: Annotated[list[str] | None, _option(_ORIGIN, "URL")] = None,
+    allow: Annotated[list[str] | None, _option(_ALLOW, "NAME")] = None,
+    timeout: Annotated[float | None, _option("Seconds that a run may take; else no end.", "S", min=0.001)] = None,
+    max_runs: Annotated[int, typer.Option(min=1, metavar="N", help="Runs at once; more are refused.")] = 100,
+) -> None:
+    """Serve the agent MODULE:OBJECT over HTTP; modules of this folder are found."""
+    from trivium.cli import _serve  # other commands need nothing of it
+
+    options: Any = {"origins": origin or (), "keywords": allow or (), "timeout": timeout, "max_runs": max_runs}
+    _serve.serve(reference, host, port, token, options)
 
 
 @models.command("list")

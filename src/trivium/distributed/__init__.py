@@ -1,0 +1,24 @@
+"""Agents in other processes: served over HTTP, or as actors of Ray; the one who calls sees a module."""
+
+from trivium.distributed.http_serve import (
+    AgentServer,
+    AsyncHTTPAgentClient,
+    AsyncHTTPAgentServer,
+    HTTPAgentClient,
+    HTTPAgentServer,
+    ServeOptions,
+    agent_app,
+)
+from trivium.distributed.ray_serve import AgentRayActor, AsyncAgentRayActor
+
+__all__ = [
+    "AgentRayActor",
+    "AgentServer",
+    "AsyncAgentRayActor",
+    "AsyncHTTPAgentClient",
+    "AsyncHTTPAgentServer",
+    "HTTPAgentClient",
+    "HTTPAgentServer",
+    "ServeOptions",
+    "agent_app",
+]

@@ -1,0 +1,238 @@
+"""The client: a served agent as a module of this program."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Hashable
+from contextlib import aclosing, asynccontextmanager
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import quote
+
+from trivium.actions import ToolCallEvent, ToolResultEvent
+from trivium.commander import TaskNode, current, invoke, iterate, portable, run_core
+from trivium.distributed._wire import as_dict, returned
+from trivium.exceptions import ConfigurationError, ModelError, RemoteAgentError, RemoteConnectionError
+from trivium.llms import DeltaEvent, Reasoning
+from trivium.llms._answers import EventDecoder, error_text
+from trivium.module import AsyncModule, Module
+from trivium.schema import Message
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncClient, Response
+
+__all__ = ["AsyncHTTPAgentClient", "HTTPAgentClient"]
+
+CONNECT_SECONDS, SILENT_SECONDS, ALIVE_SECONDS = 10.0, 60.0, 5.0
+MAX_ANSWER = 64 << 20
+
+
+class HTTPAgentClient(Module):
+    """An agent on a server, called like any other: alone, in a sequence, as the agent of a tree.
+
+    Its call is a node: the deltas, tool calls and tool results of the server are its events, and a kill or a
+    deadline closes the connection, at which the server kills its run. What it answers is a user's message
+    (`origin`), and brings nothing that acts: no tool calls, no `formatted`, no status. The memory stays at the
+    server, by session. Keywords of a call are sent along; the server says which it takes.
+
+    Args:
+        host: a name or an address; or the beginning of a URL with its scheme, as `"https://agents.example"`.
+        port: where it listens there; ignored where `host` is a URL.
+        timeout: seconds without a sign of life after which the server is given up; default 60. A server sends
+            one each 15 seconds while an agent works.
+        token: what the server wants to be shown.
+        name: default: the name of the class.
+
+    Example::
+
+        writer = HTTPAgentClient("127.0.0.1", 8090, token=token)
+        print(writer("a line about rain", session_id="ada").content)
+    """
+
+    def __init__(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 8090,
+        timeout: float | None = None,
+        *,
+        token: str = "",
+        name: str | None = None,
+    ) -> None:
+        super().__init__(name=name)
+        if not token.isascii() or not (token or "-").isprintable():
+            raise ConfigurationError("the token has characters that no token has: copy it again")
+        self.host, self.port, self.timeout = host, port, timeout
+        self._token = token
+
+    @property
+    def url(self) -> str:
+        """Where the server is."""
+        if self.host.startswith(("http://", "https://")):
+            return self.host.rstrip("/")
+        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+    def extra_repr(self) -> str:
+        """The name and the place; never the token."""
+        return f"name={self.name!r}, url={self.url!r}"
+
+    # ---- the call
+    @portable
+    async def forward(self, *message: Message, session_id: Hashable, **kwargs: Any) -> Message:
+        """Send the messages, pass on the server's events, and return its answer."""
+        node = current.get()
+        assert node is not None, "a call runs in its node"
+        body = {"message": [as_dict(each) for each in message], "session_id": _named(session_id)}
+        answer: Message | None = None
+        async with aclosing(iterate(self._events, {**kwargs, **body, "stream": True})) as events:
+            async for event in events:
+                answer = _taken(node, event) or answer
+        if answer is None:
+            raise RemoteConnectionError(f"{self.url} broke off its answer; call it again, or look into its log")
+        return answer
+
+    async def _events(self, body: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+        decoder = EventDecoder()
+        async with (
+            self._connected() as client,
+            client.stream("POST", f"{self.url}/chat_completion", json=body) as response,
+        ):
+            await self._checked(response)
+            async for piece in response.aiter_bytes():
+                for data in decoder.feed(piece):
+                    if data != "[DONE]":
+                        yield self._object(data)
+
+    @asynccontextmanager
+    async def _connected(self, silent: float | None = None) -> AsyncGenerator[AsyncClient]:
+        """A client for one request, with every error of the transport turned into one of ours."""
+        import httpx2
+
+        timeout = httpx2.Timeout(silent or self.timeout or SILENT_SECONDS, connect=silent or CONNECT_SECONDS)
+        headers = {"authorization": f"Bearer {self._token}"} if self._token else None
+        is_plain = self.url.startswith("http://")  # no certificates to load, and no proxy that could read the token
+        try:
+            async with httpx2.AsyncClient(
+                timeout=timeout, headers=headers, verify=not is_plain, trust_env=not is_plain
+            ) as client:
+                yield client
+        except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL) as error:
+            raise RemoteConnectionError(
+                f"no answer from {self.url} ({str(error) or type(error).__name__}): check that the server runs, "
+                "and its host and port"
+            ) from error
+        except ModelError as error:  # the decoder's: the server is no server of agents
+            raise RemoteConnectionError(f"{self.url} sent what is no answer; check host and port") from error
+
+    async def _checked(self, response: Response) -> bytes:
+        """The body of an answer that is no stream.
+
+        Raises:
+            RemoteAgentError: the server refused.
+        """
+        is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
+        if response.status_code == 200 and is_stream:
+            return b""
+        body = bytearray()
+        async for piece in response.aiter_bytes():
+            body += piece
+            if len(body) > MAX_ANSWER:
+                raise RemoteConnectionError(f"{self.url} sent more than {MAX_ANSWER >> 20} MB; check host and port")
+        if response.status_code == 200:
+            return bytes(body)
+        try:
+            told = json.loads(body)
+        except (ValueError, RecursionError):
+            told = None
+        raise self._refusal(response.status_code, told)
+
+    def _refusal(self, status: int, told: Any) -> RemoteAgentError:
+        error = cast("dict[str, Any]", told).get("error") if isinstance(told, dict) else None
+        kind = str(cast("dict[str, Any]", error).get("type", "")) if isinstance(error, dict) else ""
+        hint = {401: "; give the server's token as token=", 429: "; wait, or call it less at once"}.get(status, "")
+        text = error_text(told)[:500] or "no reason given"
+        return RemoteAgentError(f"{self.url} answered {status}: {text}{hint}", status, kind)
+
+    def _object(self, data: str | bytes) -> dict[str, Any]:
+        """What the server sent as JSON; an error that it tells of is raised."""
+        try:
+            told = json.loads(data)
+        except (ValueError, RecursionError):
+            told = None
+        if not isinstance(told, dict):
+            raise RemoteConnectionError(f"{self.url} sent what is no answer; check host and port")
+        found = cast("dict[str, Any]", told)
+        if found.get("type") == "error":
+            status = found.get("status")
+            raise self._refusal(status if isinstance(status, int) else 500, found)
+        return found
+
+    # ---- beside the call
+    async def _ask(self, method: str, path: str, silent: float | None = None) -> Any:
+        async with self._connected(silent) as client, client.stream(method, f"{self.url}{path}") as response:
+            return self._object(await self._checked(response))
+
+    async def is_alive_async(self) -> bool:
+        """Whether the server answers."""
+        try:
+            await self._ask("GET", "/health_check", min(self.timeout or ALIVE_SECONDS, ALIVE_SECONDS))
+        except RemoteAgentError:
+            return False
+        return True
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the server answers."""
+        return run_core(invoke, self.is_alive_async)
+
+    async def state_dict_async(self, session_id: Hashable = 0) -> dict[str, list[dict[str, Any]]]:
+        """What the agent at the server remembers of a session.
+
+        Raises:
+            RemoteAgentError: nothing was said in that session (`status` is 404), or the server refused.
+        """
+        return await self._ask("GET", f"/memory/{_quoted(session_id)}")
+
+    async def reset_async(self, session_id: Hashable = 0) -> None:
+        """Let the server forget a session: the agent and all below it."""
+        try:
+            await self._ask("DELETE", f"/memory/{_quoted(session_id)}")
+        except RemoteAgentError as error:
+            if error.status != 404:
+                raise
+
+    def state_dict(self, session_id: Hashable = 0) -> dict[str, list[dict[str, Any]]]:
+        """What the agent at the server remembers of a session; see `state_dict_async`."""
+        return run_core(invoke, self.state_dict_async, session_id)
+
+    def reset(self, session_id: Hashable = 0, keypath: str | None = None, recursive: bool = True) -> None:
+        """Let the server forget a session: the agent and all below it, whatever else is given."""
+        run_core(invoke, self.reset_async, session_id)
+
+
+class AsyncHTTPAgentClient(AsyncModule, HTTPAgentClient):
+    """An `HTTPAgentClient` whose call gives a coroutine."""
+
+
+def _named(session_id: Hashable) -> int | str:
+    if isinstance(session_id, int | str) and not isinstance(session_id, bool):
+        return session_id
+    raise ConfigurationError(f"a server knows sessions by a number or a text, not by {session_id!r}")
+
+
+def _quoted(session_id: Hashable) -> str:
+    return quote(str(_named(session_id)), safe="")
+
+
+def _taken(node: TaskNode, event: dict[str, Any]) -> Message | None:
+    """Tell of one event of the server; the message, where it is that."""
+    kind, text = event.get("type"), str(event.get("text", ""))
+    if kind == "delta":
+        node._emit(DeltaEvent, text)
+    elif kind == "reasoning":
+        node._emit(DeltaEvent, Reasoning(text))
+    elif kind == "tool_call":
+        node._emit(ToolCallEvent, (str(event.get("name", "")), event.get("arguments", "")))
+    elif kind == "tool_result":
+        node._emit(ToolResultEvent, event.get("result"))
+    elif kind == "message" and isinstance(event.get("message"), dict):
+        return returned(event["message"])
+    return None  # an event of a newer server is passed over

@@ -1,0 +1,103 @@
+"""Who may come in: the guard before the routes."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import re
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from ipaddress import ip_address
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from trivium.distributed._wire import Failure
+from trivium.exceptions import ConfigurationError
+
+__all__ = ["LOOPBACK", "Guard", "checked_tokens", "is_loopback"]
+
+LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+"""The names by which a machine calls itself."""
+_OPEN = "/health_check"
+_PORT = re.compile(r":\d+$")
+
+Application = Callable[[Any, Any, Any], Awaitable[None]]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches what listens there."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def checked_tokens(token: str | Mapping[str, str]) -> dict[str, str]:
+    """Tokens by user; the one user of a server with one token has no name.
+
+    Raises:
+        ConfigurationError: a token cannot stand in a header, or a user's name cannot be told from a session.
+    """
+    tokens = {"": token} if isinstance(token, str) else dict(token)
+    for user, each in tokens.items():
+        if not each.isascii() or (each and not each.isprintable()) or " " in each:
+            raise ConfigurationError("a token is made of ASCII letters, digits and signs, without spaces")
+        if not isinstance(token, str) and (not user or not each or ":" in user):
+            raise ConfigurationError("each user has a name without ':' and a token that is not empty")
+    if len(set(tokens.values())) < len(tokens) or not tokens:
+        raise ConfigurationError("give each user a token of his own")
+    return tokens
+
+
+class Guard:
+    """Refuses what comes from elsewhere, without the token, or too large; says who came (`trivium.user`)."""
+
+    def __init__(
+        self,
+        app: Application,
+        tokens: Mapping[str, str],
+        hosts: Collection[str] | None,
+        origins: Collection[str],
+        max_bytes: int,
+    ) -> None:
+        self._app, self._origins, self._max_bytes = app, origins, max_bytes
+        self._hosts = None if hosts is None else {host.lower() for host in hosts}
+        self._tokens = {user: f"bearer {token}".encode() if token else b"" for user, token in tokens.items()}
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            headers = {name.lower(): value for name, value in scope["headers"]}
+            try:
+                self._check(headers)
+                scope["trivium.user"] = "" if scope["path"] == _OPEN else self._user(headers)
+            except Failure as failure:
+                await _refuse(send, failure)
+                return
+        await self._app(scope, receive, send)
+
+    def _check(self, headers: Mapping[bytes, bytes]) -> None:
+        host = headers.get(b"host", b"").decode("latin-1").lower()
+        if self._hosts is not None and _PORT.sub("", host) not in self._hosts:
+            raise Failure(403, "Forbidden", "the server does not go by that Host")  # a page whose name was re-bound
+        origin = headers.get(b"origin", b"").decode("latin-1")
+        if origin and origin not in self._origins and urlsplit(origin).netloc.lower() != host:
+            raise Failure(403, "Forbidden", "pages of that origin may not call the server")
+        length = headers.get(b"content-length", b"0")
+        if length.isdigit() and (len(length) > 18 or int(length) > self._max_bytes):
+            raise Failure(413, "TooLarge", f"the body is larger than {self._max_bytes} bytes")
+
+    def _user(self, headers: Mapping[bytes, bytes]) -> str:
+        scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
+        given = scheme.lower() + b" " + token.strip()
+        # Every token is compared, each in constant time: how long it takes tells nothing.
+        found = [user for user, expected in self._tokens.items() if hmac.compare_digest(expected, given)]
+        if not found and b"" not in self._tokens.values():
+            raise Failure(401, "Unauthorized", "send the token: Authorization: Bearer …")
+        return found[0] if found else ""
+
+
+async def _refuse(send: Any, failure: Failure) -> None:
+    headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
+    if failure.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": failure.status, "headers": headers})
+    await send({"type": "http.response.body", "body": json.dumps(failure.body()).encode()})

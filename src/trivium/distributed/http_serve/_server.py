@@ -1,0 +1,199 @@
+"""A server for one module: uvicorn, with a token and an end that loses nothing."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Unpack, cast
+
+from trivium.commander import Bell, door, gather, portable, wait
+from trivium.commander._doors import run_loop
+from trivium.commander._doors_loop import worker_context
+from trivium.commander._workers import outcome_of, submit
+from trivium.distributed.http_serve._app import ServeOptions, Service
+from trivium.distributed.http_serve._guard import LOOPBACK, is_loopback
+from trivium.exceptions import ConfigurationError, MissingExtraError
+from trivium.module import Module
+
+__all__ = ["AgentServer"]
+
+
+class AgentServer:
+    """Serves a module over HTTP: in the background as a context manager, or in place with `serve`.
+
+    Args:
+        agent: what is served: an agent, a task or any other module.
+        host: where to listen; the default is reached from this machine only.
+        port: 0 takes a free one.
+        token: what clients must show; default `$TRIVIUM_SERVE_TOKEN`, else one is made. `""` lets in everybody, on
+            this machine only. A dict gives each user, by name, a token and sessions of his own.
+        grace: seconds that runs have to end when the server stops; then they are killed.
+        **options: see `ServeOptions`.
+
+    Attributes:
+        token: the token, where there is one for all.
+        token_is_made: whether it was made here, so that somebody has to be told.
+        port: where it listens, once it runs.
+
+    Raises:
+        ConfigurationError: the token or an option cannot be used.
+        MissingExtraError: the packages of the extra `serve` are not installed.
+
+    Example:
+        >>> from trivium import Agent
+        >>> from trivium.distributed import HTTPAgentClient
+        >>> from trivium.testing import ScriptedModel
+        >>> with AgentServer(Agent(ScriptedModel(["hello"])), port=0) as server:
+        ...     HTTPAgentClient(port=server.port, token=server.token)("hi").content
+        'hello'
+    """
+
+    def __init__(
+        self,
+        agent: Module,
+        host: str = "127.0.0.1",
+        port: int = 8090,
+        *,
+        token: str | Mapping[str, str] | None = None,
+        grace: float = 5.0,
+        **options: Unpack[ServeOptions],
+    ) -> None:
+        given = os.environ.get("TRIVIUM_SERVE_TOKEN") or None if token is None else token
+        self.token_is_made = given is None
+        chosen = secrets.token_urlsafe(32) if given is None else given
+        if not chosen and not is_loopback(host):
+            raise ConfigurationError(f"{host} can be reached from other machines: give a token")
+        self.agent, self.host, self.port, self.grace = agent, host, port, grace
+        self.token = chosen if isinstance(chosen, str) else ""
+        self._service = Service(agent, chosen, (*LOOPBACK, host) if is_loopback(host) else None, options)
+        self._server: Any = None
+        self._stopped = False
+        self._over: Bell | None = None
+
+    def __repr__(self) -> str:
+        return f"AgentServer({self.agent.name!r}, {self.url!r})"
+
+    @property
+    def url(self) -> str:
+        """Where it is reached."""
+        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+    def serve(self, ready: Callable[[], object] = bool) -> None:
+        """Serve until `stop`, SIGINT or SIGTERM; the signal is raised again when all has ended.
+
+        Args:
+            ready: called when the server listens.
+
+        Raises:
+            ConfigurationError: it cannot listen there.
+        """
+        run_loop(partial(self.serve_async, ready))
+
+    async def serve_async(self, ready: Callable[[], object] = bool) -> None:
+        """The same on a loop of yours."""
+        listener = self._listen()
+        with listener:
+            self.port = listener.getsockname()[1]
+            self._server = _uvicorn(self._service, self.grace, ready)
+            if not self._stopped:
+                await self._server.serve(sockets=[listener])
+
+    def _listen(self) -> socket.socket:
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        try:
+            return socket.create_server((self.host, self.port), family=family)
+        except (OSError, OverflowError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            raise ConfigurationError(
+                f"cannot listen at {self.host}:{self.port} ({why}); choose another port, 0 for a free one"
+            ) from None
+
+    def stop(self) -> None:
+        """End it from any thread: no new runs, `grace` for those that go on. Returns at once."""
+        self._stopped = True
+        if self._server is not None:
+            self._server.should_exit = True
+
+    # ---- in the background
+    @portable
+    async def start_async(self) -> None:
+        """Serve in a worker; returns when the server listens."""
+        ready = Bell()
+        self._over = over = Bell()
+        failed: list[BaseException] = []
+
+        def body() -> None:
+            worker_context(None, 0)
+            _, error = outcome_of(partial(self.serve, ready.ring))
+            failed.extend([error] if error is not None else ())
+            ready.ring()
+            over.ring()
+
+        submit(body)
+        await wait(bell=ready)
+        if failed:
+            raise failed[0]
+
+    start = door(start_async)
+
+    @portable
+    async def close_async(self) -> None:
+        """Stop it, and wait for its end."""
+        self.stop()
+        if self._over is not None:
+            await wait(bell=self._over)
+
+    close = door(close_async)
+
+    def __enter__(self) -> AgentServer:
+        self.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> AgentServer:
+        await self.start_async()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close_async()
+
+
+def _uvicorn(service: Service, grace: float, ready: Callable[[], object]) -> Any:
+    """A uvicorn that says when it listens, and that kills what runs too long after it was stopped."""
+    try:
+        import uvicorn
+    except ImportError:
+        raise MissingExtraError("uvicorn", "serve") from None
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            ready()
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            over = Bell()
+            await gather(partial(self._close, sockets, over), partial(service.end_runs, grace, over))
+
+        async def _close(self, sockets: list[socket.socket] | None, over: Bell) -> None:
+            try:
+                await super().shutdown(sockets)
+            finally:
+                over.ring()
+
+    config = uvicorn.Config(
+        cast("Any", service.app),
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=int(grace) + 10,  # the last resort: the runs themselves are killed before
+    )
+    return Server(config)

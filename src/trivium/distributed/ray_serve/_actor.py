@@ -1,0 +1,181 @@
+"""A module whose calls run in an actor of Ray."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from asyncio import CancelledError
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Self, cast
+
+from trivium.commander import invoke, run_core
+from trivium.distributed._config import Config, import_path, made_from, maker_text
+from trivium.distributed._wire import as_dict
+from trivium.exceptions import ConfigurationError, MissingExtraError, RemoteAgentError, RemoteConnectionError
+from trivium.module import AsyncModule, Module
+from trivium.schema import Message
+
+__all__ = ["AgentRayActor", "AsyncAgentRayActor"]
+
+AT_ONCE = 1000
+"""Calls that one actor works on at once."""
+
+
+class AgentRayActor(Module):
+    """An agent in an actor of Ray, called like any other module.
+
+    Any number of sessions run at once in one actor. A kill or a deadline here kills the call there. Its deltas stay
+    there. If Ray is not initialised, it is started on this machine alone, with no dashboard and no usage report;
+    call `ray.init` before for anything else.
+
+    Ray speaks pickle between its processes, which runs code when it is read: let only machines that you trust into a
+    cluster. What is sent here are texts: configs, messages and answers are JSON. Only a function given as `config`
+    that stands in no module, a lambda for instance, is pickled.
+
+    Args:
+        config: what makes the agent there, as `{"type": "trivium.Agent", …}`, see `HTTPAgentServer`; or a function
+            that makes it.
+        num_gpus: graphics cards that it takes, or parts of one.
+        name: default: the name of the class.
+
+    Raises:
+        ConfigurationError: the config cannot be sent.
+        MissingExtraError: Ray is not installed.
+        RemoteAgentError: the agent could not be made.
+
+    Example::
+
+        with AgentRayActor({"type": "trivium.Agent", "llm": "default"}, num_gpus=1) as agent:
+            print(agent("hello", session_id=7).content)
+    """
+
+    def __init__(self, config: Config | Callable[[], Module], num_gpus: float = 0, *, name: str | None = None) -> None:
+        super().__init__(name=name)
+        given: Config = {} if callable(config) else config
+        made_of = maker_text(config)
+        self._ray = _ray()
+        actor = self._ray.remote(num_gpus=num_gpus, max_concurrency=AT_ONCE)(_Actor)
+        self.agent_actor = actor.remote(made_of, import_path(given))
+        try:
+            run_core(invoke, self._ask, "ready")
+        except BaseException:
+            self.shutdown()
+            raise
+
+    async def forward(self, *message: Message, session_id: Hashable, **kwargs: Any) -> Message:
+        """Ask the agent in the actor; keywords go to its `forward`."""
+        sent = json.dumps([as_dict(each) for each in message])
+        return Message.model_validate(await self._ask("call", sent, session_id, json.dumps(kwargs)))
+
+    async def _ask(self, method: str, *arguments: Any) -> Any:
+        """What a method of the actor answers; if this wait is cancelled, so is the work there."""
+        reference = getattr(self.agent_actor, method).remote(*arguments)
+        try:
+            answer = json.loads(await reference)
+        except CancelledError:
+            self._ray.cancel(reference)
+            raise
+        except self._ray.exceptions.RayError as error:
+            raise RemoteConnectionError(
+                f"the actor of {self.name} is gone or was stopped: {_first_line(error)}"
+            ) from error
+        if "error" in answer:
+            kind, text = answer["error"]
+            raise RemoteAgentError(f"the agent in the actor of {self.name} failed: {kind}: {text}", kind=kind)
+        return answer["value"]
+
+    def state_dict(self, session_id: Hashable = 0) -> dict[str, list[dict[str, Any]]]:
+        """What the agent in the actor remembers of a session."""
+        return run_core(invoke, self._ask, "state_dict", session_id)
+
+    def load_state_dict(self, state: Mapping[str, Sequence[Any]], session_id: Hashable = 0) -> None:
+        """Let the agent in the actor take what `state_dict` gave.
+
+        Raises:
+            RemoteAgentError: the state does not fit it.
+        """
+        run_core(invoke, self._ask, "load_state_dict", json.dumps(as_dict(state)), session_id)
+
+    def reset(self, session_id: Hashable = 0, keypath: str | None = None, recursive: bool = False) -> None:
+        """Let the agent in the actor forget a session; see `Module.reset`."""
+        run_core(invoke, self._ask, "reset", session_id, keypath, recursive)
+
+    def shutdown(self) -> None:
+        """End the actor; its calls fail. Without it the actor ends when nothing holds this object any more."""
+        self._ray.kill(self.agent_actor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.shutdown()
+
+
+class AsyncAgentRayActor(AsyncModule, AgentRayActor):
+    """An `AgentRayActor` whose call gives a coroutine; also for `async with`."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await invoke(self.shutdown)
+
+
+class _Actor:
+    """What lives in Ray: the agent, answering in JSON. Its coroutines run at once, on the actor's loop."""
+
+    def __init__(self, made_of: str | Callable[[], Module], path: list[str]) -> None:
+        sys.path[:] = path
+        self._agent: Module | None = None
+        self._failed: BaseException | None = None
+        try:
+            self._agent = made_from(json.loads(made_of) if isinstance(made_of, str) else made_of)
+        except Exception as error:  # an actor that fails here would be gone, and its reason hard to find
+            self._failed = error
+
+    @property
+    def agent(self) -> Module:
+        if self._agent is None:
+            raise self._failed or ConfigurationError("there is no agent")
+        return self._agent
+
+    async def ready(self) -> str:
+        return await _answer(lambda: self.agent.name)
+
+    async def call(self, messages: str, session_id: Hashable, kwargs: str) -> str:
+        given = [Message.model_validate(each) for each in json.loads(messages)]
+        return await _answer(lambda: self.agent.acall(*given, session_id=session_id, **json.loads(kwargs)))
+
+    async def state_dict(self, session_id: Hashable) -> str:
+        return await _answer(lambda: self.agent.state_dict(session_id))
+
+    async def load_state_dict(self, state: str, session_id: Hashable) -> str:
+        return await _answer(lambda: self.agent.load_state_dict(json.loads(state), session_id))
+
+    async def reset(self, session_id: Hashable, keypath: str | None, recursive: bool) -> str:
+        return await _answer(lambda: self.agent.reset(session_id, keypath, recursive))
+
+
+async def _answer(work: Callable[[], Any]) -> str:
+    try:
+        return json.dumps({"value": as_dict(await invoke(work, quick=True))})
+    except Exception as error:
+        return json.dumps({"error": [type(error).__name__, str(error)[:2000]]})
+
+
+def _ray() -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # before it is imported: it reports to its makers
+    try:
+        import ray
+    except ImportError:
+        raise MissingExtraError("ray", "ray") from None
+    if not ray.is_initialized():
+        cast("Any", ray).init(include_dashboard=False, log_to_driver=False, configure_logging=False)
+    return ray
+
+
+def _first_line(error: BaseException) -> str:
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip()
+    return text.partition("\n")[0][:300] or type(error).__name__

@@ -1,0 +1,126 @@
+"""`trivium serve` as a process: what it says, what it serves, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from trivium.distributed import HTTPAgentClient
+
+from ._command import GUARD, Command
+
+AGENTS = """
+from trivium import Agent
+from trivium.testing import ScriptedModel
+
+writer = Agent(ScriptedModel(["hello"]), name="writer")
+number = 3
+
+def make():
+    return writer
+
+def fail():
+    raise OSError("no such disk")
+
+class Kit:
+    writer = writer
+"""
+
+
+@pytest.fixture
+def agents(trivium: Command, tmp_path: Path) -> Command:
+    (tmp_path / "agents.py").write_text(AGENTS)
+    (tmp_path / "lame.py").write_text("import nothing_like_that\n")
+    trivium.environment.pop("TRIVIUM_SERVE_TOKEN", None)
+    return trivium
+
+
+def line_of(process: subprocess.Popen[str]) -> str:
+    assert process.stderr is not None
+    return process.stderr.readline()
+
+
+def port_of(line: str) -> int:
+    found = re.fullmatch(r"serving writer at http://127\.0\.0\.1:(\d+); Ctrl-C ends it\n", line)
+    assert found is not None, line
+    return int(found[1])
+
+
+@pytest.mark.parametrize("name", ["agents:writer", "agents:make", "agents:Kit.writer"])
+def test_an_agent_of_this_folder_is_served_with_a_token_that_is_made(agents: Command, name: str):
+    process = agents.start("serve", name, "--port", "0")
+    port = port_of(line_of(process))
+    token = line_of(process).removeprefix("token: ").partition(" ")[0]
+    assert len(token) >= 32
+    assert HTTPAgentClient(port=port, token=token)("hi").content == "hello"
+    process.send_signal(signal.SIGINT)
+    ended = agents.end(process)
+    assert (ended.status, ended.out, ended.err) == (130, "", "interrupted\n")
+
+
+@pytest.mark.parametrize("way", ["option", "variable"])
+def test_a_token_that_was_given_is_not_shown(agents: Command, way: str):
+    options = ["--token", "my-token"] if way == "option" else []
+    if way == "variable":
+        agents.environment["TRIVIUM_SERVE_TOKEN"] = "my-token"
+    process = agents.start("serve", "agents:writer", "--port", "0", *options)
+    port = port_of(line_of(process))
+    assert HTTPAgentClient(port=port, token="my-token")("hi").content == "hello"
+    process.terminate()
+    ended = agents.end(process)
+    assert (ended.status, ended.err) == (-signal.SIGTERM, "")
+
+
+def test_without_a_token_there_is_a_warning(agents: Command):
+    process = agents.start("serve", "agents:writer", "--port", "0", "--token", "")
+    assert HTTPAgentClient(port=port_of(line_of(process)))("hi").content == "hello"
+    assert line_of(process).startswith("warning: no token")
+    process.send_signal(signal.SIGINT)
+    assert agents.end(process).status == 130
+
+
+def test_options_reach_the_server(agents: Command):
+    process = agents.start("serve", "agents:writer", "--port", "0", "--token", "t", "--allow", "temperature")
+    client = HTTPAgentClient(port=port_of(line_of(process)), token="t")
+    assert client("hi", temperature=0.5).content == "hello"
+    process.send_signal(signal.SIGINT)
+    assert agents.end(process).status == 130
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["agents"], "'agents' names no agent; write it as module:object, as agents:writer"),
+        (["agents.py:writer:x"], "'agents.py:writer:x' names no agent; write it as module:object, as agents:writer"),
+        (["nope:writer"], "there is no module 'nope' in this folder, and none is installed"),
+        (["nope.deep:writer"], "there is no module 'nope' in this folder, and none is installed"),
+        (["agents:reader"], "agents has no 'reader'; there are writer"),
+        (["agents:number"], "agents:number is a int; name an agent, or a function that makes one"),
+        (["agents:fail"], "agents:fail() failed: OSError: no such disk"),
+        (["lame:x"], "importing lame failed: ModuleNotFoundError: No module named 'nothing_like_that'"),
+        (
+            ["agents:writer", "--host", "0.0.0.0", "--token", ""],
+            "0.0.0.0 can be reached from other machines: give a token",
+        ),
+        (["agents:writer", "--allow", "limits"], "no client may set limits: leave it out of keywords"),
+    ],
+)
+def test_what_cannot_be_served_is_one_line_and_status_2(agents: Command, arguments: list[str], error: str):
+    ended = agents("serve", *arguments)
+    assert (ended.status, ended.out, ended.error) == (2, "", error)
+
+
+def test_a_port_that_is_taken_is_told(agents: Command):
+    first = agents.start("serve", "agents:writer", "--port", "0", "--token", "t")
+    port = port_of(line_of(first))
+    ended = agents("serve", "agents:writer", "--port", str(port))
+    assert ended.status == 2
+    assert ended.error.startswith(f"cannot listen at 127.0.0.1:{port} (")
+    os.kill(first.pid, signal.SIGINT)
+    assert first.wait(GUARD) == 130
+    agents.end(first)
