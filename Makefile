@@ -18,6 +18,8 @@ SYNC_FAILED = { echo "trivium: the environment could not be made (see above); is
 unexport VIRTUAL_ENV
 # Trust what the system trusts, as pip does: behind a company's proxy uv's own list would not do.
 export UV_SYSTEM_CERTS ?= 1
+# A sandbox cannot write what it compiles: without this each start of a kernel compiles a thousand modules anew.
+export UV_COMPILE_BYTECODE ?= 1
 
 .PHONY: help env dev quickstart test check bench-extract bench clean
 
