@@ -51,6 +51,7 @@
     │   ├── ToolDefinitionError (TypeError)
     │   │   └── ToolkitError (KeyError)         a class is a tool and a toolkit at once
     │   ├── ToolArgumentsError (ValueError)
+    │   ├── RemoteServiceError                  a service that a tool asks failed
     │   ├── CallOriginError                     a call was made of a message of a person
     │   └── UnknownToolError (KeyError, ValueError)
     ├── TaskError                               a task was misused or could not end
@@ -104,6 +105,7 @@ __all__ = [
     "ProviderError",
     "ProviderStatusError",
     "RecursionTooDeepError",
+    "RemoteServiceError",
     "RunError",
     "RunKilledError",
     "StateError",
@@ -375,6 +377,17 @@ class ToolkitError(ToolDefinitionError, KeyError):
 
 class ToolArgumentsError(ToolError, ValueError):
     """The arguments of a tool call do not fit the tool."""
+
+
+class RemoteServiceError(ToolError):
+    """A service that a tool asks gave no answer, an error, or one that cannot be read.
+
+    `service` is its name, `status` the HTTP status or 0, `retry_after` the seconds it wants to be left alone or 0.
+    """
+
+    def __init__(self, message: str, service: str = "", status: int = 0, retry_after: float = 0.0) -> None:
+        super().__init__(message)
+        self.service, self.status, self.retry_after = service, status, retry_after
 
 
 class CallOriginError(ToolError):

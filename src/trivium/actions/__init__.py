@@ -13,18 +13,39 @@ from trivium.actions._executor import ActionExecutor, AsyncActionExecutor
 from trivium.actions._outcomes import FinishAction, InvalidAction, NoAction
 from trivium.actions._parse import tool_calls_in
 from trivium.actions._run import ToolCallEvent, ToolResultEvent, as_text, run_tool
+from trivium.actions._slides import PPT, AsyncPPT
 from trivium.actions._tool import Tool
 from trivium.actions._tool_message import AgentDoneTool, FinalResultTool, ToolMessage, find_handler
+from trivium.actions.web import (
+    ArxivSearch,
+    AsyncArxivSearch,
+    AsyncBINGMap,
+    AsyncGoogleScholar,
+    AsyncGoogleSearch,
+    BINGMap,
+    GoogleScholar,
+    GoogleSearch,
+)
 
 __all__ = [
+    "PPT",
     "ActionExecutor",
     "AgentDoneTool",
+    "ArxivSearch",
     "AsyncActionExecutor",
     "AsyncActionMixin",
+    "AsyncArxivSearch",
+    "AsyncBINGMap",
+    "AsyncGoogleScholar",
+    "AsyncGoogleSearch",
+    "AsyncPPT",
+    "BINGMap",
     "BaseAction",
     "BaseParser",
     "FinalResultTool",
     "FinishAction",
+    "GoogleScholar",
+    "GoogleSearch",
     "InvalidAction",
     "JsonParser",
     "NoAction",
