@@ -57,8 +57,9 @@ class BINGMap(BaseAction):
         base_url: str = "https://dev.virtualearth.net/REST/v1",
     ) -> None:
         super().__init__(description, parser)
-        self._key = find_key("BING_MAP_KEY", key, "key")
-        self._remote = Remote("Bing Maps", base_url, timeout=timeout, secrets=(self._key,))
+        self._remote = Remote(
+            "Bing Maps", base_url, timeout=timeout, hidden={"key": find_key("BING_MAP_KEY", key, "key")}
+        )
 
     @dual
     @tool_api(explode_return=True)
@@ -146,7 +147,7 @@ class BINGMap(BaseAction):
 
     @portable
     async def _ask(self, read: Callable[[str], T], path: str, params: Mapping[str, str]) -> T:
-        return await self._remote.ask(read, path, params={"o": "json", **params, "key": self._key})
+        return await self._remote.ask(read, path, params={"o": "json", **params})
 
 
 class AsyncBINGMap(AsyncActionMixin, BINGMap):

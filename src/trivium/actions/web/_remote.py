@@ -17,7 +17,9 @@ from trivium.llms._openai import _retry_after
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-    from httpx2 import Response
+    from httpx2 import AsyncHTTPTransport, Request, Response
+
+    from trivium.commander import TaskNode
 
 __all__ = [
     "Remote",
@@ -49,11 +51,13 @@ KEYS = {
 }
 HINTS = {
     400: "; change the query or its options",
+    422: "; change the query or its options",
+    429: "; the quota is used up, or requests come too quickly: wait",
+}
+KEY_HINTS = {
     401: "; check the key",
     402: "; the account has no credit left",
     403: "; check the key and what it may use",
-    404: "; check base_url",
-    429: "; the quota of the key is used up, or requests come too quickly: wait",
 }
 _SAID = ("message", "Message", "detail", "error", "Error", "errors", "errorDetails", "Response")
 
@@ -96,7 +100,8 @@ class Remote:
         base_url: where it is.
         timeout: seconds that a request may take with all its tries.
         headers: go with every request.
-        secrets: texts that no error may show.
+        hidden: parameters of every query that are secret: no error and no log shows them.
+        secrets: other texts that no error may show.
         hints: what to do about an error status, where that is special.
 
     Raises:
@@ -110,19 +115,21 @@ class Remote:
         *,
         timeout: float,
         headers: Mapping[str, str] | None = None,
+        hidden: Mapping[str, str] | None = None,
         secrets: tuple[str, ...] = (),
         hints: Mapping[int, str] | None = None,
     ) -> None:
         parts = urlsplit(base_url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ConfigurationError("base_url begins with http:// or https:// and a host")
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
+            raise ConfigurationError("base_url begins with http:// or https:// and a host, and has no query")
         if not timeout > 0:
             raise ConfigurationError("timeout is a number of seconds above 0")
         self.service, self.base_url, self.host = service, base_url.rstrip("/"), parts.netloc.rpartition("@")[2]
-        self._shown_url = urlunsplit(parts._replace(netloc=self.host, query=""))
-        self._timeout, self._secrets = timeout, secrets
+        self._shown_url = urlunsplit(parts._replace(netloc=self.host))
+        self._hidden = dict(hidden or {})
+        self._timeout, self._secrets = timeout, (*secrets, *self._hidden.values())
         self._headers = {"user-agent": "Mozilla/5.0 (compatible; trivium)", **(headers or {})}
-        self._hints = {**HINTS, **(hints or {})}
+        self._hints = {**HINTS, **(KEY_HINTS if self._secrets else {}), **(hints or {})}
         self._ssl: SSLContext | None = None
 
     def __repr__(self) -> str:
@@ -166,7 +173,7 @@ class Remote:
         try:
             with step(f"remote:{self.service}") as node:
                 node._scope = make_scope(node, timeout=self._timeout, limits=None)
-                return await self._tries(request)
+                return await self._tries(request, node)
         except DeadlineExceededError:
             caller = current.get()
             if caller is not None:
@@ -174,13 +181,13 @@ class Remote:
             raise self._error(f"gave no whole answer in {self._timeout:g} s: try again, or raise timeout") from None
 
     @portable
-    async def _tries(self, request: _Request) -> str:
+    async def _tries(self, request: _Request, node: TaskNode) -> str:
         for attempt in range(1, MAX_TRIES):
             try:
                 return await invoke(self._once, request)
             except RemoteServiceError as error:
                 delay = _delay(error, attempt)
-                if delay is None:
+                if delay is None or delay >= (node._time_left() or 0):
                     raise
             await wait(delay)
         return await invoke(self._once, request)
@@ -188,10 +195,11 @@ class Remote:
     async def _once(self, request: _Request) -> str:
         import httpx2
 
-        if self._ssl is None and request.url.startswith("https"):
+        if self._ssl is None:
             self._ssl = httpx2.create_ssl_context(trust_env=False)
         method, url, params, headers, content = request
-        client = httpx2.AsyncClient(timeout=self._timeout, verify=self._ssl or True, trust_env=False)
+        transport = keyed_transport(self._hidden, self._ssl)
+        client = httpx2.AsyncClient(timeout=self._timeout, transport=transport, trust_env=False)
         try:
             async with (
                 client,
@@ -227,7 +235,7 @@ class Remote:
             said = _message(json.loads(body))
         except (ValueError, RecursionError):
             said = "" if body.lstrip().startswith("<") else body
-        usual = "; try again later" if status >= 500 else "; check base_url" if status < 400 else ""
+        usual = "; try again later" if status >= 500 else "; check base_url"
         said = clean(said)[:300] or response.reason_phrase
         seconds = _retry_after(response.headers)
         text = f"answered {status}: {said}".rstrip(" .:") + self._hints.get(status, usual)
@@ -237,6 +245,21 @@ class Remote:
         for secret in self._secrets:
             text = text.replace(secret, "***").replace(quote(secret, safe=""), "***")
         return RemoteServiceError(f"{self.service} {text}", self.service, status, retry_after)
+
+
+def keyed_transport(hidden: Mapping[str, str], verify: SSLContext) -> AsyncHTTPTransport:
+    """A transport that adds parameters to each query below the client, which logs the address of what it sends."""
+    import httpx2
+
+    class Keyed(httpx2.AsyncHTTPTransport):
+        async def handle_async_request(self, request: Request) -> Response:
+            url = request.url.copy_merge_params(hidden)
+            sent = httpx2.Request(
+                request.method, url, headers=request.headers, stream=request.stream, extensions=request.extensions
+            )
+            return await super().handle_async_request(sent)
+
+    return Keyed(verify=verify, trust_env=False)
 
 
 def _delay(error: RemoteServiceError, attempt: int) -> float | None:

@@ -55,8 +55,9 @@ class GoogleScholar(BaseAction):
         base_url: str = "https://serpapi.com",
     ) -> None:
         super().__init__(description, parser)
-        self._key = find_key("SERPAPI_API_KEY", api_key)
-        self._remote = Remote("SerpApi", base_url, timeout=timeout, secrets=(self._key,))
+        self._remote = Remote(
+            "SerpApi", base_url, timeout=timeout, hidden={"api_key": find_key("SERPAPI_API_KEY", api_key)}
+        )
 
     @dual
     @tool_api(explode_return=True)
@@ -201,7 +202,7 @@ class GoogleScholar(BaseAction):
 
     @portable
     async def _ask(self, read: Callable[[str], T], engine: str, params: Mapping[str, Any]) -> T:
-        given = {"engine": engine, **params, "api_key": self._key, "output": "json"}
+        given = {"engine": engine, **params, "output": "json"}
         return await self._remote.ask(read, "/search", params=given)
 
 
