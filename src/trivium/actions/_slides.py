@@ -195,7 +195,7 @@ class PPT(BaseAction):
 
     def _free_path(self, location: str) -> Path:
         path = self._below(self.folder, location if location.lower().endswith(".pptx") else f"{location}.pptx")
-        if path.name.lower() == ".pptx":
+        if path.name.startswith("."):
             raise ToolError("the name of the file is missing: give one, as tea.pptx", self.name)
         if path.exists():
             raise ToolError(f"there is a file {path.name} already: choose another name", self.name)

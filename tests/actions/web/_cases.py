@@ -184,7 +184,7 @@ TENCENT: Any = {
     }
 }  # fmt: skip
 
-SCHOLAR: Any = {
+SCHOLAR: dict[str, Any] = {
     "search_metadata": {"id": "61", "status": "Success"},
     "search_information": {"organic_results_state": "Results for exact spelling", "total_results": 2},
     "organic_results": [
@@ -202,7 +202,7 @@ AUTHOR: Any = {
 PROFILES: Any = {
     "profiles": [{"name": "Ada", "author_id": "EicYvbwAAAAJ", "cited_by": 5}, {"name": "B", "author_id": "x"}]
 }
-CITE: Any = {"citations": [{"title": "MLA", "snippet": "Čapek, Ada. \"On tea.\" 2001."}, {"title": "APA", "snippet": "no"}],
+CITE: Any = {"citations": [{"title": "MLA", "snippet": "Čapek, Ada. \"On tea.\" 2001."}, {"title": "APA"}],
         "links": [{"name": "BibTeX", "link": "https://x.example"}]}  # fmt: skip
 NO_RESULTS = {
     "search_information": {"organic_results_state": "Fully empty"},

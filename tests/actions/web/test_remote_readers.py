@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -29,14 +29,14 @@ VALUES = st.recursive(
 
 def swapped(value: Any, data: st.DataObject) -> Any:
     """The value with something else at one place of it."""
-    keys: list[Any] = (
-        list(value) if isinstance(value, dict) else [*range(len(value))] if isinstance(value, list) else []
-    )
+    keys: list[Any] = list(cast("Any", value)) if isinstance(value, dict) else []
+    keys += range(len(cast("Any", value))) if isinstance(value, list) else []
     if not keys or not data.draw(st.integers(0, 5)):
         return data.draw(VALUES)
     key = data.draw(st.sampled_from(keys))
-    value[key] = swapped(value[key], data)
-    return value
+    changed = cast("Any", value)
+    changed[key] = swapped(changed[key], data)
+    return changed
 
 
 @pytest.mark.parametrize("case", JSON_CASES, ids=lambda case: case.name)
