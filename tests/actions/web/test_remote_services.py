@@ -26,7 +26,7 @@ from trivium.commander import CallNode
 from trivium.exceptions import ConfigurationError, RemoteServiceError, RunKilledError, ToolArgumentsError
 from trivium.schema import ActionReturn, ActionStatusCode, Message
 
-from ._cases import ACTIONS, CASES, KEY, Case, plain
+from ._cases import ACTIONS, ATOM, CASES, KEY, NEARBY, POINT, Case, plain
 from ._service import CUT, DROP, HANG, Answer, Service
 
 by_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -170,6 +170,32 @@ def test_the_paths_and_parameters_are_those_of_the_documents(case: Case, service
         "Bing Maps.search_nearby": ("GET", "/LocalSearch", {"o", "query", "userCircularMapView", "key"}),
     }
     assert (asked.method, asked.path, set(asked.params)) == wanted[case.name]
+
+
+def test_places_are_looked_for_around_a_place_by_its_name(service: Service) -> None:
+    service.says(Answer(POINT), Answer(NEARBY))
+    found = BINGMap(KEY, base_url=service.url).search_nearby("café", places="Paris", radius=300)
+    assert len(found["place"]) == 5
+    assert [asked.params.get("userCircularMapView") for asked in service.asked] == [None, "48.85,2.35,300"]
+
+
+def test_options_of_a_search_of_articles_go_to_the_service(service: Service) -> None:
+    service.says(Answer(b"{}"))
+    GoogleScholar(KEY, base_url=service.url).search_google_scholar("x", num=99, as_vis="1", lr="lang_en", start=0)
+    GoogleScholar(KEY, base_url=service.url)({"mauthors": "x", "no_cache": True}, "get_author_id")
+    first, second = (asked.params for asked in service.asked)
+    assert first == {"engine": "google_scholar", "q": "x", "num": "20", "as_vis": "1", "lr": "lang_en", "start": "0",
+                     "output": "json", "api_key": KEY}  # fmt: skip
+    assert (second["engine"], second["no_cache"]) == ("google_scholar_profiles", "true")
+
+
+def test_the_sizes_that_were_set_hold(service: Service) -> None:
+    service.says(Answer(ATOM.encode()))
+    arxiv = ArxivSearch(1, 5, 4, base_url=service.url)
+    assert arxiv.get_arxiv_article_information("tea leaves")["content"].endswith("Summary: We s")
+    assert (service.asked[0].params["search_query"], service.asked[0].params["max_results"]) == ("tea l", "1")
+    with pytest.raises(ConfigurationError, match="from 1 on"):
+        ArxivSearch(0)
 
 
 # ---- what goes wrong

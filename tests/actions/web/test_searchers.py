@@ -185,6 +185,13 @@ def test_google_searches_more_than_pages(kind: str, item: dict[str, Any], text: 
     assert (service.asked[0].path, json.loads(service.asked[0].body)) == (f"/{kind}", {"q": "x", "num": 1, "gl": "us"})
 
 
+def test_no_more_results_are_asked_for_than_the_service_gives(service: Service) -> None:
+    service.says(Answer(b"{}"))
+    for k in (1000, -1):
+        GoogleSearch(KEY, base_url=service.url).run("x", k=k)
+    assert [json.loads(asked.body)["num"] for asked in service.asked] == [100, 1]
+
+
 def test_google_searches_no_other_things() -> None:
     with pytest.raises(ConfigurationError, match="search_type is one of search, news, places, images, not 'maps'"):
         GoogleSearch(KEY, search_type="maps")

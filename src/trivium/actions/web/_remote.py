@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from trivium.commander import current, invoke, portable, step, wait
+from trivium.commander import invoke, portable, step, wait
 from trivium.commander._node import make_scope
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, RemoteServiceError, ToolArgumentsError
 from trivium.llms._openai import _retry_after
@@ -37,7 +37,7 @@ __all__ = [
 T = TypeVar("T")
 
 MAX_BYTES = 8 << 20
-MAX_TRIES, FIRST_DELAY, LONGEST_DELAY = 3, 0.5, 30.0
+MAX_TRIES, FIRST_DELAY = 3, 0.5
 
 # Where the key of each variable comes from.
 KEYS = {
@@ -175,9 +175,6 @@ class Remote:
                 node._scope = make_scope(node, timeout=self._timeout, limits=None)
                 return await self._tries(request, node)
         except DeadlineExceededError:
-            caller = current.get()
-            if caller is not None:
-                caller._check()  # where it was the caller's time that is over
             raise self._error(f"gave no whole answer in {self._timeout:g} s: try again, or raise timeout") from None
 
     @portable
@@ -264,8 +261,7 @@ def keyed_transport(hidden: Mapping[str, str], verify: SSLContext) -> AsyncHTTPT
 
 def _delay(error: RemoteServiceError, attempt: int) -> float | None:
     """Seconds to wait before the next try, or None where none would help."""
-    passes = error.status in (0, 429) or error.status >= 500
-    if not passes or error.retry_after > LONGEST_DELAY:
+    if error.status not in (0, 429) and error.status < 500:
         return None
     # Not for secrets: the jitter keeps many callers from coming back at the same moment.
     return max(error.retry_after, FIRST_DELAY * 2 ** (attempt - 1) * random.uniform(0.5, 1.5))  # noqa: S311 - a delay, no secret
