@@ -301,10 +301,10 @@ def test_nothing_of_the_environment_is_used(service: Service, monkeypatch: pytes
 
 def test_the_time_is_that_of_all_tries_together(service: Service) -> None:
     service.says(Answer(fault=HANG))
-    with pytest.raises(RemoteServiceError, match=r"gave no whole answer in 0.2 s: .*raise timeout"):
-        GoogleSearch(KEY, timeout=0.2, base_url=service.url).run("x")
-    assert service.gone.wait(10)
-    assert len(service.asked) == 1
+    with pytest.raises(RemoteServiceError, match=r"gave no whole answer in 0\.3 s: .*raise timeout"):
+        GoogleSearch(KEY, timeout=0.3, base_url=service.url).run("x")
+    assert len(service.asked) <= 1  # none, where this machine was too slow to send it
+    assert not service.asked or service.gone.wait(30)
 
 
 def test_no_server_is_said_with_the_address(service: Service) -> None:
