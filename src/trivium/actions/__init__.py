@@ -15,6 +15,7 @@ from trivium.actions._tool import Tool
 from trivium.actions._tool_message import AgentDoneTool, FinalResultTool, ToolMessage, find_handler
 
 if TYPE_CHECKING:
+    from trivium.actions._slides import PPT, AsyncPPT
     from trivium.actions.python import (
         AsyncIPythonInteractive,
         AsyncIPythonInteractiveManager,
@@ -26,22 +27,43 @@ if TYPE_CHECKING:
         PythonInterpreter,
         SandboxLimits,
     )
-    from trivium.actions.web import AsyncWebBrowser, WebBrowser
+    from trivium.actions.web import (
+        ArxivSearch,
+        AsyncArxivSearch,
+        AsyncBINGMap,
+        AsyncGoogleScholar,
+        AsyncGoogleSearch,
+        AsyncWebBrowser,
+        BINGMap,
+        GoogleScholar,
+        GoogleSearch,
+        WebBrowser,
+    )
 
 __all__ = [
+    "PPT",
     "ActionExecutor",
     "AgentDoneTool",
+    "ArxivSearch",
     "AsyncActionExecutor",
     "AsyncActionMixin",
+    "AsyncArxivSearch",
+    "AsyncBINGMap",
+    "AsyncGoogleScholar",
+    "AsyncGoogleSearch",
     "AsyncIPythonInteractive",
     "AsyncIPythonInteractiveManager",
     "AsyncIPythonInterpreter",
+    "AsyncPPT",
     "AsyncPythonInterpreter",
     "AsyncWebBrowser",
+    "BINGMap",
     "BaseAction",
     "BaseParser",
     "FinalResultTool",
     "FinishAction",
+    "GoogleScholar",
+    "GoogleSearch",
     "IPythonInteractive",
     "IPythonInteractiveManager",
     "IPythonInterpreter",
@@ -67,14 +89,24 @@ __all__ = [
 
 # Where the names live that most programs do not use, and that cost something to import.
 _HOMES = {
+    "ArxivSearch": "web",
+    "AsyncArxivSearch": "web",
+    "AsyncBINGMap": "web",
+    "AsyncGoogleScholar": "web",
+    "AsyncGoogleSearch": "web",
     "AsyncIPythonInteractive": "python",
     "AsyncIPythonInteractiveManager": "python",
     "AsyncIPythonInterpreter": "python",
+    "AsyncPPT": "_slides",
     "AsyncPythonInterpreter": "python",
     "AsyncWebBrowser": "web",
+    "BINGMap": "web",
+    "GoogleScholar": "web",
+    "GoogleSearch": "web",
     "IPythonInteractive": "python",
     "IPythonInteractiveManager": "python",
     "IPythonInterpreter": "python",
+    "PPT": "_slides",
     "PythonInterpreter": "python",
     "SandboxLimits": "python",
     "WebBrowser": "web",

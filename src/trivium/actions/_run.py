@@ -10,7 +10,7 @@ from typing import Any, cast
 from trivium.actions._tool import Tool
 from trivium.commander import Event, invoke, portable, step
 from trivium.commander._node import make_scope
-from trivium.exceptions import FetchError, LimitExceededError, ToolArgumentsError
+from trivium.exceptions import FetchError, LimitExceededError, RemoteServiceError, ToolArgumentsError
 from trivium.schema import ActionReturn, ActionStatusCode, Message
 
 __all__ = ["ToolCallEvent", "ToolResultEvent", "as_text", "outcome_of", "run_tool"]
@@ -71,7 +71,7 @@ async def outcome_of(tool: Tool, arguments: str | Mapping[str, Any]) -> ActionRe
         raise
     except ToolArgumentsError as error:
         return replace(returned, state=ActionStatusCode.ARGS_ERROR, errmsg=str(error))
-    except FetchError as error:
+    except (FetchError, RemoteServiceError) as error:
         return replace(returned, state=ActionStatusCode.HTTP_ERROR, errmsg=str(error))
     except Exception as error:
         return replace(returned, state=ActionStatusCode.API_ERROR, errmsg=str(error) or type(error).__name__)

@@ -12,12 +12,12 @@ from trivium.actions._action import BaseAction, BaseParser, JsonParser, tool_api
 from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions.web._cache import Recent
 from trivium.actions.web._fetcher import Fetcher
+from trivium.actions.web._searchers import BLACK_LIST
 from trivium.commander import current, gather, invoke, portable
 from trivium.exceptions import ConfigurationError, FetchError, LimitExceededError, ToolArgumentsError, ToolError
 
 __all__ = ["AsyncWebBrowser", "Searcher", "WebBrowser"]
 
-BLACK_LIST = ("youtube.com", "bilibili.com", "researchgate.net")
 SEARCHERS = ("BingSearch", "BraveSearch", "DuckDuckGoSearch", "GoogleSearch", "SearxngSearch", "TencentSearch")
 MAX_QUERIES, MAX_SESSIONS = 10, 1000
 Result = dict[str, str]

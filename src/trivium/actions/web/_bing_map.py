@@ -1,0 +1,197 @@
+"""Bing Maps: distances, routes, coordinates and places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from trivium.actions._action import BaseAction, BaseParser, JsonParser, tool_api
+from trivium.actions._dual import AsyncActionMixin, dual
+from trivium.actions.web._remote import (
+    Remote,
+    UnreadableError,
+    array_at,
+    check_query,
+    find_key,
+    number_at,
+    object_at,
+    parse_json,
+    text_at,
+)
+from trivium.commander import portable
+
+__all__ = ["AsyncBINGMap", "BINGMap"]
+
+T = TypeVar("T")
+_SHOWN = 5
+
+
+class BINGMap(BaseAction):
+    """Look up distances, routes, coordinates and places on a map.
+
+    It asks the REST services of Bing Maps, version 1, and needs the key `BING_MAP_KEY`. Microsoft ended them for
+    basic keys in June 2025 and gives no new ones; enterprise keys are served until June 2028.
+
+    Args:
+        key: default: `$BING_MAP_KEY`.
+        description: in place of the docstring's; see `BaseAction`.
+        parser: reads arguments and writes results.
+        timeout: seconds for one question.
+        base_url: where the service is.
+
+    Raises:
+        ConfigurationError: there is no key.
+
+    Example::
+
+        BINGMap(key="…").get_distance("Paris", "Lyon")["distance"]
+    """
+
+    def __init__(
+        self,
+        key: str | None = None,
+        description: Mapping[str, Any] | None = None,
+        parser: type[BaseParser] = JsonParser,
+        *,
+        timeout: float = 30.0,
+        base_url: str = "https://dev.virtualearth.net/REST/v1",
+    ) -> None:
+        super().__init__(description, parser)
+        self._remote = Remote(
+            "Bing Maps", base_url, timeout=timeout, hidden={"key": find_key("BING_MAP_KEY", key, "key")}
+        )
+
+    @dual
+    @tool_api(explode_return=True)
+    @portable
+    async def get_distance(self, start: str, end: str) -> dict[str, float]:
+        """Tell how far it is by road from one place to another.
+
+        Args:
+            start: the first place.
+            end: the other place.
+
+        Returns:
+            distance (float): kilometres.
+        """
+        return {"distance": await self._route(read_distance, start, end)}
+
+    @dual
+    @tool_api(explode_return=True)
+    @portable
+    async def get_route(self, start: str, end: str) -> dict[str, list[str]]:
+        """Tell how to drive from one place to another.
+
+        Args:
+            start: the first place.
+            end: the other place.
+
+        Returns:
+            route (list): what to do, step by step.
+        """
+        return {"route": await self._route(read_steps, start, end)}
+
+    @dual
+    @tool_api(explode_return=True)
+    @portable
+    async def get_coordinates(self, location: str) -> dict[str, float]:
+        """Tell where a place is.
+
+        Args:
+            location: the place.
+
+        Returns:
+            latitude (float): degrees to the north.
+            longitude (float): degrees to the east.
+        """
+        return await self._coordinates(location)
+
+    @dual
+    @tool_api(explode_return=True)
+    @portable
+    async def search_nearby(
+        self,
+        search_term: str,
+        places: str = "unknown",
+        latitude: float = 0.0,
+        longitude: float = 0.0,
+        radius: int = 5000,
+    ) -> dict[str, list[dict[str, str]]]:
+        """Find places around a place that is given by its name, or by its coordinates.
+
+        Args:
+            search_term: what to look for, as coffee.
+            places: the name of the place; unknown where the coordinates are given.
+            latitude: degrees to the north.
+            longitude: degrees to the east.
+            radius: metres.
+
+        Returns:
+            place (list): at most five places, each with name and address.
+        """
+        term = check_query(search_term, self.name)
+        if places != "unknown":
+            there = await self._coordinates(places)
+            latitude, longitude = there["latitude"], there["longitude"]
+        params = {"query": term, "userCircularMapView": f"{latitude},{longitude},{max(radius, 1)}"}
+        return {"place": await self._ask(read_places, "/LocalSearch", params)}
+
+    @portable
+    async def _coordinates(self, location: str) -> dict[str, float]:
+        return await self._ask(read_coordinates, "/Locations", {"query": check_query(location, self.name)})
+
+    @portable
+    async def _route(self, read: Callable[[str], T], start: str, end: str) -> T:
+        params = {"wp.0": check_query(start, self.name), "wp.1": check_query(end, self.name), "distanceUnit": "km"}
+        return await self._ask(read, "/Routes/Driving", params)
+
+    @portable
+    async def _ask(self, read: Callable[[str], T], path: str, params: Mapping[str, str]) -> T:
+        return await self._remote.ask(read, path, params={"o": "json", **params})
+
+
+class AsyncBINGMap(AsyncActionMixin, BINGMap):
+    """A `BINGMap` whose call and methods give a coroutine."""
+
+
+def read_resources(text: str) -> list[Any]:
+    """The things that an answer tells of."""
+    return array_at(parse_json(text), "resourceSets", 0, "resources")
+
+
+def read_route(text: str) -> dict[str, Any]:
+    """The best route."""
+    resources = read_resources(text)
+    if not resources:
+        raise UnreadableError("knows no route between these places: write them out, with town and country")
+    return object_at(resources, 0)
+
+
+def read_distance(text: str) -> float:
+    """How long the best route is."""
+    route = read_route(text)
+    if "travelDistance" not in route:
+        raise UnreadableError("gave a route without its length: try again, or ask for the route")
+    return number_at(route, "travelDistance")
+
+
+def read_steps(text: str) -> list[str]:
+    """What to do on the best route."""
+    items = array_at(read_route(text), "routeLegs", 0, "itineraryItems")
+    return [step for item in items if (step := text_at(item, "instruction", "text"))]
+
+
+def read_coordinates(text: str) -> dict[str, float]:
+    """Where the best match is."""
+    both = array_at(read_resources(text), 0, "point", "coordinates")
+    if len(both) < 2:
+        raise UnreadableError("does not know this place: write it out, with town and country")
+    return {"latitude": number_at(both, 0), "longitude": number_at(both, 1)}
+
+
+def read_places(text: str) -> list[dict[str, str]]:
+    """The first places, with names and addresses."""
+    return [
+        {"name": text_at(each, "name"), "address": text_at(each, "Address", "formattedAddress")}
+        for each in read_resources(text)[:_SHOWN]
+    ]

@@ -1,0 +1,146 @@
+"""Google's results through Serper, as an action and as a searcher."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+from trivium.actions._action import BaseAction, BaseParser, JsonParser, tool_api
+from trivium.actions._dual import AsyncActionMixin, dual
+from trivium.actions._run import as_text
+from trivium.actions.web._remote import Remote, array_at, check_query, clean, find_key, object_at, parse_json, text_at
+from trivium.actions.web._searchers import BLACK_LIST, BaseSearch, SearchResult
+from trivium.commander import portable
+from trivium.exceptions import ConfigurationError
+from trivium.schema import ActionReturn
+
+__all__ = ["AsyncGoogleSearch", "GoogleSearch"]
+
+T = TypeVar("T")
+
+_LISTS = {"search": "organic", "news": "news", "places": "places", "images": "images"}
+
+
+class GoogleSearch(BaseSearch, BaseAction):
+    """Searches Google through the Serper API; it needs the key `SERPER_API_KEY`.
+
+    It is an action, whose `run` gives texts, and a searcher, whose `search` gives pages.
+
+    Args:
+        api_key: default: `$SERPER_API_KEY`.
+        timeout: seconds for one search.
+        search_type: `search`, `news`, `places` or `images`.
+        description: in place of the docstring's; see `BaseAction`.
+        parser: reads arguments and writes results.
+        topk: how many results a searcher gives.
+        black_list: domains that a searcher leaves out.
+        base_url: where the service is.
+        **parameters: more parameters of the service, as `gl="us"`.
+
+    Raises:
+        ConfigurationError: there is no key, or the type is unknown.
+
+    Example::
+
+        GoogleSearch(api_key="…").run("height of the Eiffel tower").format_result()
+    """
+
+    def __init__(
+        self,
+        api_key: str | None = None,
+        timeout: float = 10.0,
+        search_type: str = "search",
+        description: Mapping[str, Any] | None = None,
+        parser: type[BaseParser] = JsonParser,
+        *,
+        topk: int = 3,
+        black_list: Sequence[str] | None = BLACK_LIST,
+        base_url: str = "https://google.serper.dev",
+        **parameters: Any,
+    ) -> None:
+        BaseSearch.__init__(self, topk, black_list)
+        BaseAction.__init__(self, description, parser)
+        if search_type not in _LISTS:
+            raise ConfigurationError(f"search_type is one of {', '.join(_LISTS)}, not '{search_type}'")
+        self.search_type, self.parameters = search_type, parameters
+        key = find_key("SERPER_API_KEY", api_key)
+        self._remote = Remote("Serper", base_url, timeout=timeout, headers={"X-API-KEY": key}, secrets=(key,))
+
+    @dual
+    @tool_api
+    @portable
+    async def run(self, query: str, k: int = 10) -> ActionReturn:
+        """Search the web with Google, for short answers to a question and passages of pages.
+
+        Args:
+            query: what to look for.
+            k: how many results at most.
+        """
+        read = partial(read_texts, search_type=self.search_type, count=max(k, 1))
+        texts = await self._ask(read, check_query(query, self.name), k)
+        return ActionReturn(type=self.name, result=[{"type": "text", "content": as_text(texts)}])
+
+    @portable
+    async def find(self, query: str, count: int) -> Sequence[SearchResult]:
+        """Ask the engine."""
+        return await self._ask(partial(read_pages, search_type=self.search_type), query, count)
+
+    @portable
+    async def _ask(self, read: Callable[[str], T], query: str, count: int) -> T:
+        asked = {"q": query, "num": max(1, min(count, 100)), **self.parameters}
+        return await self._remote.ask(read, f"/{self.search_type}", content=json.dumps(asked).encode())
+
+
+class AsyncGoogleSearch(AsyncActionMixin, GoogleSearch):
+    """A `GoogleSearch` whose call and `run` give a coroutine."""
+
+
+def read_texts(text: str, search_type: str, count: int) -> list[str]:
+    """The answer alone where Google has one; else what it knows of the thing, and the results' passages."""
+    answer = parse_json(text)
+    direct = _direct_answer(answer)
+    if direct:
+        return [direct]
+    known = object_at(answer, "knowledgeGraph")
+    title, kind = text_at(known, "title"), text_at(known, "type")
+    texts = [f"{title}: {kind}."] if kind else []
+    texts += filter(None, [text_at(known, "description")])
+    texts += [f"{title} {said}." for said in _attributes(known)]
+    for result in array_at(answer, _LISTS[search_type])[:count]:
+        places = (text_at(result, key) for key in ("title", "address"))
+        texts += filter(None, [text_at(result, "snippet") or ": ".join(filter(None, places))])
+        texts += [f"{said}." for said in _attributes(result)]
+    return texts or ["Google has no result for this: use other words."]
+
+
+def read_pages(text: str, search_type: str) -> list[SearchResult]:
+    """The page of the direct answer, that of what is known of the thing, and the results."""
+    answer = parse_json(text)
+    box, known = object_at(answer, "answerBox"), object_at(answer, "knowledgeGraph")
+    name = ": ".join(filter(None, (text_at(known, "title"), text_at(known, "type"))))
+    first = [
+        SearchResult(text_at(box, "link"), text_at(box, "title"), _direct_answer(answer)),
+        SearchResult(text_at(known, "descriptionLink"), name, _said(known, "description")),
+    ]
+    return first + [
+        SearchResult(text_at(result, "link"), text_at(result, "title"), _said(result, "snippet"))
+        for result in array_at(answer, _LISTS[search_type])
+    ]
+
+
+def _direct_answer(answer: dict[str, Any]) -> str:
+    box = object_at(answer, "answerBox")
+    said = text_at(box, "answer") or text_at(box, "snippet")
+    marked = [] if said else array_at(box, "snippetHighlighted")
+    return said or ", ".join(text_at(marked, n) for n in range(len(marked)))
+
+
+def _said(result: Any, key: str) -> str:
+    return ". ".join(filter(None, (text_at(result, key).rstrip("."), *_attributes(result))))
+
+
+def _attributes(result: Any) -> list[str]:
+    attributes = object_at(result, "attributes")
+    return [f"{clean(name)}: {text_at(attributes, name)}" for name in attributes]

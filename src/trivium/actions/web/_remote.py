@@ -1,0 +1,374 @@
+"""The one client of remote services: a request, a reader of the answer, and typed errors that say what to do."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from trivium.commander import invoke, portable, step, wait
+from trivium.commander._node import make_scope
+from trivium.exceptions import ConfigurationError, DeadlineExceededError, RemoteServiceError, ToolArgumentsError
+from trivium.llms._openai import _retry_after
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+    from httpx2 import AsyncHTTPTransport, Request, Response
+
+    from trivium.commander import TaskNode
+
+__all__ = [
+    "Remote",
+    "UnreadableError",
+    "array_at",
+    "check_query",
+    "clean",
+    "find_key",
+    "number_at",
+    "object_at",
+    "parse_json",
+    "text_at",
+]
+
+T = TypeVar("T")
+
+MAX_BYTES = 8 << 20
+MAX_TRIES, FIRST_DELAY = 3, 0.5
+
+# Where the key of each variable comes from.
+KEYS = {
+    "BING_API_KEY": ("Bing Web Search", "your Azure resource (Microsoft gives no new ones)"),
+    "BING_MAP_KEY": ("Bing Maps", "https://www.bingmapsportal.com (Microsoft gives no new ones)"),
+    "BRAVE_API_KEY": ("Brave Search", "https://api-dashboard.search.brave.com"),
+    "SERPAPI_API_KEY": ("SerpApi", "https://serpapi.com/manage-api-key"),
+    "SERPER_API_KEY": ("Serper", "https://serper.dev"),
+    "TENCENT_SECRET_ID": ("Tencent Cloud", "https://console.cloud.tencent.com/cam/capi"),
+    "TENCENT_SECRET_KEY": ("Tencent Cloud", "https://console.cloud.tencent.com/cam/capi"),
+}
+HINTS = {
+    400: "; change the query or its options",
+    422: "; change the query or its options",
+    429: "; the quota is used up, or requests come too quickly: wait",
+}
+KEY_HINTS = {
+    401: "; check the key",
+    402: "; the account has no credit left",
+    403: "; check the key and what it may use",
+}
+_SAID = ("message", "Message", "detail", "error", "Error", "errors", "errorDetails", "Response")
+
+
+def find_key(variable: str, given: str | None, parameter: str = "api_key") -> str:
+    """The key that was given, or else stands in the environment.
+
+    Raises:
+        ConfigurationError: there is none, or it has characters that no header may have.
+    """
+    key = (given or os.environ.get(variable) or "").strip()
+    service, where = KEYS[variable]
+    if not key:
+        raise ConfigurationError(f"{service} needs a key: set {variable}, or give {parameter}=; it comes from {where}")
+    if not key.isascii() or not key.isprintable():
+        raise ConfigurationError(f"the key of {service} has characters that no key has: copy it again")
+    return key
+
+
+class UnreadableError(Exception):
+    """An answer cannot be read; the text goes on where the service's name stops."""
+
+
+class _Request(NamedTuple):
+    method: str
+    url: str
+    params: dict[str, str]
+    headers: dict[str, str]
+    content: bytes | None
+
+
+class Remote:
+    """The client of one service.
+
+    A request is tried again where the connection broke, the service was busy (429) or failed (5xx). Nothing of the
+    environment is used, as its proxies, and no redirect is followed, so that a key goes nowhere else.
+
+    Args:
+        service: its name, for errors.
+        base_url: where it is.
+        timeout: seconds that a request may take with all its tries.
+        headers: go with every request.
+        hidden: parameters of every query that are secret: no error and no log shows them.
+        secrets: other texts that no error may show.
+        hints: what to do about an error status, where that is special.
+
+    Raises:
+        ConfigurationError: `base_url` is no address of HTTP, or `timeout` no positive number.
+    """
+
+    def __init__(
+        self,
+        service: str,
+        base_url: str,
+        *,
+        timeout: float,
+        headers: Mapping[str, str] | None = None,
+        hidden: Mapping[str, str] | None = None,
+        secrets: tuple[str, ...] = (),
+        hints: Mapping[int, str] | None = None,
+    ) -> None:
+        parts = urlsplit(base_url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
+            raise ConfigurationError("base_url begins with http:// or https:// and a host, and has no query")
+        if not timeout > 0:
+            raise ConfigurationError("timeout is a number of seconds above 0")
+        self.service, self.base_url, self.host = service, base_url.rstrip("/"), parts.netloc.rpartition("@")[2]
+        self._shown_url = urlunsplit(parts._replace(netloc=self.host))
+        self._hidden = dict(hidden or {})
+        self._timeout, self._secrets = timeout, (*secrets, *self._hidden.values())
+        self._headers = {"user-agent": "Mozilla/5.0 (compatible; trivium)", **(headers or {})}
+        self._hints = {**HINTS, **(KEY_HINTS if self._secrets else {}), **(hints or {})}
+        self._ssl: SSLContext | None = None
+
+    def __repr__(self) -> str:
+        return f"Remote({self.service!r}, {self._shown_url!r})"
+
+    @portable
+    async def ask(
+        self,
+        read: Callable[[str], T],
+        path: str = "",
+        *,
+        params: Mapping[str, Any] | None = None,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> T:
+        """Send a request and read the answer.
+
+        Args:
+            read: makes of the answer's text what is wanted; raises `UnreadableError`.
+            path: goes behind the base URL.
+            params: go into the query; those that are None are left out.
+            content: a body in JSON, which makes the request a POST.
+            headers: go with this request.
+
+        Raises:
+            RemoteServiceError: there is no answer, it is an error, or cannot be read.
+        """
+        given = {name: _parameter(value) for name, value in (params or {}).items() if value is not None}
+        sent = {**self._headers, **(headers or {})}
+        if content is not None:
+            sent.setdefault("content-type", "application/json")
+        request = _Request("GET" if content is None else "POST", self.base_url + path, given, sent, content)
+        text = await self._answer(request)
+        try:
+            return read(text)
+        except UnreadableError as error:
+            raise self._error(str(error), 200) from None
+
+    @portable
+    async def _answer(self, request: _Request) -> str:
+        try:
+            with step(f"remote:{self.service}") as node:
+                node._scope = make_scope(node, timeout=self._timeout, limits=None)
+                return await self._tries(request, node)
+        except DeadlineExceededError:
+            raise self._error(f"gave no whole answer in {self._timeout:g} s: try again, or raise timeout") from None
+
+    @portable
+    async def _tries(self, request: _Request, node: TaskNode) -> str:
+        for attempt in range(1, MAX_TRIES):
+            try:
+                return await invoke(self._once, request)
+            except RemoteServiceError as error:
+                delay = _delay(error, attempt)
+                if delay is None or delay >= (node._time_left() or 0):
+                    raise
+            await wait(delay)
+        return await invoke(self._once, request)
+
+    async def _once(self, request: _Request) -> str:
+        import httpx2
+
+        if self._ssl is None:
+            self._ssl = httpx2.create_ssl_context(trust_env=False)
+        method, url, params, headers, content = request
+        transport = keyed_transport(self._hidden, self._ssl)
+        client = httpx2.AsyncClient(timeout=self._timeout, transport=transport, trust_env=False)
+        try:
+            async with (
+                client,
+                client.stream(method, url, params=params, headers=headers, content=content) as response,
+            ):
+                body = await self._body(response)
+                if response.status_code != 200:
+                    raise self._refusal(response, body)
+                return body
+        except httpx2.DecodingError:
+            raise self._error(
+                "sent an answer that cannot be unpacked: check what stands between, as a proxy", 200
+            ) from None
+        except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL) as error:
+            said = str(error) or type(error).__name__
+            raise self._error(
+                f"could not be reached at {self._shown_url} ({said}): check the network and base_url"
+            ) from None
+
+    async def _body(self, response: Response) -> str:
+        body = bytearray()
+        async for piece in response.aiter_bytes():
+            body += piece
+            if len(body) > MAX_BYTES:
+                raise self._error(
+                    f"sent more than {MAX_BYTES >> 20} MB, which is no answer: check base_url", response.status_code
+                )
+        return body.decode("utf-8-sig", "replace")
+
+    def _refusal(self, response: Response, body: str) -> RemoteServiceError:
+        status = response.status_code
+        try:
+            said = _message(json.loads(body))
+        except (ValueError, RecursionError):
+            said = "" if body.lstrip().startswith("<") else body
+        usual = "; try again later" if status >= 500 else "; check base_url"
+        said = clean(said)[:300] or response.reason_phrase
+        seconds = _retry_after(response.headers)
+        text = f"answered {status}: {said}".rstrip(" .:") + self._hints.get(status, usual)
+        return self._error(text + (f" ({seconds:.0f} s)" if seconds else ""), status, seconds)
+
+    def _error(self, text: str, status: int = 0, retry_after: float = 0.0) -> RemoteServiceError:
+        for secret in self._secrets:
+            text = text.replace(secret, "***").replace(quote(secret, safe=""), "***")
+        return RemoteServiceError(f"{self.service} {text}", self.service, status, retry_after)
+
+
+def keyed_transport(hidden: Mapping[str, str], verify: SSLContext) -> AsyncHTTPTransport:
+    """A transport that adds parameters to each query below the client, which logs the address of what it sends."""
+    import httpx2
+
+    class Keyed(httpx2.AsyncHTTPTransport):
+        async def handle_async_request(self, request: Request) -> Response:
+            url = request.url.copy_merge_params(hidden)
+            sent = httpx2.Request(
+                request.method, url, headers=request.headers, stream=request.stream, extensions=request.extensions
+            )
+            return await super().handle_async_request(sent)
+
+    return Keyed(verify=verify, trust_env=False)
+
+
+def _delay(error: RemoteServiceError, attempt: int) -> float | None:
+    """Seconds to wait before the next try, or None where none would help."""
+    if error.status not in (0, 429) and error.status < 500:
+        return None
+    # Not for secrets: the jitter keeps many callers from coming back at the same moment.
+    return max(error.retry_after, FIRST_DELAY * 2 ** (attempt - 1) * random.uniform(0.5, 1.5))  # noqa: S311 - a delay, no secret
+
+
+def _parameter(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else _sendable(str(value))
+
+
+def _sendable(text: str) -> str:
+    """The text with what UTF-8 cannot hold replaced."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _message(answer: Any, depth: int = 4) -> str:
+    """What an error object of any service says; "" where it says nothing."""
+    if isinstance(answer, str):
+        return answer
+    if isinstance(answer, list):
+        answer = dict(zip(_SAID, cast("list[Any]", answer)[:1], strict=False))
+    if not isinstance(answer, dict) or not depth:
+        return ""
+    said = (_message(cast("dict[str, Any]", answer).get(key), depth - 1) for key in _SAID)
+    return next(filter(None, said), "")
+
+
+def check_query(query: str, tool: str) -> str:
+    """The query without the white space around it, as it can be sent.
+
+    Raises:
+        ToolArgumentsError: nothing is left.
+    """
+    query = _sendable(query.strip())
+    if not query:
+        raise ToolArgumentsError("the query is empty: say what to look for", tool)
+    return query
+
+
+def clean(text: str) -> str:
+    """The text on one line, and such that it can be sent on."""
+    return " ".join(_sendable(text).split())
+
+
+def parse_json(text: str) -> dict[str, Any]:
+    """The JSON object that an answer is.
+
+    Raises:
+        UnreadableError: it is none.
+    """
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        raise UnreadableError("sent something that is not JSON: check base_url, or try again later") from None
+    if not isinstance(value, dict):
+        raise UnreadableError(_other_form((), dict))
+    return cast("dict[str, Any]", value)
+
+
+_KINDS = {dict: "object", list: "array", str: "text", float: "number"}
+
+
+def object_at(value: Any, *path: str | int) -> dict[str, Any]:
+    """The object at a place of an answer; an empty one where there is nothing, or null.
+
+    Raises:
+        UnreadableError: something of another kind stands there, or on the way.
+
+    >>> object_at({"web": {"results": [{"title": "tea"}]}}, "web", "results", 0)
+    {'title': 'tea'}
+    """
+    return _at(value, path, dict) or {}
+
+
+def array_at(value: Any, *path: str | int) -> list[Any]:
+    """The array at a place of an answer; as `object_at`."""
+    return _at(value, path, list) or []
+
+
+def text_at(value: Any, *path: str | int) -> str:
+    """The text at a place of an answer, on one line; as `object_at`, and a number is taken for text."""
+    found = _at(value, path, str, float)
+    return clean(str(found)) if found is not None else ""
+
+
+def number_at(value: Any, *path: str | int) -> float:
+    """The number at a place of an answer; as `object_at`."""
+    return _at(value, path, float) or 0.0
+
+
+def _at(value: Any, path: tuple[str | int, ...], *kinds: type) -> Any:
+    for place, key in enumerate(path):
+        wanted = list if isinstance(key, int) else dict
+        if value is None:
+            return None
+        if not isinstance(value, wanted):
+            raise UnreadableError(_other_form(path[:place], wanted))
+        if isinstance(key, int):
+            items = cast("list[Any]", value)
+            value = items[key] if key < len(items) else None
+        else:
+            value = cast("dict[str, Any]", value).get(key)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is None or (is_number and float in kinds) or isinstance(value, kinds):
+        return value
+    raise UnreadableError(_other_form(path, kinds[0]))
+
+
+def _other_form(path: tuple[str | int, ...], kind: type) -> str:
+    place = ".".join(map(str, path)) or "the answer"
+    return f"answered in another form than it documents ({place} is no {_KINDS[kind]}): check base_url, or report it"

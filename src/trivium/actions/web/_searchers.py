@@ -1,0 +1,391 @@
+"""Searchers: one question to a search engine, and its results in one form."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+from trivium.actions.web._remote import (
+    Remote,
+    UnreadableError,
+    array_at,
+    check_query,
+    clean,
+    find_key,
+    parse_json,
+    text_at,
+)
+from trivium.commander import invoke, portable
+from trivium.exceptions import ConfigurationError
+from trivium.knowledge._markup import Tag, tokens
+
+__all__ = [
+    "BLACK_LIST",
+    "BaseSearch",
+    "BingSearch",
+    "BraveSearch",
+    "DuckDuckGoSearch",
+    "SearchResult",
+    "SearxngSearch",
+]
+
+BLACK_LIST = ("youtube.com", "bilibili.com", "researchgate.net")
+_ROBOT = "; it takes this for a robot: wait some minutes, or use a searcher with a key"
+
+
+class SearchResult(NamedTuple):
+    """One page that a search engine names."""
+
+    url: str
+    title: str
+    summary: str
+
+
+class BaseSearch:
+    """A searcher: `find` asks an engine, and `search` keeps what is wanted of it.
+
+    Left out are pages of the black list, PDF files, repeated addresses, and what is no address of a web page.
+
+    Args:
+        topk: how many results, where a call does not say.
+        black_list: domains whose pages are left out, those below them too.
+
+    Example:
+        >>> import asyncio
+        >>> class Shelf(BaseSearch):
+        ...     async def find(self, query, count):
+        ...         return [SearchResult("https://example.org/tea", "Tea", f"All about {query}.")]
+        >>> asyncio.run(Shelf().search("tea"))
+        {0: {'url': 'https://example.org/tea', 'title': 'Tea', 'summ': 'All about tea.'}}
+    """
+
+    def __init__(self, topk: int = 3, black_list: Sequence[str] | None = BLACK_LIST) -> None:
+        if topk < 1:
+            raise ConfigurationError("topk is a number of results from 1 on")
+        self.topk = topk
+        self.black_list = tuple(domain.strip().lower().lstrip(".") for domain in black_list or ())
+
+    async def find(self, query: str, count: int) -> Sequence[SearchResult]:
+        """Ask the engine; what a subclass writes.
+
+        Args:
+            query: what to look for, never empty.
+            count: how many results are of use; more may come back.
+        """
+        raise NotImplementedError(f"{type(self).__name__} writes no `find`")
+
+    @portable
+    async def search(self, query: str, max_results: int | None = None) -> dict[int, dict[str, str]]:
+        """The results, numbered from 0, each with `url`, `title` and `summ`; none is no error.
+
+        Args:
+            query: what to look for.
+            max_results: how many at most; default: `topk`.
+
+        Raises:
+            ToolArgumentsError: the query is empty.
+            RemoteServiceError: the engine gave no answer, an error, or one that cannot be read.
+        """
+        wanted = self.topk if max_results is None else max(max_results, 0)
+        found = await invoke(self.find, check_query(query, type(self).__name__), 2 * wanted)
+        kept: dict[str, SearchResult] = {}
+        for result in found:
+            if self._is_welcome(result.url) and len(kept) < wanted:
+                kept.setdefault(result.url, result)
+        return {n: {"url": url, "title": title, "summ": said} for n, (url, title, said) in enumerate(kept.values())}
+
+    def _is_welcome(self, url: str) -> bool:
+        try:
+            parts = urlsplit(url)
+            host = parts.hostname or ""
+        except ValueError:
+            return False
+        is_page = parts.scheme in ("http", "https") and host and not parts.path.lower().endswith(".pdf")
+        return bool(is_page) and not any(f".{host}".endswith(f".{domain}") for domain in self.black_list)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(topk={self.topk})"
+
+
+class DuckDuckGoSearch(BaseSearch):
+    """Searches with DuckDuckGo, through its page for browsers without scripts; it needs no key.
+
+    It is made for people: who asks often gets no answer for a while, and an error says so.
+
+    Args:
+        topk: how many results.
+        black_list: domains that are left out.
+        region: as `us-en` or `cn-zh`; default: all.
+        timeout: seconds for one search.
+        base_url: where the page is.
+
+    Example::
+
+        asyncio.run(DuckDuckGoSearch().search("trivium"))
+    """
+
+    def __init__(
+        self,
+        topk: int = 3,
+        black_list: Sequence[str] | None = BLACK_LIST,
+        *,
+        region: str | None = None,
+        timeout: float = 30.0,
+        base_url: str = "https://html.duckduckgo.com/html",
+    ) -> None:
+        super().__init__(topk, black_list)
+        self.region = region
+        self._remote = Remote("DuckDuckGo", base_url, timeout=timeout, hints={202: _ROBOT, 403: _ROBOT, 418: _ROBOT})
+
+    @portable
+    async def find(self, query: str, count: int) -> Sequence[SearchResult]:
+        """Ask the engine."""
+        return await self._remote.ask(read_duckduckgo, "/", params={"q": query, "kl": self.region})
+
+
+def read_duckduckgo(text: str) -> list[SearchResult]:
+    """The results of a page: links of the class `result__a`, each with a `result__snippet` behind it."""
+    found: list[SearchResult] = []
+    stream = iter(tokens(text))
+    for token in stream:
+        if not isinstance(token, Tag) or token.is_end or "result__" not in token.rest:
+            continue
+        attributes = token.attributes()
+        classes = attributes.get("class", "").split()
+        if "result__a" in classes:
+            found.append(SearchResult(_target(attributes.get("href", "")), _text_within(token.name, stream), ""))
+        elif "result__snippet" in classes and found and not found[-1].summary:
+            found[-1] = found[-1]._replace(summary=_text_within(token.name, stream))
+    if not found and "no-result" not in text:
+        is_check = "anomaly" in text
+        raise UnreadableError(
+            "answered with a check for robots" + _ROBOT
+            if is_check
+            else "sent a page that is no list of results: check base_url, or use another searcher"
+        )
+    return found
+
+
+def _text_within(name: str, stream: Iterator[Tag | str]) -> str:
+    parts: list[str] = []
+    for token in stream:
+        if isinstance(token, str):
+            parts.append(token)
+        elif token.name == name:
+            break
+    return clean("".join(parts))
+
+
+def _target(link: str) -> str:
+    """Where a link goes to in the end; "" for advertisements."""
+    try:
+        parts = urlsplit(f"https:{link}" if link.startswith("//") else link)
+        is_own = not parts.hostname or f".{parts.hostname}".endswith(".duckduckgo.com")
+        return clean(parse_qs(parts.query).get("uddg", [""])[0] if is_own else link)
+    except ValueError:
+        return ""
+
+
+class BingSearch(BaseSearch):
+    """Searches with Bing's Web Search API, version 7; it needs the key `BING_API_KEY`.
+
+    Microsoft ended this service in August 2025. It is of use where a service of the same form stands at `base_url`.
+
+    Args:
+        api_key: default: `$BING_API_KEY`.
+        region: the market, as `en-US` or `zh-CN`; default: that of the caller's address.
+        topk: how many results.
+        black_list: domains that are left out.
+        timeout: seconds for one search.
+        base_url: where the service is.
+
+    Raises:
+        ConfigurationError: there is no key.
+
+    Example::
+
+        asyncio.run(BingSearch(api_key="…").search("trivium"))
+    """
+
+    def __init__(
+        self,
+        api_key: str | None = None,
+        region: str | None = None,
+        topk: int = 3,
+        black_list: Sequence[str] | None = BLACK_LIST,
+        *,
+        timeout: float = 30.0,
+        base_url: str = "https://api.bing.microsoft.com/v7.0",
+    ) -> None:
+        super().__init__(topk, black_list)
+        self.market, key = region, find_key("BING_API_KEY", api_key)
+        headers = {"Ocp-Apim-Subscription-Key": key}
+        self._remote = Remote("Bing Web Search", base_url, timeout=timeout, headers=headers, secrets=(key,))
+
+    @portable
+    async def find(self, query: str, count: int) -> Sequence[SearchResult]:
+        """Ask the engine."""
+        params = {"q": query, "mkt": self.market, "count": max(1, min(count, 50))}
+        return await self._remote.ask(read_bing, "/search", params=params)
+
+
+def read_bing(text: str) -> list[SearchResult]:
+    """Pages and news in the order of the ranking, or where there is none, the pages."""
+    answer = parse_json(text)
+    pages = {text_at(page, "id"): page for page in array_at(answer, "webPages", "value")}
+    found: list[Any] = []
+    for item in array_at(answer, "rankingResponse", "mainline", "items"):
+        place = text_at(item, "value", "id")
+        match text_at(item, "answerType"):
+            case "WebPages":
+                found += [pages[place]] if place in pages else []
+            case "News" if place == text_at(answer, "news", "id"):
+                found += array_at(answer, "news", "value")
+            case _:
+                pass
+    return [
+        SearchResult(
+            text_at(page, "url"),
+            text_at(page, "name"),
+            text_at(page, "snippet") or text_at(page, "description"),
+        )
+        for page in found or array_at(answer, "webPages", "value")
+    ]
+
+
+class BraveSearch(BaseSearch):
+    """Searches with the Brave Search API; it needs the key `BRAVE_API_KEY`.
+
+    Args:
+        api_key: default: `$BRAVE_API_KEY`.
+        region: a country, as `US`, or `ALL`.
+        language: as `en` or `zh-hans`; default: the engine's.
+        extra_snippets: ask for more passages of each page, which not every plan has.
+        topk: how many results.
+        black_list: domains that are left out.
+        search_type: `web` or `news`.
+        timeout: seconds for one search.
+        base_url: where the service is.
+        **parameters: more parameters of the service, as `freshness="pw"`.
+
+    Raises:
+        ConfigurationError: there is no key, or the type is unknown.
+
+    Example::
+
+        asyncio.run(BraveSearch(api_key="…").search("trivium"))
+    """
+
+    def __init__(
+        self,
+        api_key: str | None = None,
+        region: str = "ALL",
+        language: str | None = None,
+        extra_snippets: bool = False,
+        topk: int = 3,
+        black_list: Sequence[str] | None = BLACK_LIST,
+        *,
+        search_type: str = "web",
+        timeout: float = 30.0,
+        base_url: str = "https://api.search.brave.com/res/v1",
+        **parameters: Any,
+    ) -> None:
+        super().__init__(topk, black_list)
+        if search_type not in ("web", "news"):
+            raise ConfigurationError(f"search_type is 'web' or 'news', not '{search_type}'")
+        self.search_type, key = search_type, find_key("BRAVE_API_KEY", api_key)
+        self.parameters = {"country": region, "search_lang": language, "extra_snippets": extra_snippets or None}
+        self.parameters |= parameters
+        headers = {"X-Subscription-Token": key, "accept": "application/json"}
+        self._remote = Remote("Brave Search", base_url, timeout=timeout, headers=headers, secrets=(key,))
+
+    @portable
+    async def find(self, query: str, count: int) -> Sequence[SearchResult]:
+        """Ask the engine."""
+        params = {"q": query, "count": max(1, min(count, 20)), **self.parameters}
+        return await self._remote.ask(read_brave, f"/{self.search_type}/search", params=params)
+
+
+def read_brave(text: str) -> list[SearchResult]:
+    """The results of a search for pages, or for news."""
+    answer = parse_json(text)
+    is_news = "web" not in answer and "results" in answer
+    return [
+        SearchResult(text_at(page, "url"), _plain(text_at(page, "title")), _plain(" ".join(_passages(page))))
+        for page in array_at(answer, *(() if is_news else ("web",)), "results")
+    ]
+
+
+def _passages(page: Any) -> list[str]:
+    more = array_at(page, "extra_snippets")
+    return [text_at(page, "description"), *(text_at(more, n) for n in range(len(more)))]
+
+
+def _plain(markup: str) -> str:
+    return clean("".join(token for token in tokens(markup) if isinstance(token, str)))
+
+
+class SearxngSearch(BaseSearch):
+    """Searches with a SearXNG instance, best your own; it needs its address, and a key only where a proxy wants one.
+
+    The instance must offer JSON: `search: {formats: [html, json]}` in its settings.
+
+    Args:
+        api_key: sent in the header `auth_name`, where there is one.
+        auth_name: the header of the key.
+        language: as `en` or `zh`; default: the instance's.
+        categories: as `general` or `general,news`.
+        url: where the instance is; default: `$SEARXNG_URL`, or else `http://127.0.0.1:18883`.
+        topk: how many results.
+        black_list: domains that are left out.
+        timeout: seconds for one search.
+        base_url: the same as `url`.
+
+    Example::
+
+        asyncio.run(SearxngSearch(url="http://search.local:8080").search("trivium"))
+    """
+
+    def __init__(
+        self,
+        api_key: str | None = None,
+        auth_name: str = "searxng",
+        language: str | None = None,
+        categories: str = "general",
+        url: str | None = None,
+        topk: int = 3,
+        black_list: Sequence[str] | None = BLACK_LIST,
+        *,
+        timeout: float = 30.0,
+        base_url: str | None = None,
+    ) -> None:
+        super().__init__(topk, black_list)
+        where = base_url or url or os.environ.get("SEARXNG_URL") or "http://127.0.0.1:18883"
+        self.language, self.categories = language, categories
+        key = (api_key or "").strip()
+        self._remote = Remote(
+            "SearXNG",
+            where.rstrip("/").removesuffix("/search"),
+            timeout=timeout,
+            headers={auth_name: key} if key else {},
+            secrets=(key,) if key else (),
+            hints={
+                403: "; the settings of the instance must list json among search.formats, and its limiter let it by"
+            },
+        )
+
+    @portable
+    async def find(self, query: str, count: int) -> Sequence[SearchResult]:
+        """Ask the engine."""
+        params = {"q": query, "format": "json", "categories": self.categories, "language": self.language}
+        return await self._remote.ask(read_searxng, "/search", params=params)
+
+
+def read_searxng(text: str) -> list[SearchResult]:
+    """The results of an instance."""
+    return [
+        SearchResult(text_at(page, "url"), text_at(page, "title"), text_at(page, "content"))
+        for page in array_at(parse_json(text), "results")
+    ]

@@ -1,0 +1,118 @@
+"""Tencent Cloud's search, with its signed requests."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from trivium.actions.web._remote import Remote, UnreadableError, array_at, find_key, object_at, parse_json, text_at
+from trivium.actions.web._searchers import BLACK_LIST, BaseSearch, SearchResult
+from trivium.commander import portable
+
+__all__ = ["TencentSearch"]
+
+_JSON = "application/json; charset=utf-8"
+
+
+class TencentSearch(BaseSearch):
+    """Searches with Tencent Cloud's SearchPro; it needs the keys `TENCENT_SECRET_ID` and `TENCENT_SECRET_KEY`.
+
+    Requests are signed by TC3-HMAC-SHA256; the secret key is never sent.
+
+    Args:
+        secret_id: default: `$TENCENT_SECRET_ID`.
+        secret_key: default: `$TENCENT_SECRET_KEY`.
+        api_key: the token of keys that are given for a time only.
+        action: the interface.
+        version: of the interface.
+        service: whose signature it is.
+        topk: how many results.
+        insite: the one site to search in, as `zhihu.com`.
+        black_list: domains that are left out.
+        timeout: seconds for one search.
+        base_url: where the service is.
+        **parameters: more of the interface's fields, as `Mode=2` or `Industry="news"`.
+
+    Raises:
+        ConfigurationError: there is no key.
+
+    Example::
+
+        asyncio.run(TencentSearch("AKID…", "…").search("trivium"))
+    """
+
+    def __init__(
+        self,
+        secret_id: str | None = None,
+        secret_key: str | None = None,
+        api_key: str = "",
+        action: str = "SearchPro",
+        version: str = "2025-05-08",
+        service: str = "wsa",
+        topk: int = 3,
+        insite: str | None = None,
+        black_list: Sequence[str] | None = BLACK_LIST,
+        *,
+        timeout: float = 30.0,
+        base_url: str = "https://wsa.tencentcloudapi.com",
+        **parameters: Any,
+    ) -> None:
+        super().__init__(topk, black_list)
+        self._id = find_key("TENCENT_SECRET_ID", secret_id, "secret_id")
+        self._key = find_key("TENCENT_SECRET_KEY", secret_key, "secret_key")
+        self.action, self.service = action, service
+        self.parameters = {**({"Site": insite} if insite else {}), **parameters}
+        headers = {"X-TC-Action": action, "X-TC-Version": version}
+        if api_key:
+            headers["X-TC-Token"] = api_key
+        secrets = tuple(filter(None, (self._key, api_key)))
+        self._remote = Remote("Tencent SearchPro", base_url, timeout=timeout, headers=headers, secrets=secrets)
+
+    @portable
+    async def find(self, query: str, count: int) -> Sequence[SearchResult]:
+        """Ask the engine."""
+        payload = json.dumps({"Query": query, **self.parameters}).encode()
+        now = int(time.time())
+        signed = sign(self._id, self._key, self.service, self._remote.host, self.action, payload, now)
+        headers = {"authorization": signed, "content-type": _JSON, "X-TC-Timestamp": str(now)}
+        return await self._remote.ask(read_tencent, "/", content=payload, headers=headers)
+
+
+def sign(secret_id: str, secret_key: str, service: str, host: str, action: str, payload: bytes, timestamp: int) -> str:
+    """The `Authorization` header of a POST to Tencent Cloud, signed by TC3-HMAC-SHA256."""
+    date = datetime.fromtimestamp(timestamp, UTC).strftime("%Y-%m-%d")
+    scope, names = f"{date}/{service}/tc3_request", "content-type;host;x-tc-action"
+    headers = f"content-type:{_JSON}\nhost:{host}\nx-tc-action:{action.lower()}\n"
+    request = "\n".join(("POST", "/", "", headers, names, hashlib.sha256(payload).hexdigest()))
+    to_sign = "\n".join(("TC3-HMAC-SHA256", str(timestamp), scope, hashlib.sha256(request.encode()).hexdigest()))
+    key = f"TC3{secret_key}".encode()
+    for part in (*scope.split("/"), to_sign):
+        key = hmac.digest(key, part.encode(), "sha256")
+    return f"TC3-HMAC-SHA256 Credential={secret_id}/{scope}, SignedHeaders={names}, Signature={key.hex()}"
+
+
+def read_tencent(text: str) -> list[SearchResult]:
+    """The results: each page is JSON in a text, which an older interface puts below `Display`."""
+    answer = object_at(parse_json(text), "Response")
+    code = text_at(answer, "Error", "Code")
+    if code:
+        raise UnreadableError(f"refused ({code}): {text_at(answer, 'Error', 'Message')}; {_advice(code)}")
+    pages = array_at(answer, "Pages")
+    return [_tencent_page(page) for page in pages]
+
+
+def _tencent_page(page: Any) -> SearchResult:
+    shown = parse_json(page if isinstance(page, str) else text_at(page, "Display"))
+    texts = (text_at(shown, key) for key in ("content", "passage", "abstract_info"))
+    return SearchResult(text_at(shown, "url"), text_at(shown, "title"), next(filter(None, texts), ""))
+
+
+def _advice(code: str) -> str:
+    if code.startswith(("AuthFailure", "UnauthorizedOperation")):
+        return "check TENCENT_SECRET_ID and TENCENT_SECRET_KEY, what they may use, and this machine's clock"
+    return "wait, or send fewer requests" if "Limit" in code else "change the query or its options"

@@ -1,0 +1,228 @@
+"""Every error that trivium raises, in one tree, named by cause.
+
+::
+
+    TriviumError
+    ├── MissingExtraError (ImportError)         an optional package is not installed
+    ├── ConfigurationError (ValueError)         an argument, a field list or a schema cannot be used
+    │   ├── FieldsError                         a field list or a schema cannot be read
+    │   ├── NotInteractiveError                 a person was to answer, and there is no terminal
+    │   ├── PromptTemplateError                 a template lacks values, or cannot be filled in
+    │   ├── ObjectNotFoundError (ImportError)   there is nothing at a config's dotted path
+    │   ├── UnknownRoleError (KeyError)         a chat message's role is not known
+    │   ├── NotAgentError (TypeError)           what was put among agents is none
+    │   ├── AgentNameError (KeyError)           a name cannot be that of an agent
+    │   ├── ContextTokenError                   what must be sent is larger than the window
+    │   ├── ContextPieceTypeError (TypeError)   what was put in a context is no piece of it
+    │   └── BeadNotFoundError (KeyError, IndexError)  there is no such piece of a bead
+    ├── RunError                                a run could not go on
+    │   ├── RunKilledError                      it was killed
+    │   ├── DeadlineExceededError (TimeoutError)  its time is over
+    │   ├── LimitExceededError                  a limit on turns, tokens, money or calls was reached
+    │   ├── SuspendedError (RuntimeError)       core code awaited something foreign
+    │   ├── RecursionTooDeepError (RecursionError)  calls are nested deeper than the interpreter allows
+    │   └── WouldDeadlockError (RuntimeError)   a sync call would wait for itself
+    ├── CommanderError                          a job, a handler or a commander was misused
+    │   ├── NotHandlerError (TypeError)
+    │   ├── NotTaskerError (TypeError)
+    │   ├── PasswordError (AssertionError)
+    │   ├── TaskResultError (TypeError)         a body returned work that nobody would run
+    │   ├── AttributeNotSetError (AttributeError)
+    │   ├── FinishedNodeError (RuntimeError)
+    │   ├── CommanderNotRunError (RuntimeError)
+    │   └── CommanderAlreadyRunningError (RuntimeError)
+    ├── ModelError                              a model could not answer
+    │   ├── NoModelError                        none is configured
+    │   ├── ModelNotFoundError (FileNotFoundError)  the named model is not there
+    │   ├── DownloadError                       a model file could not be fetched
+    │   ├── ChecksumError                       a model file is not the pinned one
+    │   ├── EngineError                         the embedded engine does not start or stopped
+    │   ├── AnswerFormatError (ValueError)      its answer has not the form that a parser wants
+    │   └── ProviderError                       a server was asked and failed
+    │       ├── ProviderConnectionError (ConnectionError)
+    │       ├── ProviderStatusError
+    │       └── MalformedAnswerError
+    ├── DocumentError                           a document could not be read
+    │   ├── DocumentNotFoundError (FileNotFoundError)
+    │   ├── DocumentTooLargeError
+    │   ├── EmptyDocumentError
+    │   └── UnreadableDocumentError
+    ├── ToolError                               a tool could not be defined or called
+    │   ├── ToolDefinitionError (TypeError)
+    │   │   └── ToolkitError (KeyError)         a class is a tool and a toolkit at once
+    │   ├── ToolArgumentsError (ValueError)
+    │   ├── RemoteServiceError                  a service that a tool asks failed
+    │   ├── CallOriginError                     a call was made of a message of a person
+    │   ├── NoExecutorError (RuntimeError)      an agent has nothing that runs what its model called
+    │   ├── SandboxUnavailableError             this machine cannot shut code in
+    │   └── UnknownToolError (KeyError, ValueError)
+    ├── FetchError                              a page of the web could not be fetched
+    │   ├── FetchAddressError                   its URL, or the address behind it, is not allowed
+    │   ├── FetchConnectionError (ConnectionError)  its server cannot be reached, or broke off
+    │   ├── FetchContentTypeError               it is nothing that can be read
+    │   ├── FetchStatusError                    its server refused
+    │   ├── FetchTimeoutError (TimeoutError)    it took too long
+    │   └── FetchTooLargeError                  it is too large
+    ├── TaskError                               a task was misused or could not end
+    │   └── InfiniteLoopError                   its messages repeat for ever
+    ├── StateError (KeyError)                   a saved state does not fit the module
+    ├── RemoteAgentError                        an agent in another process was asked and failed
+    │   ├── RemoteConnectionError (ConnectionError)  it cannot be reached, or the connection broke
+    │   └── RemoteStartError                    its process did not start
+    └── OutputError                             results could not be written
+
+Each error says in its text what to do next, and carries what it knows as attributes.
+"""
+
+from __future__ import annotations
+
+from trivium.exceptions._models import (
+    AnswerFormatError,
+    ChecksumError,
+    DownloadError,
+    EngineError,
+    MalformedAnswerError,
+    ModelError,
+    ModelNotFoundError,
+    NoModelError,
+    ProviderConnectionError,
+    ProviderError,
+    ProviderStatusError,
+)
+from trivium.exceptions._root import (
+    AgentNameError,
+    BeadNotFoundError,
+    ConfigurationError,
+    ContextPieceTypeError,
+    ContextTokenError,
+    FieldsError,
+    MissingExtraError,
+    NotAgentError,
+    NotInteractiveError,
+    ObjectNotFoundError,
+    OutputError,
+    PromptTemplateError,
+    StateError,
+    TriviumError,
+    UnknownRoleError,
+)
+from trivium.exceptions._runs import (
+    AttributeNotSetError,
+    CommanderAlreadyRunningError,
+    CommanderError,
+    CommanderNotRunError,
+    DeadlineExceededError,
+    FinishedNodeError,
+    InfiniteLoopError,
+    LimitExceededError,
+    NotHandlerError,
+    NotTaskerError,
+    PasswordError,
+    RecursionTooDeepError,
+    RunError,
+    RunKilledError,
+    SuspendedError,
+    TaskError,
+    TaskResultError,
+    WouldDeadlockError,
+)
+from trivium.exceptions._tools import (
+    CallOriginError,
+    DocumentError,
+    DocumentNotFoundError,
+    DocumentTooLargeError,
+    EmptyDocumentError,
+    FetchAddressError,
+    FetchConnectionError,
+    FetchContentTypeError,
+    FetchError,
+    FetchStatusError,
+    FetchTimeoutError,
+    FetchTooLargeError,
+    NoExecutorError,
+    RemoteAgentError,
+    RemoteConnectionError,
+    RemoteServiceError,
+    RemoteStartError,
+    SandboxUnavailableError,
+    ToolArgumentsError,
+    ToolDefinitionError,
+    ToolError,
+    ToolkitError,
+    UnknownToolError,
+    UnreadableDocumentError,
+)
+
+__all__ = [
+    "AgentNameError",
+    "AnswerFormatError",
+    "AttributeNotSetError",
+    "BeadNotFoundError",
+    "CallOriginError",
+    "ChecksumError",
+    "CommanderAlreadyRunningError",
+    "CommanderError",
+    "CommanderNotRunError",
+    "ConfigurationError",
+    "ContextPieceTypeError",
+    "ContextTokenError",
+    "DeadlineExceededError",
+    "DocumentError",
+    "DocumentNotFoundError",
+    "DocumentTooLargeError",
+    "DownloadError",
+    "EmptyDocumentError",
+    "EngineError",
+    "FetchAddressError",
+    "FetchConnectionError",
+    "FetchContentTypeError",
+    "FetchError",
+    "FetchStatusError",
+    "FetchTimeoutError",
+    "FetchTooLargeError",
+    "FieldsError",
+    "FinishedNodeError",
+    "InfiniteLoopError",
+    "LimitExceededError",
+    "MalformedAnswerError",
+    "MissingExtraError",
+    "ModelError",
+    "ModelNotFoundError",
+    "NoExecutorError",
+    "NoModelError",
+    "NotAgentError",
+    "NotHandlerError",
+    "NotInteractiveError",
+    "NotTaskerError",
+    "ObjectNotFoundError",
+    "OutputError",
+    "PasswordError",
+    "PromptTemplateError",
+    "ProviderConnectionError",
+    "ProviderError",
+    "ProviderStatusError",
+    "RecursionTooDeepError",
+    "RemoteAgentError",
+    "RemoteConnectionError",
+    "RemoteServiceError",
+    "RemoteStartError",
+    "RunError",
+    "RunKilledError",
+    "SandboxUnavailableError",
+    "StateError",
+    "SuspendedError",
+    "TaskError",
+    "TaskResultError",
+    "ToolArgumentsError",
+    "ToolDefinitionError",
+    "ToolError",
+    "ToolkitError",
+    "TriviumError",
+    "UnknownRoleError",
+    "UnknownToolError",
+    "UnreadableDocumentError",
+    "WouldDeadlockError",
+]
+
+for _name in __all__:  # a traceback names an error as users import it
+    globals()[_name].__module__ = __name__

@@ -1,0 +1,107 @@
+"""The root of the errors, and what concerns no room in particular."""
+
+from __future__ import annotations
+
+__all__ = [
+    "AgentNameError",
+    "BeadNotFoundError",
+    "ConfigurationError",
+    "ContextPieceTypeError",
+    "ContextTokenError",
+    "FieldsError",
+    "MissingExtraError",
+    "NotAgentError",
+    "NotInteractiveError",
+    "ObjectNotFoundError",
+    "OutputError",
+    "PromptTemplateError",
+    "StateError",
+    "TriviumError",
+    "UnknownRoleError",
+]
+
+
+class TriviumError(Exception):
+    """The root of the tree: `except TriviumError` catches what trivium raises, and nothing else."""
+
+    def __str__(self) -> str:  # KeyError and OSError would quote or reorder the text
+        return " ".join(str(part) for part in self.args)
+
+
+class MissingExtraError(TriviumError, ImportError):
+    """An optional package is missing; the text gives the install line."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(
+            f"{package} is not installed: it comes with the extra '{extra}'. "
+            f"From a checkout of trivium: pip install -e '.[{extra}]'"
+        )
+        self.package, self.extra = package, extra
+
+
+class ConfigurationError(TriviumError, ValueError):
+    """An argument, an option or a configuration cannot be used as it is."""
+
+
+class FieldsError(ConfigurationError):
+    """A list of fields or a schema cannot be read."""
+
+
+class NotInteractiveError(ConfigurationError):
+    """A person was to answer, and there is no terminal to ask at."""
+
+
+class PromptTemplateError(ConfigurationError):
+    """A prompt template lacks values or cannot be filled in. `variables` names those concerned."""
+
+    def __init__(self, message: str, variables: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.variables = variables
+
+
+class ObjectNotFoundError(ConfigurationError, ImportError):
+    """There is no module or no name at a dotted path."""
+
+
+class UnknownRoleError(ConfigurationError, KeyError):
+    """A chat message has a role that is not known. `role` is that role."""
+
+    def __init__(self, message: str, role: str = "") -> None:
+        super().__init__(message)
+        self.role = role
+
+
+class NotAgentError(ConfigurationError, TypeError):
+    """What was put among agents is no module."""
+
+
+class AgentNameError(ConfigurationError, KeyError):
+    """A name cannot be that of an agent in a container. `name` is that name."""
+
+    def __init__(self, message: str, name: str = "") -> None:
+        super().__init__(message)
+        self.name = name
+
+
+class ContextTokenError(ConfigurationError):
+    """What must be sent takes more tokens than may be sent. `needed` and `limit` are tokens."""
+
+    def __init__(self, message: str, needed: int = 0, limit: int = 0) -> None:
+        super().__init__(message)
+        self.needed, self.limit = needed, limit
+
+
+class ContextPieceTypeError(ConfigurationError, TypeError):
+    """What was put in a context is no piece that its model can send."""
+
+
+class BeadNotFoundError(ConfigurationError, KeyError, IndexError):
+    """There is no such piece of a bead, or no bead at that position."""
+
+
+class StateError(TriviumError, KeyError):
+    """A saved state does not fit the module it is loaded into."""
+
+
+class OutputError(TriviumError):
+    """Results could not be written; what was written before is kept."""

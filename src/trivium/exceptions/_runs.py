@@ -1,0 +1,107 @@
+"""Errors of runs, jobs and tasks."""
+
+from __future__ import annotations
+
+from trivium.exceptions._root import TriviumError
+
+__all__ = [
+    "AttributeNotSetError",
+    "CommanderAlreadyRunningError",
+    "CommanderError",
+    "CommanderNotRunError",
+    "DeadlineExceededError",
+    "FinishedNodeError",
+    "InfiniteLoopError",
+    "LimitExceededError",
+    "NotHandlerError",
+    "NotTaskerError",
+    "PasswordError",
+    "RecursionTooDeepError",
+    "RunError",
+    "RunKilledError",
+    "SuspendedError",
+    "TaskError",
+    "TaskResultError",
+    "WouldDeadlockError",
+]
+
+
+class RunError(TriviumError):
+    """A run could not go on. `path` is the place in the run tree."""
+
+    def __init__(self, message: str, path: str = "") -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class RunKilledError(RunError):
+    """The run, or the part of it that was called, was killed."""
+
+
+class DeadlineExceededError(RunError, TimeoutError):
+    """The run, or the part of it that was called, took longer than it was given."""
+
+
+class LimitExceededError(RunError):
+    """A limit of the run was reached. `limit` names it, `maximum` is its value, `setting` is where it is set."""
+
+    def __init__(self, limit: str, maximum: float, path: str = "", *, setting: str = "Limits({limit}=…)") -> None:
+        setting = setting.format(limit=limit)
+        super().__init__(f"the run reached its limit of {maximum:g} {limit}; raise {setting}", path)
+        self.limit, self.maximum = limit, maximum
+
+
+class SuspendedError(RunError, RuntimeError):
+    """A coroutine marked as portable awaited something that is not a primitive of the doors."""
+
+
+class RecursionTooDeepError(RunError, RecursionError):
+    """Calls are nested deeper than the interpreter allows."""
+
+
+class WouldDeadlockError(RunError, RuntimeError):
+    """A sync call was made where it could only wait for itself."""
+
+
+class CommanderError(TriviumError):
+    """A job, a handler or a commander was used in a way that cannot work."""
+
+
+class NotHandlerError(CommanderError, TypeError):
+    """Something that is not a handler was given where a handler is called."""
+
+
+class NotTaskerError(CommanderError, TypeError):
+    """A job's `task` lacks the @tasker decorator."""
+
+
+class PasswordError(CommanderError, AssertionError):
+    """A decorator was given another password than PASS_WORD."""
+
+
+class TaskResultError(CommanderError, TypeError):
+    """The body of a job or handler returned work that nobody would run."""
+
+
+class AttributeNotSetError(CommanderError, AttributeError):
+    """A node was asked for something that it gets only when it is scheduled."""
+
+
+class FinishedNodeError(CommanderError, RuntimeError):
+    """Work was put below a node that has ended."""
+
+
+class CommanderNotRunError(CommanderError, RuntimeError):
+    """The commander is not running."""
+
+
+class CommanderAlreadyRunningError(CommanderError, RuntimeError):
+    """The commander is running already."""
+
+
+class TaskError(TriviumError):
+    """A task was used in a way that cannot work, or could not end."""
+
+
+class InfiniteLoopError(TaskError):
+    """The messages of a task repeat for ever."""

@@ -1,0 +1,167 @@
+"""Errors of tools, and of what comes from outside: documents, pages, services, agents elsewhere."""
+
+from __future__ import annotations
+
+from trivium.exceptions._root import TriviumError
+
+__all__ = [
+    "CallOriginError",
+    "DocumentError",
+    "DocumentNotFoundError",
+    "DocumentTooLargeError",
+    "EmptyDocumentError",
+    "FetchAddressError",
+    "FetchConnectionError",
+    "FetchContentTypeError",
+    "FetchError",
+    "FetchStatusError",
+    "FetchTimeoutError",
+    "FetchTooLargeError",
+    "NoExecutorError",
+    "RemoteAgentError",
+    "RemoteConnectionError",
+    "RemoteServiceError",
+    "RemoteStartError",
+    "SandboxUnavailableError",
+    "ToolArgumentsError",
+    "ToolDefinitionError",
+    "ToolError",
+    "ToolkitError",
+    "UnknownToolError",
+    "UnreadableDocumentError",
+]
+
+
+class DocumentError(TriviumError):
+    """A document could not be read. `source` is its path."""
+
+    def __init__(self, message: str, source: str = "") -> None:
+        super().__init__(message)
+        self.source = source
+
+
+class DocumentNotFoundError(DocumentError, FileNotFoundError):
+    """There is no such file."""
+
+
+class DocumentTooLargeError(DocumentError):
+    """The file is larger than the reader takes."""
+
+
+class EmptyDocumentError(DocumentError):
+    """The file holds no text."""
+
+
+class UnreadableDocumentError(DocumentError):
+    """The file is not a document that can be read: binary, damaged, encrypted or of an unknown form."""
+
+
+class ToolError(TriviumError):
+    """A tool could not be defined or called. `tool` is its name."""
+
+    def __init__(self, message: str, tool: str = "") -> None:
+        super().__init__(message)
+        self.tool = tool
+
+
+class ToolDefinitionError(ToolError, TypeError):
+    """A function or a class cannot serve as a tool."""
+
+
+class ToolkitError(ToolDefinitionError, KeyError):
+    """A class is a tool, with a `run`, and a toolkit, with other `@tool_api` methods, at once."""
+
+
+class ToolArgumentsError(ToolError, ValueError):
+    """The arguments of a tool call do not fit the tool."""
+
+
+class RemoteServiceError(ToolError):
+    """A service that a tool asks gave no answer, an error, or one that cannot be read.
+
+    `service` is its name, `status` the HTTP status or 0, `retry_after` the seconds it wants to be left alone or 0.
+    """
+
+    def __init__(self, message: str, service: str = "", status: int = 0, retry_after: float = 0.0) -> None:
+        super().__init__(message)
+        self.service, self.status, self.retry_after = service, status, retry_after
+
+
+class CallOriginError(ToolError):
+    """A hook made a tool call of what came with a person's message."""
+
+
+class NoExecutorError(ToolError, RuntimeError):
+    """An agent has nothing that runs the kind of call that its model made."""
+
+
+class SandboxUnavailableError(ToolError):
+    """Code cannot be shut in on this machine, so it does not run. `package` is what to install, if that helps."""
+
+    def __init__(self, message: str, package: str = "") -> None:
+        super().__init__(message)
+        self.package = package
+
+
+class UnknownToolError(ToolError, KeyError, ValueError):
+    """There is no tool of that name."""
+
+
+class FetchError(TriviumError):
+    """A page of the web could not be fetched. `url` is the page, `status` the HTTP status or 0 where none came."""
+
+    def __init__(self, message: str, url: str = "", status: int = 0) -> None:
+        super().__init__(message)
+        self.url, self.status = url, status
+
+
+class FetchAddressError(FetchError):
+    """A URL, or the network address behind it, is not one that may be fetched; nothing was sent there."""
+
+
+class FetchConnectionError(FetchError, ConnectionError):
+    """A page's server cannot be found or reached, or what it sent broke off."""
+
+
+class FetchContentTypeError(FetchError):
+    """A page is of a type that cannot be read as text. `content_type` is what its server said it is."""
+
+    def __init__(self, message: str, url: str = "", status: int = 0, content_type: str = "") -> None:
+        super().__init__(message, url, status)
+        self.content_type = content_type
+
+
+class FetchStatusError(FetchError):
+    """A page's server answered with another status than that of a page."""
+
+
+class FetchTimeoutError(FetchError, TimeoutError):
+    """A page was not there within its time."""
+
+
+class FetchTooLargeError(FetchError):
+    """A page is larger than may be read. `limit` is in bytes."""
+
+    def __init__(self, message: str, url: str = "", status: int = 0, limit: int = 0) -> None:
+        super().__init__(message, url, status)
+        self.limit = limit
+
+
+class RemoteAgentError(TriviumError):
+    """An agent in another process was asked and failed. `status` is the HTTP status, `kind` the error's name there."""
+
+    def __init__(self, message: str, status: int = 0, kind: str = "") -> None:
+        super().__init__(message)
+        self.status, self.kind = status, kind
+
+
+class RemoteConnectionError(RemoteAgentError, ConnectionError):
+    """An agent in another process could not be reached, or the connection broke."""
+
+
+class RemoteStartError(RemoteAgentError):
+    """The process of an agent did not start. `log` is the end of what it wrote."""
+
+    def __init__(self, message: str, log: str = "") -> None:
+        super().__init__(message)
+        self.log = log
