@@ -59,8 +59,8 @@ class MessageReader(Protocol):
         """The deltas of one event's object."""
         ...
 
-    def whole(self, answer: dict[str, Any]) -> Iterator[Delta] | None:
-        """The deltas of a whole answer; None if it is none."""
+    def whole(self, answer: dict[str, Any]) -> Iterator[Delta]:
+        """The deltas of a whole answer."""
         ...
 
     def end(self, done: bool) -> Iterator[Delta]:
@@ -116,10 +116,7 @@ class AnswerReader:
         if not text:
             raise MalformedAnswerError(f"the server sent an empty answer: {_CHECK}")
         self._done = True
-        deltas = self._message.whole(_object(text))
-        if deltas is None:
-            raise MalformedAnswerError(f"the server sent an answer without choices: {_CHECK}", text)
-        yield from deltas
+        yield from self._message.whole(_object(text))
 
 
 class OpenAIMessageReader:
@@ -146,8 +143,10 @@ class OpenAIMessageReader:
             if isinstance(choice, dict):
                 yield from self._choice(cast("dict[str, Any]", choice))
 
-    def whole(self, answer: dict[str, Any]) -> Iterator[Delta] | None:
-        return self.read(answer) if "error" in answer or _unpacked(answer).get("choices") else None
+    def whole(self, answer: dict[str, Any]) -> Iterator[Delta]:
+        if "error" not in answer and not _unpacked(answer).get("choices"):
+            raise MalformedAnswerError(f"the server sent an answer without choices: {_CHECK}", json.dumps(answer))
+        return self.read(answer)
 
     def _choice(self, choice: dict[str, Any]) -> Iterator[Delta]:
         message = choice.get("delta") or choice.get("message")
