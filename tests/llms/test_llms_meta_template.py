@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -11,22 +12,25 @@ from hypothesis import strategies as st
 from trivium.exceptions import ConfigurationError, UnknownRoleError
 from trivium.llms import INTERNLM2_META, APITemplateParser, BaseLLM, LMTemplateParser
 
+
+def said(role: str, content: Any, **more: Any) -> dict[str, Any]:
+    return {"role": role, "content": content, **more}
+
+
 LM = LMTemplateParser(INTERNLM2_META)
 ROLES = ("system", "user", "assistant", "environment")
 API = APITemplateParser(
     [{"role": role, "api_role": "system" if role == "environment" else role} for role in ROLES],
 )
-DIALOGS = st.lists(
-    st.fixed_dictionaries(
-        {"role": st.sampled_from(ROLES), "content": st.text(max_size=8)},
-        optional={"name": st.sampled_from(["interpreter", "plugin", "Ada"])},
+DIALOGS: st.SearchStrategy[list[dict[str, Any]]] = st.lists(
+    st.builds(
+        said,
+        role=st.sampled_from(ROLES),
+        content=st.text(max_size=8),
+        name=st.sampled_from([None, "interpreter", "plugin", "Ada"]),
     ),
     max_size=6,
 )
-
-
-def said(role: str, content: str, **more: Any) -> dict[str, Any]:
-    return {"role": role, "content": content, **more}
 
 
 @pytest.mark.parametrize(
@@ -46,7 +50,10 @@ def said(role: str, content: str, **more: Any) -> dict[str, Any]:
             "<|im_start|>assistant\n",
         ),
         ([said("assistant", "done")], "<|im_start|>assistant\ndone<|im_end|>\n"),
-        (["raw ", said("user", "{name}", name="{x}")], "raw <|im_start|>user name={x}\n{name}<|im_end|>\n<|im_start|>assistant\n"),
+        (
+            ["raw ", said("user", "{name}", name="{x}")],
+            "raw <|im_start|>user name={x}\n{name}<|im_end|>\n<|im_start|>assistant\n",
+        ),
         ([said("user", None)], "<|im_start|>user\n<|im_end|>\n<|im_start|>assistant\n"),
     ],
 )  # fmt: skip
@@ -80,7 +87,7 @@ def test_an_interface_gets_its_roles_and_no_two_alike_in_a_row(dialog: list[dict
     sent = API(dialog)
     assert dialog == before
     assert {message["role"] for message in sent} <= {"system", "user", "assistant"}
-    assert all(one["role"] != other["role"] for one, other in zip(sent, sent[1:], strict=False))
+    assert all(one["role"] != other["role"] for one, other in pairwise(sent))
     assert "\n".join(each["content"] for each in sent) == "\n".join(each["content"] for each in dialog)
 
 

@@ -59,7 +59,11 @@ def whole_call(name: str) -> Script:
     return http_answer(json.dumps({"choices": [{"message": message, "finish_reason": "tool_calls"}]}).encode())
 
 
-@pytest.mark.parametrize("make", [lambda name: gpt_call(name, "{}"), whole_call], ids=["streamed", "whole"])
+def streamed_call(name: str) -> Script:
+    return gpt_call(name, "{}")
+
+
+@pytest.mark.parametrize("make", [streamed_call, whole_call])
 @pytest.mark.parametrize("tool", ["Kit.api", "Kit_api"])
 def test_an_answer_has_the_tools_own_name(chat: ChatServer, tool: str, make: Any) -> None:
     sent = legal_names(["Kit.api", "Kit_api"]).get(tool, tool)
@@ -141,8 +145,13 @@ def test_roles_and_names_of_messages_are_made_to_fit(
 
 @pytest.mark.parametrize(
     ("model", "name"),
-    [("gpt-4o", "max_tokens"), ("qwen3", "max_tokens"), ("o3-mini", "max_completion_tokens")]
-    + [("gpt-5-mini", "max_completion_tokens"), ("openai/gpt-5", "max_completion_tokens")],
+    [
+        ("gpt-4o", "max_tokens"),
+        ("qwen3", "max_tokens"),
+        ("o3-mini", "max_completion_tokens"),
+        ("gpt-5-mini", "max_completion_tokens"),
+        ("openai/gpt-5", "max_completion_tokens"),
+    ],
 )
 def test_the_longest_answer_has_the_name_that_the_family_takes(chat: ChatServer, model: str, name: str) -> None:
     chat.scripts = [gpt_text("a")]
