@@ -33,6 +33,7 @@ SAID = {"role": "user", "content": [{"type": "text", "text": "hi"}]}
 ING, END = ModelStatusCode.STREAM_ING, ModelStatusCode.END
 OBJECT = {"type": "object", "properties": {"start": {"type": "string"}}}
 USED = Usage(30, 15)
+RESET: Script = []
 NO_NAMES = ClaudeNames({}, {}, {}, "")
 
 
@@ -276,7 +277,7 @@ def error(kind: str) -> bytes:
         ([event_stream(error("overloaded_error")), claude_text("a")], 2),
         ([refused("529 Overloaded", kind="overloaded_error"), claude_text("a")], 2),
         ([refused("429 Slow", kind="rate_limit_error", retry_after="0"), claude_text("a")], 2),
-        ([event_stream(error("api_error")), [], claude_text("a")], 3),
+        ([event_stream(error("api_error")), RESET, claude_text("a")], 3),
     ],
 )
 def test_what_passes_is_tried_again(chat: ChatServer, scripts: list[Script], asked: int) -> None:

@@ -133,6 +133,11 @@ class OpenAIMessageReader:
         self._any = self._refused = False
 
     def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
+        """The deltas of one chunk.
+
+        Raises:
+            MalformedAnswerError: it is an error.
+        """
         if error := chunk.get("error"):
             raise MalformedAnswerError(f"the server sent an error: {error_text(chunk)}; {AGAIN}", json.dumps(error))
         chunk = _unpacked(chunk)
@@ -144,6 +149,11 @@ class OpenAIMessageReader:
                 yield from self._choice(cast("dict[str, Any]", choice))
 
     def whole(self, answer: dict[str, Any]) -> Iterator[Delta]:
+        """The deltas of a whole answer.
+
+        Raises:
+            MalformedAnswerError: it is none.
+        """
         if "error" not in answer and not _unpacked(answer).get("choices"):
             raise MalformedAnswerError(f"the server sent an answer without choices: {_CHECK}", json.dumps(answer))
         return self.read(answer)
@@ -176,6 +186,11 @@ class OpenAIMessageReader:
                 yield self._calls.read(cast("dict[str, Any]", call))
 
     def end(self, done: bool) -> Iterator[Delta]:
+        """Usage, and why it stopped; `done` if the server said that this is the end.
+
+        Raises:
+            MalformedAnswerError: it broke off.
+        """
         if self._usage is not None:
             yield self._usage
         if self._reason is None and not (done and self._any):
