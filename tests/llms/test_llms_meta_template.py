@@ -93,7 +93,8 @@ def test_an_interface_gets_its_roles_and_no_two_alike_in_a_row(dialog: list[dict
 
 def test_native_calls_and_their_results_are_never_joined() -> None:
     call = said("assistant", "", tool_calls=[{"id": "c"}])
-    dialog = [said("assistant", "a"), call, said("tool", "1", tool_call_id="c"), said("tool", "2", tool_call_id="d")]
+    results = [said("tool", "1", tool_call_id="c"), said("tool", "2", tool_call_id="d"), {"role": "tool"}]
+    dialog = [said("assistant", "a"), call, *results]
     assert API(dialog) == dialog
 
 
