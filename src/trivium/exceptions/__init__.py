@@ -9,6 +9,7 @@
     │   ├── NotInteractiveError                 a person was to answer, and there is no terminal
     │   ├── PromptTemplateError                 a template lacks values, or cannot be filled in
     │   ├── ObjectNotFoundError (ImportError)   there is nothing at a config's dotted path
+    │   ├── UnsupportedParameterError (NotImplementedError)  a model takes no parameter of that name
     │   ├── UnknownRoleError (KeyError)         a chat message's role is not known
     │   ├── NotAgentError (TypeError)           what was put among agents is none
     │   ├── AgentNameError (KeyError)           a name cannot be that of an agent
@@ -36,7 +37,7 @@
     │   ├── ModelNotFoundError (FileNotFoundError)  the named model is not there
     │   ├── DownloadError                       a model file could not be fetched
     │   ├── ChecksumError                       a model file is not the pinned one
-    │   ├── EngineError                         the embedded engine does not start or stopped
+    │   ├── EngineError                         an engine on this machine does not start or stopped
     │   ├── AnswerFormatError (ValueError)      its answer has not the form that a parser wants
     │   └── ProviderError                       a server was asked and failed
     │       ├── ProviderConnectionError (ConnectionError)
@@ -105,6 +106,7 @@ from trivium.exceptions._root import (
     StateError,
     TriviumError,
     UnknownRoleError,
+    UnsupportedParameterError,
 )
 from trivium.exceptions._runs import (
     AttributeNotSetError,
@@ -221,6 +223,7 @@ __all__ = [
     "UnknownRoleError",
     "UnknownToolError",
     "UnreadableDocumentError",
+    "UnsupportedParameterError",
     "WouldDeadlockError",
 ]
 

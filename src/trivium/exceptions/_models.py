@@ -44,7 +44,7 @@ class ChecksumError(ModelError):
 
 
 class EngineError(ModelError):
-    """The embedded engine does not start, or stopped."""
+    """An engine on this machine does not start, or stopped."""
 
 
 class AnswerFormatError(ModelError, ValueError):
@@ -68,11 +68,14 @@ class ProviderConnectionError(ProviderError, ConnectionError):
 
 
 class ProviderStatusError(ProviderError):
-    """A model server answered with an error status. `status` is the HTTP status."""
+    """A model server answered with an error status.
 
-    def __init__(self, message: str, raw: str = "", status: int = 0) -> None:
+    `status` is the HTTP status, `retry_after` the seconds for which the server wants to be left alone.
+    """
+
+    def __init__(self, message: str, raw: str = "", status: int = 0, retry_after: float = 0.0) -> None:
         super().__init__(message, raw)
-        self.status = status
+        self.status, self.retry_after = status, retry_after
 
 
 class MalformedAnswerError(ProviderError):

@@ -18,6 +18,7 @@ __all__ = [
     "StateError",
     "TriviumError",
     "UnknownRoleError",
+    "UnsupportedParameterError",
 ]
 
 
@@ -29,12 +30,14 @@ class TriviumError(Exception):
 
 
 class MissingExtraError(TriviumError, ImportError):
-    """An optional package is missing; the text gives the install line."""
+    """An optional package is missing; the text gives the install line. `extra` is "" where none brings it."""
 
-    def __init__(self, package: str, extra: str) -> None:
+    def __init__(self, package: str, extra: str = "") -> None:
         super().__init__(
             f"{package} is not installed: it comes with the extra '{extra}'. "
             f"From a checkout of trivium: pip install -e '.[{extra}]'"
+            if extra
+            else f"{package} is not installed, and no extra of trivium brings it: pip install {package}"
         )
         self.package, self.extra = package, extra
 
@@ -61,6 +64,14 @@ class PromptTemplateError(ConfigurationError):
 
 class ObjectNotFoundError(ConfigurationError, ImportError):
     """There is no module or no name at a dotted path."""
+
+
+class UnsupportedParameterError(ConfigurationError, NotImplementedError):
+    """A model does not take a parameter by this name. `parameter` is the name."""
+
+    def __init__(self, message: str, parameter: str = "") -> None:
+        super().__init__(message)
+        self.parameter = parameter
 
 
 class UnknownRoleError(ConfigurationError, KeyError):

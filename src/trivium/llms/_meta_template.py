@@ -147,13 +147,13 @@ class APITemplateParser(_Roles):
         messages = [{"role": "user", "content": dialog}] if isinstance(dialog, str) else list(dialog)
         if not self.roles:
             return [dict(message) for message in messages]
-        found: list[dict[str, Any]] = []
+        runs: list[list[dict[str, Any]]] = []
         for message in map(self._renamed, messages):
-            if found and found[-1]["role"] == message["role"] and _joinable(found[-1]) and _joinable(message):
-                found[-1] = {**found[-1], "content": f"{found[-1]['content']}\n{message['content']}"}
+            if runs and runs[-1][0]["role"] == message["role"] and _joinable(runs[-1][-1]) and _joinable(message):
+                runs[-1].append(message)
             else:
-                found.append(message)
-        return found
+                runs.append([message])
+        return [run[0] if len(run) == 1 else _joined(run) for run in runs]
 
     def _renamed(self, message: Mapping[str, Any]) -> dict[str, Any]:
         role = message.get("role")
@@ -171,6 +171,12 @@ def _content(message: str | Mapping[str, Any]) -> str:
     return "" if content is None else str(content)
 
 
+def _joined(run: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {**run[0], "content": "\n".join(message["content"] for message in run)}
+
+
 def _joinable(message: Mapping[str, Any]) -> bool:
-    plain = isinstance(message["content"], str) and not message.get("tool_calls") and not message.get("tool_call_id")
+    plain = (
+        isinstance(message.get("content"), str) and not message.get("tool_calls") and not message.get("tool_call_id")
+    )
     return plain and message["role"] != "tool"
