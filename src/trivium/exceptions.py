@@ -36,7 +36,7 @@
     │   ├── ModelNotFoundError (FileNotFoundError)  the named model is not there
     │   ├── DownloadError                       a model file could not be fetched
     │   ├── ChecksumError                       a model file is not the pinned one
-    │   ├── EngineError                         the embedded engine does not start or stopped
+    │   ├── EngineError                         an engine on this machine does not start or stopped
     │   ├── AnswerFormatError (ValueError)      its answer has not the form that a parser wants
     │   └── ProviderError                       a server was asked and failed
     │       ├── ProviderConnectionError (ConnectionError)
@@ -130,12 +130,14 @@ class TriviumError(Exception):
 
 
 class MissingExtraError(TriviumError, ImportError):
-    """An optional package is missing; the text gives the install line."""
+    """An optional package is missing; the text gives the install line. `extra` is "" where none brings it."""
 
-    def __init__(self, package: str, extra: str) -> None:
+    def __init__(self, package: str, extra: str = "") -> None:
         super().__init__(
             f"{package} is not installed: it comes with the extra '{extra}'. "
             f"From a checkout of trivium: pip install -e '.[{extra}]'"
+            if extra
+            else f"{package} is not installed, and no extra of trivium brings it: pip install {package}"
         )
         self.package, self.extra = package, extra
 
@@ -298,7 +300,7 @@ class ChecksumError(ModelError):
 
 
 class EngineError(ModelError):
-    """The embedded engine does not start, or stopped."""
+    """An engine on this machine does not start, or stopped."""
 
 
 class AnswerFormatError(ModelError, ValueError):
