@@ -9,6 +9,7 @@
     │   ├── NotInteractiveError                 a person was to answer, and there is no terminal
     │   ├── PromptTemplateError                 a template lacks values, or cannot be filled in
     │   ├── ObjectNotFoundError (ImportError)   there is nothing at a config's dotted path
+    │   ├── UnsupportedParameterError (NotImplementedError)  a model takes no parameter of that name
     │   ├── UnknownRoleError (KeyError)         a chat message's role is not known
     │   ├── NotAgentError (TypeError)           what was put among agents is none
     │   ├── AgentNameError (KeyError)           a name cannot be that of an agent
@@ -118,6 +119,7 @@ __all__ = [
     "UnknownRoleError",
     "UnknownToolError",
     "UnreadableDocumentError",
+    "UnsupportedParameterError",
     "WouldDeadlockError",
 ]
 
@@ -164,6 +166,14 @@ class PromptTemplateError(ConfigurationError):
 
 class ObjectNotFoundError(ConfigurationError, ImportError):
     """There is no module or no name at a dotted path."""
+
+
+class UnsupportedParameterError(ConfigurationError, NotImplementedError):
+    """A model does not take a parameter by this name. `parameter` is the name."""
+
+    def __init__(self, message: str, parameter: str = "") -> None:
+        super().__init__(message)
+        self.parameter = parameter
 
 
 class UnknownRoleError(ConfigurationError, KeyError):
@@ -324,11 +334,14 @@ class ProviderConnectionError(ProviderError, ConnectionError):
 
 
 class ProviderStatusError(ProviderError):
-    """A model server answered with an error status. `status` is the HTTP status."""
+    """A model server answered with an error status.
 
-    def __init__(self, message: str, raw: str = "", status: int = 0) -> None:
+    `status` is the HTTP status, `retry_after` the seconds for which the server wants to be left alone.
+    """
+
+    def __init__(self, message: str, raw: str = "", status: int = 0, retry_after: float = 0.0) -> None:
         super().__init__(message, raw)
-        self.status = status
+        self.status, self.retry_after = status, retry_after
 
 
 class MalformedAnswerError(ProviderError):

@@ -10,7 +10,7 @@ import pytest
 
 import trivium.llms
 from trivium.exceptions import ConfigurationError, ModelNotFoundError, NoModelError
-from trivium.llms import LocalModel, ModelStore, OpenAIModel, resolve
+from trivium.llms import ClaudeAPI, LocalModel, ModelStore, OpenAIModel, resolve
 
 
 @pytest.fixture(autouse=True)
@@ -34,6 +34,7 @@ def test_a_model_is_returned_as_it_is() -> None:
         ("local:default", LocalModel, "qwen2.5-coder-1.5b"),
         ("openai:gpt-x", OpenAIModel, "gpt-x"),
         ("openai:family:size", OpenAIModel, "family:size"),
+        ("anthropic:claude-x", ClaudeAPI, "claude-x"),
     ],
 )
 def test_text_names_a_model(text: str, kind: type, name: str) -> None:
@@ -46,6 +47,11 @@ def test_text_names_a_model(text: str, kind: type, name: str) -> None:
 def test_a_base_url_makes_any_name_one_of_its_server(name: str) -> None:
     model = resolve(name, "http://localhost:1/v1")
     assert repr(model) == f"OpenAIModel({name.removeprefix('openai:')!r}, base_url='http://localhost:1/v1')"
+
+
+def test_a_base_url_goes_with_the_provider_that_is_named() -> None:
+    model = resolve("anthropic:x", "http://localhost:1/v1")
+    assert repr(model) == "ClaudeAPI('x', base_url='http://localhost:1/v1/messages')"
 
 
 @pytest.mark.parametrize("text", ["claude:x", "gpt-x", "", "openai:", "local:", ":"])
@@ -88,7 +94,7 @@ def test_importing_brings_neither_client_nor_engine() -> None:
 
 def test_every_exported_name_is_there() -> None:
     assert len(set(trivium.llms.__all__)) == len(trivium.llms.__all__)
-    assert dir(trivium.llms) == trivium.llms.__all__
+    assert dir(trivium.llms) == sorted(trivium.llms.__all__)
     assert all(getattr(trivium.llms, name) is not None for name in trivium.llms.__all__)
     with pytest.raises(AttributeError, match="nothing"):
         _ = trivium.llms.nothing  # pyright: ignore

@@ -1,4 +1,4 @@
-"""Language models: the contract of a provider, the embedded model and its store, and OpenAI's interface."""
+"""Language models: the contract of a provider, the embedded model and its store, and models behind HTTP."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ if TYPE_CHECKING:
     from trivium.llms._base import AsyncBaseAPILLM, AsyncBaseLLM, BaseAPILLM, BaseLLM
     from trivium.llms._call import DeltaEvent, UsageEvent
     from trivium.llms._chat_model import ChatModel
+    from trivium.llms._claude import AsyncClaudeAPI, ClaudeAPI
+    from trivium.llms._gpt import GPTAPI, AsyncGPTAPI
     from trivium.llms._local import LocalModel
     from trivium.llms._meta_template import INTERNLM2_META, APITemplateParser, LMTemplateParser
     from trivium.llms._openai import OpenAIModel
     from trivium.llms._protocol import Delta, Finish, LanguageModel, Reasoning, Reply, Request, ToolCallPart
     from trivium.llms._resolve import resolve
+    from trivium.llms._sensenova import AsyncSensenovaAPI, SensenovaAPI
     from trivium.llms._store import ModelFile, ModelStore, Progress
     from trivium.llms.engines import (
         AsyncLMDeployClient,
@@ -30,17 +33,22 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "GPTAPI",
     "INTERNLM2_META",
     "APITemplateParser",
     "AsyncBaseAPILLM",
     "AsyncBaseLLM",
+    "AsyncClaudeAPI",
+    "AsyncGPTAPI",
     "AsyncLMDeployClient",
     "AsyncLMDeployPipeline",
     "AsyncLMDeployServer",
+    "AsyncSensenovaAPI",
     "AsyncVllmModel",
     "BaseAPILLM",
     "BaseLLM",
     "ChatModel",
+    "ClaudeAPI",
     "Delta",
     "DeltaEvent",
     "Finish",
@@ -60,6 +68,7 @@ __all__ = [
     "Reasoning",
     "Reply",
     "Request",
+    "SensenovaAPI",
     "ToolCallPart",
     "UsageEvent",
     "VllmModel",
@@ -71,14 +80,19 @@ _HOMES = {
     "APITemplateParser": "_meta_template",
     "AsyncBaseAPILLM": "_base",
     "AsyncBaseLLM": "_base",
+    "AsyncClaudeAPI": "_claude",
+    "AsyncGPTAPI": "_gpt",
     "AsyncLMDeployClient": "engines",
     "AsyncLMDeployPipeline": "engines",
     "AsyncLMDeployServer": "engines",
+    "AsyncSensenovaAPI": "_sensenova",
     "AsyncVllmModel": "engines",
     "BaseAPILLM": "_base",
     "BaseLLM": "_base",
     "ChatModel": "_chat_model",
+    "ClaudeAPI": "_claude",
     "DeltaEvent": "_call",
+    "GPTAPI": "_gpt",
     "HFTransformer": "engines",
     "HFTransformerCasualLM": "engines",
     "HFTransformerChat": "engines",
@@ -92,6 +106,7 @@ _HOMES = {
     "ModelStore": "_store",
     "OpenAIModel": "_openai",
     "Progress": "_store",
+    "SensenovaAPI": "_sensenova",
     "UsageEvent": "_call",
     "VllmModel": "engines",
     "resolve": "_resolve",

@@ -1,26 +1,26 @@
 """Reading what an OpenAI-compatible server sends: bytes in, deltas out. No I/O.
 
 Servers differ: event streams with and without `[DONE]`, whole answers to a question for a stream, calls
-without index or id, arguments as objects. Where nothing is lost the reader goes on; else it raises
-`MalformedAnswerError` with what was sent.
+without index or id, arguments as objects, all in an envelope `data`. Where nothing is lost the reader goes on;
+else it raises `MalformedAnswerError` with what was sent.
 """
 
 from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator
-from typing import Any, cast
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol, cast
 
 from trivium.exceptions import MalformedAnswerError
 from trivium.llms._protocol import Delta, Finish, Reasoning, ToolCallPart
 from trivium.schema import Usage
 
-__all__ = ["AnswerReader", "EventDecoder", "error_text"]
+__all__ = ["AnswerReader", "EventDecoder", "OpenAIMessageReader", "clean", "error_text"]
 
 MAX_BYTES = 64 << 20
 _CHECK = "check that base_url is that of an OpenAI-compatible server"
-_AGAIN = "run it again, and look into the server's log if it stays"
+AGAIN = "run it again, and look into the server's log if it stays"
 
 
 class EventDecoder:
@@ -52,13 +52,33 @@ class EventDecoder:
                 self._data.clear()
 
 
-class AnswerReader:
-    """Turns the body of an answer, piece by piece, into deltas; what it is shows in its first byte."""
+class MessageReader(Protocol):
+    """Reads the objects of one answer, in the words of one interface."""
 
-    def __init__(self) -> None:
+    def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
+        """The deltas of one event's object."""
+        ...
+
+    def whole(self, answer: dict[str, Any]) -> Iterator[Delta] | None:
+        """The deltas of a whole answer; None if it is none."""
+        ...
+
+    def end(self, done: bool) -> Iterator[Delta]:
+        """Usage, and why it stopped; `done` if the server said that this is the end."""
+        ...
+
+
+class AnswerReader:
+    """Turns the body of an answer, piece by piece, into deltas; what it is shows in its first byte.
+
+    Args:
+        message: reads the objects in the body; default those of OpenAI's interface.
+    """
+
+    def __init__(self, message: MessageReader | None = None) -> None:
         self._events: EventDecoder | None = None
         self._head = bytearray()
-        self._message = _MessageReader()
+        self._message = message or OpenAIMessageReader()
         self._done = False
 
     def feed(self, piece: bytes) -> Iterator[Delta]:
@@ -96,24 +116,29 @@ class AnswerReader:
         if not text:
             raise MalformedAnswerError(f"the server sent an empty answer: {_CHECK}")
         self._done = True
-        answer = _object(text)
-        if not answer.get("choices") and "error" not in answer:
+        deltas = self._message.whole(_object(text))
+        if deltas is None:
             raise MalformedAnswerError(f"the server sent an answer without choices: {_CHECK}", text)
-        yield from self._message.read(answer)
+        yield from deltas
 
 
-class _MessageReader:
-    """Choices and their deltas, over all chunks of one answer."""
+class OpenAIMessageReader:
+    """Choices and their deltas, over all chunks of one answer.
 
-    def __init__(self) -> None:
-        self._calls = _CallReader()
+    Args:
+        names: the name of a tool by the name that was sent instead of it.
+    """
+
+    def __init__(self, names: Mapping[str, str] | None = None) -> None:
+        self._calls = _CallReader(names or {})
         self._usage: Usage | None = None
         self._reason: str | None = None
         self._any = self._refused = False
 
     def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
         if error := chunk.get("error"):
-            raise MalformedAnswerError(f"the server sent an error: {error_text(chunk)}; {_AGAIN}", json.dumps(error))
+            raise MalformedAnswerError(f"the server sent an error: {error_text(chunk)}; {AGAIN}", json.dumps(error))
+        chunk = _unpacked(chunk)
         if isinstance(usage := chunk.get("usage"), dict):
             self._usage = _usage(cast("dict[str, Any]", usage))
         choices = chunk.get("choices")
@@ -121,15 +146,20 @@ class _MessageReader:
             if isinstance(choice, dict):
                 yield from self._choice(cast("dict[str, Any]", choice))
 
+    def whole(self, answer: dict[str, Any]) -> Iterator[Delta] | None:
+        return self.read(answer) if "error" in answer or _unpacked(answer).get("choices") else None
+
     def _choice(self, choice: dict[str, Any]) -> Iterator[Delta]:
         message = choice.get("delta") or choice.get("message")
+        if isinstance(message, str):
+            message = {"content": message}
         for delta in self._deltas(cast("dict[str, Any]", message)) if isinstance(message, dict) else ():
             self._any = True
             yield delta
         if isinstance(reason := choice.get("finish_reason"), str) and reason:
             if reason == "error":
                 raise MalformedAnswerError(
-                    f"the server gave up in the middle of the answer; {_AGAIN}", json.dumps(choice)
+                    f"the server gave up in the middle of the answer; {AGAIN}", json.dumps(choice)
                 )
             self._reason = "content_filter" if self._refused else reason
 
@@ -151,14 +181,15 @@ class _MessageReader:
             yield self._usage
         if self._reason is None and not (done and self._any):
             what = "the server's answer broke off" if self._any else "the server sent no answer"
-            raise MalformedAnswerError(f"{what}; {_AGAIN}")
+            raise MalformedAnswerError(f"{what}; {AGAIN}")
         yield Finish(self._reason or ("tool_calls" if self._calls.any else "stop"))
 
 
 class _CallReader:
     """Gives each tool call one index and one id, whatever the server makes of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
         self._index_of: dict[int, int] = {}  # the server's index: ours
         self._ids: list[str | None] = []  # by our index; None where the server gave none
 
@@ -170,15 +201,15 @@ class _CallReader:
         given, function = call.get("id"), call.get("function")
         function = cast("dict[str, Any]", function) if isinstance(function, dict) else {}
         name = function.get("name")
-        name = name if isinstance(name, str) and name else None
+        name = self._names.get(name, name) if isinstance(name, str) and name else None
         index, first = self._place(call.get("index"), given if isinstance(given, str) else "", name)
         arguments = function.get("arguments")
         if not isinstance(arguments, str):
             arguments = "" if arguments is None else json.dumps(arguments)
         if not first:
-            return ToolCallPart(index, arguments=_clean(arguments))
+            return ToolCallPart(index, arguments=clean(arguments))
         known = given if given and given not in self._ids[:index] else f"call_{uuid.uuid4().hex[:12]}"
-        return ToolCallPart(index, str(known), name, _clean(arguments))
+        return ToolCallPart(index, str(known), name, clean(arguments))
 
     def _place(self, index: Any, given: str, name: str | None) -> tuple[int, bool]:
         """Our index of the call that a piece belongs to, and whether it is the call's first piece."""
@@ -197,6 +228,11 @@ class _CallReader:
     def _new(self, given: str) -> int:
         self._ids.append(given or None)
         return len(self._ids) - 1
+
+
+def _unpacked(chunk: dict[str, Any]) -> dict[str, Any]:
+    data = chunk.get("data")
+    return cast("dict[str, Any]", data) if isinstance(data, dict) and "choices" not in chunk else chunk
 
 
 def error_text(answer: Any) -> str:
@@ -232,10 +268,10 @@ def _text(content: Any) -> str:
         parts = cast("list[Any]", content)
         texts = (cast("dict[str, Any]", part).get("text") for part in parts if isinstance(part, dict))
         content = "".join(text for text in texts if isinstance(text, str))
-    return _clean(content) if isinstance(content, str) else ""
+    return clean(content) if isinstance(content, str) else ""
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """`text` without lone surrogates, which no file and no other server would take."""
     if text.isascii():
         return text

@@ -191,7 +191,7 @@ class BaseAPILLM(_TextModel):
 
     Args:
         model_type: its name there.
-        retry: how often a request is tried again.
+        retry: how often a request is tried at most.
         template_parser: what gives messages the roles of the interface, from the meta template.
         meta_template: the `api_role` of each role.
         max_new_tokens: the longest answer, in tokens.

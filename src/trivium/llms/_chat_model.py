@@ -68,7 +68,11 @@ class ChatModel:
 
     @portable
     async def _asked(self, messages: Messages, gen_params: Mapping[str, Any]) -> Reply:
-        return await ask(self._asked_by_chat(), Request(messages, parameters=gen_params))
+        return await ask(self._asked_by_chat(), self._question(messages, gen_params))
+
+    def _question(self, messages: Messages, gen_params: Mapping[str, Any]) -> Request:
+        """What the built-in `chat` and `stream_chat` ask."""
+        return Request(messages, parameters=gen_params)
 
     def _asked_by_chat(self) -> LanguageModel:
         """Whom the built-in `chat` and `stream_chat` ask."""
@@ -107,7 +111,7 @@ class ChatModel:
 
     def _call(self, messages: Messages, gen_params: Mapping[str, Any]) -> tuple[CallNode, Any]:
         node = CallNode("model", current.get())
-        return node, partial(ask, self._asked_by_chat(), Request(messages, parameters=gen_params), node)
+        return node, partial(ask, self._asked_by_chat(), self._question(messages, gen_params), node)
 
 
 class AsyncModelMixin(ChatModel):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from trivium.exceptions import ConfigurationError, NoModelError
+from trivium.llms._claude import ClaudeAPI
 from trivium.llms._local import LocalModel
 from trivium.llms._openai import OpenAIModel
 from trivium.llms._protocol import LanguageModel
@@ -13,7 +14,8 @@ from trivium.llms._store import ModelStore
 __all__ = ["resolve"]
 
 OPENAI_DEFAULT = "gpt-5-mini"
-FORMS = "a path to a .gguf file, 'local:NAME', a name of `trivium models list`, or 'openai:NAME'"
+ANTHROPIC_TOKENS = 4096
+FORMS = "a path to a .gguf file, 'local:NAME', a name of `trivium models list`, 'openai:NAME' or 'anthropic:NAME'"
 
 
 def resolve(model: LanguageModel | str | None = None, base_url: str | None = None) -> LanguageModel:
@@ -21,9 +23,10 @@ def resolve(model: LanguageModel | str | None = None, base_url: str | None = Non
 
     Args:
         model: a model object, which is returned as it is; or a path to a GGUF file, a name of the model
-            store (also "local:NAME"), or "openai:NAME". None takes `$TRIVIUM_MODEL`, else a provider whose
+            store (also "local:NAME"), "openai:NAME" or "anthropic:NAME". None takes `$TRIVIUM_MODEL`, else a provider whose
             key is set, else the embedded default if its file is present.
-        base_url: where an OpenAI-compatible server is; with it, any name is one of that server.
+        base_url: where an OpenAI-compatible server is; with it, any name is one of that server. For
+            "anthropic:NAME", where a server of Anthropic's interface is.
 
     Returns:
         A model, which is not loaded or asked yet.
@@ -48,6 +51,9 @@ def resolve(model: LanguageModel | str | None = None, base_url: str | None = Non
         return LocalModel(name)
     if provider == "openai" and name:
         return OpenAIModel(name, base_url=base_url)
+    if provider == "anthropic" and name:
+        address = {} if base_url is None else {"base_url": base_url}
+        return ClaudeAPI(name, max_new_tokens=ANTHROPIC_TOKENS, **address)
     if base_url is not None and model:
         return OpenAIModel(model, base_url=base_url)
     if model in ModelStore():

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 from trivium.exceptions import ConfigurationError
 from trivium.llms import Delta, Finish, Reasoning, ToolCallPart
-from trivium.llms._answers import _MessageReader
+from trivium.llms._answers import OpenAIMessageReader
 from trivium.schema import Usage
 from trivium.utils._json_text import JSONText
 
@@ -63,7 +63,7 @@ class AnswerSplitter:
     def __init__(self, flag: str) -> None:
         self.ended = False
         self._flag = flag
-        self._chunks = _MessageReader()
+        self._chunks = OpenAIMessageReader()
         self._calls: dict[int, _Call] = {}  # in the order in which they began
         self._speaker: _Call | None = None  # whose text for the user is under way
         self._waiting: list[_Call] = []

@@ -169,7 +169,9 @@ class LMDeployServer(LMDeployClient):
         deadline = time.monotonic() + timeout
         while True:
             if self._process.poll() is not None:
-                raise EngineError(f"the server of {self.path} has ended ({self._process.returncode}){self._last_words()}")
+                raise EngineError(
+                    f"the server of {self.path} has ended ({self._process.returncode}){self._last_words()}"
+                )
             if self._is_ready or await self._is_healthy():
                 self._is_ready = True
                 return

@@ -1,0 +1,109 @@
+"""Claude models, over Anthropic's Messages interface."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Final
+
+from trivium.exceptions import ConfigurationError
+from trivium.llms._answers import AnswerReader
+from trivium.llms._base import AsyncTextMixin
+from trivium.llms._claude_wire import ClaudeMessageReader, ClaudeNames, claude_body
+from trivium.llms._http_model import OURS, HTTPModel, roles
+from trivium.llms._meta_template import MetaTemplate
+from trivium.llms._parameters import common_names
+from trivium.llms._protocol import Delta, Request
+from trivium.llms._transport import Transport, with_path
+
+__all__ = ["AsyncClaudeAPI", "ClaudeAPI"]
+
+PUBLIC_URL = "https://api.anthropic.com"
+PATH = "/v1/messages"
+VERSION = "2023-06-01"
+META: Final = roles("user")
+
+
+class ClaudeAPI(HTTPModel):
+    """A Claude model, over Anthropic's Messages interface.
+
+    It takes tools and a schema beside text: `Agent(ClaudeAPI(…), tools=…)` works as with any other model. System
+    messages are sent before all others, and messages of one role that follow each other as one.
+
+    Args:
+        model_type: its name at the server.
+        retry: how often a request is tried at most; the waits between grow.
+        key: an API key, or several that are used in turn; "ENV" is `$ANTHROPIC_API_KEY`. A key that the server refuses,
+            or that has no credit left, is left out from then on, but for the last.
+        proxies: the proxy for "http" and "https"; the environment's are not used.
+        meta_template: the `api_role` of each role; default: `environment` is sent as the user's.
+        temperature: 0 always takes the likeliest token. This and the next two are sent only where they are given.
+        max_new_tokens: the longest answer, in tokens.
+        top_p: the share of probability that is sampled from.
+        top_k: how many tokens are sampled from.
+        repetition_penalty: not sent; the interface has none.
+        stop_words: texts at which an answer ends; they are cut off.
+        base_url: where the server is.
+
+    Raises:
+        ConfigurationError: the URL is not one of HTTP.
+
+    Example::
+
+        ClaudeAPI("claude-sonnet-4-6").chat([{"role": "user", "content": "hi"}])
+    """
+
+    setting = "base_url"
+
+    def __init__(
+        self,
+        model_type: str = "claude-sonnet-4-6",
+        retry: int = 5,
+        key: str | Sequence[str] | None = "ENV",
+        proxies: Mapping[str, str] | None = None,
+        meta_template: MetaTemplate | None = META,
+        temperature: float | None = None,
+        max_new_tokens: int = 512,
+        top_p: float | None = None,
+        top_k: int | None = None,
+        repetition_penalty: float = 0.0,
+        stop_words: str | Sequence[str] | None = None,
+        *,
+        base_url: str = PUBLIC_URL,
+    ) -> None:
+        super().__init__(
+            model_type,
+            retry,
+            meta_template,
+            temperature=temperature,
+            max_new_tokens=max_new_tokens,
+            top_p=top_p,
+            top_k=top_k,
+            repetition_penalty=repetition_penalty,
+            stop_words=stop_words,
+        )
+        base = with_path(base_url, PATH, self.setting).replace("/v1" + PATH, PATH)
+        self._transport = Transport(base, self._keys(key), self._headers, setting=self.setting, proxies=proxies or {})
+
+    def _environment_key(self) -> str:
+        key = os.environ.get("ANTHROPIC_API_KEY") or ""
+        if not key and self.url.startswith(PUBLIC_URL):
+            raise ConfigurationError(f"{PUBLIC_URL} needs an API key: set ANTHROPIC_API_KEY, or give key=")
+        return key
+
+    def _headers(self, key: str) -> Mapping[str, str]:
+        return {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
+
+    def _answer(self, request: Request) -> AsyncGenerator[Delta]:
+        names = ClaudeNames.of(request)
+        parameters = {
+            name: value
+            for name, value in common_names(request.parameters).items()
+            if name not in OURS and name != "repetition_penalty"
+        }
+        body = claude_body(self.model_type, request, parameters, names)
+        return self._transport.stream(body, lambda: AnswerReader(ClaudeMessageReader(names)), max(1, self.retry))
+
+
+class AsyncClaudeAPI(AsyncTextMixin, ClaudeAPI):
+    """A `ClaudeAPI` whose methods are awaited."""

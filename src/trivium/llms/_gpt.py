@@ -1,0 +1,117 @@
+"""GPTAPI: models behind the OpenAI chat interface, with the arguments of the Lagent documents."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from itertools import count
+from typing import Any, Final
+
+from trivium.exceptions import ConfigurationError
+from trivium.llms._base import AsyncTextMixin
+from trivium.llms._http_model import OURS, HTTPModel, roles
+from trivium.llms._meta_template import MetaTemplate
+from trivium.llms._openai import PATH, PUBLIC_URL, ask_openai
+from trivium.llms._parameters import common_names
+from trivium.llms._protocol import Delta, Request
+from trivium.llms._transport import Transport, bearer, with_path
+
+__all__ = ["GPTAPI", "AsyncGPTAPI"]
+
+META: Final = roles("system")
+_USUAL: Final = OURS | {"top_k"}
+_SAMPLING: Final = frozenset({"temperature", "top_p", "frequency_penalty", "presence_penalty", "stop"})
+# By the beginning of a model's name: the parameters that its servers refuse. InternLM's take all of ours; the models
+# that think first take none of sampling.
+_REFUSED: Final = (
+    (("internlm",), frozenset[str]()),
+    (("o1", "o3", "o4", "gpt-5"), _USUAL | _SAMPLING),
+    (("",), _USUAL),
+)
+
+
+class GPTAPI(HTTPModel):
+    """A model behind the OpenAI chat interface, with the arguments of the Lagent documents.
+
+    Beside text it takes tools and a schema, so `Agent(GPTAPI(…), tools=…)` works as with `OpenAIModel`. Answers are
+    given out as they are; nothing is stripped.
+
+    Args:
+        model_type: its name at the server.
+        retry: how often a request is tried at most; the waits between grow.
+        json_mode: ask for a JSON object in each answer.
+        key: an API key, or several that are used in turn; "ENV" is `$OPENAI_API_KEY`. A key that the server refuses, or
+            that has no quota left, is left out from then on, but for the last.
+        org: an organization, or several that are used in turn.
+        meta_template: the `api_role` of each role; default: `environment` is sent as system.
+        api_base: where the server is, with or without `/chat/completions`. The key is sent there.
+        proxies: the proxy for "http" and "https"; the environment's are not used.
+        **gen_params: sampling parameters; see `BaseAPILLM`. `repetition_penalty` is sent as `frequency_penalty`. The
+            families that think first (o1 to o4, gpt-5) take only `max_new_tokens` of them.
+
+    Raises:
+        ConfigurationError: the URL is not one of HTTP.
+        UnsupportedParameterError: `max_tokens` was given, which is `max_new_tokens` here.
+
+    Example::
+
+        GPTAPI("gpt-4o-mini", key="ENV").chat([{"role": "user", "content": "hi"}])
+    """
+
+    def __init__(
+        self,
+        model_type: str = "gpt-3.5-turbo",
+        retry: int = 2,
+        json_mode: bool = False,
+        key: str | Sequence[str] | None = "ENV",
+        org: str | Sequence[str] | None = None,
+        meta_template: MetaTemplate | None = META,
+        api_base: str = PUBLIC_URL + PATH,
+        proxies: Mapping[str, str] | None = None,
+        **gen_params: Any,
+    ) -> None:
+        super().__init__(model_type, retry, meta_template, **gen_params)
+        self.gen_params.pop("top_k", None)
+        self.json_mode = json_mode
+        self.orgs = [org] if isinstance(org, str) else list(org or ())
+        self._turn = count()
+        self._transport = Transport(
+            self._address(api_base), self._keys(key), self._headers, setting=self.setting, proxies=proxies or {}
+        )
+
+    def _address(self, url: str) -> str:
+        return with_path(url, PATH, self.setting)
+
+    def _environment_key(self) -> str:
+        key = os.environ.get("OPENAI_API_KEY") or ""
+        if not key and self.url == PUBLIC_URL + PATH:
+            raise ConfigurationError(f"{PUBLIC_URL} needs an API key: set OPENAI_API_KEY, or give key=")
+        return key
+
+    def _headers(self, key: str) -> Mapping[str, str]:
+        if not self.orgs:
+            return bearer(key)
+        return {**bearer(key), "openai-organization": self.orgs[next(self._turn) % len(self.orgs)]}
+
+    def _check_parameters(self, gen_params: dict[str, Any]) -> None:
+        super()._check_parameters(gen_params)
+        if gen_params.pop("top_k", None) is not None:
+            warnings.warn(
+                "OpenAI's interface has no top_k: it is not sent; leave it away", DeprecationWarning, stacklevel=4
+            )
+
+    def _answer(self, request: Request) -> AsyncGenerator[Delta]:
+        parameters = common_names(request.parameters)
+        if "repetition_penalty" in parameters:
+            parameters.setdefault("frequency_penalty", parameters.pop("repetition_penalty"))
+        family = self.model_type.lower()
+        refused = next(names for beginnings, names in _REFUSED if family.startswith(beginnings))
+        parameters = {name: value for name, value in parameters.items() if name not in refused}
+        if self.json_mode:
+            parameters.setdefault("response_format", {"type": "json_object"})
+        return ask_openai(self._transport, self.model_type, request, parameters, max(1, self.retry))
+
+
+class AsyncGPTAPI(AsyncTextMixin, GPTAPI):
+    """A `GPTAPI` whose methods are awaited."""

@@ -1,0 +1,93 @@
+"""What the models of providers have in common: keys in turn, tries, and tools beside text."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any, Final
+
+from trivium.exceptions import ConfigurationError, UnsupportedParameterError
+from trivium.llms._base import BaseAPILLM
+from trivium.llms._chat_model import Messages
+from trivium.llms._meta_template import MetaTemplate
+from trivium.llms._protocol import Delta, Request
+from trivium.llms._transport import Keys, Transport
+
+__all__ = ["OURS", "HTTPModel", "roles"]
+
+OURS: Final = frozenset({"skip_special_tokens", "session_id"})
+"""Parameters that models of text have, and the interfaces of providers do not."""
+
+
+def roles(environment: str) -> MetaTemplate:
+    """A meta template of the usual roles, with what stands for `environment`."""
+    return tuple(
+        {"role": role, "api_role": environment if role == "environment" else role}
+        for role in ("system", "user", "assistant", "environment")
+    )
+
+
+class HTTPModel(BaseAPILLM):
+    """A provider's model; a subclass writes `_answer` and `_environment_key`, and says its address and headers."""
+
+    setting = "api_base"
+    _transport: Transport
+
+    def __init__(self, model_type: str, retry: int, meta_template: MetaTemplate | None, **gen_params: Any) -> None:
+        self._check_parameters(gen_params)
+        super().__init__(model_type, retry, meta_template=meta_template, **gen_params)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.model_type!r}, {self.setting}={self.url!r})"
+
+    @property
+    def url(self) -> str:
+        """Where the server is."""
+        return self._transport.shown_url
+
+    def _keys(self, key: str | Sequence[str] | None) -> Keys:
+        if key is None or key == "ENV":
+            return Keys((), self._environment_key)
+        return Keys([key] if isinstance(key, str) else key, self._no_key)
+
+    def _environment_key(self) -> str:
+        """The key that the environment holds."""
+        raise NotImplementedError
+
+    def _no_key(self) -> str:
+        raise ConfigurationError(f"{type(self).__name__} was given an empty key: give one, or key='ENV'")
+
+    def _headers(self, key: str) -> Mapping[str, str]:
+        """The headers of a request."""
+        raise NotImplementedError
+
+    def _answer(self, request: Request) -> AsyncGenerator[Delta]:
+        """Ask the server; the request has all parameters, and messages of the interface."""
+        raise NotImplementedError
+
+    def complete(self, prompt: Any, parameters: Mapping[str, Any]) -> AsyncGenerator[Delta]:
+        """Yield what the model answers; see `BaseAPILLM.complete`."""
+        messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+        return self._answer(Request(messages, parameters=parameters))
+
+    def stream(self, request: Request) -> Any:
+        """Ask the server and yield its answer piece by piece; tools and a schema are its own to keep.
+
+        Raises:
+            ConfigurationError: there is no key.
+            ProviderError: the server cannot be reached, refused, or sent what is no answer.
+        """
+        if not request.tools and request.output_schema is None:
+            return super().stream(request)
+        messages, parameters = self.template_parser(request.messages), self.update_gen_params(**request.parameters)
+        return self._answer(request._replace(messages=messages, parameters=parameters))
+
+    def _question(self, messages: Messages, gen_params: Mapping[str, Any]) -> Request:
+        parameters = dict(gen_params)
+        self._check_parameters(parameters)
+        return super()._question(messages, parameters)
+
+    def _check_parameters(self, gen_params: dict[str, Any]) -> None:
+        if "max_tokens" in gen_params:
+            raise UnsupportedParameterError(
+                f"{type(self).__name__} takes max_new_tokens instead of max_tokens", "max_tokens"
+            )
