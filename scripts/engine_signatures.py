@@ -22,7 +22,7 @@ from zipfile import ZipFile
 TARGET = Path(__file__).parent.parent / "tests" / "llms" / "engine_signatures.json"
 
 # Where each thing is defined that our code uses: the file in the wheel, its name there, and the methods.
-CLASSES = {
+CLASSES: dict[str, dict[str, tuple[str, list[str]]]] = {
     "vllm": {
         "LLM": ("vllm/entrypoints/llm.py", ["__init__", "get_tokenizer"]),
         "EngineArgs": ("vllm/engine/arg_utils.py", []),
@@ -58,7 +58,7 @@ CLASSES = {
         "UsageInfo": ("lmdeploy/serve/openai/protocol.py", []),
     },
 }
-FUNCTIONS = {"vllm": {}, "lmdeploy": {"pipeline": "lmdeploy/api.py"}}
+FUNCTIONS: dict[str, dict[str, str]] = {"vllm": {}, "lmdeploy": {"pipeline": "lmdeploy/api.py"}}
 ROUTES = {
     "lmdeploy": [
         "lmdeploy/serve/openai/endpoints/management.py",
@@ -126,7 +126,7 @@ def read_class(tree: ast.Module, name: str, methods: list[str]) -> dict[str, Any
     if node is None:
         raise SystemExit(f"there is no class {name} any more")
     own = [each for each in node.body if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)]
-    fields = {ast.unparse(each.target): each.value is None for each in own}
+    fields = {ast.unparse(each.target): each.value is None and "NotRequired" not in ast.unparse(each) for each in own}
     values = [each for each in node.body if isinstance(each, ast.Assign)]
     fields |= {ast.unparse(each.targets[0]): False for each in values}
     fields = {field: needed for field, needed in fields.items() if not field.startswith("_")}

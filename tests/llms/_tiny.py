@@ -26,12 +26,14 @@ def make_tiny(folder: Path, chat_template: str | None = CHAT_TEMPLATE, seed: int
     tokenizer.decoder = decoders.ByteLevel()
     special = ["</s>", "<|system|>", "<|user|>", "<|assistant|>"]
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=300, special_tokens=special, initial_alphabet=alphabet, show_progress=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=300, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+    )
     tokenizer.train_from_iterator(["the quick brown fox", "hello there, how are you", "ein schöner Tag"], trainer)
     fast: Any = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="</s>")
     fast.chat_template = chat_template
     fast.save_pretrained(folder)
-    torch.manual_seed(seed)
+    torch.manual_seed(seed)  # pyright: ignore[reportUnknownMemberType]
     config = LlamaConfig(
         vocab_size=len(fast), hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
         num_key_value_heads=2, max_position_embeddings=WINDOW, bos_token_id=None, eos_token_id=0,

@@ -10,9 +10,9 @@ import subprocess
 import tempfile
 import time
 import weakref
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from trivium.commander import door, wait
 from trivium.exceptions import ConfigurationError, EngineError, MissingExtraError
@@ -143,7 +143,7 @@ class LMDeployServer(LMDeployClient):
         options |= {"model_name": model_name, "trust_remote_code": trust_remote_code, **(serve_cfg or {})}
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
         self._process = _start([program, "serve", "api_server", path, *_arguments(options)], self._log)
-        self._close = weakref.finalize(self, _end, self._process)
+        self._close = weakref.finalize(self, _end, self._process, self._log)
         self._is_ready = False
 
     async def complete(self, prompt: Prompt, parameters: Mapping[str, Any]) -> AsyncGenerator[Delta]:
@@ -194,6 +194,8 @@ class LMDeployServer(LMDeployClient):
         return False
 
     def _last_words(self) -> str:
+        if self._log.closed:
+            return ": it was closed"
         size = os.fstat(self._log.fileno()).st_size
         words = os.pread(self._log.fileno(), LOG_CHARACTERS, max(0, size - LOG_CHARACTERS)).decode("utf-8", "replace")
         return f"; its last words:\n{words.strip()}" if words.strip() else ""
@@ -216,7 +218,7 @@ def _arguments(options: Mapping[str, Any]) -> list[str]:
     for name, value in options.items():
         if value is None or value is False:
             continue
-        values = value if isinstance(value, list | tuple) else () if value is True else (value,)
+        values = cast("Sequence[Any]", value) if isinstance(value, list | tuple) else () if value is True else (value,)
         found += ["--" + name.replace("_", "-"), *map(str, values)]
     return found
 
@@ -228,8 +230,9 @@ def _start(command: list[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
     )
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes], log: IO[bytes]) -> None:
     """End a process and all that it started, at last by force."""
+    log.close()
     if process.poll() is not None:
         return  # its number may be another's by now
     for sign in (signal.SIGTERM, signal.SIGKILL):
