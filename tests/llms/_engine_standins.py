@@ -13,6 +13,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.machinery import ModuleSpec
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -140,7 +141,7 @@ class VllmStandIn(_Engine):
             monkeypatch,
             vllm={
                 "LLM": self._llm,
-                "SamplingParams": lambda **values: Record("vllm", "SamplingParams", **values),
+                "SamplingParams": partial(Record, "vllm", "SamplingParams"),
             },
             vllm__sampling_params={"RequestOutputKind": type("RequestOutputKind", (), {each: each for each in kinds})},
         )
@@ -173,8 +174,8 @@ class VllmStandIn(_Engine):
         taken = check("vllm", "LLMEngine.add_request", *args, **kwargs)
         prompt, sampling = taken["prompt"], taken["params"]
         if isinstance(prompt, dict):
-            prompt = Record("vllm", "TokensPrompt", **prompt).prompt_token_ids  # type: ignore[attr-defined]
-            prompt = "".join(map(chr, prompt))
+            tokens: list[int] = Record("vllm", "TokensPrompt", **prompt).values["prompt_token_ids"]
+            prompt = "".join(map(chr, tokens))
         if "too long" in prompt:
             raise ValueError("the prompt has 99 tokens and the model reads 9")
         assert sampling.output_kind == "DELTA"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import pytest
 
 from trivium import Agent, AsyncAgent
 from trivium.commander import Event
@@ -27,20 +27,14 @@ class Killer:
 def kill_at_first_piece(agent: Agent) -> str:
     """Call an agent and kill the run at the first piece; gives the text that came until it ended so."""
     killer = Killer()
-    with suppress(RunKilledError), agent.stream("hello") as events:
-        for event in events:
-            killer.see(event)
-        raise AssertionError("the run came to its end")
+    with pytest.raises(RunKilledError):
+        agent("hello", listeners=[killer.see])
     return killer.told
 
 
 async def kill_at_first_piece_async(agent: AsyncAgent) -> str:
     """The same on a loop."""
     killer = Killer()
-    with suppress(RunKilledError):
-        async with agent.open("hello") as events:
-            async for event in events:
-                killer.see(event)
-            events.result()
-            raise AssertionError("the run came to its end")
+    with pytest.raises(RunKilledError):
+        await agent.acall("hello", listeners=[killer.see])
     return killer.told

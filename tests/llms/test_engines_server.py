@@ -125,7 +125,12 @@ def test_the_twin_and_agents_by_both_doors(chat: ChatServer):
     async def talk() -> list[Any]:
         growing = [text async for _, text, _ in model.stream_chat(HELLO)]
         agent = AsyncAgent(model)
-        return [await model.chat(HELLO), growing[-1], (await agent("hi")).content, (await agent("again")).content]
+        return [
+            await model.chat(HELLO),
+            growing[-1],
+            (await agent.acall("hi")).content,
+            (await agent.acall("again")).content,
+        ]
 
     chat.scripts += [completion(text) for text in ("zero", "one", "two", "three", "four", "five")]
     assert asyncio.run(talk()) == ["one", "zero", "two", "three"]
@@ -232,8 +237,8 @@ def test_the_twin_waits_without_blocking_the_loop(folder: Path, port: int):
     async def talk() -> list[Any]:
         model = AsyncLMDeployServer(str(folder), server_port=port, meta_template=INTERNLM2_META)
         with model, (folder / "alive").open("rb"):
-            both = await asyncio.gather(model.chat(HELLO), model.generate("x y"))
-            return [*both, (await AsyncAgent(model)("hi")).content]
+            both: list[Any] = await asyncio.gather(model.chat(HELLO), model.generate("x y"))
+            return [one, two, (await AsyncAgent(model).acall("hi")).content]
 
     one, two, three = asyncio.run(talk())
     assert (one, two) == (f"{PROMPT.upper()}  ", "X Y  ")

@@ -8,6 +8,8 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
+from operator import mul
 from typing import Any
 
 import pytest
@@ -156,7 +158,7 @@ def test_agents_remember_with_it_by_both_doors(case: Case):
 
     async def talk() -> list[Any]:
         other = AsyncAgent(case.twin("path"), parameters={"max_tokens": 3})
-        return [(await other("hello")).content, (await other("again", max_tokens=4)).content]
+        return [(await other.acall("hello")).content, (await other.acall("again", max_tokens=4)).content]
 
     assert asyncio.run(talk()) == [CHAT[:9], "<USER>HELLO<"]
     assert str(Agent(case.twin("path"))("hello").content).startswith(CHAT)
@@ -167,17 +169,17 @@ def test_many_at_once_get_each_their_own(case: Case):
     agent = AsyncAgent(case.twin("path", max_new_tokens=99))
 
     async def together() -> list[Any]:
-        return [each.content for each in await asyncio.gather(*[agent(text, session_id=text) for text in texts])]
+        return [each.content for each in await asyncio.gather(*[agent.acall(text, session_id=text) for text in texts])]
 
     alone = [model.chat([{"role": "user", "content": text}]) for text in texts]
     assert asyncio.run(together()) == alone
     with ThreadPoolExecutor(6) as pool:
-        assert list(pool.map(lambda text: model.chat([{"role": "user", "content": text}]), texts)) == alone
+        assert list(pool.map(model.chat, [[{"role": "user", "content": text}] for text in texts])) == alone
     assert case.engine.ended == []
 
 
 def test_leaving_or_killing_aborts_the_request_by_both_doors(case: Case):
-    case.engine.answer = lambda prompt: prompt * 500
+    case.engine.answer = partial(mul, 500)
     model = case.sync("path", max_new_tokens=9999)
     with closing(model.stream_chat(HELLO)) as growing:
         next(growing)
