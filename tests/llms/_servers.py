@@ -117,6 +117,7 @@ class ChatServer:
         self.received: list[Received] = []
         self.connections = 0
         self.closed = threading.Event()
+        self._open: list[socket.socket] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._threads = [threading.Thread(target=self._accept)]
 
@@ -131,6 +132,9 @@ class ChatServer:
     def __exit__(self, *_: object) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+        for connection in self._open:  # a client on a loop that lasts keeps its own
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
             thread.join()
 
@@ -139,6 +143,7 @@ class ChatServer:
             while True:
                 connection, _ = self._listener.accept()
                 self.connections += 1
+                self._open.append(connection)
                 thread = threading.Thread(target=self._talk, args=(connection,))
                 self._threads.append(thread)
                 thread.start()

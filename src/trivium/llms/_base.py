@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from inspect import isawaitable
 from typing import Any, ClassVar
 
 from trivium.commander import current, door, gather, portable
 from trivium.commander._doors import is_async
-from trivium.exceptions import ConfigurationError
+from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.llms._call import ask
 from trivium.llms._chat_model import AsyncModelMixin, ChatModel, Messages
 from trivium.llms._meta_template import APITemplateParser, LMTemplateParser, MetaTemplate
@@ -25,7 +26,7 @@ class _TextModel(ChatModel):
     """A model that reads a prompt. One method is enough: `complete`, `generate`, `chat` or `stream_chat`.
 
     The built-in `chat` and `stream_chat` stand on `generate`, if that was written, else on `complete`; so a class may
-    write its own `chat` and call the built-in one from there.
+    write its own `chat` and call the built-in one from there. Where neither was written, each stands on the other.
     """
 
     template_parser: Callable[[Any], Any]
@@ -33,8 +34,7 @@ class _TextModel(ChatModel):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        names = ("stream_chat", "chat", "generate")
-        cls._writes = frozenset(name for name in names if getattr(cls, name) not in _BUILT_IN)
+        cls._writes = frozenset(name for name in _NAMES if getattr(cls, name) not in _BUILT_IN)
 
     def complete(self, prompt: Any, parameters: Mapping[str, Any]) -> Answer:
         """Yield what the model answers to a prompt, piece by piece; may be an async generator.
@@ -61,21 +61,39 @@ class _TextModel(ChatModel):
                 "and read the calls with an output_format, or use the model behind an OpenAI-compatible server"
             )
         messages = [dict(each) for each in request.messages]
-        if "stream_chat" in self._writes:
-            return _pieces(self.stream_chat(messages, **request.parameters))
-        if "chat" in self._writes:
-            node = current.get()
-            session = (0 if node is None else node._scope.session_id,) if is_async(self.chat) else ()
-            return _whole(partial(self.chat, messages, *session, **request.parameters))
+        for method in ("stream_chat", "chat"):
+            if method in self._writes:
+                return self._through(method, messages, request.parameters)
         return self._below(messages, request.parameters)
+
+    def _through(self, method: str, messages: Messages, parameters: Mapping[str, Any]) -> Any:
+        if method == "stream_chat":
+            return _pieces(self.stream_chat(messages, **parameters))
+        node = current.get()
+        session = (0 if node is None else node._scope.session_id,) if self._is_awaited(self.chat) else ()
+        return self._whole(partial(self.chat, messages, *session, **parameters))
 
     def _below(self, messages: Messages, parameters: Mapping[str, Any]) -> Any:
         return self._completed(self.template_parser(messages), parameters)
 
     def _completed(self, prompt: Any, parameters: Mapping[str, Any]) -> Any:
         if "generate" in self._writes:
-            return _whole(partial(self.generate, prompt, **parameters))
+            return self._whole(partial(self.generate, prompt, **parameters))
         return self.complete(prompt, self.update_gen_params(**parameters))
+
+    def _is_awaited(self, method: Callable[..., Any]) -> bool:
+        return isinstance(self, AsyncModelMixin) or is_async(method)
+
+    def _whole(self, function: Callable[[], Any]) -> Any:
+        """What a plain or async function returns, as the only piece."""
+        if not self._is_awaited(function):
+            return _one(function)
+
+        async def awaited() -> list[Delta]:
+            answer = function()
+            return [_checked(await answer if isawaitable(answer) else answer)]
+
+        return awaited()
 
     @portable
     async def generate_async(self, inputs: str | Sequence[str], session_ids: Any = None, **gen_params: Any) -> Any:
@@ -97,8 +115,13 @@ class _TextModel(ChatModel):
     def _ignoring_request(self, prompt: str, parameters: Mapping[str, Any], request: Request) -> Answer:
         return self.complete(prompt, parameters)
 
-    def _asked_by_chat(self) -> LanguageModel:
+    def _asked_by(self, method: str) -> LanguageModel:
+        other = "chat" if method == "stream_chat" else "stream_chat"
+        is_other = self._writes == frozenset({other})
+
         def below(request: Request) -> Any:
+            if is_other:
+                return self._through(other, request.messages, request.parameters)
             return self._below(request.messages, request.parameters)
 
         return _View(self.name, below)
@@ -124,9 +147,8 @@ class AsyncTextMixin(AsyncModelMixin):
         return self.generate_async(inputs, session_ids, **gen_params)
 
 
-_BUILT_IN = frozenset(
-    getattr(kind, name) for kind in (_TextModel, AsyncTextMixin) for name in ("stream_chat", "chat", "generate")
-)
+_NAMES = ("stream_chat", "chat", "generate", "complete")
+_BUILT_IN = frozenset(getattr(kind, name, None) for kind in (_TextModel, AsyncTextMixin) for name in _NAMES)
 
 
 class BaseLLM(_TextModel):
@@ -243,19 +265,14 @@ def _as_list(stop_words: StopWords) -> list[str]:
     return [stop_words] if isinstance(stop_words, str) else list(stop_words or ())
 
 
-def _whole(function: Callable[[], Any]) -> Any:
-    """What a plain or async function returns, as the only piece."""
-    if not is_async(function):
-        return _one(function)
-
-    async def awaited() -> list[Delta]:
-        return [await function()]
-
-    return awaited()
+def _one(function: Callable[[], Any]) -> Iterator[Delta]:
+    yield _checked(function())
 
 
-def _one(function: Callable[[], Delta]) -> Iterator[Delta]:
-    yield function()
+def _checked(answer: Any) -> str:
+    if not isinstance(answer, str):
+        raise MalformedAnswerError(f"a model's chat and generate return text, not {type(answer).__name__}")
+    return answer
 
 
 def _pieces(growing: Any) -> Any:

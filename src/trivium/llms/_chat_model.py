@@ -68,14 +68,14 @@ class ChatModel:
 
     @portable
     async def _asked(self, messages: Messages, gen_params: Mapping[str, Any]) -> Reply:
-        return await ask(self._asked_by_chat(), self._question(messages, gen_params))
+        return await ask(self._asked_by("chat"), self._question(messages, gen_params))
 
     def _question(self, messages: Messages, gen_params: Mapping[str, Any]) -> Request:
         """What the built-in `chat` and `stream_chat` ask."""
         return Request(messages, parameters=gen_params)
 
-    def _asked_by_chat(self) -> LanguageModel:
-        """Whom the built-in `chat` and `stream_chat` ask."""
+    def _asked_by(self, method: str) -> LanguageModel:
+        """Whom the built-in `chat` or `stream_chat` asks."""
         return self
 
     def stream_chat(self, inputs: Messages, session_id: Any = None, **gen_params: Any) -> Generator[Growing]:
@@ -111,7 +111,7 @@ class ChatModel:
 
     def _call(self, messages: Messages, gen_params: Mapping[str, Any]) -> tuple[CallNode, Any]:
         node = CallNode("model", current.get())
-        return node, partial(ask, self._asked_by_chat(), self._question(messages, gen_params), node)
+        return node, partial(ask, self._asked_by("stream_chat"), self._question(messages, gen_params), node)
 
 
 class AsyncModelMixin(ChatModel):

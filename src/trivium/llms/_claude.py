@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Final
 
-from trivium.exceptions import ConfigurationError
 from trivium.llms._answers import AnswerReader
 from trivium.llms._base import AsyncTextMixin
 from trivium.llms._claude_wire import ClaudeMessageReader, ClaudeNames, claude_body
@@ -14,7 +12,7 @@ from trivium.llms._http_model import OURS, HTTPModel, roles
 from trivium.llms._meta_template import MetaTemplate
 from trivium.llms._parameters import common_names
 from trivium.llms._protocol import Delta, Request
-from trivium.llms._transport import Transport, with_path
+from trivium.llms._transport import with_path
 
 __all__ = ["AsyncClaudeAPI", "ClaudeAPI"]
 
@@ -54,6 +52,8 @@ class ClaudeAPI(HTTPModel):
     """
 
     setting = "base_url"
+    public_url = PUBLIC_URL + PATH
+    variable = "ANTHROPIC_API_KEY"
 
     def __init__(
         self,
@@ -83,16 +83,7 @@ class ClaudeAPI(HTTPModel):
             stop_words=stop_words,
         )
         base = with_path(base_url, PATH, self.setting).replace("/v1" + PATH, PATH)
-        self._transport = Transport(base, self._keys(key), self._headers, setting=self.setting, proxies=proxies or {})
-
-    def _environment_key(self) -> str:
-        key = os.environ.get("ANTHROPIC_API_KEY") or ""
-        if not key and self.url.startswith(PUBLIC_URL):
-            raise ConfigurationError(f"{PUBLIC_URL} needs an API key: set ANTHROPIC_API_KEY, or give key=")
-        return key
-
-    def _headers(self, key: str) -> Mapping[str, str]:
-        return {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
+        self._transport = self._transport_to(base, key, _headers, proxies)
 
     def _answer(self, request: Request) -> AsyncGenerator[Delta]:
         names = ClaudeNames.of(request)
@@ -103,6 +94,10 @@ class ClaudeAPI(HTTPModel):
         }
         body = claude_body(self.model_type, request, parameters, names)
         return self._transport.stream(body, lambda: AnswerReader(ClaudeMessageReader(names)), max(1, self.retry))
+
+
+def _headers(key: str) -> Mapping[str, str]:
+    return {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
 
 
 class AsyncClaudeAPI(AsyncTextMixin, ClaudeAPI):

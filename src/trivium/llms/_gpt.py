@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from itertools import count
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from itertools import cycle
 from typing import Any, Final
 
-from trivium.exceptions import ConfigurationError
 from trivium.llms._base import AsyncTextMixin
 from trivium.llms._http_model import OURS, HTTPModel, roles
 from trivium.llms._meta_template import MetaTemplate
 from trivium.llms._openai import PATH, PUBLIC_URL, ask_openai
 from trivium.llms._parameters import common_names
 from trivium.llms._protocol import Delta, Request
-from trivium.llms._transport import Transport, bearer, with_path
+from trivium.llms._transport import bearer, with_path
 
 __all__ = ["GPTAPI", "AsyncGPTAPI"]
 
@@ -59,6 +57,9 @@ class GPTAPI(HTTPModel):
         GPTAPI("gpt-4o-mini", key="ENV").chat([{"role": "user", "content": "hi"}])
     """
 
+    public_url = PUBLIC_URL + PATH
+    variable = "OPENAI_API_KEY"
+
     def __init__(
         self,
         model_type: str = "gpt-3.5-turbo",
@@ -74,25 +75,17 @@ class GPTAPI(HTTPModel):
         super().__init__(model_type, retry, meta_template, **gen_params)
         self.gen_params.pop("top_k", None)
         self.json_mode = json_mode
-        self.orgs = [org] if isinstance(org, str) else list(org or ())
-        self._turn = count()
-        self._transport = Transport(
-            self._address(api_base), self._keys(key), self._headers, setting=self.setting, proxies=proxies or {}
-        )
+        orgs = [org] if isinstance(org, str) else list(org or ())
+        self._transport = self._transport_to(self._address(api_base), key, self._headers_of(orgs), proxies)
 
-    def _address(self, url: str) -> str:
-        return with_path(url, PATH, self.setting)
+    @classmethod
+    def _address(cls, url: str) -> str:
+        return with_path(url, PATH, cls.setting)
 
-    def _environment_key(self) -> str:
-        key = os.environ.get("OPENAI_API_KEY") or ""
-        if not key and self.url == PUBLIC_URL + PATH:
-            raise ConfigurationError(f"{PUBLIC_URL} needs an API key: set OPENAI_API_KEY, or give key=")
-        return key
-
-    def _headers(self, key: str) -> Mapping[str, str]:
-        if not self.orgs:
-            return bearer(key)
-        return {**bearer(key), "openai-organization": self.orgs[next(self._turn) % len(self.orgs)]}
+    @staticmethod
+    def _headers_of(orgs: Sequence[str]) -> Callable[[str], Mapping[str, str]]:
+        turns = cycle(orgs)
+        return lambda key: {**bearer(key), "openai-organization": next(turns)} if orgs else bearer(key)
 
     def _check_parameters(self, gen_params: dict[str, Any]) -> None:
         super()._check_parameters(gen_params)

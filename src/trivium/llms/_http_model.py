@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any, Final
+import os
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar, Final, Literal
 
 from trivium.exceptions import ConfigurationError, UnsupportedParameterError
 from trivium.llms._base import BaseAPILLM
@@ -14,6 +16,7 @@ from trivium.llms._transport import Keys, Transport
 
 __all__ = ["OURS", "HTTPModel", "roles"]
 
+Variable = Literal["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "SENSENOVA_API_KEY"]
 OURS: Final = frozenset({"skip_special_tokens", "session_id"})
 """Parameters that models of text have, and the interfaces of providers do not."""
 
@@ -27,9 +30,11 @@ def roles(environment: str) -> MetaTemplate:
 
 
 class HTTPModel(BaseAPILLM):
-    """A provider's model; a subclass writes `_answer` and `_environment_key`, and says its address and headers."""
+    """A provider's model; a subclass writes `_answer`, and says where it is asked with which keys and headers."""
 
-    setting = "api_base"
+    setting: ClassVar[str] = "api_base"
+    public_url: ClassVar[str]
+    variable: ClassVar[Variable]
     _transport: Transport
 
     def __init__(self, model_type: str, retry: int, meta_template: MetaTemplate | None, **gen_params: Any) -> None:
@@ -44,21 +49,20 @@ class HTTPModel(BaseAPILLM):
         """Where the server is."""
         return self._transport.shown_url
 
-    def _keys(self, key: str | Sequence[str] | None) -> Keys:
+    @classmethod
+    def _transport_to(
+        cls,
+        url: str,
+        key: str | Sequence[str] | None,
+        headers: Callable[[str], Mapping[str, str]],
+        proxies: Mapping[str, str] | None,
+    ) -> Transport:
+        """How the server is asked. No part of it holds the model, so it is closed as soon as the model is gone."""
         if key is None or key == "ENV":
-            return Keys((), self._environment_key)
-        return Keys([key] if isinstance(key, str) else key, self._no_key)
-
-    def _environment_key(self) -> str:
-        """The key that the environment holds."""
-        raise NotImplementedError
-
-    def _no_key(self) -> str:
-        raise ConfigurationError(f"{type(self).__name__} was given an empty key: give one, or key='ENV'")
-
-    def _headers(self, key: str) -> Mapping[str, str]:
-        """The headers of a request."""
-        raise NotImplementedError
+            keys = Keys((), partial(_environment_key, cls.variable, cls.public_url if url == cls.public_url else ""))
+        else:
+            keys = Keys([key] if isinstance(key, str) else key, _no_key)
+        return Transport(url, keys, headers, setting=cls.setting, proxies=proxies or {})
 
     def _answer(self, request: Request) -> AsyncGenerator[Delta]:
         """Ask the server; the request has all parameters, and messages of the interface."""
@@ -91,3 +95,14 @@ class HTTPModel(BaseAPILLM):
             raise UnsupportedParameterError(
                 f"{type(self).__name__} takes max_new_tokens instead of max_tokens", "max_tokens"
             )
+
+
+def _environment_key(variable: Variable, needed_by: str) -> str:
+    key = os.environ.get(variable) or ""
+    if not key and needed_by:
+        raise ConfigurationError(f"{needed_by} needs an API key: set {variable}, or give key=")
+    return key
+
+
+def _no_key() -> str:
+    raise ConfigurationError("an empty API key was given: give one, or key='ENV'")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import AsyncGenerator, Iterator, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, cast
 
@@ -63,9 +64,9 @@ class OpenAIModel(ChatModel):
     ) -> None:
         self.name = model
         self.gen_params = dict(parameters or {})
-        self._api_key = api_key
-        self._url = with_path(base_url or PUBLIC_URL, PATH)
-        self._transport = Transport(self._url, Keys((), self._key), timeout=timeout)
+        url = with_path(base_url or PUBLIC_URL, PATH)
+        keys = Keys((), partial(_key, api_key, url == PUBLIC_URL + PATH))
+        self._transport = Transport(url, keys, timeout=timeout)
 
     def __repr__(self) -> str:
         return f"OpenAIModel({self.name!r}, base_url={self._transport.shown_url.removesuffix(PATH)!r})"
@@ -82,15 +83,16 @@ class OpenAIModel(ChatModel):
         parameters = common_names(self.gen_params, request.parameters)
         return ask_openai(self._transport, self.name, request, parameters)
 
-    def _key(self) -> str:
-        key = self._api_key or os.environ.get("TRIVIUM_API_KEY") or ""
-        if not key and self._url == PUBLIC_URL + PATH:  # never sent elsewhere: it is the key of that one provider
-            key = os.environ.get("OPENAI_API_KEY") or ""
-            if not key:
-                raise ConfigurationError(
-                    f"{PUBLIC_URL} needs an API key: set TRIVIUM_API_KEY or OPENAI_API_KEY, or api_key="
-                )
-        return key
+
+def _key(given: str | None, is_public: bool) -> str:
+    key = given or os.environ.get("TRIVIUM_API_KEY") or ""
+    if not key and is_public:  # never sent elsewhere: it is the key of that one provider
+        key = os.environ.get("OPENAI_API_KEY") or ""
+        if not key:
+            raise ConfigurationError(
+                f"{PUBLIC_URL} needs an API key: set TRIVIUM_API_KEY or OPENAI_API_KEY, or api_key="
+            )
+    return key
 
 
 def ask_openai(

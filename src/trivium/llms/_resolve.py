@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from trivium.exceptions import ConfigurationError, NoModelError
+from trivium.llms._claude import PUBLIC_URL as ANTHROPIC_URL
 from trivium.llms._claude import ClaudeAPI
 from trivium.llms._local import LocalModel
 from trivium.llms._openai import OpenAIModel
@@ -23,8 +24,8 @@ def resolve(model: LanguageModel | str | None = None, base_url: str | None = Non
 
     Args:
         model: a model object, which is returned as it is; or a path to a GGUF file, a name of the model
-            store (also "local:NAME"), "openai:NAME" or "anthropic:NAME". None takes `$TRIVIUM_MODEL`, else a provider whose
-            key is set, else the embedded default if its file is present.
+            store (also "local:NAME"), "openai:NAME" or "anthropic:NAME". None takes `$TRIVIUM_MODEL`, else a
+            provider whose key is set, else the embedded default if its file is present.
         base_url: where an OpenAI-compatible server is; with it, any name is one of that server. For
             "anthropic:NAME", where a server of Anthropic's interface is.
 
@@ -52,8 +53,7 @@ def resolve(model: LanguageModel | str | None = None, base_url: str | None = Non
     if provider == "openai" and name:
         return OpenAIModel(name, base_url=base_url)
     if provider == "anthropic" and name:
-        address = {} if base_url is None else {"base_url": base_url}
-        return ClaudeAPI(name, max_new_tokens=ANTHROPIC_TOKENS, **address)
+        return ClaudeAPI(name, max_new_tokens=ANTHROPIC_TOKENS, base_url=base_url or ANTHROPIC_URL)
     if base_url is not None and model:
         return OpenAIModel(model, base_url=base_url)
     if model in ModelStore():

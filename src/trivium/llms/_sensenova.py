@@ -6,9 +6,8 @@ import base64
 import hashlib
 import hmac
 import json
-import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from trivium.exceptions import ConfigurationError
@@ -50,6 +49,8 @@ class SensenovaAPI(GPTAPI):
     """
 
     setting = "sensenova_api_base"
+    public_url = PUBLIC_URL + PATH
+    variable = "SENSENOVA_API_KEY"
 
     def __init__(
         self,
@@ -72,18 +73,18 @@ class SensenovaAPI(GPTAPI):
             model_type, retry, json_mode, key, None, meta_template, sensenova_api_base, proxies, **gen_params
         )
 
-    def _address(self, url: str) -> str:
-        return with_path(url, OLD_PATH if url.rstrip("/").endswith(OLD_PATH) else PATH, self.setting)
+    @classmethod
+    def _address(cls, url: str) -> str:
+        return with_path(url, OLD_PATH if url.rstrip("/").endswith(OLD_PATH) else PATH, cls.setting)
 
-    def _environment_key(self) -> str:
-        key = os.environ.get("SENSENOVA_API_KEY") or ""
-        if not key and self.url == PUBLIC_URL + PATH:
-            raise ConfigurationError(f"{PUBLIC_URL} needs an API key: set SENSENOVA_API_KEY, or give key=")
-        return key
+    @staticmethod
+    def _headers_of(orgs: Sequence[str]) -> Callable[[str], Mapping[str, str]]:
+        return _headers
 
-    def _headers(self, key: str) -> Mapping[str, str]:
-        access, comma, secret = key.partition(",")
-        return bearer(signed_token(access.strip(), secret.strip(), int(time.time())) if comma else key)
+
+def _headers(key: str) -> Mapping[str, str]:
+    access, comma, secret = key.partition(",")
+    return bearer(signed_token(access.strip(), secret.strip(), int(time.time())) if comma else key)
 
 
 class AsyncSensenovaAPI(AsyncTextMixin, SensenovaAPI):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import random
-import threading
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from itertools import count
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, finalize
 
 from trivium.commander import wait
 from trivium.commander._workers import get_running_loop
@@ -73,7 +73,7 @@ class Keys:
 
     def __init__(self, keys: Sequence[str] = (), default: Callable[[], str] = str) -> None:
         self._keys, self._default = tuple(dict.fromkeys(key.strip() for key in keys if key)), default
-        self._turn, self._lock = count(), threading.Lock()
+        self._turn, self._lock = count(), Lock()
 
     def take(self) -> str:
         """The next key.
@@ -228,7 +228,7 @@ class Transport:
         held = self._clients.get(loop)
         if held is None:
             # The loop closes its asynchronous generators when it ends, and so the client that one holds.
-            held = self._clients[loop] = _Client(self._new_client())
+            held = self._clients[loop] = _Client(self, self._new_client())
             await anext(held.keeper)
         return held.client
 
@@ -247,16 +247,27 @@ class Transport:
 
 
 class _Client:
-    """A client and the generator that closes it."""
+    """A client and the generator that closes it, when its loop ends or its owner is gone."""
 
-    def __init__(self, client: AsyncClient) -> None:
+    def __init__(self, owner: Transport, client: AsyncClient) -> None:
         self.client = client
-        self.keeper = self._keep(client)
+        roots: list[finalize[..., Any]] = []
+        self.keeper = self._keep(client, roots)
+        # An owner may go with a circle of objects, as of an error: its sockets must not go with them, unclosed.
+        roots.append(finalize(owner, _let_go, self.keeper))
+        roots[0].atexit = False
 
     @staticmethod
-    async def _keep(client: AsyncClient) -> AsyncGenerator[None]:
-        async with client:
-            yield
+    async def _keep(client: AsyncClient, roots: list[finalize[..., Any]]) -> AsyncGenerator[None]:
+        try:
+            async with client:
+                yield
+        finally:
+            roots.pop().detach()
+
+
+def _let_go(keeper: AsyncGenerator[None]) -> None:
+    """Drop the last reference to a generator; its loop then closes it."""
 
 
 def with_path(url: str, path: str, setting: str = "base_url") -> str:
