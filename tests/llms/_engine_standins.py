@@ -13,6 +13,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from importlib.machinery import ModuleSpec
 from inspect import Parameter, Signature
@@ -132,6 +133,7 @@ class VllmStandIn(_Engine):
         self.tokenizer = Tokenizer()
         self.chat_template: str | None = None
         self.meeting: Callable[[], object] = bool  # each request passes here before the engine gets it
+        self.working: Callable[[], object] = bool  # what a step does
         self.steps = 0
         self.largest = 0
         self._running: dict[str, tuple[int, deque[str]]] = {}
@@ -197,14 +199,18 @@ class VllmStandIn(_Engine):
             if self.failure is not None:
                 raise self.failure
             self.steps += 1
+            self.working()
             self.largest = max(self.largest, len(self._running))
             return [self._output(request) for request in list(self._running)]
 
-    def _alone(self) -> Any:
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
         """The real engine is not made for several threads at once; this one finds out."""
         assert self._busy.acquire(blocking=False), "two threads were in the engine at once"
-        self._busy.release()
-        return self._busy
+        try:
+            yield
+        finally:
+            self._busy.release()
 
     def _output(self, request: str) -> Any:
         size, rest = self._running[request]

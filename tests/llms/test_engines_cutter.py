@@ -49,6 +49,11 @@ def test_of_two_stop_words_the_one_that_began_first_counts():
     assert text_of(cut(["x", "abc", "e", "y"], ["abcd", "bc"])) == "xa"
 
 
+def test_a_whole_word_ends_it_at_once_though_a_longer_one_may_begin_there():
+    cutter = Cutter(["abc", "ab"])
+    assert (list(cutter.feed("xab")), cutter.stopped) == (["x"], True)
+
+
 def test_the_last_usage_and_the_reason_come_at_the_end_and_other_deltas_at_once():
     deltas: list[Delta] = [Reasoning("hm"), Usage(3, 1), "a", Usage(3, 2), "b", Finish("length")]
     assert cut(deltas, []) == [Reasoning("hm"), "a", "b", Usage(3, 2), Finish("length")]

@@ -238,7 +238,7 @@ def test_the_twin_waits_without_blocking_the_loop(folder: Path, port: int):
         model = AsyncLMDeployServer(str(folder), server_port=port, meta_template=INTERNLM2_META)
         with model, (folder / "alive").open("rb"):
             both: list[Any] = await asyncio.gather(model.chat(HELLO), model.generate("x y"))
-            return [one, two, (await AsyncAgent(model).acall("hi")).content]
+            return [*both, (await AsyncAgent(model).acall("hi")).content]
 
     one, two, three = asyncio.run(talk())
     assert (one, two) == (f"{PROMPT.upper()}  ", "X Y  ")

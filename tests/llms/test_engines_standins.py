@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -122,6 +123,8 @@ def test_parameters_arrive_by_the_engines_names(case: Case):
     expected = {case.names["tokens"]: 7, case.names["seed"]: 4, "top_k": 3, "temperature": 0.5}
     assert {**sent, **expected, "repetition_penalty": 1.1, "skip_special_tokens": True} == sent
     assert "top_p" not in sent
+    model.generate("x")
+    assert case.engine.asked[-1][1]["skip_special_tokens"] is False
 
 
 def test_parameters_of_a_call_never_stick(case: Case):
@@ -246,6 +249,7 @@ def test_vllm_writes_messages_by_the_template_it_was_given(vllm: VllmStandIn):
 def test_vllm_works_on_requests_of_several_threads_in_the_same_steps(vllm: VllmStandIn):
     model = VllmModel("path", max_new_tokens=99)
     vllm.meeting = threading.Barrier(3).wait
+    vllm.working = partial(time.sleep, 0.001)  # room for another thread to come in, if one could
     model.generate(["a" * 200, "b" * 200, "c" * 200])
     assert vllm.largest > 1
     assert vllm.steps < 3 * 200 / CHARACTERS
