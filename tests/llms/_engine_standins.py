@@ -12,7 +12,7 @@ import json
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib.machinery import ModuleSpec
@@ -204,7 +204,7 @@ class VllmStandIn(_Engine):
             return [self._output(request) for request in list(self._running)]
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _alone(self) -> Generator[None]:
         """The real engine is not made for several threads at once; this one finds out."""
         assert self._busy.acquire(blocking=False), "two threads were in the engine at once"
         try:
