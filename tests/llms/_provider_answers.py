@@ -20,8 +20,8 @@ def sent(data: Any, name: str = "") -> bytes:
 def gpt_text(*texts: str) -> Script:
     """A text in pieces, as OpenAI streams it."""
     chunks = [{"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": None}]} for text in texts]
-    end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
-    usage = {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2}}
+    end: dict[str, Any] = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    usage: dict[str, Any] = {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2}}
     return event_stream(*map(sent, [*chunks, end, usage]), b"data: [DONE]\n\n")
 
 
@@ -31,14 +31,21 @@ def gpt_call(name: str, arguments: str, call_id: str = "call_1") -> Script:
     first = {"index": 0, "id": call_id, "type": "function", "function": {"name": name, "arguments": ""}}
     pieces = [{"index": 0, "function": {"arguments": part}} for part in (arguments[:half], arguments[half:])]
     chunks = [{"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]} for call in (first, *pieces)]
-    end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
+    end: dict[str, Any] = {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
     return event_stream(*map(sent, [*chunks, end]), b"data: [DONE]\n\n")
 
 
 def claude_events(blocks: Sequence[tuple[dict[str, Any], Sequence[dict[str, Any]]]], reason: str | None) -> list[bytes]:
     """The events of a message: for each block how it begins and its deltas."""
     usage = {"input_tokens": 25, "cache_read_input_tokens": 5, "output_tokens": 1}
-    start = {"id": "msg_1", "type": "message", "role": "assistant", "content": [], "stop_reason": None, "usage": usage}
+    start: dict[str, Any] = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "content": [],
+        "stop_reason": None,
+        "usage": usage,
+    }
     events: list[dict[str, Any]] = [{"type": "message_start", "message": start}, {"type": "ping"}]
     for index, (block, deltas) in enumerate(blocks):
         events.append({"type": "content_block_start", "index": index, "content_block": block})

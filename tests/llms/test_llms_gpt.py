@@ -22,6 +22,7 @@ from trivium.exceptions import (
     MalformedAnswerError,
     ModelError,
     ProviderConnectionError,
+    ProviderError,
     ProviderStatusError,
 )
 from trivium.llms import GPTAPI, AsyncGPTAPI, Request
@@ -44,7 +45,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def gpt(chat: ChatServer, model: str = "gpt-4o-mini", kind: Kind = GPTAPI, **options: Any) -> GPTAPI:
+def gpt(chat: ChatServer, model: str = "gpt-4o-mini", kind: Kind = GPTAPI, **options: Any) -> Any:
     return kind(model, api_base=chat.url, **options)
 
 
@@ -260,8 +261,13 @@ def test_a_busy_server_is_asked_as_often_as_retry_says(chat: ChatServer, retry: 
 
 @pytest.mark.parametrize("kind", [GPTAPI, AsyncGPTAPI])
 def test_a_server_that_is_not_there_ends_after_the_tries(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
-    waits: list[float] = []
-    monkeypatch.setattr("trivium.llms._transport.retry_delay", lambda error, attempt: waits.append(attempt) or 0.0)
+    waits: list[int] = []
+
+    def delay(error: ProviderError, attempt: int) -> float:
+        waits.append(attempt)
+        return 0.0
+
+    monkeypatch.setattr("trivium.llms._transport.retry_delay", delay)
     with socket.create_server(("127.0.0.1", 0)) as free:
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     model = kind("gpt-4o", retry=3, api_base=url)

@@ -259,7 +259,7 @@ def test_says_how_to_fetch_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("numbers", [{"context": 0}, {"parallel": -1}, {"threads": -1}])
-def test_refuses_numbers_below_one(numbers: dict[str, int]) -> None:
+def test_refuses_numbers_below_one(numbers: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):
         LocalModel("small", **numbers)
 

@@ -59,8 +59,8 @@ class MessageReader(Protocol):
         """The deltas of one event's object."""
         ...
 
-    def whole(self, answer: dict[str, Any]) -> Iterator[Delta] | None:
-        """The deltas of a whole answer; None if it is none."""
+    def whole(self, answer: dict[str, Any]) -> Iterator[Delta]:
+        """The deltas of a whole answer."""
         ...
 
     def end(self, done: bool) -> Iterator[Delta]:
@@ -116,10 +116,7 @@ class AnswerReader:
         if not text:
             raise MalformedAnswerError(f"the server sent an empty answer: {_CHECK}")
         self._done = True
-        deltas = self._message.whole(_object(text))
-        if deltas is None:
-            raise MalformedAnswerError(f"the server sent an answer without choices: {_CHECK}", text)
-        yield from deltas
+        yield from self._message.whole(_object(text))
 
 
 class OpenAIMessageReader:
@@ -136,6 +133,11 @@ class OpenAIMessageReader:
         self._any = self._refused = False
 
     def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
+        """The deltas of one chunk.
+
+        Raises:
+            MalformedAnswerError: it is an error.
+        """
         if error := chunk.get("error"):
             raise MalformedAnswerError(f"the server sent an error: {error_text(chunk)}; {AGAIN}", json.dumps(error))
         chunk = _unpacked(chunk)
@@ -146,8 +148,15 @@ class OpenAIMessageReader:
             if isinstance(choice, dict):
                 yield from self._choice(cast("dict[str, Any]", choice))
 
-    def whole(self, answer: dict[str, Any]) -> Iterator[Delta] | None:
-        return self.read(answer) if "error" in answer or _unpacked(answer).get("choices") else None
+    def whole(self, answer: dict[str, Any]) -> Iterator[Delta]:
+        """The deltas of a whole answer.
+
+        Raises:
+            MalformedAnswerError: it is none.
+        """
+        if "error" not in answer and not _unpacked(answer).get("choices"):
+            raise MalformedAnswerError(f"the server sent an answer without choices: {_CHECK}", json.dumps(answer))
+        return self.read(answer)
 
     def _choice(self, choice: dict[str, Any]) -> Iterator[Delta]:
         message = choice.get("delta") or choice.get("message")
@@ -177,6 +186,11 @@ class OpenAIMessageReader:
                 yield self._calls.read(cast("dict[str, Any]", call))
 
     def end(self, done: bool) -> Iterator[Delta]:
+        """Usage, and why it stopped; `done` if the server said that this is the end.
+
+        Raises:
+            MalformedAnswerError: it broke off.
+        """
         if self._usage is not None:
             yield self._usage
         if self._reason is None and not (done and self._any):

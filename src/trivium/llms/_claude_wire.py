@@ -210,14 +210,22 @@ class ClaudeMessageReader:
         elif kind == "message_stop":
             self._done = True
 
-    def whole(self, answer: dict[str, Any]) -> Iterator[Delta] | None:
-        """The deltas of a whole message."""
+    def whole(self, answer: dict[str, Any]) -> Iterator[Delta]:
+        """The deltas of a whole message.
+
+        Raises:
+            ProviderStatusError: it is an error.
+            MalformedAnswerError: it is none.
+        """
         if answer.get("type") == "error" or "error" in answer:
             raise _failure(answer)
-        return self._whole(answer) if isinstance(answer.get("content"), list) else None
-
-    def _whole(self, answer: dict[str, Any]) -> Iterator[Delta]:
-        for index, block in enumerate(answer["content"]):
+        content = answer.get("content")
+        if not isinstance(content, list):
+            raise MalformedAnswerError(
+                "the server sent no answer with content: check that base_url is that of Anthropic's interface",
+                json.dumps(answer),
+            )
+        for index, block in enumerate(cast("list[Any]", content)):
             if isinstance(block, dict):
                 yield from self._begun(index, cast("Block", block))
         self._count(answer.get("usage"))

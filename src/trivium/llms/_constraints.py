@@ -238,6 +238,8 @@ def _plain(message: Mapping[str, Any], made: Mapping[str | None, str], advice: s
     if role in ("tool", "function"):
         call = made.get(message.get("tool_call_id")) or message.get("name") or "the tool"
         return {"role": "user", "content": f"Result of {call}: {content}{advice}"}
+    if role not in ("system", "user", "assistant"):  # the templates of models leave such a message out, and say nothing
+        role = "user"
     calls = [_call(call) for call in message.get("tool_calls") or ()]
     return {"role": role, "content": "\n".join(filter(None, [content, *calls]))}
 

@@ -72,7 +72,8 @@ class Keys:
     """
 
     def __init__(self, keys: Sequence[str] = (), default: Callable[[], str] = str) -> None:
-        self._keys, self._default = tuple(dict.fromkeys(key.strip() for key in keys if key)), default
+        self.all = self._keys = tuple(dict.fromkeys(key.strip() for key in keys if key))
+        self._default = default
         self._turn, self._lock = count(), Lock()
 
     def take(self) -> str:
@@ -217,7 +218,8 @@ class Transport:
     def _without_secrets(self, error: ProviderError, key: str, headers: Mapping[str, str]) -> ProviderError:
         """`error` with all that is secret blotted out, which some servers send back."""
         sent = headers.get("authorization", "").removeprefix("Bearer ")
-        for secret in filter(None, {key, sent, *map(str.strip, key.split(",")), *(self._auth or ())[1:]}):
+        pieces = (piece.strip() for each in (key, *self._keys.all) for piece in (each, *each.split(",")))
+        for secret in filter(None, {sent, *pieces, *(self._auth or ())[1:]}):
             error.args = tuple(str(part).replace(secret, "***") for part in error.args)
             error.raw = error.raw.replace(secret, "***")
         return error
