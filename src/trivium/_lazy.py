@@ -29,6 +29,6 @@ def lazy_names(
         return value
 
     def dir_() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *names})
+        return sorted(names)
 
     return getattr_, dir_

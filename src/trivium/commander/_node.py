@@ -383,7 +383,9 @@ class TaskNode:
 class CallNode(TaskNode):
     """The node of a call: an agent's turn, a model call, a tool call, a task and its steps."""
 
-    __slots__ = ("__dict__", "held_turn")
+    __slots__ = ("__dict__", "asks_model", "held_turn")
+    asks_model: bool
+    """True on the node of a model call; not there on others."""
     held_turn: Any
     """The turn at a session that the call has; not there for most calls."""
 

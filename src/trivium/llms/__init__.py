@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from trivium._lazy import lazy_names
+from trivium.llms._protocol import Delta, Finish, LanguageModel, Reasoning, Reply, Request, ToolCallPart
 
 if TYPE_CHECKING:
     from trivium.llms._base import AsyncBaseAPILLM, AsyncBaseLLM, BaseAPILLM, BaseLLM
@@ -14,10 +16,22 @@ if TYPE_CHECKING:
     from trivium.llms._local import LocalModel
     from trivium.llms._meta_template import INTERNLM2_META, APITemplateParser, LMTemplateParser
     from trivium.llms._openai import OpenAIModel
-    from trivium.llms._protocol import Delta, Finish, LanguageModel, Reasoning, Reply, Request, ToolCallPart
     from trivium.llms._resolve import resolve
     from trivium.llms._sensenova import AsyncSensenovaAPI, SensenovaAPI
     from trivium.llms._store import ModelFile, ModelStore, Progress
+    from trivium.llms.engines import (
+        AsyncLMDeployClient,
+        AsyncLMDeployPipeline,
+        AsyncLMDeployServer,
+        AsyncVllmModel,
+        HFTransformer,
+        HFTransformerCasualLM,
+        HFTransformerChat,
+        LMDeployClient,
+        LMDeployPipeline,
+        LMDeployServer,
+        VllmModel,
+    )
 
 __all__ = [
     "GPTAPI",
@@ -27,7 +41,11 @@ __all__ = [
     "AsyncBaseLLM",
     "AsyncClaudeAPI",
     "AsyncGPTAPI",
+    "AsyncLMDeployClient",
+    "AsyncLMDeployPipeline",
+    "AsyncLMDeployServer",
     "AsyncSensenovaAPI",
+    "AsyncVllmModel",
     "BaseAPILLM",
     "BaseLLM",
     "ChatModel",
@@ -35,6 +53,12 @@ __all__ = [
     "Delta",
     "DeltaEvent",
     "Finish",
+    "HFTransformer",
+    "HFTransformerCasualLM",
+    "HFTransformerChat",
+    "LMDeployClient",
+    "LMDeployPipeline",
+    "LMDeployServer",
     "LMTemplateParser",
     "LanguageModel",
     "LocalModel",
@@ -48,24 +72,35 @@ __all__ = [
     "SensenovaAPI",
     "ToolCallPart",
     "UsageEvent",
+    "VllmModel",
     "resolve",
 ]
 
-# Where the names live that cost something to import; the others are in `_protocol`.
+# Where the names live that cost something to import.
 _HOMES = {
     "APITemplateParser": "_meta_template",
     "AsyncBaseAPILLM": "_base",
     "AsyncBaseLLM": "_base",
     "AsyncClaudeAPI": "_claude",
     "AsyncGPTAPI": "_gpt",
+    "AsyncLMDeployClient": "engines",
+    "AsyncLMDeployPipeline": "engines",
+    "AsyncLMDeployServer": "engines",
     "AsyncSensenovaAPI": "_sensenova",
+    "AsyncVllmModel": "engines",
     "BaseAPILLM": "_base",
     "BaseLLM": "_base",
     "ChatModel": "_chat_model",
     "ClaudeAPI": "_claude",
     "DeltaEvent": "_call",
     "GPTAPI": "_gpt",
+    "HFTransformer": "engines",
+    "HFTransformerCasualLM": "engines",
+    "HFTransformerChat": "engines",
     "INTERNLM2_META": "_meta_template",
+    "LMDeployClient": "engines",
+    "LMDeployPipeline": "engines",
+    "LMDeployServer": "engines",
     "LMTemplateParser": "_meta_template",
     "LocalModel": "_local",
     "ModelFile": "_store",
@@ -74,17 +109,8 @@ _HOMES = {
     "Progress": "_store",
     "SensenovaAPI": "_sensenova",
     "UsageEvent": "_call",
+    "VllmModel": "engines",
     "resolve": "_resolve",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES.get(name, '_protocol')}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from trivium.commander import CallNode, Event, TaskNode, iterate, portable, step
+from trivium.commander import CallNode, Event, current, iterate, portable, step
 from trivium.exceptions import MalformedAnswerError
-from trivium.llms._protocol import Delta, LanguageModel, Reasoning, Reply, Request, ToolCallPart
+from trivium.llms._protocol import Delta, Finish, LanguageModel, Reasoning, Reply, Request, ToolCallPart
 from trivium.schema import ToolCall, Usage
 
-__all__ = ["DeltaEvent", "UsageEvent", "ask"]
+__all__ = ["DeltaEvent", "UsageEvent", "ask", "model_node"]
 
 
 class DeltaEvent(Event[str | ToolCallPart | Reasoning]):
@@ -36,22 +36,20 @@ class _Answer:
         self.usage: Usage | None = None
         self.finish_reason: str | None = None
 
-    def take(self, delta: Delta, node: TaskNode) -> None:
+    def take(self, delta: Delta, node: CallNode) -> None:
         """Add one delta, and tell those who listen."""
-        if isinstance(delta, str):
-            if delta:  # a provider may give "" as a sign of life
-                self.text.append(delta)
-                node._emit(DeltaEvent, delta)
-        elif isinstance(delta, ToolCallPart):
-            self._take_call(delta)
-            node._emit(DeltaEvent, delta)
-        elif isinstance(delta, Reasoning):
-            self.reasoning.append(delta.text)
-            node._emit(DeltaEvent, delta)
-        elif isinstance(delta, Usage):
+        if isinstance(delta, Usage):
             self.usage = delta
-        else:
+        elif isinstance(delta, Finish):
             self.finish_reason = delta.reason
+        elif delta:  # a provider may give "" as a sign of life
+            if isinstance(delta, str):
+                self.text.append(delta)
+            elif isinstance(delta, ToolCallPart):
+                self._take_call(delta)
+            else:
+                self.reasoning.append(delta.text)
+            node._emit(DeltaEvent, delta)
 
     def _take_call(self, part: ToolCallPart) -> None:
         ids, names, arguments = self._calls.setdefault(part.index, ([], [], []))
@@ -79,6 +77,23 @@ class _Answer:
         return Reply(text, calls, self.usage, self.finish_reason, "".join(self.reasoning))
 
 
+def model_node() -> CallNode:
+    """The node of a model call from here.
+
+    A model whose own `chat` asks the built-in one is called within its own call: what the inner call does is told by
+    the outer one, and by nobody twice.
+    """
+    node = CallNode("model", current.get())
+    if _outer_call(node) is not None:
+        node._scope = node._scope.but(listeners=(), pipes=())
+    return node
+
+
+def _outer_call(node: CallNode) -> CallNode | None:
+    parent = node._parent
+    return parent if isinstance(parent, CallNode) and getattr(parent, "asks_model", False) else None
+
+
 @portable
 async def ask(model: LanguageModel, request: Request, node: CallNode | None = None) -> Reply:
     """Ask a model and return its whole answer; its deltas are events of the call's node.
@@ -92,9 +107,10 @@ async def ask(model: LanguageModel, request: Request, node: CallNode | None = No
         LimitExceededError: the run has no turn or no token left; the model is not asked.
         ModelError: the model could not answer.
     """
-    with step("model", node) as node:
-        budget = node._scope.budget
-        if budget is not None:
+    with step("model", node or model_node()) as node:
+        budget, outer = node._scope.budget, _outer_call(node)
+        node.asks_model = True
+        if budget is not None and outer is None:
             budget.take_turn()
         answer = _Answer()
         deltas = iterate(model.stream, request)
@@ -106,7 +122,7 @@ async def ask(model: LanguageModel, request: Request, node: CallNode | None = No
             raise
         usage = answer.usage
         if usage is not None:
-            node._emit(UsageEvent, usage)
+            (outer or node)._emit(UsageEvent, usage)
             if budget is not None:
                 budget.add_tokens(usage.total)
         return answer.reply(model)

@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, 
 from functools import partial
 from typing import Any, cast
 
-from trivium.commander import AsyncStream, CallNode, Event, Stream, current, door, gather, portable
-from trivium.llms._call import DeltaEvent, ask
+from trivium.commander import AsyncStream, CallNode, Event, Stream, door, gather, portable
+from trivium.llms._call import DeltaEvent, ask, model_node
 from trivium.llms._protocol import Delta, LanguageModel, Reply, Request
 from trivium.schema import ModelStatusCode
 
@@ -110,7 +110,7 @@ class ChatModel:
         yield ModelStatusCode.END, text, None
 
     def _call(self, messages: Messages, gen_params: Mapping[str, Any]) -> tuple[CallNode, Any]:
-        node = CallNode("model", current.get())
+        node = model_node()
         return node, partial(ask, self._asked_by("stream_chat"), self._question(messages, gen_params), node)
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from httpx2 import AsyncClient, Response
 
-__all__ = ["Keys", "Transport", "bearer", "retry_delay", "with_path"]
+__all__ = ["Keys", "Transport", "bearer", "retry_delay", "seconds_to_wait", "with_path"]
 
 CONNECT_SECONDS = 10.0
 MAX_TRIES, FIRST_DELAY, LONGEST_DELAY = 3, 0.5, 30.0
@@ -213,7 +213,7 @@ class Transport:
         status = response.status_code
         hint = NO_MONEY_HINT if _has_no_money(raw) else _hint(status).format(setting=self._setting)
         text = f"{self.shown_url} answered {status}: {message or response.reason_phrase}{hint}"
-        return ProviderStatusError(text, raw, status, _retry_after(response.headers))
+        return ProviderStatusError(text, raw, status, seconds_to_wait(response.headers))
 
     def _without_secrets(self, error: ProviderError, key: str, headers: Mapping[str, str]) -> ProviderError:
         """`error` with all that is secret blotted out, which some servers send back."""
@@ -332,7 +332,7 @@ def _hint(status: int) -> str:
     return HINTS.get(status, "; change what it says is wrong, or try another model")
 
 
-def _retry_after(headers: Mapping[str, str]) -> float:
+def seconds_to_wait(headers: Mapping[str, str]) -> float:
     """Seconds from `retry-after-ms`, or from `retry-after` as seconds or as a date; else 0."""
     with contextlib.suppress(ValueError):
         return max(0.0, float(headers.get("retry-after-ms", "")) / 1000)

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from trivium.commander import invoke, portable, step, wait
 from trivium.commander._node import make_scope
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, RemoteServiceError, ToolArgumentsError
-from trivium.llms._openai import _retry_after
+from trivium.llms._transport import seconds_to_wait
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -234,7 +234,7 @@ class Remote:
             said = "" if body.lstrip().startswith("<") else body
         usual = "; try again later" if status >= 500 else "; check base_url"
         said = clean(said)[:300] or response.reason_phrase
-        seconds = _retry_after(response.headers)
+        seconds = seconds_to_wait(response.headers)
         text = f"answered {status}: {said}".rstrip(" .:") + self._hints.get(status, usual)
         return self._error(text + (f" ({seconds:.0f} s)" if seconds else ""), status, seconds)
 
