@@ -161,6 +161,8 @@ class Module:
         context: Any = None,
     ) -> CallNode:
         node = CallNode(self.name, current.get())
+        if session_id == node._scope.session_id:
+            session_id = CALLER  # most composites hand theirs on
         if session_id != CALLER or timeout is not None or limits is not None or listeners or context is not None:
             changes: dict[str, Any] = {}
             if session_id != CALLER:
@@ -311,6 +313,6 @@ class AsyncModule(Module):
 
 
 def _taken_in(message: Any) -> Message:
-    if isinstance(message, Message):
-        return message.__deepcopy__()
-    return Message(content=message)
+    if isinstance(message, str):  # first: pydantic makes it slow to learn that something is no message
+        return Message(content=message)
+    return message.__deepcopy__() if isinstance(message, Message) else Message(content=message)

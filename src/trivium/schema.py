@@ -191,6 +191,19 @@ class ActionReturn:
     thought: str | None = None
     valid: ActionValidCode = ActionValidCode.OPEN
 
+    def but(self, **changes: Any) -> ActionReturn:
+        """A shallow copy with some of its values replaced."""
+        new = ActionReturn(
+            self.args, self.url, self.type, self.result, self.errmsg, self.state, self.thought, self.valid
+        )
+        for name, value in changes.items():
+            setattr(new, name, value)
+        return new
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ActionReturn:
+        # The meaning of the standard library's own, at a fifth of its price: each tool's result is copied.
+        return self.but(args=_copied(self.args, memo), result=_copied(self.result, memo))
+
     def format_result(self) -> str:
         """The result as text: text items as they are, others as `[type](content)`, one a line."""
         return "\n".join(
@@ -203,7 +216,7 @@ MessageExtra = Literal["attachments", "entity", "origin", "status", "tool_call_i
 """What a message may carry beside its seven fields; anything else is an error, so that typing errors are seen."""
 
 _EXTRA = get_args(MessageExtra)
-_ENUMS = (AgentStatusCode, ModelStatusCode, Entity, Origin, StatusCode)
+_ENUMS = (AgentStatusCode, ModelStatusCode, Entity, Origin, StatusCode, ToolStatusCode)
 _ATOMS = frozenset({str, int, float, bool, bytes, NoneType, Usage, *_ENUMS})
 
 
@@ -326,11 +339,12 @@ stream_state=<AgentStatusCode.END: 0>)
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Message:
         # The meaning of pydantic's own, at the price of two dict copies: most values are immutable.
         new = _shallow(self)
-        both: list[dict[Any, Any]] = [vars(new), new.__pydantic_extra__]
-        for values in both:
+        fields, extra = new.__dict__, cast("dict[str, Any]", new.__pydantic_extra__)
+        for values in (fields, extra) if extra else (fields,):
             for name, value in values.items():
                 if value.__class__ not in _ATOMS:
-                    values[name] = copy.deepcopy(value, memo)
+                    memo = {} if memo is None else memo
+                    values[name] = _copied(value, memo)
         return new
 
     @model_serializer(mode="wrap")
@@ -350,12 +364,31 @@ _set = object.__setattr__
 
 
 def _shallow(message: Message) -> Message:
-    new = message.__class__.__new__(message.__class__)
+    kind = message.__class__
+    new = kind.__new__(kind)
     _set(new, "__dict__", message.__dict__.copy())
     _set(new, "__pydantic_fields_set__", message.__pydantic_fields_set__.copy())
     _set(new, "__pydantic_extra__", message.__pydantic_extra__.copy())
     _set(new, "__pydantic_private__", None)
     return new
+
+
+def _copied(value: Any, memo: dict[int, Any]) -> Any:
+    """A deep copy: `copy.deepcopy`, with a short way for what messages mostly hold, dicts and lists of plain values."""
+    if value.__class__ in _ATOMS:
+        return value
+    if value.__class__ is dict:
+        if id(value) not in memo:
+            new = memo[id(value)] = cast("dict[Any, Any]", {})
+            for key, each in cast("dict[Any, Any]", value).items():
+                new[_copied(key, memo)] = each if each.__class__ in _ATOMS else _copied(each, memo)
+    elif value.__class__ is list:
+        if id(value) not in memo:
+            made = memo[id(value)] = cast("list[Any]", [])
+            made += [_copied(each, memo) for each in cast("list[Any]", value)]
+    else:
+        return copy.deepcopy(value, memo)
+    return memo[id(value)]
 
 
 AgentMessage = ChatDocument = Message

@@ -11,6 +11,7 @@ from trivium.schema import Entity, Message, ToolCall, ToolStatusCode
 
 __all__ = ["DefaultAggregator", "Instruction", "InternLMToolAggregator"]
 
+_UNREADABLE = ToolStatusCode.PARSING_ERROR  # a member is slow to look up
 Instruction = str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 """A system instruction: text, one chat message, or several."""
 
@@ -128,24 +129,29 @@ class InternLMToolAggregator(DefaultAggregator):
         for shot in self.few_shot:
             found += self._shown(shot, parser)
         tool: str | None = None
+        speakers = {name, *self.user_names}
         for message in messages.get_memory() if messages is not None else ():
-            parsed = message.formatted if message.sender == name else None
-            if message.tool_call_id is not None or message.entity is not None:
+            sender, extra = message.sender, message.__pydantic_extra__  # each turn reads all: one look at most of them
+            parsed = message.formatted if sender == name else None
+            if extra and (extra.get("tool_call_id") is not None or extra.get("entity") is not None):
                 self.append(found, message, name)
             elif parser and isinstance(parsed, dict):
                 parts = cast("dict[str, Any]", parsed)
-                if parts.get("status") != ToolStatusCode.PARSING_ERROR:
+                if parts.get("status") != _UNREADABLE:
                     found.append({"role": "assistant", "content": parser.format_response(parts)})
                 tool = parts.get("tool_type") or tool
-            elif message.sender in (name, *self.user_names):
+            elif sender in speakers:
                 self.append(found, message, name)
             else:
-                found.append(self._result(_as_chat(message, name)["content"], tool))
+                found.append(self._result(_text_of(message), tool))
         return found
 
     def _result(self, content: Any, tool: str | None) -> dict[str, Any]:
         text = f"{self.environment_begin}{content}{self.environment_end}"
-        return {"role": self.environment_role, "content": text, **({"name": tool} if tool else {})}
+        chat = {"role": self.environment_role, "content": text}
+        if tool:
+            chat["name"] = tool
+        return chat
 
     def _shown(self, shot: Iterable[Mapping[str, Any]], parser: Any) -> Iterator[dict[str, Any]]:
         thought: str | None = None
@@ -212,9 +218,13 @@ def _close_calls(found: list[dict[str, Any]], answer: str = "") -> None:
             answer = answer and "see above"
 
 
-def _as_chat(message: Message, name: str) -> dict[str, Any]:
+def _text_of(message: Message) -> str:
     content = message.content
-    text = content if isinstance(content, str) else "" if content is None else str(content)
+    return content if isinstance(content, str) else "" if content is None else str(content)
+
+
+def _as_chat(message: Message, name: str) -> dict[str, Any]:
+    text = _text_of(message)
     if message.tool_call_id is not None:
         return {"role": "tool", "tool_call_id": message.tool_call_id, "content": text}
     entity = message.entity

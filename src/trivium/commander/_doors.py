@@ -126,7 +126,7 @@ def is_async(function: Any) -> bool:
 
 
 # ---- primitive 1: call user code
-async def invoke(function: Callable[..., Any], *args: Any, quick: bool = False, **kwargs: Any) -> Any:
+def invoke(function: Callable[..., Any], *args: Any, quick: bool = False, **kwargs: Any) -> Core[Any]:
     """Call user code, `def` or `async def`, and return what it returns.
 
     Under the async driver a `def` runs in a worker, so it may block; `quick` keeps it in place (hooks,
@@ -139,7 +139,13 @@ async def invoke(function: Callable[..., Any], *args: Any, quick: bool = False, 
     if core is not None:
         function = getattr(function.__self__, core)  # type: ignore[attr-defined] - what has a core is a bound method
     if hasattr(function, "__portable__"):
-        return await function(*args, **kwargs)
+        return function(*args, **kwargs)
+    return _invoke(node, function, args, kwargs, quick)
+
+
+async def _invoke(
+    node: TaskNode | None, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], quick: bool
+) -> Any:
     if is_async(function):
         work = partial(function, *args, **kwargs)
         return hop(work) if blocking() else await waiting(node, work())

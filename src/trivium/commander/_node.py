@@ -73,8 +73,10 @@ class Scope:
 
     def but(self, **changes: Any) -> Scope:
         """A copy with some of its values replaced."""
-        kept = {name: getattr(self, name) for name in Scope.__slots__}
-        return Scope(**{**kept, **changes})
+        new = Scope(self.session_id, self.listeners, self.budget, self.deadline, self.context, self.pipes)
+        for name, value in changes.items():
+            setattr(new, name, value)
+        return new
 
 
 _ROOT = Scope()
