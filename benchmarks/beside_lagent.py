@@ -66,9 +66,9 @@ def run_times(rounds: int) -> Figures:
         evidence: dict[str, dict[str, Any]] = {}
         for subject in SUBJECTS:
             told = json.loads(child(subject, str(RUNS), subject))
-            for name, cost in told["microseconds"].items():
-                found.setdefault(name, {}).setdefault(subject, []).append(cost)
-                evidence.setdefault(name, {})[subject] = told["evidence"][name]
+            for name, each in told.items():
+                found.setdefault(name, {}).setdefault(subject, []).append(each["microseconds"])
+                evidence.setdefault(name, {})[subject] = each["evidence"]
         for name, each in evidence.items():
             if len({json.dumps(did) for did in each.values()}) != 1:
                 raise SystemExit(f"they did not do the same work in '{name}': {json.dumps(each, indent=1)}")

@@ -12,6 +12,8 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from itertools import count
 from types import SimpleNamespace
@@ -146,60 +148,73 @@ def program(package: str) -> SimpleNamespace:
     )
 
 
-def runs_of(package: str) -> dict[str, tuple[Callable[[], Any], int]]:
-    """What is measured of a package, each with how often a round does it."""
+@dataclass(frozen=True)
+class Run:
+    """Something to measure.
+
+    Args:
+        do: does it in a session, or in as many from that one on as it is wide.
+        told: the evidence of what came of it; then its sessions are forgotten.
+        times: how often a round does it.
+        width: how many it does at once.
+    """
+
+    do: Callable[[int], Any]
+    told: Callable[[int, Any], Any]
+    times: int
+    width: int = 1
+
+
+def runs_of(package: str) -> dict[str, Run]:
+    """What is measured of a package."""
     models = {"lagent": lagent_models, "trivium": trivium_models}[package]
     made, (hello, async_hello), (model, async_model) = program(package), models(greeting), models(said)
-    agent, async_agent = made.Agent(hello), made.AsyncAgent(async_hello)
-    coder = made.Coder(model)
 
-    def turn(one: Any) -> Callable[[], Any]:
-        return lambda: told(one, session := next(sessions), one("hi", session_id=session), one)
+    def built(make: Callable[[], Any], times: int) -> Run:
+        return Run(lambda session: make(), lambda session, one: type(one).__name__, times)
 
-    def several(one: Any, number: int) -> Callable[[], Any]:
-        async def main() -> Any:
-            first = next(sessions)
-            answers = await asyncio.gather(*[one("hi", session_id=first + n) for n in range(number)])
-            for _ in range(number - 1):
-                next(sessions)
-            found = [told(one, first + n, answer, getattr(one, "writer", one)) for n, answer in enumerate(answers)]
+    def once(one: Any, times: int) -> Run:
+        return Run(lambda session: one("go", session_id=session), partial(told, one), times)
+
+    def at_once(one: Any, times: int, width: int = 1) -> Run:
+        async def main(first: int) -> Any:
+            return await asyncio.gather(*[one("go", session_id=first + n) for n in range(width)])
+
+        def all_told(first: int, answers: Sequence[Any]) -> Any:
+            found = [told(one, first + n, answer) for n, answer in enumerate(answers)]
             return found[0] if all(each == found[0] for each in found) else found
 
-        return lambda: asyncio.run(main())
+        return Run(lambda first: asyncio.run(main(first)), all_told, times, width)
 
     return {
-        "build an agent": (lambda: type(made.Agent(hello)).__name__, 500),
-        "build an executor with an action": (lambda: made.executor().keys(), 500),
-        "build a coder: 2 agents, 1 executor": (lambda: type(made.Coder(model)).__name__, 200),
-        "a turn": (turn(agent), 300),
-        f"a run with {CALLS} tool calls": (
-            lambda: told(coder, session := next(sessions), coder("go", session_id=session), coder.writer),
-            20,
-        ),
-        "a turn, async, in a loop of its own": (several(async_agent, 1), 100),
-        f"a run with {CALLS} tool calls, async": (several(made.AsyncCoder(async_model), 1), 20),
-        f"{AT_ONCE} such runs at once, each": (several(made.AsyncCoder(async_model), AT_ONCE), 1),
-        "the same with a `def` action, async": (several(made.AsyncCoderOfSyncAction(async_model), 1), 20),
+        "build an agent": built(lambda: made.Agent(hello), 500),
+        "build an executor with an action": built(made.executor, 500),
+        "build a coder: 2 agents, 1 executor": built(lambda: made.Coder(model), 200),
+        "a turn": once(made.Agent(hello), 300),
+        f"a run with {CALLS} tool calls": once(made.Coder(model), 20),
+        "a turn, async, in a loop of its own": at_once(made.AsyncAgent(async_hello), 100),
+        f"a run with {CALLS} tool calls, async": at_once(made.AsyncCoder(async_model), 20),
+        f"{AT_ONCE} such runs at once, each": at_once(made.AsyncCoder(async_model), 1, AT_ONCE),
+        "one whose action is a plain `def`": at_once(made.AsyncCoderOfSyncAction(async_model), 20),
     }
 
 
-def told(one: Any, session: int, answer: Any, writer: Any) -> list[Any]:
+def told(one: Any, session: int, answer: Any) -> list[Any]:
     """The evidence: the answer, how much is remembered, and every result that the model has seen."""
-    results = [m.content for m in writer.memory.get_memory(session) if "Executor" in m.sender]
-    return [answer.content, [len(each.memory.get_memory(session)) for each in (one, writer)], results]
+    agents = [one, getattr(one, "writer", one)]
+    results = [m.content for m in agents[1].memory.get_memory(session) if "Executor" in m.sender]
+    remembered = [len(agent.memory.get_memory(session)) for agent in agents]
+    for agent in agents:
+        agent.memory.reset(session)
+    return [answer.content, remembered, results]
 
 
 # ---- the floor
-def by_hand() -> dict[str, tuple[Callable[[], Any], int]]:
+def by_hand() -> dict[str, Run]:
     """The loop that everybody writes first: a list of messages, no sessions, no errors, no copies."""
 
     def entry(role: str, content: str) -> dict[str, str]:
         return {"role": role, "content": content}
-
-    def turn() -> Any:
-        history = [entry("user", "hi")]
-        history.append(entry("assistant", greeting(history)))
-        return [history[-1]["content"], [2, 2], []]
 
     def act(history: list[dict[str, str]], text: str) -> bool:
         history.append(entry("assistant", text))
@@ -207,63 +222,68 @@ def by_hand() -> dict[str, tuple[Callable[[], Any], int]]:
             history.append(entry("environment", size(text.partition(BEGIN)[2].partition(END)[0])))
         return BEGIN in text
 
-    def evidence(history: list[dict[str, str]]) -> Any:
-        results = [each["content"] for each in history if each["role"] == "environment"]
-        return [history[-1]["content"], [2, len(history) - 1], results]
-
-    def run() -> Any:
-        history = [entry("system", TOLD), entry("user", "go")]
-        while act(history, said(history)):
+    def run(answer: Callable[[Sequence[Any]], str]) -> Any:
+        history = [entry("user", "go")]
+        while act(history, answer(history)):
             pass
-        return evidence(history)
+        return history
 
-    async def async_run() -> Any:
-        history, goes_on = [entry("system", TOLD), entry("user", "go")], True
+    async def async_run(answer: Callable[[Sequence[Any]], str]) -> Any:
+        history, goes_on = [entry("user", "go")], True
         while goes_on:
             await asyncio.sleep(0)
-            goes_on = act(history, said(history))
-        return evidence(history)
+            goes_on = act(history, answer(history))
+        return history
 
-    async def async_turn() -> Any:
-        await asyncio.sleep(0)
-        return turn()
+    async def main(answer: Callable[[Sequence[Any]], str], width: int) -> Any:
+        return (await asyncio.gather(*[async_run(answer) for _ in range(width)]))[0]
 
-    async def many() -> Any:
-        return (await asyncio.gather(*[async_run() for _ in range(AT_ONCE)]))[0]
+    def evidence(session: int, history: list[dict[str, str]]) -> Any:
+        results = [each["content"] for each in history if each["role"] == "environment"]
+        return [history[-1]["content"], [2, len(history)], results]
+
+    def once(answer: Callable[[Sequence[Any]], str], times: int) -> Run:
+        return Run(lambda session: run(answer), evidence, times)
+
+    def at_once(answer: Callable[[Sequence[Any]], str], times: int, width: int = 1) -> Run:
+        return Run(lambda session: asyncio.run(main(answer, width)), evidence, times, width)
 
     return {
-        "a turn": (turn, 300),
-        f"a run with {CALLS} tool calls": (run, 20),
-        "a turn, async, in a loop of its own": (lambda: asyncio.run(async_turn()), 100),
-        f"a run with {CALLS} tool calls, async": (lambda: asyncio.run(async_run()), 20),
-        f"{AT_ONCE} such runs at once, each": (lambda: asyncio.run(many()), 1),
-        "the same with a `def` action, async": (lambda: asyncio.run(async_run()), 20),
+        "a turn": once(greeting, 300),
+        f"a run with {CALLS} tool calls": once(said, 20),
+        "a turn, async, in a loop of its own": at_once(greeting, 100),
+        f"a run with {CALLS} tool calls, async": at_once(said, 20),
+        f"{AT_ONCE} such runs at once, each": at_once(said, 1, AT_ONCE),
+        "one whose action is a plain `def`": at_once(said, 20),
     }
 
 
-def cost(call: Callable[[], Any], times: int, rounds: int = 3) -> float:
-    """Microseconds of processor time of one call, the least of several rounds."""
-    best = float("inf")
-    for _ in range(rounds):
+def measured(run: Run, rounds: int = 3) -> tuple[float, Any]:
+    """Microseconds of processor time, the least of several rounds; and the evidence, the same of all.
+
+    Raises:
+        SystemExit: not every run did the same.
+    """
+    best, evidence = float("inf"), set[str]()
+    for _ in range(rounds + 1):  # the first warms up
+        first = [next(sessions) * run.width for _ in range(run.times)]
         gc.collect()
         began = time.process_time()
-        for _ in range(times):
-            call()
+        done = [run.do(session) for session in first]
         best = min(best, time.process_time() - began)
-    return best / times * 1e6
+        evidence |= {json.dumps(run.told(session, each)) for session, each in zip(first, done, strict=True)}
+    if len(evidence) != 1:
+        raise SystemExit(f"the runs differ: {evidence}")
+    return best / run.times / run.width * 1e6, json.loads(evidence.pop())
 
 
 def main(subject: str) -> None:
     """Measure a subject, and print its figures and its evidence as JSON."""
     runs = by_hand() if subject == "by hand" else runs_of(subject)
-    evidence = {name: call() for name, (call, _) in runs.items()}
     gc.collect()
     gc.freeze()  # else each of a package's modules would be weighed again and again in its turns
-    found = {name: cost(call, times) for name, (call, times) in runs.items()}
-    for name in found:
-        if "each" in name:
-            found[name] /= AT_ONCE
-    print(json.dumps({"microseconds": found, "evidence": evidence}))
+    found = {name: measured(run) for name, run in runs.items()}
+    print(json.dumps({name: {"microseconds": cost, "evidence": evidence} for name, (cost, evidence) in found.items()}))
 
 
 if __name__ == "__main__":

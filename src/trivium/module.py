@@ -161,15 +161,13 @@ class Module:
         context: Any = None,
     ) -> CallNode:
         node = CallNode(self.name, current.get())
-        if session_id == node._scope.session_id:
-            session_id = CALLER  # most composites hand theirs on
-        if session_id != CALLER or timeout is not None or limits is not None or listeners or context is not None:
-            changes: dict[str, Any] = {}
-            if session_id != CALLER:
-                changes["session_id"] = session_id
-            if context is not None:
-                changes["context"] = context
-            node._scope = make_scope(node, timeout=timeout, limits=limits, listeners=tuple(listeners), **changes)
+        scope = node._scope
+        if session_id != CALLER and session_id != scope.session_id:  # most composites hand on what they were called in
+            scope = node._scope = scope.but(session_id=session_id)
+        if context is not None:
+            node._scope = scope.but(context=context)
+        if timeout is not None or limits is not None or listeners:
+            node._scope = make_scope(node, timeout=timeout, limits=limits, listeners=tuple(listeners))
         return node
 
     async def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Message:
@@ -213,7 +211,7 @@ class Module:
 
     def _remember(self, node: CallNode, messages: list[Message]) -> None:
         assert self.memory is not None
-        self.memory.add(messages, node._scope.session_id)
+        self.memory.open(node._scope.session_id).add(messages)
         if node._scope.listeners:
             for message in messages:
                 node._emit(MessageEvent, message)

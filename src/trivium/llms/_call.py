@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from trivium.commander import Event, TaskNode, iterate, portable, step
+from functools import partial
+
+from trivium.commander import Event, TaskNode, portable, step
+from trivium.commander._doors import pull
 from trivium.exceptions import MalformedAnswerError
 from trivium.llms._protocol import Delta, LanguageModel, Reasoning, Reply, Request, ToolCallPart
 from trivium.schema import ToolCall, Usage
@@ -36,7 +39,7 @@ class _Answer:
         self.usage: Usage | None = None
         self.finish_reason: str | None = None
 
-    def take(self, delta: Delta, node: TaskNode) -> None:
+    def take(self, node: TaskNode, delta: Delta) -> None:
         """Add one delta, and tell those who listen."""
         if isinstance(delta, str):
             if delta:  # a provider may give "" as a sign of life
@@ -92,13 +95,7 @@ async def ask(model: LanguageModel, request: Request) -> Reply:
         if budget is not None:
             budget.take_turn()
         answer = _Answer()
-        deltas = iterate(model.stream, request)
-        try:
-            async for delta in deltas:
-                answer.take(delta, node)
-        except BaseException:  # cheaper at each turn than `aclosing`: at its end it has closed itself
-            await deltas.aclose()
-            raise
+        await pull(partial(answer.take, node), model.stream, request)
         usage = answer.usage
         if usage is not None:
             node._emit(UsageEvent, usage)
