@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
@@ -220,7 +221,28 @@ _ENUMS = (AgentStatusCode, ModelStatusCode, Entity, Origin, StatusCode, ToolStat
 _ATOMS = frozenset({str, int, float, bool, bytes, NoneType, Usage, *_ENUMS})
 
 
-class Message(BaseModel):
+if TYPE_CHECKING:
+    _OlderNames = BaseModel
+else:
+
+    class _OlderFields(type(BaseModel)):
+        __fields__ = property(lambda cls: cls.model_fields)
+
+    class _OlderNames(BaseModel, metaclass=_OlderFields):
+        """The names of pydantic's first version, as the documents have them, without its warnings."""
+
+        dict, json = BaseModel.model_dump, BaseModel.model_dump_json
+        construct, schema = vars(BaseModel)["model_construct"], vars(BaseModel)["model_json_schema"]
+        parse_obj, parse_raw = vars(BaseModel)["model_validate"], vars(BaseModel)["model_validate_json"]
+        __fields__ = property(lambda self: type(self).model_fields)
+        __fields_set__ = BaseModel.model_fields_set
+
+        @classmethod
+        def schema_json(cls, **options: Any) -> str:
+            return json.dumps(cls.model_json_schema(), **options)
+
+
+class Message(_OlderNames):
     """What travels between modules.
 
     The seven fields are always there; the others (`MessageExtra`) are given by keyword, read as attributes,
@@ -314,7 +336,7 @@ stream_state=<AgentStatusCode.END: 0>)
     @property
     def attachments(self) -> tuple[Any, ...]:
         """Typed values that travel with the message, a tool message for instance."""
-        return self.__pydantic_extra__.get("attachments", ())
+        return tuple(self.__pydantic_extra__.get("attachments", ()))
 
     def but(self, **changes: Any) -> Message:
         """A shallow copy with some of its values replaced; None takes away what is not one of the seven fields."""
@@ -339,7 +361,7 @@ stream_state=<AgentStatusCode.END: 0>)
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Message:
         # The meaning of pydantic's own, at the price of two dict copies: most values are immutable.
         new = _shallow(self)
-        fields, extra = new.__dict__, cast("dict[str, Any]", new.__pydantic_extra__)
+        fields, extra = vars(new), cast("dict[str, Any]", new.__pydantic_extra__)
         for values in (fields, extra) if extra else (fields,):
             for name, value in values.items():
                 if value.__class__ not in _ATOMS:
@@ -351,10 +373,13 @@ stream_state=<AgentStatusCode.END: 0>)
     def _dumped(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         dumped = handler(self)
         dumped.pop("origin", None)
+        for name in dumped.keys() & {"attachments", "tool_calls"}:
+            dumped[name] = list(dumped[name])  # as JSON has it, so that what was read again dumps the same
         return dumped
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        return (each for each in super().__repr_args__() if each[0] != "origin")
+        shown = (each for each in super().__repr_args__() if each[0] != "origin")
+        return ((name, getattr(self, str(name)) if name in _EXTRA else value) for name, value in shown)
 
     def __repr_name__(self) -> str:
         return "AgentMessage"

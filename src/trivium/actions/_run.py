@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
+from pydantic_core import to_jsonable_python
+
 from trivium.actions._tool import Tool
 from trivium.commander import Event, invoke, portable, step
 from trivium.commander._node import make_scope
@@ -91,6 +93,6 @@ def as_text(value: Any) -> str:
     if hasattr(value, "model_dump_json"):
         return value.model_dump_json()
     try:
-        return json.dumps(value, ensure_ascii=False)
+        return json.dumps(value, ensure_ascii=False, default=to_jsonable_python)
     except (TypeError, ValueError):
         return str(value)

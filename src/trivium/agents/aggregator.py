@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from trivium.actions import as_text
 from trivium.exceptions import UnknownRoleError
 from trivium.memory import Memory
 from trivium.schema import Entity, Message, ToolCall, ToolStatusCode
@@ -220,7 +221,7 @@ def _close_calls(found: list[dict[str, Any]], answer: str = "") -> None:
 
 def _text_of(message: Message) -> str:
     content = message.content
-    return content if isinstance(content, str) else "" if content is None else str(content)
+    return "" if content is None else as_text(content)
 
 
 def _as_chat(message: Message, name: str) -> dict[str, Any]:

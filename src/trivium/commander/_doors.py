@@ -362,9 +362,13 @@ async def pull(take: Callable[[Any], object], function: Callable[..., Any], *arg
         finally:
             items.close()
         return
-    async with aclosing(iterate(lambda: source)) as rest:
+    async with aclosing(iterate(partial(_same, source))) as rest:
         async for item in rest:
             take(item)
+
+
+def _same(source: Any) -> Any:
+    return source
 
 
 async def _between_items(node: TaskNode) -> None:
