@@ -2,7 +2,7 @@
 
 Run it with `make bench-lagent`, which puts Lagent's pre-release (the one with the documented interface) into an
 environment of its own below `.peers`. The same program (`peers/agent_runs.py`) runs on both: only the package's
-name and the model differ. The subjects take turns, each time in a new process; a figure is the least of all
+name differs. The subjects take turns, each time in a new process; a figure is the least of all
 rounds, in microseconds of processor time, and the spread says how much worse the worst round was. Both must have
 done the same work: the same answer, the same results of tools, as much remembered; else there is no figure.
 """

@@ -1,7 +1,7 @@
 """The runs that `benchmarks/beside_lagent.py` measures, in one child process a subject: trivium, lagent, or by hand.
 
-The program is one for both packages: only the name of the package differs, as in the documents. The model is
-written down in each package's own form, answers at once, and gives the loop one turn in its async form.
+The program is one for both packages, its models included: only the name of the package differs, as in the
+documents. A model answers at once; in its async form it gives the loop one turn.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import gc
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -43,40 +43,21 @@ def size(command: str) -> str:
     return f"{len(command)} characters"
 
 
-# ---- the models, in each package's own form
-def lagent_models(answer: Callable[[Sequence[Any]], str]) -> tuple[Any, Any]:
-    """A model and an async model as the package's documents have a user write one: with a `chat`."""
-    llms = import_module("lagent.llms")
+# ---- the models
+def models(package: str, answer: Callable[[Sequence[Any]], str]) -> tuple[Any, Any]:
+    """A model and an async model as the documents have a user write one: with a `chat`."""
+    llms = import_module(f"{package}.llms")
 
     class Model(llms.BaseLLM):
         def chat(self, inputs: Any, session_ids: Any = None, **gen_params: Any) -> str:
             return answer(inputs)
 
-    class AsyncModel(llms.BaseLLM):
+    class AsyncModel(llms.AsyncBaseLLM):
         async def chat(self, inputs: Any, session_ids: Any = None, **gen_params: Any) -> str:
             await asyncio.sleep(0)
             return answer(inputs)
 
     return Model("none"), AsyncModel("none")
-
-
-def trivium_models(answer: Callable[[Sequence[Any]], str]) -> tuple[Any, Any]:
-    """The same with a `stream`."""
-
-    class Model:
-        name = "scripted"
-
-        def stream(self, request: Any) -> Iterator[str]:
-            yield answer(request.messages)
-
-    class AsyncModel:
-        name = "scripted"
-
-        async def stream(self, request: Any) -> Any:
-            await asyncio.sleep(0)
-            yield answer(request.messages)
-
-    return Model(), AsyncModel()
 
 
 # ---- the program, in the documents' form
@@ -167,8 +148,8 @@ class Run:
 
 def runs_of(package: str) -> dict[str, Run]:
     """What is measured of a package."""
-    models = {"lagent": lagent_models, "trivium": trivium_models}[package]
-    made, (hello, async_hello), (model, async_model) = program(package), models(greeting), models(said)
+    made = program(package)
+    (hello, async_hello), (model, async_model) = models(package, greeting), models(package, said)
 
     def built(make: Callable[[], Any], times: int) -> Run:
         return Run(lambda session: make(), lambda session, one: type(one).__name__, times)

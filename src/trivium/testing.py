@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from trivium.llms import Delta, Request, ToolCallPart
+from trivium.llms import ChatModel, Delta, Request, ToolCallPart
 
 __all__ = ["ScriptedModel", "call_tool"]
 
@@ -23,7 +23,7 @@ def call_tool(name: str, index: int = 0, /, **arguments: Any) -> ToolCallPart:
     return ToolCallPart(index, None, name, json.dumps(arguments, ensure_ascii=False))
 
 
-class ScriptedModel:
+class ScriptedModel(ChatModel):
     """Answers from a script: one entry for each request, the last one for ever; or what a function returns.
 
     Args:
@@ -45,6 +45,7 @@ class ScriptedModel:
 
     def __init__(self, answers: Iterable[Answer] | Callable[[Request], Answer], name: str = "scripted") -> None:
         self.name = name
+        self.gen_params = {}
         self.requests: list[Request] = []
         self._function = answers if callable(answers) else None
         self._answers = [] if callable(answers) else list(answers)

@@ -464,12 +464,12 @@ def make_scope(
 
 
 class step:
-    """A child node around a block of core code."""
+    """A child node around a block of core code; `node` where it was made before."""
 
     __slots__ = ("_node", "_token")
 
-    def __init__(self, name: str) -> None:
-        self._node = CallNode(name, current.get())
+    def __init__(self, name: str, node: CallNode | None = None) -> None:
+        self._node = node or CallNode(name, current.get())
 
     def __enter__(self) -> CallNode:
         self._token: Token[TaskNode | None] = current.set(self._node)

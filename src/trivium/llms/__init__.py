@@ -6,17 +6,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from trivium.llms._base import AsyncBaseAPILLM, AsyncBaseLLM, BaseAPILLM, BaseLLM
     from trivium.llms._call import DeltaEvent, UsageEvent
+    from trivium.llms._chat_model import ChatModel
     from trivium.llms._local import LocalModel
+    from trivium.llms._meta_template import INTERNLM2_META, APITemplateParser, LMTemplateParser
     from trivium.llms._openai import OpenAIModel
     from trivium.llms._protocol import Delta, Finish, LanguageModel, Reasoning, Reply, Request, ToolCallPart
     from trivium.llms._resolve import resolve
     from trivium.llms._store import ModelFile, ModelStore, Progress
 
 __all__ = [
+    "INTERNLM2_META",
+    "APITemplateParser",
+    "AsyncBaseAPILLM",
+    "AsyncBaseLLM",
+    "BaseAPILLM",
+    "BaseLLM",
+    "ChatModel",
     "Delta",
     "DeltaEvent",
     "Finish",
+    "LMTemplateParser",
     "LanguageModel",
     "LocalModel",
     "ModelFile",
@@ -33,7 +44,15 @@ __all__ = [
 
 # Where the names live that cost something to import; the others are in `_protocol`.
 _HOMES = {
+    "APITemplateParser": "_meta_template",
+    "AsyncBaseAPILLM": "_base",
+    "AsyncBaseLLM": "_base",
+    "BaseAPILLM": "_base",
+    "BaseLLM": "_base",
+    "ChatModel": "_chat_model",
     "DeltaEvent": "_call",
+    "INTERNLM2_META": "_meta_template",
+    "LMTemplateParser": "_meta_template",
     "LocalModel": "_local",
     "ModelFile": "_store",
     "ModelStore": "_store",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from trivium.commander import Event, TaskNode, portable, step
+from trivium.commander import CallNode, Event, TaskNode, portable, step
 from trivium.commander._doors import pull
 from trivium.exceptions import MalformedAnswerError
 from trivium.llms._protocol import Delta, LanguageModel, Reasoning, Reply, Request, ToolCallPart
@@ -83,14 +83,19 @@ class _Answer:
 
 
 @portable
-async def ask(model: LanguageModel, request: Request) -> Reply:
+async def ask(model: LanguageModel, request: Request, node: CallNode | None = None) -> Reply:
     """Ask a model and return its whole answer; its deltas are events of the call's node.
+
+    Args:
+        model: who is asked.
+        request: the question.
+        node: the call's node, where it was made before.
 
     Raises:
         LimitExceededError: the run has no turn or no token left; the model is not asked.
         ModelError: the model could not answer.
     """
-    with step("model") as node:
+    with step("model", node) as node:
         budget = node._scope.budget
         if budget is not None:
             budget.take_turn()

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import jiter
 
 from trivium.exceptions import ConfigurationError, EngineError, ModelError
+from trivium.llms._chat_model import ChatModel
 from trivium.llms._constraints import Constraint, chat_messages, constraint
 from trivium.llms._engine import Engine, EngineSettings, load_engine, physical_cores
+from trivium.llms._parameters import common_names
 from trivium.llms._protocol import Delta, Finish, Request, ToolCallPart
 from trivium.llms._store import ModelStore
 from trivium.schema import Usage
@@ -23,7 +25,7 @@ __all__ = ["LocalModel"]
 MAX_TOKENS = 1024
 
 
-class LocalModel:
+class LocalModel(ChatModel):
     """A model that runs in this process, on the processor, with no server and no network.
 
     The file is loaded at the first question, once for all `LocalModel` objects with the same settings.
@@ -35,6 +37,7 @@ class LocalModel:
         parallel: requests that are worked on at the same time; further ones wait. Default 1 below four
             cores, where two at a time are no faster than one after the other, else 2.
         threads: threads of computation; default one for each physical core.
+        parameters: sampling parameters for every request; those of a request go before.
 
     Raises:
         ModelNotFoundError: the model store has no such name.
@@ -52,6 +55,7 @@ class LocalModel:
         context: int = 8192,
         parallel: int | None = None,
         threads: int | None = None,
+        parameters: Mapping[str, Any] | None = None,
     ) -> None:
         if min(context, parallel or 1, threads or 1) < 1:
             raise ConfigurationError("context, parallel and threads are at least 1")
@@ -61,6 +65,7 @@ class LocalModel:
         threads = threads or physical_cores()
         self._context, self._parallel, self._threads = context, parallel or (1 if threads < 4 else 2), threads
         self._engine: Engine | None = None
+        self.gen_params = dict(parameters or {})
 
     def __repr__(self) -> str:
         return f"LocalModel({self.name!r}, context={self._context}, parallel={self._parallel})"
@@ -74,7 +79,7 @@ class LocalModel:
             ModelError: the messages do not fit into the context.
         """
         form = constraint(request)
-        chunks = self._load().complete(_body(request, form))
+        chunks = self._load().complete(_body(request, form, self.gen_params))
         try:
             yield from deltas(self._text(chunks), form)
         finally:
@@ -114,10 +119,11 @@ def _is_path(path_or_name: str | Path) -> bool:
     return isinstance(path_or_name, Path) or path_or_name.endswith(".gguf") or "/" in path_or_name
 
 
-def _body(request: Request, form: Constraint) -> dict[str, Any]:
-    parameters = {key: value for key, value in request.parameters.items() if value is not None}
-    limit = parameters.pop("max_completion_tokens", MAX_TOKENS)
-    body: dict[str, Any] = {"temperature": 0, "max_tokens": limit, **parameters}
+def _body(request: Request, form: Constraint, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    chosen = common_names(parameters, request.parameters)
+    if "repetition_penalty" in chosen:
+        chosen["repeat_penalty"] = chosen.pop("repetition_penalty")
+    body: dict[str, Any] = {"temperature": 0, "max_tokens": MAX_TOKENS, **chosen}
     body["messages"] = chat_messages(request.messages, form)
     body["stream_options"] = {"include_usage": True}
     body["return_progress"] = True  # so that a stop is noticed while a long prompt is read

@@ -23,6 +23,8 @@ from trivium.exceptions import (
     ProviderStatusError,
 )
 from trivium.llms._answers import AnswerReader, error_text
+from trivium.llms._chat_model import ChatModel
+from trivium.llms._parameters import common_names
 from trivium.llms._protocol import Delta, Request
 from trivium.schema import ToolSpec
 
@@ -48,7 +50,7 @@ HINTS = {
 }
 
 
-class OpenAIModel:
+class OpenAIModel(ChatModel):
     """A model behind a server that speaks the OpenAI chat interface.
 
     A failed request is tried again a few times, but never after the first piece of an answer was given out.
@@ -86,7 +88,7 @@ class OpenAIModel:
         self._url = urlunsplit(parts).rstrip("/")
         self._shown_url = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])).rstrip("/")
         self._api_key, self._timeout = api_key, timeout
-        self._parameters = dict(parameters or {})
+        self.gen_params = dict(parameters or {})
         self._ssl: SSLContext | None = None
         self._clients: WeakKeyDictionary[AbstractEventLoop, _Client] = WeakKeyDictionary()
 
@@ -103,7 +105,7 @@ class OpenAIModel:
             MalformedAnswerError: what it sent is not an answer.
         """
         key = self._key()
-        body = json.dumps(_body(self.name, request, self._parameters)).encode()
+        body = json.dumps(_body(self.name, request, self.gen_params)).encode()
         client = await self._client()
         for attempt in range(1, MAX_TRIES + 1):
             begun = False
@@ -260,8 +262,7 @@ def _retry_after(headers: Mapping[str, str]) -> float:
 
 
 def _body(model: str, request: Request, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    chosen = {**parameters, **request.parameters}
-    body: dict[str, Any] = {key: value for key, value in chosen.items() if value is not None}
+    body = common_names(parameters, request.parameters)
     body |= {"model": model, "messages": [dict(message) for message in request.messages]}
     body |= {"stream": True, "stream_options": {"include_usage": True}}
     if request.tools:

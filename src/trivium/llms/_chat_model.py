@@ -1,0 +1,126 @@
+"""What every model of trivium can do beside `stream`: be asked for a whole answer, or for one that grows."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, cast
+
+from trivium.commander import AsyncStream, CallNode, Event, Stream, current, door, gather, portable
+from trivium.llms._call import DeltaEvent, ask
+from trivium.llms._protocol import Delta, LanguageModel, Reply, Request
+from trivium.schema import ModelStatusCode
+
+__all__ = ["AsyncModelMixin", "ChatModel"]
+
+Messages = Sequence[Mapping[str, Any]]
+Growing = tuple[ModelStatusCode, str, None]
+
+
+class ChatModel:
+    """A model that can be asked without an agent too; a subclass writes `stream`.
+
+    Attributes:
+        name: how the model is called.
+        gen_params: sampling parameters of every request; those of a call go before, for that call only. A change of
+            them counts from the next call on.
+
+    Example:
+        >>> from trivium.testing import ScriptedModel
+        >>> ScriptedModel(["hello"]).chat([{"role": "user", "content": "hi"}])
+        'hello'
+    """
+
+    name: str
+    gen_params: dict[str, Any]
+
+    def stream(self, request: Request) -> Iterable[Delta] | AsyncIterable[Delta]:
+        """Ask the model and yield what it answers, piece by piece."""
+        raise NotImplementedError(f"{type(self).__name__} has no stream: write `def stream(self, request)`")
+
+    def update_gen_params(self, **gen_params: Any) -> dict[str, Any]:
+        """The parameters of one call: a copy of `gen_params` with these put in."""
+        return {**self.gen_params, **gen_params}
+
+    @portable
+    async def chat_async(
+        self, inputs: Messages | Sequence[Messages], session_ids: Any = None, **gen_params: Any
+    ) -> Any:
+        """Ask the model and return the text of its answer.
+
+        Args:
+            inputs: chat messages; or several lists of them, which are answered at once.
+            session_ids: which conversations these are, where the model keeps something for each.
+            **gen_params: sampling parameters of this call.
+
+        Returns:
+            The text; a list of texts for several lists.
+
+        Raises:
+            ModelError: the model could not answer.
+        """
+        if not inputs or isinstance(inputs[0], Mapping):
+            return (await self._asked(cast("Messages", inputs), gen_params)).text
+        many = cast("Sequence[Messages]", inputs)
+        return [reply.text for reply in await gather(*[partial(self._asked, each, gen_params) for each in many])]
+
+    chat = door(chat_async)
+
+    @portable
+    async def _asked(self, messages: Messages, gen_params: Mapping[str, Any]) -> Reply:
+        return await ask(self._asked_by_chat(), Request(messages, parameters=gen_params))
+
+    def _asked_by_chat(self) -> LanguageModel:
+        """Whom the built-in `chat` and `stream_chat` ask."""
+        return self
+
+    def stream_chat(self, inputs: Messages, session_id: Any = None, **gen_params: Any) -> Generator[Growing]:
+        """Ask the model and yield its answer as it grows: a status, the text so far, and None.
+
+        Args:
+            inputs: chat messages.
+            session_id: which conversation this is, where the model keeps something for each.
+            **gen_params: sampling parameters of this call.
+
+        Raises:
+            ModelError: the model could not answer.
+        """
+        text = ""
+        with Stream(*self._call(inputs, gen_params)) as events:
+            for event in events:
+                if piece := _text(event):
+                    text += piece
+                    yield ModelStatusCode.STREAM_ING, text, None
+        yield ModelStatusCode.END, text, None
+
+    async def stream_chat_async(
+        self, inputs: Messages, session_id: Any = None, **gen_params: Any
+    ) -> AsyncGenerator[Growing]:
+        """The same from async code."""
+        text = ""
+        async with AsyncStream(*self._call(inputs, gen_params)) as events:
+            async for event in events:
+                if piece := _text(event):
+                    text += piece
+                    yield ModelStatusCode.STREAM_ING, text, None
+        yield ModelStatusCode.END, text, None
+
+    def _call(self, messages: Messages, gen_params: Mapping[str, Any]) -> tuple[CallNode, Any]:
+        node = CallNode("model", current.get())
+        return node, partial(ask, self._asked_by_chat(), Request(messages, parameters=gen_params), node)
+
+
+class AsyncModelMixin(ChatModel):
+    """Put before a model's class, it makes `chat` give a coroutine and `stream_chat` an async generator."""
+
+    def chat(self, inputs: Messages | Sequence[Messages], session_ids: Any = None, **gen_params: Any) -> Any:
+        """Ask the model; see `ChatModel.chat_async`."""
+        return self.chat_async(inputs, session_ids, **gen_params)
+
+    def stream_chat(self, inputs: Messages, session_id: Any = None, **gen_params: Any) -> Any:
+        """Ask the model and yield its answer as it grows; see `ChatModel.stream_chat`."""
+        return self.stream_chat_async(inputs, session_id, **gen_params)
+
+
+def _text(event: Event[Any]) -> str:
+    return event.data if isinstance(event, DeltaEvent) and isinstance(event.data, str) else ""

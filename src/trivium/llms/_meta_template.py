@@ -1,0 +1,176 @@
+"""Meta templates: how a model's roles are written, in a prompt or in the messages of an interface."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from trivium.exceptions import ConfigurationError, UnknownRoleError
+
+__all__ = ["INTERNLM2_META", "APITemplateParser", "LMTemplateParser", "MetaTemplate"]
+
+MetaTemplate: TypeAlias = Sequence[Mapping[str, Any]]
+"""One entry for each role.
+
+For a prompt: `role`; `begin`, what stands before a message, as text or as a dict of `with_name` (has `{name}`),
+`without_name` and `name` (how names are written); `end`, what stands behind; `generate`, whether a last message of
+this role is left open; `fallback_role`, whose entry counts instead.
+For an interface: `role`, `api_role`, `begin`, `end`.
+"""
+
+_NAMES: Final = {"interpreter": "<|interpreter|>", "plugin": "<|plugin|>"}
+
+
+def _internlm2(role: str, names: Mapping[str, str]) -> dict[str, Any]:
+    begin: dict[str, Any] = {
+        "with_name": f"<|im_start|>{role} name={{name}}\n",
+        "without_name": f"<|im_start|>{role}\n",
+    }
+    return {"role": role, "begin": {**begin, "name": dict(names)} if names else begin, "end": "<|im_end|>\n"}
+
+
+INTERNLM2_META: Final[MetaTemplate] = tuple(
+    _internlm2(role, {} if role == "user" else _NAMES) for role in ("system", "user", "assistant", "environment")
+)
+"""How InternLM2, Qwen and others that write `<|im_start|>` are prompted."""
+
+
+class _Roles:
+    """The entries of a meta template by role.
+
+    Raises:
+        ConfigurationError: an entry has no role, or two have the same.
+    """
+
+    def __init__(self, meta_template: MetaTemplate | None = None) -> None:
+        self.meta_template = meta_template
+        self.roles: dict[str, Mapping[str, Any]] = {}
+        for entry in meta_template or ():
+            role = entry.get("role") if isinstance(entry, Mapping) else None  # pyright: ignore[reportUnnecessaryIsInstance] # fmt: skip
+            if not isinstance(role, str) or role in self.roles:
+                raise ConfigurationError(
+                    f"each entry of a meta template has a role of its own; this has not: {entry!r}"
+                )
+            self.roles[role] = entry
+
+    def entry(self, role: Any) -> Mapping[str, Any]:
+        """What the template says of a role.
+
+        Raises:
+            UnknownRoleError: nothing.
+        """
+        found = self.roles.get(role)
+        if found is not None and found.get("fallback_role"):
+            role, found = found["fallback_role"], self.roles.get(found["fallback_role"])
+        if found is None:
+            raise UnknownRoleError(
+                f"the meta template has no role {role!r}: take {', '.join(self.roles)}, or add an entry", str(role)
+            )
+        return found
+
+
+class LMTemplateParser(_Roles):
+    """Writes chat messages as one prompt.
+
+    Without a template the contents stand one below the other.
+
+    Args:
+        meta_template: how each role is written.
+
+    Raises:
+        ConfigurationError: an entry has no role, or two have the same.
+
+    Example:
+        >>> parse = LMTemplateParser(INTERNLM2_META)
+        >>> print(parse([{"role": "user", "content": "hi"}]))
+        <|im_start|>user
+        hi<|im_end|>
+        <|im_start|>assistant
+        <BLANKLINE>
+    """
+
+    def __call__(self, dialog: str | Sequence[str | Mapping[str, Any]]) -> str:
+        """The prompt of a dialog; text is a prompt already, and stands in a dialog as it is.
+
+        Raises:
+            UnknownRoleError: a message has a role that the template does not have.
+        """
+        if isinstance(dialog, str):
+            return dialog
+        if not self.roles:
+            return "\n".join(filter(None, map(_content, dialog)))
+        parts = [each if isinstance(each, str) else self._written(each) for each in dialog]
+        last = dialog[-1] if dialog else ""
+        entry = self.entry("assistant" if isinstance(last, str) else last.get("role"))
+        if not isinstance(last, str) and entry.get("generate"):
+            parts[-1] = parts[-1].removesuffix(entry.get("end", ""))
+        elif not isinstance(last, str) and entry["role"] != "assistant":
+            parts.append(self._begin({"role": "assistant"}))
+        return "".join(parts)
+
+    def _written(self, message: Mapping[str, Any]) -> str:
+        end = self.entry(message.get("role")).get("end", "")
+        return f"{self._begin(message)}{_content(message)}{end}"
+
+    def _begin(self, message: Mapping[str, Any]) -> str:
+        begin, name = self.entry(message.get("role")).get("begin", ""), message.get("name")
+        if isinstance(begin, str):
+            return begin
+        if name is None:
+            return begin.get("without_name", "")
+        return begin.get("with_name", "").replace("{name}", begin.get("name", {}).get(name, name))
+
+
+class APITemplateParser(_Roles):
+    """Gives chat messages the roles that an interface knows; those that then have the same role are joined.
+
+    Without a template the messages stay as they are.
+
+    Args:
+        meta_template: the `api_role` of each role.
+
+    Raises:
+        ConfigurationError: an entry has no role, or two have the same.
+
+    Example:
+        >>> parse = APITemplateParser([{"role": role, "api_role": "user"} for role in ("user", "environment")])
+        >>> parse([{"role": "user", "content": "2 + 2?"}, {"role": "environment", "content": "4"}])
+        [{'role': 'user', 'content': '2 + 2?\\n4'}]
+    """
+
+    def __call__(self, dialog: str | Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """The messages for the interface; text is a user's.
+
+        Raises:
+            UnknownRoleError: a message has a role that the template does not have.
+        """
+        messages = [{"role": "user", "content": dialog}] if isinstance(dialog, str) else list(dialog)
+        if not self.roles:
+            return [dict(message) for message in messages]
+        found: list[dict[str, Any]] = []
+        for message in map(self._renamed, messages):
+            if found and found[-1]["role"] == message["role"] and _joinable(found[-1]) and _joinable(message):
+                found[-1] = {**found[-1], "content": f"{found[-1]['content']}\n{message['content']}"}
+            else:
+                found.append(message)
+        return found
+
+    def _renamed(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        role = message.get("role")
+        if role == "tool" and role not in self.roles:  # the result of a native call: the interface's own
+            return dict(message)
+        entry = self.entry(role)
+        content = message.get("content", "")
+        if isinstance(content, str):
+            content = f"{entry.get('begin', '')}{content}{entry.get('end', '')}"
+        return {**message, "role": entry.get("api_role", role), "content": content}
+
+
+def _content(message: str | Mapping[str, Any]) -> str:
+    content = message if isinstance(message, str) else message.get("content")
+    return "" if content is None else str(content)
+
+
+def _joinable(message: Mapping[str, Any]) -> bool:
+    plain = isinstance(message["content"], str) and not message.get("tool_calls") and not message.get("tool_call_id")
+    return plain and message["role"] != "tool"
