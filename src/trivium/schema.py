@@ -400,20 +400,18 @@ def _shallow(message: Message) -> Message:
 
 def _copied(value: Any, memo: dict[int, Any]) -> Any:
     """A deep copy: `copy.deepcopy`, with a short way for what messages mostly hold, dicts and lists of plain values."""
-    if value.__class__ in _ATOMS:
+    kind = value.__class__
+    if kind in _ATOMS:
         return value
-    if value.__class__ is dict:
-        if id(value) not in memo:
-            new = memo[id(value)] = cast("dict[Any, Any]", {})
-            for key, each in cast("dict[Any, Any]", value).items():
-                new[_copied(key, memo)] = each if each.__class__ in _ATOMS else _copied(each, memo)
-    elif value.__class__ is list:
-        if id(value) not in memo:
-            made = memo[id(value)] = cast("list[Any]", [])
-            made += [_copied(each, memo) for each in cast("list[Any]", value)]
-    else:
+    if kind is not dict and kind is not list:
         return copy.deepcopy(value, memo)
-    return memo[id(value)]
+    new = memo.get(id(value))
+    if new is None:
+        new = memo[id(value)] = value.copy()
+        for key, each in new.items() if kind is dict else enumerate(new):
+            if each.__class__ not in _ATOMS:
+                new[key] = _copied(each, memo)
+    return new
 
 
 AgentMessage = ChatDocument = Message

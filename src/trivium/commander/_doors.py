@@ -327,7 +327,7 @@ async def iterate(function: Callable[..., Any], *args: Any) -> AsyncGenerator[An
     is_blocking = blocking()
     if hasattr(source, "__aiter__"):
         items = _from_async_blocking(source) if is_blocking else _from_async(node, source)
-    elif is_blocking:  # the short way: nothing waits between two items
+    elif is_blocking or isinstance(source, (list, tuple)):  # the short way: nothing waits between two items
         items = iter(source)
         try:
             for item in items:
@@ -352,7 +352,7 @@ async def pull(take: Callable[[Any], object], function: Callable[..., Any], *arg
     assert node is not None, "pull runs inside a node"
     node._check()
     source = function(*args)
-    if isinstance(source, Generator) and blocking():
+    if isinstance(source, Generator) and blocking():  # most turns
         items = cast("Generator[Any]", source)
         try:
             for item in items:
