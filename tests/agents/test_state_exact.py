@@ -154,7 +154,7 @@ def through_json(first: Module, second: Module, session: Any, target: Any) -> di
     return saved
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(shapes, talk(plain), talk(plain), st.sampled_from(SESSIONS), st.sampled_from(SESSIONS))
 def test_what_json_has_is_the_same_in_every_way(shape: Any, said: Any, before: Any, session: Any, target: Any):
     """The dump, what is shown, what a model sees; and what other sessions remember stays."""
@@ -169,7 +169,7 @@ def test_what_json_has_is_the_same_in_every_way(shape: Any, said: Any, before: A
     assert others == {each: second.state_dict(each) for each in others}
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(shapes, talk(any_messages), st.sampled_from(SESSIONS), st.sampled_from(SESSIONS))
 def test_what_json_lacks_keeps_its_dump_and_what_a_model_sees(shape: Any, said: Any, session: Any, target: Any):
     """Returns, calls, tuples and members of enumerations: plain values after it, and the same JSON."""

@@ -325,9 +325,10 @@ async def iterate(function: Callable[..., Any], *args: Any) -> AsyncGenerator[An
     if hasattr(source, "__await__"):
         source = await _settle(node, source)
     is_blocking = blocking()
+    in_place = is_blocking or isinstance(source, (list, tuple))
     if hasattr(source, "__aiter__"):
         items = _from_async_blocking(source) if is_blocking else _from_async(node, source)
-    elif is_blocking or isinstance(source, (list, tuple)):  # the short way: nothing waits between two items
+    elif in_place:  # the short way: nothing waits between two items
         items = iter(source)
         try:
             for item in items:
