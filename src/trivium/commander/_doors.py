@@ -325,7 +325,7 @@ async def iterate(function: Callable[..., Any], *args: Any) -> AsyncGenerator[An
     if hasattr(source, "__await__"):
         source = await _settle(node, source)
     is_blocking = blocking()
-    in_place = is_blocking or isinstance(source, (list, tuple))
+    in_place = is_blocking or issubclass(type(source), (list, tuple))
     if hasattr(source, "__aiter__"):
         items = _from_async_blocking(source) if is_blocking else _from_async(node, source)
     elif in_place:  # the short way: nothing waits between two items
