@@ -11,7 +11,7 @@ import gc
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -58,6 +58,23 @@ def models(package: str, answer: Callable[[Sequence[Any]], str]) -> tuple[Any, A
             return answer(inputs)
 
     return Model("none"), AsyncModel("none")
+
+
+def native(package: str, made: SimpleNamespace, model: Any) -> Any:
+    """Who runs the tools in the package's own best way: Lagent has no other than the program's."""
+    if package != "trivium":
+        return made.Coder(model)
+    llms, agents = import_module("trivium.llms"), import_module("trivium.agents")
+
+    class Caller:
+        name = "caller"
+
+        def stream(self, request: Any) -> Iterator[Any]:
+            results = sum(message["role"] == "tool" for message in request.messages)
+            arguments = json.dumps({"command": f"{results} + 1"})
+            yield llms.ToolCallPart(0, f"call_{results}", "size", arguments) if results < CALLS else DONE
+
+    return agents.Agent(Caller(), TOLD, tools=[size])
 
 
 # ---- the program, in the documents' form
@@ -173,6 +190,7 @@ def runs_of(package: str) -> dict[str, Run]:
         "build a coder: 2 agents, 1 executor": built(lambda: made.Coder(model), 200),
         "a turn": once(made.Agent(hello), 300),
         f"a run with {CALLS} tool calls": once(made.Coder(model), 20),
+        "the same in the package's own best way": once(native(package, made, model), 20),
         "a turn, async, in a loop of its own": at_once(made.AsyncAgent(async_hello), 100),
         f"a run with {CALLS} tool calls, async": at_once(made.AsyncCoder(async_model), 20),
         f"{AT_ONCE} such runs at once, each": at_once(made.AsyncCoder(async_model), 1, AT_ONCE),
@@ -183,8 +201,8 @@ def runs_of(package: str) -> dict[str, Run]:
 def told(one: Any, session: int, answer: Any) -> list[Any]:
     """The evidence: the answer, how much is remembered, and every result that the model has seen."""
     agents = [one, getattr(one, "writer", one)]
-    results = [m.content for m in agents[1].memory.get_memory(session) if "Executor" in m.sender]
-    remembered = [len(agent.memory.get_memory(session)) for agent in agents]
+    results = [m.content for m in agents[1].memory.get_memory(session) if "Executor" in m.sender or m.sender == "size"]
+    remembered = len(agents[1].memory.get_memory(session))
     for agent in agents:
         agent.memory.reset(session)
     return [answer.content, remembered, results]
@@ -221,7 +239,7 @@ def by_hand() -> dict[str, Run]:
 
     def evidence(session: int, history: list[dict[str, str]]) -> Any:
         results = [each["content"] for each in history if each["role"] == "environment"]
-        return [history[-1]["content"], [2, len(history)], results]
+        return [history[-1]["content"], len(history), results]
 
     def once(answer: Callable[[Sequence[Any]], str], times: int) -> Run:
         return Run(lambda session: run(answer), evidence, times)

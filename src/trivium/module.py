@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, TypeAlias, cast
 
 from trivium._objects import create_object
 from trivium.commander import AsyncStream, CallNode, Event, Limits, Listener, Stream, current, invoke, portable
-from trivium.commander._doors import drive
+from trivium.commander._doors import drive, settled
 from trivium.commander._doors_trio import from_trio, in_trio
 from trivium.commander._node import make_scope
 from trivium.exceptions import StateError
@@ -217,13 +217,13 @@ class Module:
                 node._emit(MessageEvent, message)
 
     async def _before(self, hook: Hook, messages: list[Message], session_id: Hashable) -> list[Message]:
-        changed = await invoke(hook.before_agent, self, messages, session_id, quick=True)
+        changed = await settled(hook.before_agent(self, messages, session_id))
         if not changed:
             return messages
         return [changed] if isinstance(changed, Message) else list(changed)
 
     async def _after(self, hook: Hook, message: Message, session_id: Hashable) -> Message:
-        return await invoke(hook.after_agent, self, message, session_id, quick=True) or message
+        return await settled(hook.after_agent(self, message, session_id)) or message
 
     # ---- hooks
     def register_hook(self, hook: Hook | dict[str, Any]) -> RemovableHandle:

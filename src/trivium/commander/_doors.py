@@ -156,6 +156,11 @@ async def _invoke(
     return await _settle(node, out) if isawaitable(out) else out
 
 
+async def settled(out: Any) -> Any:
+    """What quick user code has returned, awaited where it was an `async def`; it was called in place."""
+    return await _settle(current.get(), out) if isawaitable(out) else out
+
+
 async def _settle(node: TaskNode | None, awaitable: Awaitable[T]) -> T:
     """Await what a plain function gave back."""
     if not blocking():
