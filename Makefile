@@ -21,7 +21,7 @@ export UV_SYSTEM_CERTS ?= 1
 # A sandbox cannot write what it compiles: without this each start of a kernel compiles a thousand modules anew.
 export UV_COMPILE_BYTECODE ?= 1
 
-.PHONY: help env dev quickstart test check bench-extract bench clean
+.PHONY: help env dev quickstart test check bench-extract bench bench-lagent clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -45,8 +45,8 @@ test: dev ## run the checks, then every test
 	$(PYTHON_BIN) -m pytest -n 2
 
 check: dev ## lint, types, layers and dependencies
-	.venv/bin/ruff check --extend-exclude .tools .
-	.venv/bin/ruff format --check --extend-exclude .tools .
+	.venv/bin/ruff check --extend-exclude .tools,.peers .
+	.venv/bin/ruff format --check --extend-exclude .tools,.peers .
 	.venv/bin/pyright
 	.venv/bin/lint-imports --no-cache --no-logo
 	.venv/bin/deptry src
@@ -59,8 +59,11 @@ bench: .venv/.ready-bench ## measure the speed of the core
 	@echo
 	$(PYTHON_BIN) benchmarks/nodes.py $(BENCH_ARGS)
 
+bench-lagent: env .peers/lagent/.ready ## measure trivium beside Lagent's own source
+	$(PYTHON_BIN) benchmarks/beside_lagent.py $(BENCH_ARGS)
+
 clean: ## remove what make made here; fetched models stay in the user's cache
-	rm -rf .venv .tools out build dist .coverage* htmlcov .hypothesis .ruff_cache .import_linter_cache
+	rm -rf .venv .tools .peers out build dist .coverage* htmlcov .hypothesis .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .tools/bin/uv: scripts/get-uv
@@ -70,6 +73,12 @@ clean: ## remove what make made here; fetched models stay in the user's cache
 # Without the tools: those that `make dev` put there stay (--inexact).
 .venv/.ready: uv.lock pyproject.toml | .tools/bin/uv
 	@$(SYNC) --inexact --no-default-groups --extra cli --extra local || $(SYNC_FAILED)
+	@touch $@
+
+# A peer whose packages would not go with ours has an environment of its own, of the same Python.
+.peers/lagent/.ready: benchmarks/peers/lagent.txt .venv/.ready | .tools/bin/uv
+	@UV_PYTHON_DOWNLOADS=never .tools/bin/uv venv --quiet --clear --python $(PYTHON_BIN) .peers/lagent
+	@.tools/bin/uv pip sync --quiet --require-hashes --python .peers/lagent/bin/python $<
 	@touch $@
 
 # With the peers that trivium is measured beside.

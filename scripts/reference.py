@@ -167,13 +167,20 @@ def members(owner: type) -> Iterator[tuple[str, str]]:
     for base in owner.__mro__:
         if base is not owner and (base in shown_there or not base.__module__.startswith("trivium")):
             continue
-        for name, value in vars(base).items():
+        ours = ((name, value) for name, value in vars(base).items() if is_written_here(value))
+        for name, value in ours:
             text = first_paragraph(getattr(value, "__doc__", None))
             if name not in seen and text and (not name.startswith("_") or name == "__call__"):
                 seen.add(name)
                 shown = form(owner, name, value)
                 if shown:
                     yield shown, text
+
+
+def is_written_here(value: Any) -> bool:
+    """Whether a member is not one of another package under a second name."""
+    home = getattr(getattr(value, "__func__", value), "__module__", None)
+    return not isinstance(home, str) or not home.startswith("pydantic")
 
 
 def form(owner: type, name: str, value: Any) -> str:

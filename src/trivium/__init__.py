@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trivium.actions import ActionExecutor, AgentDoneTool, FinalResultTool, Tool, ToolMessage
+    from trivium.actions import ActionExecutor, AgentDoneTool, FinalResultTool, Tool, ToolMessage, tool_api
     from trivium.agents import Agent, AgentConfig, AsyncAgent, AsyncChatAgent, ChatAgent, ChatAgentConfig
     from trivium.commander import CommanderAsync, Event, Job, Limits, this_call
     from trivium.exceptions import TriviumError
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "trivium.actions": ("ActionExecutor", "AgentDoneTool", "FinalResultTool", "Tool", "ToolMessage"),
+    "trivium.actions": ("ActionExecutor", "AgentDoneTool", "FinalResultTool", "Tool", "ToolMessage", "tool_api"),
     "trivium.agents": ("Agent", "AgentConfig", "AsyncAgent", "AsyncChatAgent", "ChatAgent", "ChatAgentConfig"),
     "trivium.commander": ("CommanderAsync", "Event", "Job", "Limits", "this_call"),
     "trivium.exceptions": ("TriviumError",),
@@ -59,6 +59,7 @@ __all__ = [
     "ToolMessage",
     "TriviumError",
     "this_call",
+    "tool_api",
 ]
 
 

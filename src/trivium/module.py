@@ -33,7 +33,7 @@ from trivium.commander import (
     portable,
     wait,
 )  # fmt: skip
-from trivium.commander._doors import drive
+from trivium.commander._doors import drive, settled
 from trivium.commander._doors_trio import from_trio, in_trio
 from trivium.commander._node import make_scope
 from trivium.exceptions import StateError
@@ -193,13 +193,13 @@ class Module:
         context: Any = None,
     ) -> CallNode:
         node = CallNode(self.name, current.get())
-        if session_id != CALLER or timeout is not None or limits is not None or listeners or context is not None:
-            changes: dict[str, Any] = {}
-            if session_id != CALLER:
-                changes["session_id"] = session_id
-            if context is not None:
-                changes["context"] = context
-            node._scope = make_scope(node, timeout=timeout, limits=limits, listeners=tuple(listeners), **changes)
+        scope = node._scope
+        if session_id != CALLER and session_id != scope.session_id:  # most composites hand on what they were called in
+            scope = node._scope = scope.but(session_id=session_id)
+        if context is not None:
+            node._scope = scope.but(context=context)
+        if timeout is not None or limits is not None or listeners:
+            node._scope = make_scope(node, timeout=timeout, limits=limits, listeners=tuple(listeners))
         return node
 
     async def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Message:
@@ -270,19 +270,19 @@ class Module:
 
     def _remember(self, node: CallNode, messages: list[Message]) -> None:
         assert self.memory is not None
-        self.memory.add(messages, node._scope.session_id)
+        self.memory.open(node._scope.session_id).add(messages)
         if node._scope.listeners:
             for message in messages:
                 node._emit(MessageEvent, message)
 
     async def _before(self, hook: Hook, messages: list[Message], session_id: Hashable) -> list[Message]:
-        changed = await invoke(hook.before_agent, self, messages, session_id, quick=True)
+        changed = await settled(hook.before_agent(self, messages, session_id))
         if not changed:
             return messages
         return [changed] if isinstance(changed, Message) else list(changed)
 
     async def _after(self, hook: Hook, message: Message, session_id: Hashable) -> Message:
-        return await invoke(hook.after_agent, self, message, session_id, quick=True) or message
+        return await settled(hook.after_agent(self, message, session_id)) or message
 
     # ---- hooks
     def register_hook(self, hook: Hook | dict[str, Any]) -> RemovableHandle:
@@ -376,6 +376,6 @@ class AsyncModule(Module):
 
 
 def _taken_in(message: Any) -> Message:
-    if isinstance(message, Message):
-        return message.__deepcopy__()
-    return Message(content=message)
+    if isinstance(message, str):  # first: pydantic makes it slow to learn that something is no message
+        return Message(content=message)
+    return message.__deepcopy__() if isinstance(message, Message) else Message(content=message)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
+from trivium._older_names import OlderNames
+
 __all__ = [
     "ActionReturn",
     "ActionStatusCode",
@@ -191,6 +193,19 @@ class ActionReturn:
     thought: str | None = None
     valid: ActionValidCode = ActionValidCode.OPEN
 
+    def but(self, **changes: Any) -> ActionReturn:
+        """A shallow copy with some of its values replaced."""
+        new = ActionReturn(
+            self.args, self.url, self.type, self.result, self.errmsg, self.state, self.thought, self.valid
+        )
+        for name, value in changes.items():
+            setattr(new, name, value)
+        return new
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ActionReturn:
+        # The meaning of the standard library's own, at a fifth of its price: each tool's result is copied.
+        return self.but(args=_copied(self.args, memo), result=_copied(self.result, memo))
+
     def format_result(self) -> str:
         """The result as text: text items as they are, others as `[type](content)`, one a line."""
         return "\n".join(
@@ -203,11 +218,11 @@ MessageExtra = Literal["attachments", "entity", "origin", "status", "tool_call_i
 """What a message may carry beside its seven fields; anything else is an error, so that typing errors are seen."""
 
 _EXTRA = get_args(MessageExtra)
-_ENUMS = (AgentStatusCode, ModelStatusCode, Entity, Origin, StatusCode)
+_ENUMS = (AgentStatusCode, ModelStatusCode, Entity, Origin, StatusCode, ToolStatusCode)
 _ATOMS = frozenset({str, int, float, bool, bytes, NoneType, Usage, *_ENUMS})
 
 
-class Message(BaseModel):
+class Message(OlderNames):
     """What travels between modules.
 
     The seven fields are always there; the others (`MessageExtra`) are given by keyword, read as attributes,
@@ -301,7 +316,7 @@ stream_state=<AgentStatusCode.END: 0>)
     @property
     def attachments(self) -> tuple[Any, ...]:
         """Typed values that travel with the message, a tool message for instance."""
-        return self.__pydantic_extra__.get("attachments", ())
+        return tuple(self.__pydantic_extra__.get("attachments", ()))
 
     def but(self, **changes: Any) -> Message:
         """A shallow copy with some of its values replaced; None takes away what is not one of the seven fields."""
@@ -326,21 +341,25 @@ stream_state=<AgentStatusCode.END: 0>)
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Message:
         # The meaning of pydantic's own, at the price of two dict copies: most values are immutable.
         new = _shallow(self)
-        both: list[dict[Any, Any]] = [vars(new), new.__pydantic_extra__]
-        for values in both:
+        fields, extra = vars(new), cast("dict[str, Any]", new.__pydantic_extra__)
+        for values in (fields, extra) if extra else (fields,):
             for name, value in values.items():
                 if value.__class__ not in _ATOMS:
-                    values[name] = copy.deepcopy(value, memo)
+                    memo = {} if memo is None else memo
+                    values[name] = _copied(value, memo)
         return new
 
     @model_serializer(mode="wrap")
     def _dumped(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         dumped = handler(self)
         dumped.pop("origin", None)
+        for name in dumped.keys() & {"attachments", "tool_calls"}:
+            dumped[name] = list(dumped[name])  # as JSON has it, so that what was read again dumps the same
         return dumped
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        return (each for each in super().__repr_args__() if each[0] != "origin")
+        shown = (each for each in super().__repr_args__() if each[0] != "origin")
+        return ((name, getattr(self, str(name)) if name in _EXTRA else value) for name, value in shown)
 
     def __repr_name__(self) -> str:
         return "AgentMessage"
@@ -350,11 +369,28 @@ _set = object.__setattr__
 
 
 def _shallow(message: Message) -> Message:
-    new = message.__class__.__new__(message.__class__)
+    kind = message.__class__
+    new = kind.__new__(kind)
     _set(new, "__dict__", message.__dict__.copy())
     _set(new, "__pydantic_fields_set__", message.__pydantic_fields_set__.copy())
     _set(new, "__pydantic_extra__", message.__pydantic_extra__.copy())
     _set(new, "__pydantic_private__", None)
+    return new
+
+
+def _copied(value: Any, memo: dict[int, Any]) -> Any:
+    """A deep copy: `copy.deepcopy`, with a short way for what messages mostly hold, dicts and lists of plain values."""
+    kind = value.__class__
+    if kind in _ATOMS:
+        return value
+    if kind is not dict and kind is not list:
+        return copy.deepcopy(value, memo)
+    new = memo.get(id(value))
+    if new is None:
+        new = memo[id(value)] = value.copy()
+        for key, each in new.items() if kind is dict else enumerate(new):
+            if each.__class__ not in _ATOMS:
+                new[key] = _copied(each, memo)
     return new
 
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from commander._helpers import add, calling, join_all
 from trivium import Agent, CommanderAsync, Job, RunRecord
 from trivium.commander import PASS_WORD, HandlerCoroutine, handler, tasker, wait
-from trivium.commander._node import CallNode
+from trivium.commander._calls import CallNode
 from trivium.exceptions import OutputError
 from trivium.schema import Usage
 from trivium.testing import ScriptedModel, call_tool

@@ -50,7 +50,7 @@ class BaseParser:
         parameters = Tool.of(getattr(self.action, name)).spec.parameters
         names = list(parameters["properties"])
         values = self.read(inputs, names) if isinstance(inputs, str) else inputs
-        if not isinstance(values, Mapping):
+        if not isinstance(values, (dict, Mapping)):  # the class first: an abstract one is slow to ask
             raise ToolArgumentsError(f"invalid json format: {inputs}", self.action.name)
         given = dict(cast("Mapping[str, Any]", values))
         wrong = {"unknown": given.keys() - names, "missing required": {*parameters.get("required", ())} - given.keys()}

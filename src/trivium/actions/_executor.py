@@ -11,7 +11,8 @@ from trivium.actions._action import BaseAction, descriptions_of, invalid_api
 from trivium.actions._outcomes import FinishAction, InvalidAction, NoAction
 from trivium.actions._run import as_arguments, as_text, outcome_of
 from trivium.actions._tool import Tool
-from trivium.commander import invoke, portable
+from trivium.commander import portable
+from trivium.commander._doors import settled
 from trivium.exceptions import CallOriginError, UnknownToolError
 from trivium.hooks import Hook
 from trivium.module import AsyncModule, Hooks, Module, overridable
@@ -154,7 +155,7 @@ class ActionExecutor(Module):
         message = messages[0]
         was_call, speaker = function_call(message.content) is not None, message.sender
         is_claimed = message.formatted is not None and not _is_of_an_agent(message)  # asked now: hooks edit in place
-        changed = await invoke(hook.before_action, self, message, session_id, quick=True) or message
+        changed = await settled(hook.before_action(self, message, session_id)) or message
         if is_claimed and not was_call and function_call(changed.content) is not None:
             raise CallOriginError(
                 f"{type(hook).__name__} made a tool call of what came with a message from '{speaker}': `formatted` "
@@ -164,7 +165,7 @@ class ActionExecutor(Module):
         return [changed, *messages[1:]]
 
     async def _after(self, hook: Hook, message: Message, session_id: Hashable) -> Message:
-        return await invoke(hook.after_action, self, message, session_id, quick=True) or message
+        return await settled(hook.after_action(self, message, session_id)) or message
 
 
 class AsyncActionExecutor(AsyncModule, ActionExecutor):

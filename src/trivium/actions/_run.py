@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, cast
+
+from pydantic_core import to_jsonable_python
 
 from trivium.actions._tool import Tool
 from trivium.commander import Event, invoke, portable, step
@@ -31,8 +32,8 @@ class ToolResultEvent(Event[Any]):
 
 
 @portable
-async def run_tool(tool: Tool, arguments: str | Mapping[str, Any]) -> Any:
-    """Run a tool as a node of the tree and return what it returned.
+async def run_tool(tool: Tool, arguments: str | Mapping[str, Any], returned: ActionReturn | None = None) -> Any:
+    """Run a tool as a node of the tree and return what it returned; `returned` is told the arguments as understood.
 
     Raises:
         ToolArgumentsError: the arguments do not fit; the tool did not run.
@@ -44,6 +45,8 @@ async def run_tool(tool: Tool, arguments: str | Mapping[str, Any]) -> Any:
         if node._scope.budget is not None:
             node._scope.budget.take_tool_call()
         values = tool.validate(arguments)
+        if returned is not None:
+            returned.args = values
         if tool.timeout is not None:
             node._scope = make_scope(node, timeout=tool.timeout, limits=None)
         result = await invoke(tool.call, **values)
@@ -61,22 +64,18 @@ async def outcome_of(tool: Tool, arguments: str | Mapping[str, Any]) -> ActionRe
     """
     returned = ActionReturn(type=tool.name, args=as_arguments(tool.name, arguments))
 
-    def validate(given: str | Mapping[str, Any]) -> dict[str, Any]:
-        returned.args = tool.validate(given)
-        return returned.args
-
     try:
-        result = await run_tool(tool.but(validate=validate), arguments)
+        result = await run_tool(tool, arguments, returned)
     except LimitExceededError:
         raise
     except ToolArgumentsError as error:
-        return replace(returned, state=ActionStatusCode.ARGS_ERROR, errmsg=str(error))
+        return returned.but(state=ActionStatusCode.ARGS_ERROR, errmsg=str(error))
     except (FetchError, RemoteServiceError) as error:
-        return replace(returned, state=ActionStatusCode.HTTP_ERROR, errmsg=str(error))
+        return returned.but(state=ActionStatusCode.HTTP_ERROR, errmsg=str(error))
     except Exception as error:
-        return replace(returned, state=ActionStatusCode.API_ERROR, errmsg=str(error) or type(error).__name__)
+        return returned.but(state=ActionStatusCode.API_ERROR, errmsg=str(error) or type(error).__name__)
     if isinstance(result, ActionReturn):  # what it leaves open is filled in
-        return replace(result, args=result.args or returned.args, type=result.type or returned.type)
+        return result.but(args=result.args or returned.args, type=result.type or returned.type)
     returned.result = [{"type": "text", "content": as_text(result)}]
     return returned
 
@@ -96,6 +95,6 @@ def as_text(value: Any) -> str:
     if hasattr(value, "model_dump_json"):
         return value.model_dump_json()
     try:
-        return json.dumps(value, ensure_ascii=False)
+        return json.dumps(value, ensure_ascii=False, default=to_jsonable_python)
     except (TypeError, ValueError):
         return str(value)

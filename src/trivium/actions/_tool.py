@@ -71,7 +71,7 @@ class Tool:
         made = getattr(function, "__trivium_tool__", None)
         if made is not None:
             # The tool stays with the plain function; a bound method calls its own object.
-            return made if not hasattr(function, "__self__") else replace(made, call=function)
+            return made if not hasattr(function, "__self__") else Tool(made.spec, function, made.validate, made.timeout)
         tool = _from_function(function)
         holder = getattr(function, "__func__", function)
         if isinstance(holder, types.FunctionType):

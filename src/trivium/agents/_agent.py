@@ -12,7 +12,8 @@ from trivium._objects import create_object, factory_of
 from trivium.actions import ActionExecutor, Tool, tool_calls_in
 from trivium.agents._responders import Responders
 from trivium.agents.aggregator import DefaultAggregator, Instruction
-from trivium.commander import current, gather, invoke
+from trivium.commander import current, gather
+from trivium.commander._doors import settled
 from trivium.exceptions import ConfigurationError, LimitExceededError, NoModelError
 from trivium.llms._call import ask
 from trivium.llms._protocol import LanguageModel, Reply, Request
@@ -195,7 +196,7 @@ class Agent(Responders):
     async def _message(self, reply: Reply) -> Message:
         message = self._said(reply.text, reply)
         if self.output_format is not None:
-            message.formatted = await invoke(self.output_format.parse_response, reply.text, quick=True)
+            message.formatted = await settled(self.output_format.parse_response(reply.text))
         return message
 
 

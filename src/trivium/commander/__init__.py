@@ -1,12 +1,13 @@
 """The run tree: nodes, events, limits, stopping, jobs and handlers, and the doors between sync and async."""
 
 from trivium.commander._callbacks import Callback
+from trivium.commander._calls import CallNode, step, this_call, this_session
 from trivium.commander._commander import CommanderAsync
 from trivium.commander._doors import Bell, door, gather, invoke, iterate, portable, run_core, wait
 from trivium.commander._events import EndedEvent, Event, Listener, QueuedEvent, RetriedEvent, StartedEvent
 from trivium.commander._jobs import PASS_WORD, BasicJob, HandlerCoroutine, Job, handler, tasker
 from trivium.commander._limits import Budget, Limits
-from trivium.commander._node import CallNode, NodeState, Scope, TaskNode, current, step, this_call, this_session
+from trivium.commander._node import NodeState, Scope, TaskNode, current
 from trivium.commander._streams import AsyncStream, Stream
 from trivium.exceptions import (
     AttributeNotSetError,

@@ -126,7 +126,7 @@ def is_async(function: Any) -> bool:
 
 
 # ---- primitive 1: call user code
-async def invoke(function: Callable[..., Any], *args: Any, quick: bool = False, **kwargs: Any) -> Any:
+def invoke(function: Callable[..., Any], *args: Any, quick: bool = False, **kwargs: Any) -> Core[Any]:
     """Call user code, `def` or `async def`, and return what it returns.
 
     Under the async driver a `def` runs in a worker, so it may block; `quick` keeps it in place (hooks,
@@ -139,7 +139,13 @@ async def invoke(function: Callable[..., Any], *args: Any, quick: bool = False, 
     if core is not None:
         function = getattr(function.__self__, core)  # type: ignore[attr-defined] - what has a core is a bound method
     if hasattr(function, "__portable__"):
-        return await function(*args, **kwargs)
+        return function(*args, **kwargs)
+    return _invoke(node, function, args, kwargs, quick)
+
+
+async def _invoke(
+    node: TaskNode | None, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], quick: bool
+) -> Any:
     if is_async(function):
         work = partial(function, *args, **kwargs)
         return hop(work) if blocking() else await waiting(node, work())
@@ -148,6 +154,11 @@ async def invoke(function: Callable[..., Any], *args: Any, quick: bool = False, 
     else:
         out = await in_worker(partial(function, *args, **kwargs))
     return await _settle(node, out) if isawaitable(out) else out
+
+
+async def settled(out: Any) -> Any:
+    """What quick user code has returned, awaited where it was an `async def`; it was called in place."""
+    return await _settle(current.get(), out) if isawaitable(out) else out
 
 
 async def _settle(node: TaskNode | None, awaitable: Awaitable[T]) -> T:
@@ -319,9 +330,10 @@ async def iterate(function: Callable[..., Any], *args: Any) -> AsyncGenerator[An
     if hasattr(source, "__await__"):
         source = await _settle(node, source)
     is_blocking = blocking()
+    in_place = is_blocking or issubclass(type(source), (list, tuple))
     if hasattr(source, "__aiter__"):
         items = _from_async_blocking(source) if is_blocking else _from_async(node, source)
-    elif is_blocking:  # the short way: nothing waits between two items
+    elif in_place:  # the short way: nothing waits between two items
         items = iter(source)
         try:
             for item in items:
@@ -338,6 +350,31 @@ async def iterate(function: Callable[..., Any], *args: Any) -> AsyncGenerator[An
         async for item in items:
             yield item
             await _between_items(node)
+
+
+async def pull(take: Callable[[Any], object], function: Callable[..., Any], *args: Any) -> None:
+    """Give each item of a user's or provider's iterator to `take`; see `iterate`, which costs twice as much."""
+    node = current.get()
+    assert node is not None, "pull runs inside a node"
+    node._check()
+    source = function(*args)
+    if isinstance(source, Generator) and blocking():  # most turns
+        items = cast("Generator[Any]", source)
+        try:
+            for item in items:
+                take(item)
+                if (scope := node._scope).pipes or scope.deadline or node._stopping:
+                    await _between_items(node)
+        finally:
+            items.close()
+        return
+    async with aclosing(iterate(partial(_same, source))) as rest:
+        async for item in rest:
+            take(item)
+
+
+def _same(source: Any) -> Any:
+    return source
 
 
 async def _between_items(node: TaskNode) -> None:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import time
 from asyncio import CancelledError
-from collections.abc import Callable, Generator, Hashable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar, Token
+from collections.abc import Callable, Hashable, Iterator
+from contextvars import ContextVar
 from enum import Enum
 from hashlib import blake2b
 from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
-from uuid import uuid4
 
 from trivium.commander._events import EndedEvent, Event, Listener, StartedEvent
 from trivium.commander._limits import Budget, Limits
 from trivium.exceptions import (
     AttributeNotSetError,
-    CommanderNotRunError,
     DeadlineExceededError,
     FinishedNodeError,
     LimitExceededError,
@@ -73,8 +70,10 @@ class Scope:
 
     def but(self, **changes: Any) -> Scope:
         """A copy with some of its values replaced."""
-        kept = {name: getattr(self, name) for name in Scope.__slots__}
-        return Scope(**{**kept, **changes})
+        new = Scope(self.session_id, self.listeners, self.budget, self.deadline, self.context, self.pipes)
+        for name, value in changes.items():
+            setattr(new, name, value)
+        return new
 
 
 _ROOT = Scope()
@@ -358,18 +357,9 @@ class TaskNode:
         deadline = self._scope.deadline
         return None if deadline is None else max(0.0, deadline[0] - time.monotonic())
 
-    @contextmanager
-    def _woken_by(self, waker: Callable[[], object]) -> Generator[None]:
+    def _woken_by(self, waker: Callable[[], object]) -> _Waking:
         """While the block runs, `kill` calls `waker`; at once if the node is already stopping."""
-        with _lock:
-            wakers = self._wakers = self._wakers if self._wakers is not None else []
-        wakers.append(waker)
-        try:
-            if self._stopping is not None:
-                waker()
-            yield
-        finally:
-            wakers.remove(waker)
+        return _Waking(self, waker)
 
     def _subtree(self, spare: TaskNode | None = None) -> Iterator[TaskNode]:
         todo: list[TaskNode] = [self]
@@ -380,66 +370,24 @@ class TaskNode:
                 todo.extend(list(node._children or ()))
 
 
-class CallNode(TaskNode):
-    """The node of a call: an agent's turn, a model call, a tool call, a task and its steps."""
+class _Waking:
+    __slots__ = ("_node", "_waker")  # a generator as context manager costs four times as much, at each wait
 
-    __slots__ = ("__dict__", "asks_model", "held_turn")
-    asks_model: bool
-    """True on the node of a model call; not there on others."""
-    held_turn: Any
-    """The turn at a session that the call has; not there for most calls."""
+    def __init__(self, node: TaskNode, waker: Callable[[], object]) -> None:
+        self._node, self._waker = node, waker
 
-    @property
-    def name(self) -> str:
-        """What was called."""
-        return self._name
+    def __enter__(self) -> None:
+        node = self._node
+        if node._wakers is None:
+            with _lock:
+                node._wakers = node._wakers if node._wakers is not None else []
+        node._wakers.append(self._waker)
+        if node._stopping is not None:
+            self._waker()
 
-    @property
-    def session_id(self) -> Hashable:
-        """The session that the call belongs to."""
-        return self._scope.session_id
-
-    @property
-    def context(self) -> Any:
-        """What the caller passed as `context=`; everything below inherits it."""
-        return self._scope.context
-
-    @property
-    def path(self) -> str:
-        """Names and ordinals from the root, for people."""
-        return self._path()
-
-    @property
-    def key(self) -> str:
-        """A stable identity, equal in every run that takes the same way."""
-        return self._get_key()
-
-    @property
-    def run_id(self) -> str:
-        """The identity of the whole run."""
-        return vars(self.ancestor_chain[-1]).setdefault("_run_id", uuid4().hex)
-
-
-def this_call() -> CallNode:
-    """The call whose code runs here: its session, its context, its place in the run tree.
-
-    Raises:
-        CommanderNotRunError: no call runs here.
-
-    Example:
-        >>> from trivium import Module, this_call
-        >>> class Teller(Module):
-        ...     def forward(self, message):
-        ...         return f"{this_call().session_id} {this_call().context}"
-        >>> Teller()("?", session_id="ada", context={"rent": 900}).content
-        "ada {'rent': 900}"
-    """
-    node = current.get()
-    while node is not None and not isinstance(node, CallNode):
-        node = node._parent
-    if node is None:
-        raise CommanderNotRunError("no call runs here: this_call() is for code below a module's call")
-    return node
+    def __exit__(self, *raised: object) -> None:
+        assert self._node._wakers is not None
+        self._node._wakers.remove(self._waker)
 
 
 def make_scope(
@@ -463,34 +411,3 @@ def make_scope(
     if listeners:
         changes["listeners"] = (*scope.listeners, *listeners)
     return scope.but(**changes)
-
-
-def this_session() -> Hashable:
-    """The session of the call that runs here; 0 outside any run, as at the root of every one."""
-    node = current.get()
-    return 0 if node is None else node._scope.session_id
-
-
-class step:
-    """A child node around a block of core code; `node` where it was made before."""
-
-    __slots__ = ("_node", "_token")
-
-    def __init__(self, name: str, node: CallNode | None = None) -> None:
-        self._node = node or CallNode(name, current.get())
-
-    def __enter__(self) -> CallNode:
-        self._token: Token[TaskNode | None] = current.set(self._node)
-        try:
-            self._node._start()
-        except BaseException as error:
-            self.__exit__(type(error), error, None)
-            raise
-        return self._node
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        current.reset(self._token)
-        outward = None if error is None else self._node._outward(error)
-        self._node._close(outward)
-        if outward is not error and outward is not None:
-            raise outward from None

@@ -6,8 +6,9 @@ from collections import deque
 from collections.abc import Hashable
 from threading import Lock
 
+from trivium.commander._calls import CallNode
 from trivium.commander._doors import Bell
-from trivium.commander._node import CallNode, TaskNode
+from trivium.commander._node import TaskNode
 from trivium.exceptions import WouldDeadlockError
 
 __all__ = ["Turns"]

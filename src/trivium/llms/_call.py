@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from trivium.commander import CallNode, Event, current, iterate, portable, step
+from functools import partial
+
+from trivium.commander import CallNode, Event, current, portable, step
+from trivium.commander._doors import pull
 from trivium.exceptions import MalformedAnswerError
 from trivium.llms._protocol import Delta, Finish, LanguageModel, Reasoning, Reply, Request, ToolCallPart
 from trivium.schema import ToolCall, Usage
@@ -36,7 +39,7 @@ class _Answer:
         self.usage: Usage | None = None
         self.finish_reason: str | None = None
 
-    def take(self, delta: Delta, node: CallNode) -> None:
+    def take(self, node: CallNode, delta: Delta) -> None:
         """Add one delta, and tell those who listen."""
         if isinstance(delta, Usage):
             self.usage = delta
@@ -113,13 +116,7 @@ async def ask(model: LanguageModel, request: Request, node: CallNode | None = No
         if budget is not None and outer is None:
             budget.take_turn()
         answer = _Answer()
-        deltas = iterate(model.stream, request)
-        try:
-            async for delta in deltas:
-                answer.take(delta, node)
-        except BaseException:  # cheaper at each turn than `aclosing`: at its end it has closed itself
-            await deltas.aclose()
-            raise
+        await pull(partial(answer.take, node), model.stream, request)
         usage = answer.usage
         if usage is not None:
             (outer or node)._emit(UsageEvent, usage)

@@ -60,8 +60,8 @@ class Memory:
         """Append one message or several; plain text becomes a user's message, None is nothing."""
         if messages is None:
             return
-        many = [messages] if isinstance(messages, Message | str) else messages
-        self._messages.extend([Message(content=each) if isinstance(each, str) else each for each in many])
+        many = [messages] if isinstance(messages, str) or isinstance(messages, Message) else messages  # noqa: SIM101
+        self._messages += [Message(content=each) if isinstance(each, str) else each for each in many]
 
     def delete(self, index: int | Iterable[int]) -> None:
         """Remove the messages at these positions; all positions are of the list as it was."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from trivium.actions import as_text
 from trivium.memory import Memory
 from trivium.schema import Entity, Message, ToolCall
 
-__all__ = ["DefaultAggregator", "Instruction", "as_chat"]
+__all__ = ["DefaultAggregator", "Instruction", "text_of"]
 
 Instruction = str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 """A system instruction: text, one chat message, or several."""
@@ -45,7 +46,7 @@ class DefaultAggregator:
         Where the model's tool calls were answered by a plain message, that message is their result, and calls
         that nobody answered get an error: a history with open calls is refused by providers.
         """
-        entry = as_chat(message, name)
+        entry = _as_chat(message, name)
         last, role = (found[-1] if found else {}), entry["role"]
         if role == "user" and last.get("role") == "user":
             found[-1] = {**last, "content": last["content"] + entry["content"]}  # the last may be a caller's own dict
@@ -95,10 +96,14 @@ def _close_calls(found: list[dict[str, Any]], answer: str = "") -> None:
             answer = answer and "see above"
 
 
-def as_chat(message: Message, name: str) -> dict[str, Any]:
-    """One message as a chat message; what `name` said is the assistant's."""
+def text_of(message: Message) -> str:
+    """The content of a message as a model reads it."""
     content = message.content
-    text = content if isinstance(content, str) else "" if content is None else str(content)
+    return "" if content is None else as_text(content)
+
+
+def _as_chat(message: Message, name: str) -> dict[str, Any]:
+    text = text_of(message)
     if message.tool_call_id is not None:
         return {"role": "tool", "tool_call_id": message.tool_call_id, "content": text}
     entity = message.entity

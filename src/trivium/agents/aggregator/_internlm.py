@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from trivium.agents.aggregator._default import DefaultAggregator, Instruction, as_chat
+from trivium.agents.aggregator._default import DefaultAggregator, Instruction, text_of
 from trivium.exceptions import UnknownRoleError
 from trivium.memory import Memory
 from trivium.schema import ToolStatusCode
 
 __all__ = ["InternLMToolAggregator"]
+
+_UNREADABLE = ToolStatusCode.PARSING_ERROR  # a member is slow to look up
 
 
 class InternLMToolAggregator(DefaultAggregator):
@@ -67,24 +69,29 @@ class InternLMToolAggregator(DefaultAggregator):
         for shot in self.few_shot:
             found += self._shown(shot, parser)
         tool: str | None = None
+        speakers = {name, *self.user_names}
         for message in messages.get_memory() if messages is not None else ():
-            parsed = message.formatted if message.sender == name else None
-            if message.tool_call_id is not None or message.entity is not None:
+            sender, extra = message.sender, message.__pydantic_extra__  # each turn reads all: one look at most of them
+            parsed = message.formatted if sender == name else None
+            if extra and (extra.get("tool_call_id") is not None or extra.get("entity") is not None):
                 self.append(found, message, name)
             elif parser and isinstance(parsed, dict):
                 parts = cast("dict[str, Any]", parsed)
-                if parts.get("status") != ToolStatusCode.PARSING_ERROR:
+                if parts.get("status") != _UNREADABLE:
                     found.append({"role": "assistant", "content": parser.format_response(parts)})
                 tool = parts.get("tool_type") or tool
-            elif message.sender in (name, *self.user_names):
+            elif sender in speakers:
                 self.append(found, message, name)
             else:
-                found.append(self._result(as_chat(message, name)["content"], tool))
+                found.append(self._result(text_of(message), tool))
         return found
 
     def _result(self, content: Any, tool: str | None) -> dict[str, Any]:
         text = f"{self.environment_begin}{content}{self.environment_end}"
-        return {"role": self.environment_role, "content": text, **({"name": tool} if tool else {})}
+        chat = {"role": self.environment_role, "content": text}
+        if tool:
+            chat["name"] = tool
+        return chat
 
     def _shown(self, shot: Iterable[Mapping[str, Any]], parser: Any) -> Iterator[dict[str, Any]]:
         thought: str | None = None

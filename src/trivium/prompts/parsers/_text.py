@@ -39,6 +39,8 @@ class StrParser:
 
     def format_instruction(self) -> Any:
         """What the model is told: text, or chat messages; empty is nothing."""
+        if not self.template:
+            return ""
         names = self._template.variables
         return self._template.format(**{name: self.format_to_string(self.fields[name]) for name in names})
 

@@ -1,0 +1,31 @@
+"""The names of pydantic's first version, which the documents use."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+__all__ = ["OlderNames"]
+
+if TYPE_CHECKING:
+    OlderNames = BaseModel
+else:
+
+    class _OlderFields(type(BaseModel)):
+        __fields__ = property(lambda cls: cls.model_fields)
+
+    class OlderNames(BaseModel, metaclass=_OlderFields):
+        """The names of pydantic's first version, as the documents have them, without its warnings."""
+
+        dict, json = BaseModel.model_dump, BaseModel.model_dump_json
+        construct, schema = vars(BaseModel)["model_construct"], vars(BaseModel)["model_json_schema"]
+        parse_obj, parse_raw = vars(BaseModel)["model_validate"], vars(BaseModel)["model_validate_json"]
+        __fields__ = property(lambda self: type(self).model_fields)
+        __fields_set__ = BaseModel.model_fields_set
+
+        @classmethod
+        def schema_json(cls, **options: Any) -> str:
+            """The JSON schema as text; options are those of `json.dumps`."""
+            return json.dumps(cls.model_json_schema(), **options)

@@ -1,0 +1,106 @@
+"""The nodes of calls, and how code asks for the one that it runs in."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from contextvars import Token
+from typing import Any
+from uuid import uuid4
+
+from trivium.commander._node import TaskNode, current
+from trivium.exceptions import CommanderNotRunError
+
+__all__ = ["CallNode", "step", "this_call", "this_session"]
+
+
+class CallNode(TaskNode):
+    """The node of a call: an agent's turn, a model call, a tool call, a task and its steps."""
+
+    __slots__ = ("__dict__", "asks_model", "held_turn")
+    asks_model: bool
+    """True on the node of a model call; not there on others."""
+    held_turn: Any
+    """The turn at a session that the call has; not there for most calls."""
+
+    @property
+    def name(self) -> str:
+        """What was called."""
+        return self._name
+
+    @property
+    def session_id(self) -> Hashable:
+        """The session that the call belongs to."""
+        return self._scope.session_id
+
+    @property
+    def context(self) -> Any:
+        """What the caller passed as `context=`; everything below inherits it."""
+        return self._scope.context
+
+    @property
+    def path(self) -> str:
+        """Names and ordinals from the root, for people."""
+        return self._path()
+
+    @property
+    def key(self) -> str:
+        """A stable identity, equal in every run that takes the same way."""
+        return self._get_key()
+
+    @property
+    def run_id(self) -> str:
+        """The identity of the whole run."""
+        return vars(self.ancestor_chain[-1]).setdefault("_run_id", uuid4().hex)
+
+
+def this_call() -> CallNode:
+    """The call whose code runs here: its session, its context, its place in the run tree.
+
+    Raises:
+        CommanderNotRunError: no call runs here.
+
+    Example:
+        >>> from trivium import Module, this_call
+        >>> class Teller(Module):
+        ...     def forward(self, message):
+        ...         return f"{this_call().session_id} {this_call().context}"
+        >>> Teller()("?", session_id="ada", context={"rent": 900}).content
+        "ada {'rent': 900}"
+    """
+    node = current.get()
+    while node is not None and not isinstance(node, CallNode):
+        node = node._parent
+    if node is None:
+        raise CommanderNotRunError("no call runs here: this_call() is for code below a module's call")
+    return node
+
+
+def this_session() -> Hashable:
+    """The session of the call that runs here; 0 outside any run, as at the root of every one."""
+    node = current.get()
+    return 0 if node is None else node._scope.session_id
+
+
+class step:
+    """A child node around a block of core code; `node` where it was made before."""
+
+    __slots__ = ("_node", "_token")
+
+    def __init__(self, name: str, node: CallNode | None = None) -> None:
+        self._node = node or CallNode(name, current.get())
+
+    def __enter__(self) -> CallNode:
+        self._token: Token[TaskNode | None] = current.set(self._node)
+        try:
+            self._node._start()
+        except BaseException as error:
+            self.__exit__(type(error), error, None)
+            raise
+        return self._node
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        current.reset(self._token)
+        outward = None if error is None else self._node._outward(error)
+        self._node._close(outward)
+        if outward is not error and outward is not None:
+            raise outward from None
