@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 
 from hypothesis import settings
 
@@ -15,3 +16,10 @@ def pytest_configure() -> None:
     """Let Ctrl-C be tested where the tests were started in the background, by a shell that ignores it there."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_report_header() -> str | None:
+    """Say which tests cannot run here: those of public documents that are not part of the project."""
+    if (Path(__file__).parents[2] / "shared/reference").is_dir():
+        return None
+    return "tests/reference is left out: there is no folder ../shared/reference with the public documents"

@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from collections.abc import Iterable, Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
-__all__ = ["REFERENCE", "Block", "Program", "blocks_of", "edited"]
+__all__ = ["REFERENCE", "Block", "Program", "blocks_of", "edited", "statements"]
 
 REFERENCE = Path(__file__).parents[2].parent / "shared" / "reference"
 
@@ -99,20 +98,25 @@ class Program:
         ast.increment_lineno(tree, line - 1)
         return tree
 
-    def method(self, block: Block) -> Any:
-        """The function that an excerpt is; its dots become what the documents say elsewhere."""
+    def method(self, block: Block, first: str = "...", last: str = "...") -> Any:
+        """The function that an excerpt is.
+
+        Args:
+            block: a method without its class.
+            first: what its first `...` stands for, where it has two.
+            last: what its last one stands for.
+        """
+        lines = textwrap.dedent(edited(block.text)).splitlines()
+        dots = [at for at, line in enumerate(lines) if line.strip() == "..."]
+        for at, text in zip(dots[::-1], (last, first), strict=False):
+            indent = lines[at][: -len("...")]
+            lines[at] = textwrap.indent(textwrap.dedent(text), indent)
         names = dict(self.names)
-        exec(compile(textwrap.dedent(edited(block.text)), self.name, "exec"), names)
+        exec(compile("\n".join(lines), self.name, "exec"), names)
         return next(value for name, value in names.items() if name in ("forward", "__call__") and callable(value))
 
 
-def sections(lines: Iterable[str]) -> Iterator[list[str]]:
-    """The parts of what was printed, between rules of dashes or stars."""
-    part: list[str] = []
-    for line in lines:
-        if line and not line.strip("-*"):
-            yield part
-            part = []
-        else:
-            part.append(line)
-    yield part
+def statements(block: Block) -> str:
+    """What an excerpt does before the model is asked."""
+    body = textwrap.dedent(block.text).partition(":\n")[2]
+    return textwrap.dedent(body).partition("llm_response")[0].replace("...\n", "")

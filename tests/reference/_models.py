@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -55,7 +55,7 @@ class _Quiet(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def _served(handler: type[_Quiet]) -> Iterator[str]:
+def _served(handler: type[_Quiet]) -> Generator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -68,7 +68,7 @@ def _served(handler: type[_Quiet]) -> Iterator[str]:
 
 
 @contextmanager
-def chat_server(answer: Chat, asked: list[dict[str, Any]]) -> Iterator[str]:
+def chat_server(answer: Chat, asked: list[dict[str, Any]]) -> Generator[str]:
     """A server that speaks OpenAI's chat interface, stop words included; its base URL."""
 
     class Handler(_Quiet):
@@ -84,7 +84,7 @@ def chat_server(answer: Chat, asked: list[dict[str, Any]]) -> Iterator[str]:
 
 
 @contextmanager
-def search_server(pages: Mapping[str, str], searched: list[str]) -> Iterator[str]:
+def search_server(pages: Mapping[str, str], searched: list[str]) -> Generator[str]:
     """A server that answers as Bing's search does, and holds the pages that it finds; its place."""
 
     class Handler(_Quiet):
