@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 # How long an example takes says more about what else the machine does than about the code.
@@ -18,8 +19,7 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_report_header() -> str | None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say which tests cannot run here: those of public documents that are not part of the project."""
-    if (Path(__file__).parents[2] / "shared/reference").is_dir():
-        return None
-    return "tests/reference is left out: there is no folder ../shared/reference with the public documents"
+    if not (Path(__file__).parents[2] / "shared/reference").is_dir():
+        terminalreporter.write_line("tests/reference was left out: there is no folder ../shared/reference here")
