@@ -10,12 +10,12 @@
 | 6 | a child that was replaced or taken away is gone | here |
 | 7 | examples stay as they are | agents/test_components: test_examples_are_shown_as_the_parser_writes_them_and_… |
 | 8 | an answer that fits no model is a typed error | prompts/test_parsers: test_an_answer_that_fits_no_model_… |
-| 9 | code: outcome by its own error, all of its output, a shell for each session, no signal | the room of the kernels |
+| 9 | code: its own error, all output, a shell for each session | actions/python/test_python_actions, test_kernels |
 | 10 | a sequence of `(name, agent)` | agents/test_containers: test_agents_may_have_names |
-| 11 | ReAct with its defaults answers | the room of the shipped agents |
+| 11 | ReAct with its defaults answers | agents/test_shipped_agents: test_react_acts_until_it_concludes |
 | 12 | `ActionPreprocessor` reads both of its forms | actions/test_executor: test_what_names_a_call_is_run |
-| 13 | an unreachable server is given up | the room of the models |
-| 14 | stop words of a call count, also in what is cut | the room of the models |
+| 13 | an unreachable server is given up | llms/test_llms_gpt: test_a_server_that_is_not_there_… |
+| 14 | stop words of a call count, also in what is cut | llms/test_engines_standins: test_a_stop_word_cuts_… |
 | 15 | an import changes no warning filter | here |
 | 16 | the key list does not need session 0; a fresh module loads without a warning | here |
 | 17 | no default is shared | here |
@@ -25,14 +25,16 @@
 | 21 | calls on one session take turns | agents/test_turns |
 | 22 | one hook may be given, also as a config | agents/test_components: test_one_hook_may_be_a_config_and_… |
 | 23 | `tool_api` is where the documents import it | here |
-| 24 | serving: from any folder, sync agents too, a token, no open CORS | the room of serving |
+| 24 | serving: from any folder, sync agents too, a token, no CORS | test_serving_process, test_serving_attacks |
 """
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,6 +44,20 @@ from trivium import Agent, ChatAgent
 from trivium.actions import ActionExecutor, tool_api
 from trivium.agents.aggregator import InternLMToolAggregator
 from trivium.testing import ScriptedModel
+
+TESTS = Path(__file__).parents[1]
+ROW = re.compile(r"^\| (\d+) \| .* \| (.*) \|$", re.MULTILINE)
+
+
+def test_every_item_is_held_by_a_test_that_is_there():
+    rows = ROW.findall(__doc__ or "")
+    assert [int(number) for number, _ in rows] == list(range(1, 25))
+    for _, places in rows:
+        for place in places.split(", ") if places != "here" else ():
+            file, _, name = place.partition(": ")
+            found = list(TESTS.glob(f"{file}.py")) or list(TESTS.rglob(f"{file}.py"))
+            assert found, place
+            assert f"def {name.rstrip('_…')}" in found[0].read_text(encoding="utf-8"), place
 
 
 def holder() -> tuple[Any, Agent]:
