@@ -31,10 +31,13 @@ class _TextModel(ChatModel):
 
     template_parser: Callable[[Any], Any]
     _writes: ClassVar[frozenset[str]] = frozenset()
+    _awaits: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls._writes = frozenset(name for name in _NAMES if getattr(cls, name) not in _BUILT_IN)
+        awaits_all = issubclass(cls, AsyncModelMixin)
+        cls._awaits = frozenset(name for name in _NAMES if awaits_all or is_async(getattr(cls, name)))
 
     def complete(self, prompt: Any, parameters: Mapping[str, Any]) -> Answer:
         """Yield what the model answers to a prompt, piece by piece; may be an async generator.
@@ -69,27 +72,25 @@ class _TextModel(ChatModel):
     def _through(self, method: str, messages: Messages, parameters: Mapping[str, Any]) -> Any:
         if method == "stream_chat":
             return _pieces(self.stream_chat(messages, **parameters))
-        session = (this_session(),) if self._is_awaited(self.chat) else ()
-        return self._whole(partial(self.chat, messages, *session, **parameters))
+        session = (this_session(),) if "chat" in self._awaits else ()
+        return self._whole("chat", messages, *session, **parameters)
 
     def _below(self, messages: Messages, parameters: Mapping[str, Any]) -> Any:
         return self._completed(self.template_parser(messages), parameters)
 
     def _completed(self, prompt: Any, parameters: Mapping[str, Any]) -> Any:
         if "generate" in self._writes:
-            return self._whole(partial(self.generate, prompt, **parameters))
+            return self._whole("generate", prompt, **parameters)
         return self.complete(prompt, self.update_gen_params(**parameters))
 
-    def _is_awaited(self, method: Callable[..., Any]) -> bool:
-        return isinstance(self, AsyncModelMixin) or is_async(method)
-
-    def _whole(self, function: Callable[[], Any]) -> Any:
-        """What a plain or async function returns, as the only piece."""
-        if not self._is_awaited(function):
-            return _one(function)
+    def _whole(self, method: str, /, *args: Any, **parameters: Any) -> Any:
+        """What a plain or async method returns, as the only piece."""
+        function = getattr(self, method)
+        if method not in self._awaits:
+            return _one(function, args, parameters)
 
         async def awaited() -> list[Delta]:
-            answer = function()
+            answer = function(*args, **parameters)
             return [_checked(await answer if isawaitable(answer) else answer)]
 
         return awaited()
@@ -264,8 +265,8 @@ def _as_list(stop_words: StopWords) -> list[str]:
     return [stop_words] if isinstance(stop_words, str) else list(stop_words or ())
 
 
-def _one(function: Callable[[], Any]) -> Iterator[Delta]:
-    yield _checked(function())
+def _one(function: Callable[..., Any], args: tuple[Any, ...], parameters: Mapping[str, Any]) -> Iterator[Delta]:
+    yield _checked(function(*args, **parameters))
 
 
 def _checked(answer: Any) -> str:
