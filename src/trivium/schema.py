@@ -204,7 +204,8 @@ class ActionReturn:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ActionReturn:
         # The meaning of the standard library's own, at a fifth of its price: each tool's result is copied.
-        return self.but(args=_copied(self.args, memo), result=_copied(self.result, memo))
+        args, result = _copied(self.args, memo), _copied(self.result, memo)
+        return ActionReturn(args, self.url, self.type, result, self.errmsg, self.state, self.thought, self.valid)
 
     def format_result(self) -> str:
         """The result as text: text items as they are, others as `[type](content)`, one a line."""
@@ -217,6 +218,7 @@ class ActionReturn:
 MessageExtra = Literal["attachments", "entity", "origin", "status", "tool_call_id", "tool_calls", "usage"]
 """What a message may carry beside its seven fields; anything else is an error, so that typing errors are seen."""
 
+_MODEL, _USER = Origin  # a member is slow to look up
 _EXTRA = get_args(MessageExtra)
 _ENUMS = (AgentStatusCode, ModelStatusCode, Entity, Origin, StatusCode, ToolStatusCode)
 _ATOMS = frozenset({str, int, float, bool, bytes, NoneType, Usage, *_ENUMS})
@@ -299,7 +301,7 @@ stream_state=<AgentStatusCode.END: 0>)
         It travels with the message through every hand-off; tool calls run only if it is MODEL. It is neither shown
         nor dumped: what is read again is nobody's word but the reader's.
         """
-        return Origin.MODEL if self.__pydantic_extra__.get("origin") is Origin.MODEL else Origin.USER
+        return _MODEL if self.__pydantic_extra__.get("origin") is _MODEL else _USER
 
     @property
     def entity(self) -> Entity | None:
@@ -379,14 +381,16 @@ def _shallow(message: Message) -> Message:
 
 
 def _copied(value: Any, memo: dict[int, Any]) -> Any:
-    """A deep copy: `copy.deepcopy`, with a short way for what messages mostly hold, dicts and lists of plain values."""
+    """A deep copy: `copy.deepcopy`, with a short way for what messages mostly hold."""
     kind = value.__class__
     if kind in _ATOMS:
         return value
-    if kind is not dict and kind is not list:
+    if kind is not dict and kind is not list and kind is not ActionReturn:
         return copy.deepcopy(value, memo)
     new = memo.get(id(value))
-    if new is None:
+    if new is None and kind is ActionReturn:
+        new = memo[id(value)] = value.__deepcopy__(memo)
+    elif new is None:
         new = memo[id(value)] = value.copy()
         for key, each in new.items() if kind is dict else enumerate(new):
             if each.__class__ not in _ATOMS:
