@@ -32,10 +32,12 @@ class _TextModel(ChatModel):
     template_parser: Callable[[Any], Any]
     _writes: ClassVar[frozenset[str]] = frozenset()
     _awaits: ClassVar[frozenset[str]] = frozenset()
+    _chats_with: ClassVar[str | None] = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls._writes = frozenset(name for name in _NAMES if getattr(cls, name) not in _BUILT_IN)
+        cls._chats_with = next((name for name in ("stream_chat", "chat") if name in cls._writes), None)
         awaits_all = issubclass(cls, AsyncModelMixin)
         cls._awaits = frozenset(name for name in _NAMES if awaits_all or is_async(getattr(cls, name)))
 
@@ -63,10 +65,9 @@ class _TextModel(ChatModel):
                 f"{type(self).__name__} answers text and cannot be given {what}: describe the tools in the template "
                 "and read the calls with an output_format, or use the model behind an OpenAI-compatible server"
             )
-        messages = [dict(each) for each in request.messages]
-        for method in ("stream_chat", "chat"):
-            if method in self._writes:
-                return self._through(method, messages, request.parameters)
+        messages = [*map(dict, request.messages)]
+        if self._chats_with is not None:
+            return self._through(self._chats_with, messages, request.parameters)
         return self._below(messages, request.parameters)
 
     def _through(self, method: str, messages: Messages, parameters: Mapping[str, Any]) -> Any:
