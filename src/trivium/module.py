@@ -39,7 +39,7 @@ from trivium.commander._node import make_scope
 from trivium.exceptions import StateError
 from trivium.hooks import Hook, RemovableHandle
 from trivium.memory import MemoryManager
-from trivium.schema import AgentStatusCode, Message
+from trivium.schema import AgentStatusCode, Message, message_of
 
 __all__ = ["CALLER", "AsyncModule", "MessageEvent", "Module", "PartialEvent", "overridable"]
 
@@ -240,7 +240,7 @@ class Module:
             if isinstance(out, Generator | AsyncGenerator):
                 out = await self._last(node, cast("Generator[Any] | AsyncGenerator[Any]", out))
             else:
-                out = Message(content=out, sender=self.name)
+                out = message_of({"content": out, "sender": self.name})
         if self.memory is not None:
             self._remember(node, [out])
         out = out.__deepcopy__()
@@ -371,5 +371,5 @@ class AsyncModule(Module):
 
 def _taken_in(message: Any) -> Message:
     if isinstance(message, str):  # first: pydantic makes it slow to learn that something is no message
-        return Message(content=message)
+        return message_of({"content": message})
     return message.__deepcopy__() if isinstance(message, Message) else Message(content=message)

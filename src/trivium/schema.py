@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from types import NoneType
@@ -367,6 +367,8 @@ stream_state=<AgentStatusCode.END: 0>)
         return "AgentMessage"
 
 
+message_of = cast("Callable[[dict[str, Any]], Message]", Message.__pydantic_validator__.validate_python)
+"""The message that the constructor makes of these keywords, at two thirds of its price: for those of every turn."""
 _set = object.__setattr__
 
 

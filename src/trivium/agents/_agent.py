@@ -19,7 +19,7 @@ from trivium.llms._call import ask
 from trivium.llms._protocol import LanguageModel, Reply, Request
 from trivium.memory import Memory, MemoryManager
 from trivium.module import AsyncModule, Hooks, overridable
-from trivium.schema import Message, Origin, ToolCall, ToolSpec
+from trivium.schema import Message, Origin, ToolCall, ToolSpec, message_of
 
 _MODEL = Origin.MODEL  # a member is slow to look up
 Model = LanguageModel | str | None
@@ -185,17 +185,17 @@ class Agent(Responders):
         return [asked, *results]
 
     def _said(self, reply: Reply, formatted: Any = None) -> Message:
-        extra: dict[str, Any] = {"origin": _MODEL}
+        given: dict[str, Any] = {"content": reply.text, "sender": self.name, "origin": _MODEL}
         if formatted is not None:
-            extra["formatted"] = formatted
+            given["formatted"] = formatted
         if reply.usage is not None:
-            extra["usage"] = reply.usage
+            given["usage"] = reply.usage
         calls = reply.tool_calls
         if not calls and self.__dict__.get("_known"):
             calls = tool_calls_in(reply.text)
         if calls:
-            extra["tool_calls"] = calls
-        return Message(content=reply.text, sender=self.name, **extra)
+            given["tool_calls"] = calls
+        return message_of(given)
 
 
 class AsyncAgent(AsyncModule, Agent):
