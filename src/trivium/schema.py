@@ -323,7 +323,7 @@ stream_state=<AgentStatusCode.END: 0>)
     def but(self, **changes: Any) -> Message:
         """A shallow copy with some of its values replaced; None takes away what is not one of the seven fields."""
         new = _shallow(self)
-        fields, extra = vars(new), cast("dict[str, Any]", new.__pydantic_extra__)
+        fields, extra = new.__dict__, cast("dict[str, Any]", new.__pydantic_extra__)
         for name, value in changes.items():
             if name in fields:
                 fields[name] = value
@@ -343,8 +343,7 @@ stream_state=<AgentStatusCode.END: 0>)
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Message:
         # The meaning of pydantic's own, at the price of two dict copies: most values are immutable.
         new = _shallow(self)
-        fields, extra = vars(new), cast("dict[str, Any]", new.__pydantic_extra__)
-        for values in (fields, extra) if extra else (fields,):
+        for values in (new.__dict__, new.__pydantic_extra__):
             for name, value in values.items():
                 if value.__class__ not in _ATOMS:
                     memo = {} if memo is None else memo
