@@ -101,6 +101,8 @@ def _close_calls(found: list[dict[str, Any]], answer: str = "") -> None:
 def text_of(message: Message) -> str:
     """The content of a message as a model reads it."""
     content = message.content
+    if isinstance(content, str):
+        return content
     return "" if content is None else as_text(content)
 
 
