@@ -323,7 +323,7 @@ stream_state=<AgentStatusCode.END: 0>)
     def but(self, **changes: Any) -> Message:
         """A shallow copy with some of its values replaced; None takes away what is not one of the seven fields."""
         new = _shallow(self)
-        fields, extra = new.__dict__, cast("dict[str, Any]", new.__pydantic_extra__)
+        fields, extra = vars(new), cast("dict[str, Any]", new.__pydantic_extra__)
         for name, value in changes.items():
             if name in fields:
                 fields[name] = value
@@ -343,7 +343,7 @@ stream_state=<AgentStatusCode.END: 0>)
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Message:
         # The meaning of pydantic's own, at the price of two dict copies: most values are immutable.
         new = _shallow(self)
-        for values in (new.__dict__, new.__pydantic_extra__):
+        for values in (vars(new), cast("dict[str, Any]", new.__pydantic_extra__)):
             for name, value in values.items():
                 if value.__class__ not in _ATOMS:
                     memo = {} if memo is None else memo
@@ -368,12 +368,11 @@ stream_state=<AgentStatusCode.END: 0>)
 
 message_of = cast("Callable[[dict[str, Any]], Message]", Message.__pydantic_validator__.validate_python)
 """The message that the constructor makes of these keywords, at two thirds of its price: for those of every turn."""
-_set = object.__setattr__
+_new, _set = object.__new__, object.__setattr__
 
 
 def _shallow(message: Message) -> Message:
-    kind = message.__class__
-    new = kind.__new__(kind)
+    new = _new(message.__class__)
     _set(new, "__dict__", message.__dict__.copy())
     _set(new, "__pydantic_fields_set__", message.__pydantic_fields_set__.copy())
     _set(new, "__pydantic_extra__", message.__pydantic_extra__.copy())

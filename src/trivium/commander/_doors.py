@@ -361,16 +361,16 @@ async def pull(take: Callable[[Any], object], function: Callable[..., Any], *arg
     source = function(*args)
     if hasattr(source, "__await__"):
         source = await _settle(node, source)
-    kind = type(source)
-    if kind is list or (kind is GeneratorType and blocking()):  # most turns
+    if isinstance(source, list) or (isinstance(source, GeneratorType) and blocking()):  # most turns
+        items = cast("list[Any] | GeneratorType[Any, Any, Any]", source)
         try:
-            for item in source:
+            for item in items:
                 take(item)
                 if (scope := node._scope).pipes or scope.deadline or node._stopping:
                     await _between_items(node)
         finally:
-            if kind is GeneratorType:
-                source.close()
+            if isinstance(items, GeneratorType):
+                items.close()
         return
     async with aclosing(iterate(partial(_same, source))) as rest:
         async for item in rest:
