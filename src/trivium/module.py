@@ -39,7 +39,7 @@ from trivium.commander._node import make_scope
 from trivium.exceptions import StateError
 from trivium.hooks import Hook, RemovableHandle
 from trivium.memory import MemoryManager
-from trivium.schema import AgentStatusCode, Message
+from trivium.schema import AgentStatusCode, Message, message_of
 
 __all__ = ["CALLER", "AsyncModule", "MessageEvent", "Module", "PartialEvent", "overridable"]
 
@@ -204,10 +204,14 @@ class Module:
 
     async def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Message:
         token = current.set(node)
+        turns = None if self.memory is None else self.memory.turns
         error: BaseException | None = None
         try:
             node._start()
-            return await self._answer(node, message, kwargs)
+            messages = [_taken_in(each) for each in message if each is not None]
+            if turns is not None and (bell := turns.enter(node._scope.session_id, node)) is not None:
+                await wait(bell=bell)
+            return await self._answer(node, messages, kwargs)
         except BaseException as raised:
             error = node._outward(raised)
             if error is raised:
@@ -215,22 +219,11 @@ class Module:
             raise error from None
         finally:
             current.reset(token)
+            if turns is not None:
+                turns.leave(node._scope.session_id, node)
             node._close(error)
 
-    async def _answer(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Message:
-        messages = [_taken_in(each) for each in message if each is not None]
-        if self.memory is None:
-            return await self._answered(node, messages, kwargs)
-        turns, session_id = self.memory.turns, node._scope.session_id
-        bell = turns.enter(session_id, node)
-        try:
-            if bell is not None:
-                await wait(bell=bell)
-            return await self._answered(node, messages, kwargs)
-        finally:
-            turns.leave(session_id, node)
-
-    async def _answered(self, node: CallNode, messages: list[Message], kwargs: dict[str, Any]) -> Message:
+    async def _answer(self, node: CallNode, messages: list[Message], kwargs: dict[str, Any]) -> Message:
         session_id = node._scope.session_id
         hooks = list(self._hooks.values()) if self._hooks else ()
         for hook in hooks:
@@ -243,10 +236,11 @@ class Module:
         if forward is None:
             raise NotImplementedError(f"{type(self).__name__} has no forward: write `def forward(self, message)`")
         out = await invoke(forward, *messages, **kwargs)
-        if isinstance(out, Generator | AsyncGenerator):
-            out = await self._last(node, cast("Generator[Any] | AsyncGenerator[Any]", out))
-        if not isinstance(out, Message):
-            out = Message(content=out, sender=self.name)
+        if not isinstance(out, Message):  # first: the abstract classes are slow to ask
+            if isinstance(out, Generator | AsyncGenerator):
+                out = await self._last(node, cast("Generator[Any] | AsyncGenerator[Any]", out))
+            else:
+                out = message_of({"content": out, "sender": self.name})
         if self.memory is not None:
             self._remember(node, [out])
         out = out.__deepcopy__()
@@ -377,5 +371,5 @@ class AsyncModule(Module):
 
 def _taken_in(message: Any) -> Message:
     if isinstance(message, str):  # first: pydantic makes it slow to learn that something is no message
-        return Message(content=message)
+        return message_of({"content": message})
     return message.__deepcopy__() if isinstance(message, Message) else Message(content=message)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from types import NoneType
@@ -204,7 +204,8 @@ class ActionReturn:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ActionReturn:
         # The meaning of the standard library's own, at a fifth of its price: each tool's result is copied.
-        return self.but(args=_copied(self.args, memo), result=_copied(self.result, memo))
+        args, result = _copied(self.args, memo), _copied(self.result, memo)
+        return ActionReturn(args, self.url, self.type, result, self.errmsg, self.state, self.thought, self.valid)
 
     def format_result(self) -> str:
         """The result as text: text items as they are, others as `[type](content)`, one a line."""
@@ -217,6 +218,7 @@ class ActionReturn:
 MessageExtra = Literal["attachments", "entity", "origin", "status", "tool_call_id", "tool_calls", "usage"]
 """What a message may carry beside its seven fields; anything else is an error, so that typing errors are seen."""
 
+_MODEL, _USER = Origin  # a member is slow to look up
 _EXTRA = get_args(MessageExtra)
 _ENUMS = (AgentStatusCode, ModelStatusCode, Entity, Origin, StatusCode, ToolStatusCode)
 _ATOMS = frozenset({str, int, float, bool, bytes, NoneType, Usage, *_ENUMS})
@@ -299,7 +301,7 @@ stream_state=<AgentStatusCode.END: 0>)
         It travels with the message through every hand-off; tool calls run only if it is MODEL. It is neither shown
         nor dumped: what is read again is nobody's word but the reader's.
         """
-        return Origin.MODEL if self.__pydantic_extra__.get("origin") is Origin.MODEL else Origin.USER
+        return _MODEL if self.__pydantic_extra__.get("origin") is _MODEL else _USER
 
     @property
     def entity(self) -> Entity | None:
@@ -341,8 +343,7 @@ stream_state=<AgentStatusCode.END: 0>)
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Message:
         # The meaning of pydantic's own, at the price of two dict copies: most values are immutable.
         new = _shallow(self)
-        fields, extra = vars(new), cast("dict[str, Any]", new.__pydantic_extra__)
-        for values in (fields, extra) if extra else (fields,):
+        for values in (vars(new), cast("dict[str, Any]", new.__pydantic_extra__)):
             for name, value in values.items():
                 if value.__class__ not in _ATOMS:
                     memo = {} if memo is None else memo
@@ -365,12 +366,13 @@ stream_state=<AgentStatusCode.END: 0>)
         return "AgentMessage"
 
 
-_set = object.__setattr__
+message_of = cast("Callable[[dict[str, Any]], Message]", Message.__pydantic_validator__.validate_python)
+"""The message that the constructor makes of these keywords, at two thirds of its price: for those of every turn."""
+_new, _set = object.__new__, object.__setattr__
 
 
 def _shallow(message: Message) -> Message:
-    kind = message.__class__
-    new = kind.__new__(kind)
+    new = _new(message.__class__)
     _set(new, "__dict__", message.__dict__.copy())
     _set(new, "__pydantic_fields_set__", message.__pydantic_fields_set__.copy())
     _set(new, "__pydantic_extra__", message.__pydantic_extra__.copy())
@@ -379,14 +381,16 @@ def _shallow(message: Message) -> Message:
 
 
 def _copied(value: Any, memo: dict[int, Any]) -> Any:
-    """A deep copy: `copy.deepcopy`, with a short way for what messages mostly hold, dicts and lists of plain values."""
+    """A deep copy: `copy.deepcopy`, with a short way for what messages mostly hold."""
     kind = value.__class__
     if kind in _ATOMS:
         return value
-    if kind is not dict and kind is not list:
+    if kind is not dict and kind is not list and kind is not ActionReturn:
         return copy.deepcopy(value, memo)
     new = memo.get(id(value))
-    if new is None:
+    if new is None and kind is ActionReturn:
+        new = memo[id(value)] = value.__deepcopy__(memo)
+    elif new is None:
         new = memo[id(value)] = value.copy()
         for key, each in new.items() if kind is dict else enumerate(new):
             if each.__class__ not in _ATOMS:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, cast
 from trivium._objects import create_object
 from trivium.actions._dual import is_core
 from trivium.actions._run import as_arguments, as_text, outcome_of
-from trivium.actions._tool import Tool, read_sections, unfenced
+from trivium.actions._tool import Tool, read_sections, spec_of, unfenced
 from trivium.commander import door, invoke, portable
 from trivium.exceptions import ConfigurationError, ToolArgumentsError, ToolDefinitionError, ToolkitError
 from trivium.schema import ActionReturn, ActionStatusCode
@@ -47,12 +47,14 @@ class BaseParser:
         Raises:
             ToolArgumentsError: they cannot be read, or are not those of the method.
         """
-        parameters = Tool.of(getattr(self.action, name)).spec.parameters
+        parameters = spec_of(getattr(self.action, name)).parameters
         names = list(parameters["properties"])
         values = self.read(inputs, names) if isinstance(inputs, str) else inputs
         if not isinstance(values, (dict, Mapping)):  # the class first: an abstract one is slow to ask
             raise ToolArgumentsError(f"invalid json format: {inputs}", self.action.name)
         given = dict(cast("Mapping[str, Any]", values))
+        if [*given] == names:  # most calls
+            return given
         wrong = {"unknown": given.keys() - names, "missing required": {*parameters.get("required", ())} - given.keys()}
         for problem, which in wrong.items():
             if which:

@@ -16,7 +16,7 @@ from trivium.commander._doors import settled
 from trivium.exceptions import CallOriginError, UnknownToolError
 from trivium.hooks import Hook
 from trivium.module import AsyncModule, Hooks, Module, overridable
-from trivium.schema import ActionReturn, ActionValidCode, Entity, FunctionCall, Message, Origin, ToolCall
+from trivium.schema import ActionReturn, ActionValidCode, Entity, FunctionCall, Message, Origin, ToolCall, message_of
 
 __all__ = ["ActionExecutor", "AsyncActionExecutor"]
 
@@ -125,7 +125,7 @@ class ActionExecutor(Module):
                 "an executor is called with {'name': …, 'parameters': {…}} as content, or a FunctionCall; text is "
                 "no call: a hook such as InternLMActionProcessor makes one of what a parser has found"
             )
-        return Message(sender=self.name, content=await self.run(*call))
+        return message_of({"content": await self.run(*call), "sender": self.name})
 
     @portable
     async def run(self, name: str, parameters: str | Mapping[str, Any]) -> ActionReturn:
@@ -149,7 +149,8 @@ class ActionExecutor(Module):
         content = returned.format_result() if returned.errmsg is None else f"error: {returned.errmsg}"
         if returned.valid is ActionValidCode.INVALID:
             content += f" (there is no tool '{call.name}'; there are {', '.join(self.tools) or 'none'})"
-        return Message(content=content, sender=call.name, formatted=returned, tool_call_id=call.id)
+        said = {"content": content, "sender": call.name, "formatted": returned, "tool_call_id": call.id}
+        return message_of(said)
 
     async def _before(self, hook: Hook, messages: list[Message], session_id: Hashable) -> list[Message]:
         message = messages[0]

@@ -40,8 +40,9 @@ async def run_tool(tool: Tool, arguments: str | Mapping[str, Any], returned: Act
         LimitExceededError: the run has no tool call left; the tool did not run.
         Exception: whatever the tool raised.
     """
-    with step(f"tool:{tool.name}") as node:
-        node._emit(ToolCallEvent, (tool.name, arguments))
+    name = tool.spec.name
+    with step(f"tool:{name}") as node:
+        node._emit(ToolCallEvent, (name, arguments))
         if node._scope.budget is not None:
             node._scope.budget.take_tool_call()
         values = tool.validate(arguments)
@@ -62,8 +63,8 @@ async def outcome_of(tool: Tool, arguments: str | Mapping[str, Any]) -> ActionRe
     Raises:
         LimitExceededError: the run's, not the tool's.
     """
-    returned = ActionReturn(type=tool.name, args=as_arguments(tool.name, arguments))
-
+    name = tool.spec.name
+    returned = ActionReturn(as_arguments(name, arguments), None, name)
     try:
         result = await run_tool(tool, arguments, returned)
     except LimitExceededError:

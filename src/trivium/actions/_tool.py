@@ -79,6 +79,12 @@ class Tool:
         return tool
 
 
+def spec_of(function: Callable[..., Any]) -> ToolSpec:
+    """What a model is told of a function; where its tool was made before, none is made anew."""
+    made = getattr(function, "__trivium_tool__", None)
+    return (Tool.of(function) if made is None else made).spec
+
+
 def _from_function(function: Callable[..., Any]) -> Tool:
     from pydantic import PydanticSchemaGenerationError, TypeAdapter  # a third of pydantic's import time
 

@@ -19,8 +19,9 @@ from trivium.llms._call import ask
 from trivium.llms._protocol import LanguageModel, Reply, Request
 from trivium.memory import Memory, MemoryManager
 from trivium.module import AsyncModule, Hooks, overridable
-from trivium.schema import Message, Origin, ToolCall, ToolSpec
+from trivium.schema import Message, Origin, ToolCall, ToolSpec, message_of
 
+_MODEL = Origin.MODEL  # a member is slow to look up
 Model = LanguageModel | str | None
 """A model, or its name as `trivium.llms.resolve` takes it."""
 
@@ -120,7 +121,8 @@ class Agent(Responders):
         for _ in range(self.max_rounds):
             reply = await ask(self.model, self._request(history, kwargs))
             if not reply.tool_calls or not self._runs_itself(reply.tool_calls):
-                return await self._message(reply)
+                parser = self.output_format
+                return self._said(reply, None if parser is None else await settled(parser.parse_response(reply.text)))
             for done in await self._run_tools(reply):
                 self.aggregator.append(history, done, self.name)
         raise LimitExceededError("rounds", self.max_rounds, setting="Agent(max_rounds=…)")
@@ -171,7 +173,7 @@ class Agent(Responders):
 
     async def _run_tools(self, reply: Reply) -> list[Message]:
         """Run what the model called; remember the call and its results together, so that no history is half."""
-        asked = self._said(reply.text, reply)
+        asked = self._said(reply)
         calls = reply.tool_calls
         if self.parallel and len(calls) > 1:
             results = await gather(*[partial(self.executor.answer, call) for call in calls])
@@ -182,22 +184,18 @@ class Agent(Responders):
             self._remember(node, [asked, *results])  # type: ignore[arg-type] - an executor answers with messages
         return [asked, *results]
 
-    def _said(self, content: Any, reply: Reply) -> Message:
-        extra: dict[str, Any] = {"origin": Origin.MODEL}
+    def _said(self, reply: Reply, formatted: Any = None) -> Message:
+        given: dict[str, Any] = {"content": reply.text, "sender": self.name, "origin": _MODEL}
+        if formatted is not None:
+            given["formatted"] = formatted
         if reply.usage is not None:
-            extra["usage"] = reply.usage
+            given["usage"] = reply.usage
         calls = reply.tool_calls
         if not calls and self.__dict__.get("_known"):
             calls = tool_calls_in(reply.text)
         if calls:
-            extra["tool_calls"] = calls
-        return Message(content=content, sender=self.name, **extra)
-
-    async def _message(self, reply: Reply) -> Message:
-        message = self._said(reply.text, reply)
-        if self.output_format is not None:
-            message.formatted = await settled(self.output_format.parse_response(reply.text))
-        return message
+            given["tool_calls"] = calls
+        return message_of(given)
 
 
 class AsyncAgent(AsyncModule, Agent):

@@ -250,10 +250,10 @@ class CommanderAsync(WorkNode, Generic[T]):
     # ---- the life of a run
     def _begin(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._state, self._open, self._running, self._leaving = NodeState.PENDING, 0, 0, False
+        self._open, self._running, self._leaving = 0, 0, False
         self._return, self._fatal, self.failures, heard = None, None, [], self._scope.listeners
         self._over = Bell()
-        self._attach(current.get())
+        TaskNode.__init__(self, self._name, current.get())
         vars(self).pop("_run_id", None)
         self._scope = self._scope.but(listeners=(*self._scope.listeners, *heard))
         self._accepts = True

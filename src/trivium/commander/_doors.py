@@ -17,6 +17,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, 
 from contextlib import aclosing
 from functools import partial, wraps
 from inspect import CO_COROUTINE, isawaitable
+from types import GeneratorType
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from trivium.commander._doors_loop import (
@@ -358,15 +359,18 @@ async def pull(take: Callable[[Any], object], function: Callable[..., Any], *arg
     assert node is not None, "pull runs inside a node"
     node._check()
     source = function(*args)
-    if isinstance(source, Generator) and blocking():  # most turns
-        items = cast("Generator[Any]", source)
+    if hasattr(source, "__await__"):
+        source = await _settle(node, source)
+    if isinstance(source, list) or (isinstance(source, GeneratorType) and blocking()):  # most turns
+        items = cast("list[Any] | GeneratorType[Any, Any, Any]", source)
         try:
             for item in items:
                 take(item)
                 if (scope := node._scope).pipes or scope.deadline or node._stopping:
                     await _between_items(node)
         finally:
-            items.close()
+            if isinstance(items, GeneratorType):
+                items.close()
         return
     async with aclosing(iterate(partial(_same, source))) as rest:
         async for item in rest:

@@ -117,12 +117,8 @@ class TaskNode:
     def __init__(self, name: str, parent: TaskNode | None = None, scope: Scope | None = None) -> None:
         self._name = name
         self._state = _PENDING
-        self._wakers = self.exception = self.result = None
-        self._attach(parent, scope)
-
-    def _attach(self, parent: TaskNode | None, scope: Scope | None = None) -> None:
-        """Begin a life at a place in the tree."""
         self._parent = self._children = self._ordinals = self._stopping = self._key = None
+        self._wakers = self.exception = self.result = None
         self._ordinal = 0
         self._scope = scope or (_ROOT if parent is None else parent._scope)
         if parent is not None:

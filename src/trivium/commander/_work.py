@@ -195,9 +195,8 @@ class WorkNode(TaskNode):
         """A node that has ended may run again."""
         if self._state is _PENDING or self._state is _ACTIVE:
             raise CommanderError(f"{self._name} is queued or running already: make another one")
-        self._attach(None)
-        self._state, self._phase = _PENDING, _AROUND
-        self._task = self.exception = self.result = None
+        TaskNode.__init__(self, self._name)
+        self._task, self._phase = None, _AROUND
 
     def _work(self) -> Awaitable[Any]:
         raise NotImplementedError

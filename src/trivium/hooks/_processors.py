@@ -70,7 +70,7 @@ class InternLMActionProcessor(ActionPreprocessor):
         action = parts["action"]
         if isinstance(action, str) and parts["status"] != ToolStatusCode.PARSING_ERROR:
             first = next(iter(executor.actions), executor.no_action.name)
-            action = FunctionCall(first, {self.code_parameter: action})
+            action = {"name": first, "parameters": {self.code_parameter: action}}
         return message.but(content=_call(executor, action))
 
 

@@ -31,10 +31,15 @@ class _TextModel(ChatModel):
 
     template_parser: Callable[[Any], Any]
     _writes: ClassVar[frozenset[str]] = frozenset()
+    _awaits: ClassVar[frozenset[str]] = frozenset()
+    _chats_with: ClassVar[str | None] = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls._writes = frozenset(name for name in _NAMES if getattr(cls, name) not in _BUILT_IN)
+        cls._chats_with = next((name for name in ("stream_chat", "chat") if name in cls._writes), None)
+        awaits_all = issubclass(cls, AsyncModelMixin)
+        cls._awaits = frozenset(name for name in _NAMES if awaits_all or is_async(getattr(cls, name)))
 
     def complete(self, prompt: Any, parameters: Mapping[str, Any]) -> Answer:
         """Yield what the model answers to a prompt, piece by piece; may be an async generator.
@@ -60,36 +65,33 @@ class _TextModel(ChatModel):
                 f"{type(self).__name__} answers text and cannot be given {what}: describe the tools in the template "
                 "and read the calls with an output_format, or use the model behind an OpenAI-compatible server"
             )
-        messages = [dict(each) for each in request.messages]
-        for method in ("stream_chat", "chat"):
-            if method in self._writes:
-                return self._through(method, messages, request.parameters)
+        messages = [*map(dict, request.messages)]
+        if self._chats_with is not None:
+            return self._through(self._chats_with, messages, request.parameters)
         return self._below(messages, request.parameters)
 
     def _through(self, method: str, messages: Messages, parameters: Mapping[str, Any]) -> Any:
         if method == "stream_chat":
             return _pieces(self.stream_chat(messages, **parameters))
-        session = (this_session(),) if self._is_awaited(self.chat) else ()
-        return self._whole(partial(self.chat, messages, *session, **parameters))
+        session = (this_session(),) if "chat" in self._awaits else ()
+        return self._whole("chat", messages, *session, **parameters)
 
     def _below(self, messages: Messages, parameters: Mapping[str, Any]) -> Any:
         return self._completed(self.template_parser(messages), parameters)
 
     def _completed(self, prompt: Any, parameters: Mapping[str, Any]) -> Any:
         if "generate" in self._writes:
-            return self._whole(partial(self.generate, prompt, **parameters))
+            return self._whole("generate", prompt, **parameters)
         return self.complete(prompt, self.update_gen_params(**parameters))
 
-    def _is_awaited(self, method: Callable[..., Any]) -> bool:
-        return isinstance(self, AsyncModelMixin) or is_async(method)
-
-    def _whole(self, function: Callable[[], Any]) -> Any:
-        """What a plain or async function returns, as the only piece."""
-        if not self._is_awaited(function):
-            return _one(function)
+    def _whole(self, method: str, /, *args: Any, **parameters: Any) -> Any:
+        """What a plain or async method returns, as the only piece."""
+        function = getattr(self, method)
+        if method not in self._awaits:
+            return _one(function, args, parameters)
 
         async def awaited() -> list[Delta]:
-            answer = function()
+            answer = function(*args, **parameters)
             return [_checked(await answer if isawaitable(answer) else answer)]
 
         return awaited()
@@ -264,8 +266,8 @@ def _as_list(stop_words: StopWords) -> list[str]:
     return [stop_words] if isinstance(stop_words, str) else list(stop_words or ())
 
 
-def _one(function: Callable[[], Any]) -> Iterator[Delta]:
-    yield _checked(function())
+def _one(function: Callable[..., Any], args: tuple[Any, ...], parameters: Mapping[str, Any]) -> Iterator[Delta]:
+    yield _checked(function(*args, **parameters))
 
 
 def _checked(answer: Any) -> str:

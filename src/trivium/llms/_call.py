@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from trivium.commander import CallNode, Event, current, portable, step
 from trivium.commander._doors import pull
 from trivium.exceptions import MalformedAnswerError
@@ -30,29 +28,32 @@ class UsageEvent(Event[Usage]):
 class _Answer:
     """What has arrived of an answer so far."""
 
-    __slots__ = ("_calls", "finish_reason", "reasoning", "text", "usage")
+    __slots__ = ("_calls", "_node", "finish_reason", "reasoning", "text", "usage")
 
-    def __init__(self) -> None:
+    def __init__(self, node: CallNode) -> None:
+        self._node = node
         self.text: list[str] = []
         self.reasoning: list[str] = []
         self._calls: dict[int, tuple[list[str], list[str], list[str]]] = {}
         self.usage: Usage | None = None
         self.finish_reason: str | None = None
 
-    def take(self, node: CallNode, delta: Delta) -> None:
+    def take(self, delta: Delta) -> None:
         """Add one delta, and tell those who listen."""
-        if isinstance(delta, Usage):
+        if isinstance(delta, str):  # first: most are
+            self.text.append(delta)
+        elif isinstance(delta, Usage):
             self.usage = delta
+            return
         elif isinstance(delta, Finish):
             self.finish_reason = delta.reason
-        elif delta:  # a provider may give "" as a sign of life
-            if isinstance(delta, str):
-                self.text.append(delta)
-            elif isinstance(delta, ToolCallPart):
-                self._take_call(delta)
-            else:
-                self.reasoning.append(delta.text)
-            node._emit(DeltaEvent, delta)
+            return
+        elif isinstance(delta, ToolCallPart):
+            self._take_call(delta)
+        elif delta:
+            self.reasoning.append(delta.text)
+        if delta:  # a provider may give "" as a sign of life
+            self._node._emit(DeltaEvent, delta)
 
     def _take_call(self, part: ToolCallPart) -> None:
         ids, names, arguments = self._calls.setdefault(part.index, ([], [], []))
@@ -115,8 +116,8 @@ async def ask(model: LanguageModel, request: Request, node: CallNode | None = No
         node.asks_model = True
         if budget is not None and outer is None:
             budget.take_turn()
-        answer = _Answer()
-        await pull(partial(answer.take, node), model.stream, request)
+        answer = _Answer(node)
+        await pull(answer.take, model.stream, request)
         usage = answer.usage
         if usage is not None:
             (outer or node)._emit(UsageEvent, usage)

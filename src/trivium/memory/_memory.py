@@ -61,7 +61,8 @@ class Memory:
         if messages is None:
             return
         many = [messages] if isinstance(messages, str) or isinstance(messages, Message) else messages  # noqa: SIM101
-        self._messages += [Message(content=each) if isinstance(each, str) else each for each in many]
+        for each in many:
+            self._messages.append(Message(content=each) if isinstance(each, str) else each)
 
     def delete(self, index: int | Iterable[int]) -> None:
         """Remove the messages at these positions; all positions are of the list as it was."""

@@ -11,6 +11,8 @@ from trivium.schema import Entity, Message, ToolCall
 
 __all__ = ["DefaultAggregator", "Instruction", "text_of"]
 
+_LLM, _SYSTEM = Entity.LLM, Entity.SYSTEM  # a member is slow to look up
+
 Instruction = str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 """A system instruction: text, one chat message, or several."""
 
@@ -99,6 +101,8 @@ def _close_calls(found: list[dict[str, Any]], answer: str = "") -> None:
 def text_of(message: Message) -> str:
     """The content of a message as a model reads it."""
     content = message.content
+    if isinstance(content, str):
+        return content
     return "" if content is None else as_text(content)
 
 
@@ -107,11 +111,12 @@ def _as_chat(message: Message, name: str) -> dict[str, Any]:
     if message.tool_call_id is not None:
         return {"role": "tool", "tool_call_id": message.tool_call_id, "content": text}
     entity = message.entity
-    if entity is Entity.SYSTEM:
+    if entity is _SYSTEM:
         return {"role": "system", "content": text}
-    if entity is Entity.LLM or (entity is None and message.sender == name):
+    if entity is _LLM or (entity is None and message.sender == name):
         chat: dict[str, Any] = {"role": "assistant", "content": text}
-        return {**chat, "tool_calls": [_call(call) for call in message.tool_calls]} if message.tool_calls else chat
+        calls = message.tool_calls
+        return {**chat, "tool_calls": [_call(call) for call in calls]} if calls else chat
     return {"role": "user", "content": text}
 
 
