@@ -17,12 +17,11 @@ from trivium import Agent, Hook, Message
 from trivium.exceptions import TriviumError
 from trivium.llms import LanguageModel, resolve
 
-WRITER = (
-    "You write short posts for a blog: one paragraph of three sentences that anybody can read, and nothing else. When "
-    "you are given advice, write the post anew and follow it."
-)
-CRITIC = "You are an editor. Tell the writer in one sentence what would make the post better. Do not write it yourself."
-TASK = "Write a post about {topic}."
+WRITER = "You write for a blog. A post is one paragraph of two short sentences. Answer with the post alone."
+CRITIC = "You are an editor. Tell the writer in one short sentence what would make the post better."
+TASK = "Write a post about {topic} in two short sentences."
+AGAIN = "Write the post anew, again in two short sentences and nothing else. Follow this advice:"
+LIMITS = {"max_tokens": 100}
 
 
 class Prefix(Hook):
@@ -42,12 +41,8 @@ class Blogger(Agent):
 
     def __init__(self, model: LanguageModel, rounds: int = 1) -> None:
         super().__init__()
-        self.writer = Agent(
-            model, WRITER, name="writer", hooks=Prefix("Advice:", "critic"), parameters={"max_tokens": 120}
-        )
-        self.critic = Agent(
-            model, CRITIC, name="critic", hooks=Prefix("The post:", "writer"), parameters={"max_tokens": 60}
-        )
+        self.writer = Agent(model, WRITER, name="writer", hooks=Prefix(AGAIN, "critic"), parameters=LIMITS)
+        self.critic = Agent(model, CRITIC, name="critic", hooks=Prefix("The post:", "writer"), parameters=LIMITS)
         self.rounds = rounds
 
     async def forward(self, message: Message) -> Message:
