@@ -14,7 +14,7 @@ import json
 import shutil
 import sys
 import threading
-from collections.abc import Hashable, Iterator
+from collections.abc import Generator, Hashable
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -139,7 +139,7 @@ class Page(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def local_web() -> Iterator[WebBrowser]:
+def local_web() -> Generator[WebBrowser]:
     """A browser for which the page is the web."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
         threading.Thread(target=server.serve_forever).start()
