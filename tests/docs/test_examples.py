@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import re
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -78,6 +80,10 @@ def in_turn(*answers: Answer) -> Callable[[Question], Answer]:
 
 def last_of(question: Question) -> str:
     return str(question["messages"][-1]["content"])
+
+
+def system_of(question: Question) -> str:
+    return str(question["messages"][0]["content"])
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -201,3 +207,158 @@ def test_digest(run: Run, serve: Serve, folder: Path):
         f"    ReadDocument  … s  EmptyDocumentError: letters/empty.txt: {EMPTY}",
     ]
     assert lines[-1] == "1 failed"
+
+
+def test_math_coder(run: Run, serve: Serve):
+    server = serve(in_turn("I multiply.\n```python\nprint(6 * 7)\n```", "It is 42."))
+    shown = run("math_coder.py", "What is six times seven?", *at(server))
+    assert shown == "I multiply.\n```python\nprint(6 * 7)\n```\n\n> 42\n\nIt is 42.\n"
+    assert server.asked[0]["stop"] == ["\n```\n"]
+    assert last_of(server.asked[0]) == "What is six times seven?"
+    assert last_of(server.asked[1]) == "It printed: 42"
+
+
+def test_math_coder_shows_what_went_wrong_and_gives_up(run: Run, serve: Serve):
+    server = serve(lambda question: "I try.\n```python\n1 / 0\n```")
+    shown = run("math_coder.py", *at(server), fails=True)
+    assert shown.count("ZeroDivisionError: division by zero") == len(server.asked) == 4
+    assert "came to no answer" in shown
+
+
+@pytest.mark.parametrize("name", ["math_coder.py", "data_visualizer.py"])
+def test_code_of_a_model_does_not_run_without_a_sandbox(
+    run: Run, serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    server = serve(lambda question: "Hello.")
+    assert run(name, *at(server), fails=True).startswith("the sandbox needs bubblewrap")
+    assert server.asked == []
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_math_coder_with_the_small_model(run: Run):
+    shown = run("math_coder.py", "--model", "small")
+    assert "str(2 ** 1000)" in shown
+    assert "\n> 1366\n" in shown
+
+
+def blog(question: Question) -> Answer:
+    """An answer by the topic that the writer was asked for, and by who is asked."""
+    topic = re.findall("about ([a-z]+)", str(question["messages"]))[-1]
+    if "editor" in system_of(question):
+        return f"Say less about {topic}."
+    return f"Less about {topic}." if "advice" in last_of(question) else f"All about {topic}."
+
+
+def test_blogger(run: Run, serve: Serve):
+    server = serve(blog)
+    assert run("blogger.py", "tea", *at(server)).strip().split("\n\n") == [
+        "[writer] All about tea.",
+        "[critic] Say less about tea.",
+        "[writer] Less about tea.",
+        "-- what the critic remembers\nwriter: The post:",
+        "All about tea.",
+        "critic: Say less about tea.",
+    ]
+    assert last_of(server.asked[1]) == "The post:\n\nAll about tea."
+    assert last_of(server.asked[2]).endswith("Follow this advice:\n\nSay less about tea.")
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_blogger_with_the_small_model(run: Run):
+    said = re.findall(r"^\[(\w+)\] \S", run("blogger.py", "green tea", "--model", "small"), re.MULTILINE)
+    assert said == ["writer", "critic", "writer"]
+
+
+def test_async_blogger(run: Run, serve: Serve):
+    topics = ["tea", "bees", "trains", "maps", "soup"]
+    all_are_there = threading.Barrier(len(topics))
+
+    def answer(question: Question) -> Answer:
+        if len(question["messages"]) == 2 and "editor" not in system_of(question):
+            all_are_there.wait(30)  # no topic gets its first text before each has asked for it
+        return blog(question)
+
+    server = serve(answer)
+    shown = run("async_blogger.py", *topics, *at(server))
+    posts, memory = shown.split("-- what the critic remembers of ")
+    assert sorted(posts.split("-- ")[1:]) == sorted(f"{topic}\nLess about {topic}.\n\n" for topic in topics)
+    assert memory == "tea\nwriter: The post:\n\nAll about tea.\n\ncritic: Say less about tea.\n\n"
+    assert len(server.asked) == 15
+
+
+def called(name: str, **parameters: object) -> str:
+    return f"I look.\n```json\n{json.dumps({'name': name, 'parameters': parameters})}\n```"
+
+
+def test_data_visualizer(run: Run, serve: Serve, folder: Path):
+    code = "import matplotlib.pyplot as plt\nplt.plot([2022, 2023], [13.6, 17.2])\nplt.show()"
+    server = serve(
+        in_turn(
+            called("WebBrowser.search", query="museum"),
+            called("WebBrowser.select", select_ids=[0]),
+            "2022: 13.6, 2023: 17.2",
+            f"I draw.\n```python\n{code}\n```",
+            "Final answer: more and more.",
+        )
+    )
+    shown = run("data_visualizer.py", "Draw it.", "--out", "charts", *at(server))
+    assert "[charter] Final answer: more and more." in shown
+    assert shown.endswith("charts/visualizer.json: what was said\ncharts/chart.png: the chart\n")
+    assert (folder / "charts/chart.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    state = json.loads((folder / "charts/visualizer.json").read_text(encoding="utf-8"))
+    assert state["charter.memory"][-2]["content"] == "[image](charts/chart.png)"
+    assert "Harbour museum" in last_of(server.asked[1])
+    assert "2021: 8.8" in last_of(server.asked[2])
+    assert [message["content"] for message in server.asked[3]["messages"][-2:]] == [
+        "Draw it.",
+        "2022: 13.6, 2023: 17.2",
+    ]
+    assert last_of(server.asked[4]) == "[image](charts/chart.png)"
+
+
+def test_data_visualizer_of_a_model_that_draws_nothing(run: Run, serve: Serve, folder: Path):
+    server = serve(lambda question: called("WebBrowser.search"))
+    shown = run("data_visualizer.py", *at(server), fails=True)
+    assert shown.endswith("The model drew no chart. Try another model.\n")
+    assert len(server.asked) == 10
+    assert not (folder / "chart.png").exists()
+    assert json.loads((folder / "visualizer.json").read_text(encoding="utf-8"))["researcher.memory"]
+
+
+AGENTS = [["math_coder.py"], ["blogger.py", "tea"], ["async_blogger.py"], ["data_visualizer.py"]]
+
+
+@pytest.mark.parametrize("program", AGENTS, ids=lambda program: program[0])
+def test_a_model_that_is_not_there_is_told(run: Run, program: list[str]):
+    shown = run(*program, "--model", "no.gguf", fails=True)
+    assert "there is no model file" in shown.splitlines()[-1]
+    assert "Traceback" not in shown
+
+
+@pytest.mark.parametrize("program", AGENTS, ids=lambda program: program[0])
+def test_control_c_ends_it(serve: Serve, tmp_path: Path, program: list[str]):
+    is_asked, may_answer = threading.Event(), threading.Event()
+
+    def answer(question: Question) -> Answer:
+        is_asked.set()
+        may_answer.wait(30)
+        return "Too late."
+
+    arguments = [str(ROOT / "examples" / program[0]), *program[1:], *at(serve(answer))]
+    with subprocess.Popen(
+        [sys.executable, "-W", "error", *arguments],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as running:
+        assert is_asked.wait(30)
+        running.send_signal(signal.SIGINT)
+        shown, _ = running.communicate(timeout=30)
+    may_answer.set()
+    assert running.returncode == 1
+    assert shown.endswith("\nStopped.\n")
+    assert "Traceback" not in shown

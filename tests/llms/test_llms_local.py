@@ -126,6 +126,19 @@ def test_closing_a_stream_stops_the_engine() -> None:
     assert server.stopped.wait(60)
 
 
+def test_the_engine_is_not_cut_off_when_the_program_ends() -> None:
+    daemons: list[bool] = []
+
+    class Server:
+        def handle_chat_completions(self, body: object, receive: object) -> None:
+            daemons.append(threading.current_thread().daemon)
+
+    worker = threading.Thread(target=lambda: list(Engine(Server()).complete({})), daemon=True)  # as a worker is
+    worker.start()
+    worker.join()
+    assert daemons == [False]
+
+
 def test_a_failure_in_the_engine_reaches_the_caller() -> None:
     with pytest.raises(EngineError, match="out of memory"):
         list(Engine(EndlessServer(RuntimeError("out of memory"))).complete({}))

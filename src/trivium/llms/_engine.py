@@ -64,8 +64,9 @@ class Engine:
                 chunks.put(error)
             chunks.put(None)
 
-        # Not a daemon: one that calls back into a finished interpreter would bring the process down.
-        thread = threading.Thread(target=work, name="trivium-engine")
+        # Not a daemon, as it would be where a worker starts it: one that calls back into a finished interpreter
+        # would bring the process down.
+        thread = threading.Thread(target=work, name="trivium-engine", daemon=False)
         thread.start()
         try:
             while (chunk := chunks.get()) is not None:
@@ -155,7 +156,7 @@ def _build(library: Any, params: Any) -> Any:
         except Exception as error:  # it belongs to the caller's thread
             outcome.append(error)
 
-    thread = threading.Thread(target=work, name="trivium-engine-load")
+    thread = threading.Thread(target=work, name="trivium-engine-load", daemon=False)
     thread.start()
     thread.join()
     if isinstance(outcome[0], Exception):
