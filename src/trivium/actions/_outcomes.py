@@ -49,7 +49,8 @@ class FinishAction(BaseAction):
 
 class _Refusal(BaseAction):
     def __init__(self, err_msg: str, **kwargs: Any) -> None:
-        super().__init__(**{"parser": _PlainParser, **kwargs})
+        kwargs.setdefault("parser", _PlainParser)
+        super().__init__(**kwargs)
         self.err_msg = err_msg
 
     def run(self, err_msg: str = "") -> ActionReturn:
