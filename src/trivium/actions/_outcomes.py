@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from contextlib import suppress
+from typing import Any, cast
 
 from trivium.actions._action import BaseAction, BaseParser, JsonParser
 from trivium.exceptions import ToolArgumentsError
@@ -16,11 +17,11 @@ class _PlainParser(JsonParser):
     """Takes plain text too: it is the only argument."""
 
     def read(self, inputs: str, names: Sequence[str]) -> Any:
-        try:
+        with suppress(ToolArgumentsError):
             values = super().read(inputs, names)
-        except ToolArgumentsError:
-            return {names[0]: inputs}
-        return values if isinstance(values, dict) else {names[0]: inputs}
+            if isinstance(values, dict):
+                return cast("dict[str, Any]", values)
+        return {names[0]: inputs}
 
 
 class FinishAction(BaseAction):
