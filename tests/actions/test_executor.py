@@ -449,3 +449,15 @@ def test_a_model_that_writes_its_calls_as_text_is_served(door: Door):
         "Please follow the format",
     ]  # fmt: skip
     assert len(coder.state_dict(7)["agent.memory"]) == 8
+
+
+@pytest.mark.parametrize("parameters", ["done", '{"response": "done"}', {"response": "done"}])
+def test_a_run_is_ended_with_text_or_by_name(parameters: Any):
+    returned = call(ActionExecutor([]), "FinishAction", parameters)
+    assert (returned.format_result(), returned.valid) == ("done", ActionValidCode.FINISH)
+
+
+def test_the_answer_to_no_call_does_not_depend_on_the_form_of_its_parameters():
+    returned = call(ActionExecutor([]), "NoAction", "write JSON, please")
+    assert (returned.errmsg, returned.state) == ("write JSON, please", ActionStatusCode.API_ERROR)
+    assert returned.valid is ActionValidCode.INVALID

@@ -172,14 +172,14 @@ def test_an_error_of_the_model_comes_after_what_there_was(kind: Any) -> None:
 
     async def read() -> None:
         async for message in agent("hi"):
-            seen.append(message.content)
+            seen.append(f"{message.content} {message.stream_state.name}")
 
     def read_plainly() -> None:
-        seen.extend(message.content for message in agent("hi"))
+        seen.extend(f"{message.content} {message.stream_state.name}" for message in agent("hi"))
 
     with pytest.raises(ValueError, match="broken"):
         read_plainly() if kind is StreamingAgent else asyncio.run(read())
-    assert seen[0] == "a"
+    assert seen == ["a STREAM_ING"]  # and no message that would be taken for the whole answer
 
 
 class Endless(ScriptedModel):

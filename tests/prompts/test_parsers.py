@@ -138,7 +138,7 @@ def test_every_answer_has_one_reading_that_stays(text: str):
 
 @given(JSON.filter(lambda value: value is not None and not isinstance(value, str)))
 def test_an_action_that_is_no_text_is_written_as_json(action: Any):
-    parser = PluginParser()
+    parser = ToolParser("plugin", validate=json.loads)
     parsed = found("plugin", "Hm. ", action, 1)
     text = parser.format_response(parsed)
     assert json.dumps(action, ensure_ascii=False) in text
@@ -259,3 +259,24 @@ def test_a_parser_of_models_needs_one():
     for make in (JSONParser, CustomFormatParser):
         with pytest.raises(ConfigurationError, match="needs a pydantic model"):
             make("Answer in JSON.", a=1)
+
+
+def test_the_instruction_of_a_tool_parser_may_name_its_marks():
+    parser = ToolParser("code", "Write it between {begin} and {end}: {task}", "<b>", "</b>", task="add")
+    assert parser.format_instruction() == "Write it between <b> and </b>: add"
+
+
+@pytest.mark.parametrize("text", ["[1]", '"import os"', "3", "null"])
+def test_a_plugin_call_is_a_json_object_and_other_json_is_no_code(text: str):
+    parsed = PluginParser().parse_response(f"Hm.<|action_start|><|plugin|>\n{text}<|action_end|>\n")
+    assert parsed == {"tool_type": "plugin", "thought": "Hm.", "action": text, "status": ToolStatusCode.PARSING_ERROR}
+
+
+def test_an_answer_may_keep_the_comment_lines_of_the_form():
+    text = '{\n  // required\n  "name": "http://ada",\n  "age": 3\n}'
+    assert JSONParser("{person}", person=Named).parse_response(text) == {"name": "http://ada", "age": 3}
+
+
+class Named(BaseModel):
+    name: str
+    age: int

@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, cast
 
-from trivium.actions._action import BaseAction
+from trivium.actions._action import BaseAction, BaseParser, JsonParser
+from trivium.exceptions import ToolArgumentsError
 from trivium.schema import ActionReturn, ActionStatusCode, ActionValidCode
 
 __all__ = ["FinishAction", "InvalidAction", "NoAction"]
 
 
+class _PlainParser(JsonParser):
+    """Takes plain text too: it is the only argument."""
+
+    def read(self, inputs: str, names: Sequence[str]) -> Any:
+        with suppress(ToolArgumentsError):
+            values = super().read(inputs, names)
+            if isinstance(values, dict):
+                return cast("dict[str, Any]", values)
+        return {names[0]: inputs}
+
+
 class FinishAction(BaseAction):
-    """Ends the run with a result: its outcome has the validity FINISH."""
+    """Ends the run with a result, given as text or by name: its outcome has the validity FINISH.
+
+    Args:
+        description: see `BaseAction`.
+        parser: reads the result; default: one that takes plain text as well as JSON.
+
+    Example:
+        >>> FinishAction()("It is 8.").format_result()
+        'It is 8.'
+    """
+
+    def __init__(self, description: Mapping[str, Any] | None = None, parser: type[BaseParser] = _PlainParser) -> None:
+        super().__init__(description, parser)
 
     def run(self, response: str) -> ActionReturn:
         """End the work with its result.
@@ -24,6 +50,7 @@ class FinishAction(BaseAction):
 
 class _Refusal(BaseAction):
     def __init__(self, err_msg: str, **kwargs: Any) -> None:
+        kwargs.setdefault("parser", _PlainParser)
         super().__init__(**kwargs)
         self.err_msg = err_msg
 

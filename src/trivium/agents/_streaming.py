@@ -35,7 +35,8 @@ class _Growing:
             self._texts[event.node] = self._texts.get(event.node, "") + event.data
             return self._said(speaker._name, self._texts[event.node], ModelStatusCode.STREAM_ING)
         if isinstance(event, EndedEvent) and event.node in self._texts:
-            return self._said(speaker._name, self._texts.pop(event.node), AgentStatusCode.END)
+            text = self._texts.pop(event.node)  # what failed has no end
+            return None if event.data else self._said(speaker._name, text, AgentStatusCode.END)
         return None
 
     def _said(self, name: str, text: str, state: AgentStatusCode | ModelStatusCode) -> Message:

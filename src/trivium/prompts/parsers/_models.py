@@ -159,9 +159,10 @@ def _model_in(annotation: Any) -> tuple[Model | None, bool]:
 
 
 def _unfenced(text: str) -> str:
-    """What stands in the first code fence of a text; without one, the text."""
+    """What stands in the first code fence of a text, or the text; without the lines of comment that a form has."""
     fenced = text.partition("```")[2].partition("\n")[2]
-    return fenced.partition("```")[0] if fenced else text.strip()
+    plain = fenced.partition("```")[0] if fenced else text.strip()
+    return "\n".join(line for line in plain.split("\n") if not line.lstrip().startswith("//"))
 
 
 def _between(begin: str, end: str, text: str) -> Iterator[str]:

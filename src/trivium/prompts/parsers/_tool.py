@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from trivium._objects import create_object, load_class_from_string
 from trivium.exceptions import ConfigurationError, UnknownToolError
@@ -21,7 +21,7 @@ class ToolParser(StrParser):
 
     Args:
         tool_type: what kind of action it is, for whoever runs it.
-        template: the instruction; see `StrParser`.
+        template: the instruction; see `StrParser`. It may name the marks: `{begin}`, `{end}`.
         begin: the mark before the action.
         end: the mark behind it; "" where the action is all of the rest.
         validate: turns the action's text into what it means, and raises where it means nothing; or the dotted
@@ -46,7 +46,7 @@ class ToolParser(StrParser):
         validate: Callable[[str], Any] | str | None = None,
         **fields: Any,
     ) -> None:
-        super().__init__(template, **fields)
+        super().__init__(template, **{"begin": begin, "end": end, **fields})
         if not begin:
             raise ConfigurationError(f"the parser of {tool_type!r} needs a mark before the action: give begin=")
         self.tool_type, self.begin, self.end = tool_type, begin, end
@@ -92,8 +92,16 @@ class InterpreterParser(ToolParser):
         super().__init__(tool_type, template, begin, end, validate, **fields)
 
 
+def read_call(text: str) -> dict[str, Any]:
+    """A call that is written as a JSON object; other JSON is none, and text is never code here."""
+    call = json.loads(text)
+    if not isinstance(call, dict):
+        raise ValueError(f"a call is a JSON object, not {type(call).__name__}")
+    return cast("dict[str, Any]", call)
+
+
 class PluginParser(ToolParser):
-    """A `ToolParser` for calls written as JSON, between the marks of the InternLM models."""
+    """A `ToolParser` for calls written as a JSON object, between the marks of the InternLM models."""
 
     def __init__(
         self,
@@ -101,7 +109,7 @@ class PluginParser(ToolParser):
         template: str = "",
         begin: str = "<|action_start|><|plugin|>\n",
         end: str = "<|action_end|>\n",
-        validate: Callable[[str], Any] | str | None = json.loads,
+        validate: Callable[[str], Any] | str | None = read_call,
         **fields: Any,
     ) -> None:
         super().__init__(tool_type, template, begin, end, validate, **fields)
@@ -138,7 +146,11 @@ class MixedToolParser(StrParser):
         """The instructions as system messages, each with its tool type as name; those that say nothing are left out."""
         texts = [(self.tool_type, super().format_instruction())]
         texts += [(name, parser.format_instruction()) for name, parser in self.parsers.items()]
-        return [{"role": "system", "content": text, **({"name": name} if name else {})} for name, text in texts if text]
+        return [
+            {"role": "system", "content": text, **({"name": name} if name else {})}
+            for name, text in texts
+            if text.strip()
+        ]
 
     def parse_response(self, data: str) -> dict[str, Any]:
         """The answer as `tool_type`, `thought`, `action` and `status`; see `ToolParser`."""
