@@ -16,26 +16,16 @@ from collections.abc import (
 )  # fmt: skip
 from contextlib import aclosing
 from functools import partial
+from inspect import signature
 from itertools import count
-from typing import Any, ClassVar, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, cast
 
 from trivium._objects import create_object
-from trivium.commander import (
-    AsyncStream,
-    CallNode,
-    Event,
-    Limits,
-    Listener,
-    Stream,
-    current,
-    invoke,
-    iterate,
-    portable,
-    wait,
-)  # fmt: skip
+from trivium.commander import CallNode, Event, Limits, Listener, current, invoke, iterate, portable, wait
 from trivium.commander._doors import drive, settled
 from trivium.commander._doors_trio import from_trio, in_trio
 from trivium.commander._node import make_scope
+from trivium.commander._streams import AsyncStream, Stream
 from trivium.exceptions import StateError
 from trivium.hooks import Hook, RemovableHandle
 from trivium.memory import MemoryManager
@@ -98,10 +88,12 @@ class Module:
         super().__init_subclass__(**kwargs)
         if not isinstance(getattr(cls, "name", None), property) and "name" not in cls.__dict__:
             cls.name = cls.__name__
-        code = getattr(getattr(cls, "forward", None), "__code__", None)
-        if code is not None:
-            named = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-            cls._forward_takes_session = "session_id" in named
+        forward = getattr(cls, "forward", None)
+        if forward is not None:  # its signature is the one below its decorators
+            parameters = signature(forward).parameters.values()
+            cls._forward_takes_session = any(
+                each.name == "session_id" or each.kind is each.VAR_KEYWORD for each in parameters
+            )
 
     def __init__(
         self,
@@ -273,7 +265,8 @@ class Module:
         changed = await settled(hook.before_agent(self, messages, session_id))
         if not changed:
             return messages
-        return [changed] if isinstance(changed, Message) else list(changed)
+        many = [changed] if isinstance(changed, Message | str) else changed
+        return [Message(content=each) if isinstance(each, str) else each for each in many]
 
     async def _after(self, hook: Hook, message: Message, session_id: Hashable) -> Message:
         return await settled(hook.after_agent(self, message, session_id)) or message
@@ -294,15 +287,13 @@ class Module:
             if isinstance(value, Module):
                 yield name, value
 
-    def named_modules(self, prefix: str = "", _seen: set[int] | None = None) -> Iterator[tuple[str, Module]]:
-        """This module and all below, depth first, by attribute path; each object once."""
-        seen = set[int]() if _seen is None else _seen
-        if id(self) in seen:
+    def named_modules(self, prefix: str = "", _above: frozenset[int] = frozenset()) -> Iterator[tuple[str, Module]]:
+        """This module and all below, depth first, by attribute path; one that holds itself is not entered again."""
+        if id(self) in _above:
             return
-        seen.add(id(self))
         yield prefix, self
         for name, child in self.named_children():
-            yield from child.named_modules(f"{prefix}.{name}" if prefix else name, seen)
+            yield from child.named_modules(f"{prefix}.{name}" if prefix else name, _above | {id(self)})
 
     def _memories(self) -> Iterator[tuple[str, MemoryManager]]:
         for path, module in self.named_modules():
@@ -366,7 +357,11 @@ def overridable(core: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., 
 class AsyncModule(Module):
     """The same class with the other door: calling it gives a coroutine."""
 
-    __call__ = Module.acall  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride] # fmt: skip
+    if TYPE_CHECKING:  # a checker would give the name the type that it has in `Module`
+
+        def __call__(self, *message: Any, **kwargs: Any) -> Coroutine[Any, Any, Message]: ...  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
+    else:
+        __call__ = Module.acall
 
 
 def _taken_in(message: Any) -> Message:

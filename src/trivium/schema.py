@@ -320,6 +320,11 @@ stream_state=<AgentStatusCode.END: 0>)
         """Typed values that travel with the message, a tool message for instance."""
         return tuple(self.__pydantic_extra__.get("attachments", ()))
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in type(self).model_fields and name not in _EXTRA:
+            raise TypeError(f"a message has no '{name}': put what is your own into extra_info")
+        super().__setattr__(name, value)
+
     def but(self, **changes: Any) -> Message:
         """A shallow copy with some of its values replaced; None takes away what is not one of the seven fields."""
         new = _shallow(self)
@@ -359,7 +364,7 @@ stream_state=<AgentStatusCode.END: 0>)
         return dumped
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        shown = (each for each in super().__repr_args__() if each[0] != "origin")
+        shown = (each for each in super().__repr_args__() if each[0] not in ("origin", "usage"))
         return ((name, getattr(self, str(name)) if name in _EXTRA else value) for name, value in shown)
 
     def __repr_name__(self) -> str:

@@ -221,14 +221,14 @@ def test_children_are_the_modules_among_the_attributes():
     assert [name for name, _ in pair.named_children()] == ["second", "third"]
 
 
-def test_each_module_is_named_once_by_its_path():
+def test_each_path_to_a_module_is_named_and_no_circle_is_entered():
     outer = Pair()
     outer.second = Pair()
     outer.again = outer.second  # type: ignore[attr-defined]
     outer.second.up = outer  # type: ignore[attr-defined]
-    agent = ["first", "first.executor"]
+    agent, pair = ["first", "first.executor"], ["", ".first", ".first.executor", ".second"]
     assert [name for name, _ in outer.named_modules()] == [
-        "", *agent, "second", *[f"second.{name}" for name in agent], "second.second",
+        "", *agent, *[path + name for path in ("second", "again") for name in pair]
     ]  # fmt: skip
 
 

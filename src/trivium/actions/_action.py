@@ -172,13 +172,24 @@ class BaseAction:
             return copy.deepcopy(dict(self._given))
         apis = [self._describe(api) for api in self._apis]
         if self.is_toolkit:
-            text = read_sections(inspect.getdoc(type(self)) or "")[0]
-            return {"name": self.name, "description": text, "api_list": apis}
-        return {**apis[0], "name": self.name}
+            return {"name": self.name, "description": self._class_text(), "api_list": apis}
+        return {**apis[0], "name": self.name, "description": apis[0]["description"] or self._class_text()}
+
+    @classmethod
+    def _class_text(cls) -> str:
+        """What the class says of itself, not what `BaseAction` says."""
+        docs = (kind.__doc__ for kind in cls.__mro__[: cls.__mro__.index(BaseAction)])
+        return read_sections(inspect.cleandoc(next((each for each in docs if each), "")))[0]
 
     def _describe(self, api: str) -> dict[str, Any]:
         function = getattr(self, api)
         said = describe(Tool.of(function).but(name=api))
+        kinds = read_sections(inspect.getdoc(function) or "")[1].get("Args", {})
+        hints = inspect.signature(function).parameters
+        for each in said["parameters"]:  # what no annotation says, the docstring may
+            kind = kinds.get(each["name"], ("", ""))[0]
+            if kind and hints[each["name"]].annotation is inspect.Parameter.empty:
+                each["type"] = _python_type(kind)
         if getattr(function, "__tool_api__", False):
             entries = read_sections(inspect.getdoc(function) or "")[1].get("Returns", {})
             said["return_data"] = [
@@ -223,6 +234,7 @@ class BaseAction:
     def _said(self, api: str, text: str) -> str:
         given = self._given or {}
         many = given.get("api_list", ()) if self.is_toolkit else [{**given, "name": "run"}]
+        text = text or ("" if self.is_toolkit else self._class_text())
         return next((each.get("description", text) for each in many if each["name"] == api), text)
 
     @portable
@@ -275,7 +287,7 @@ def describe(tool: Tool) -> dict[str, Any]:
     """What a model that reads tools in the text is told of one."""
     properties = tool.spec.parameters.get("properties", {})
     parameters = [
-        {"name": name, "type": _TYPES.get(said.get("type", ""), "STRING"), "description": said.get("description", "")}
+        {"name": name, "type": _type_of(said), "description": said.get("description", "")}
         for name, said in properties.items()
     ]
     required = list(tool.spec.parameters.get("required", ()))
@@ -302,8 +314,14 @@ def invalid_api(kit: str, api: str, arguments: Any) -> ActionReturn:
     return ActionReturn(type=kit, args=as_arguments(api, arguments), state=state, errmsg=f"invalid API: {api}")
 
 
+def _type_of(schema: Mapping[str, Any]) -> str:
+    """The type of a parameter; of several, the first that is not null."""
+    many = (schema, *schema.get("anyOf", ()))
+    return next((_TYPES[each["type"]] for each in many if each.get("type") in _TYPES), "STRING")
+
+
 def _python_type(said: str) -> str:
-    plain = said.strip().strip("`").replace(":class:", "").strip("`").lower()
+    plain = said.strip().replace(":class:", "").strip("`").lower().partition(",")[0].partition("[")[0].strip()
     return {"str": "STRING", "int": "NUMBER", "float": "FLOAT", "bool": "BOOLEAN", "list": "Array"}.get(plain, "STRING")
 
 

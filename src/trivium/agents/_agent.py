@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import partial
-from typing import Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict
 
@@ -76,19 +76,21 @@ class Agent(Responders):
     """
 
     name: str = "Agent"
+    if TYPE_CHECKING:  # most have one, and those that have none say so when they are made
+        memory: MemoryManager  # pyright: ignore[reportIncompatibleVariableOverride] # fmt: skip
 
     def __init__(
         self,
         llm: Model | AgentConfig | Config | Callable[..., Any] = None,
         template: Instruction = None,
-        *,
-        tools: Iterable[Tool | Callable[..., Any]] = (),
         memory: MemoryOption | Literal["default"] = "default",
         output_format: Any = None,
         aggregator: DefaultAggregator | Config | None = None,
         name: str | None = None,
         description: str = "",
         hooks: Hooks = None,
+        *,
+        tools: Iterable[Tool | Callable[..., Any]] = (),
         parameters: Mapping[str, Any] | None = None,
         max_rounds: int = 50,
         parallel: bool = False,
@@ -103,7 +105,7 @@ class Agent(Responders):
             memory = False if memory == "default" else memory  # an agent of a config answers one-shot
         super().__init__(name=name, memory=_memory_of(memory), hooks=hooks)
         self.config = config
-        self.llm = create_object(llm)
+        self.llm: Any = create_object(llm)
         self.template = template
         self.output_format = create_object(output_format)
         self.aggregator: DefaultAggregator = create_object(aggregator) or DefaultAggregator()
@@ -128,7 +130,7 @@ class Agent(Responders):
         raise LimitExceededError("rounds", self.max_rounds, setting="Agent(max_rounds=…)")
 
     def _history(self, message: tuple[Message, ...], session_id: Hashable) -> list[dict[str, Any]]:
-        memory = self.memory.get(session_id) if self.memory is not None else Memory.of(message)
+        memory = self.memory.get(session_id) if self.memory else Memory.of(message)
         return self.aggregator.aggregate(memory or Memory(), self.name, self.output_format, self._instruction())
 
     def has_model(self) -> bool:
@@ -180,7 +182,7 @@ class Agent(Responders):
         else:
             results = [await self.executor.answer(call) for call in calls]
         node = current.get()
-        if self.memory is not None and node is not None:
+        if self.memory and node is not None:
             self._remember(node, [asked, *results])  # type: ignore[arg-type] - an executor answers with messages
         return [asked, *results]
 
@@ -205,6 +207,8 @@ class AsyncAgent(AsyncModule, Agent):
 def _memory_of(memory: MemoryOption | Literal["default"]) -> MemoryManager | None:
     if isinstance(memory, MemoryManager):
         return memory
+    if isinstance(memory, Memory):
+        raise ConfigurationError("a memory is one session's: give its class, or dict(type=Memory, recent_n=…)")
     if not memory:
         return None
     if memory is True or isinstance(memory, str):

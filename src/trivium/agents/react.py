@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Hashable
 from typing import Any
 
 from pydantic import BaseModel, Field
@@ -133,6 +134,20 @@ class ReAct(Agent):
             answer = await self.actions.acall(answer)
             message = (answer,)
         return answer
+
+    def get_steps(self, session_id: Hashable = 0) -> list[dict[str, Any]]:
+        """What was done in a session: thoughts, tools, and what the environment answered, as dicts with `role`."""
+        steps: list[dict[str, Any]] = []
+        memory = self.select_agent.memory.get(session_id) if self.select_agent.memory else None
+        for message in memory.get_memory() if memory is not None else ():
+            if message.sender == self.select_agent.name:
+                said: dict[str, Any] = message.formatted or {}
+                steps.append({"role": "thought", "content": said.get("thought_process", message.content)})
+                if said.get("action"):
+                    steps.append({"role": "tool", "content": said["action"], "name": said["action"].get("name")})
+            elif message.sender != "user":
+                steps.append({"role": "environment", "content": message.content})
+        return steps
 
 
 class AsyncReAct(AsyncModule, ReAct):

@@ -180,7 +180,7 @@ class AgentForInternLM(Agent):
         """What was done in a session: thoughts, tools, and what the environment answered, as dicts with `role`."""
         steps: list[dict[str, Any]] = []
         tool: dict[str, str] = {}
-        memory = None if self.agent.memory is None else self.agent.memory.get(session_id)
+        memory = None if not self.agent.memory else self.agent.memory.get(session_id)
         for message in memory.get_memory() if memory is not None else ():
             if message.sender == self.agent.name:
                 steps.append({"role": "thought", "content": message.formatted["thought"]})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import Any
 
 from trivium.schema import Message
@@ -17,16 +16,16 @@ class Hook:
     Hooks run in the order in which they were registered, on the way in and on the way out.
     """
 
-    def before_agent(self, agent: Any, messages: list[Message], session_id: Hashable) -> Any:
+    def before_agent(self, agent: Any, messages: list[Message], session_id: Any) -> Any:
         """Change the messages that a module is called with; return a list or None."""
 
-    def after_agent(self, agent: Any, message: Message, session_id: Hashable) -> Any:
+    def after_agent(self, agent: Any, message: Message, session_id: Any) -> Any:
         """Change the message that a module answers with; return a message or None."""
 
-    def before_action(self, executor: Any, message: Message, session_id: Hashable) -> Any:
+    def before_action(self, executor: Any, message: Message, session_id: Any) -> Any:
         """Change the message that an executor is called with; return a message or None."""
 
-    def after_action(self, executor: Any, message: Message, session_id: Hashable) -> Any:
+    def after_action(self, executor: Any, message: Message, session_id: Any) -> Any:
         """Change the message that an executor answers with; return a message or None."""
 
 

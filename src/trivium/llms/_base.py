@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from inspect import isawaitable
+from inspect import isawaitable, signature
 from typing import Any, ClassVar
 
 from trivium.commander import door, gather, portable, this_session
@@ -72,7 +72,9 @@ class _TextModel(ChatModel):
 
     def _through(self, method: str, messages: Messages, parameters: Mapping[str, Any]) -> Any:
         if method == "stream_chat":
-            return _pieces(self.stream_chat(messages, **parameters))
+            takes = signature(self.stream_chat).parameters
+            session = {"session_id": this_session()} if "session_id" in takes else {}
+            return _pieces(self.stream_chat(messages, **session, **parameters))
         session = (this_session(),) if "chat" in self._awaits else ()
         return self._whole("chat", messages, *session, **parameters)
 

@@ -43,13 +43,11 @@ class ChatModel:
         return {**self.gen_params, **gen_params}
 
     @portable
-    async def chat_async(
-        self, inputs: Messages | Sequence[Messages], session_ids: Any = None, **gen_params: Any
-    ) -> Any:
+    async def chat_async(self, inputs: Any, session_ids: Any = None, **gen_params: Any) -> Any:
         """Ask the model and return the text of its answer.
 
         Args:
-            inputs: chat messages; or several lists of them, which are answered at once.
+            inputs: chat messages, or the text of a user; or several lists of messages, which are answered at once.
             session_ids: which conversations these are, where the model keeps something for each.
             **gen_params: sampling parameters of this call.
 
@@ -59,8 +57,9 @@ class ChatModel:
         Raises:
             ModelError: the model could not answer.
         """
-        if not inputs or isinstance(inputs[0], Mapping):
-            return (await self._asked(cast("Messages", inputs), gen_params)).text
+        gen_params.pop("session_id", None)  # a forward may hand on all that it was given
+        if isinstance(inputs, str) or not inputs or isinstance(inputs[0], Mapping):
+            return (await self._asked(_messages(inputs), gen_params)).text
         many = cast("Sequence[Messages]", inputs)
         return [reply.text for reply in await gather(*[partial(self._asked, each, gen_params) for each in many])]
 
@@ -78,7 +77,7 @@ class ChatModel:
         """Whom the built-in `chat` or `stream_chat` asks."""
         return self
 
-    def stream_chat(self, inputs: Messages, session_id: Any = None, **gen_params: Any) -> Generator[Growing]:
+    def stream_chat(self, inputs: Any, session_id: Any = None, **gen_params: Any) -> Generator[Growing]:
         """Ask the model and yield its answer as it grows: a status, the text so far, and None.
 
         Args:
@@ -98,7 +97,7 @@ class ChatModel:
         yield ModelStatusCode.END, text, None
 
     async def stream_chat_async(
-        self, inputs: Messages, session_id: Any = None, **gen_params: Any
+        self, inputs: Any, session_id: Any = None, **gen_params: Any
     ) -> AsyncGenerator[Growing]:
         """The same from async code."""
         text = ""
@@ -109,7 +108,7 @@ class ChatModel:
                     yield ModelStatusCode.STREAM_ING, text, None
         yield ModelStatusCode.END, text, None
 
-    def _call(self, messages: Messages, gen_params: Mapping[str, Any]) -> tuple[CallNode, Any]:
+    def _call(self, messages: Any, gen_params: Mapping[str, Any]) -> tuple[CallNode, Any]:
         node = model_node()
         return node, partial(ask, self._asked_by("stream_chat"), self._question(messages, gen_params), node)
 
@@ -117,13 +116,17 @@ class ChatModel:
 class AsyncModelMixin(ChatModel):
     """Put before a model's class, it makes `chat` give a coroutine and `stream_chat` an async generator."""
 
-    def chat(self, inputs: Messages | Sequence[Messages], session_ids: Any = None, **gen_params: Any) -> Any:
+    def chat(self, inputs: Any, session_ids: Any = None, **gen_params: Any) -> Any:
         """Ask the model; see `ChatModel.chat_async`."""
         return self.chat_async(inputs, session_ids, **gen_params)
 
-    def stream_chat(self, inputs: Messages, session_id: Any = None, **gen_params: Any) -> Any:
+    def stream_chat(self, inputs: Any, session_id: Any = None, **gen_params: Any) -> Any:
         """Ask the model and yield its answer as it grows; see `ChatModel.stream_chat`."""
         return self.stream_chat_async(inputs, session_id, **gen_params)
+
+
+def _messages(inputs: Any) -> Messages:
+    return [{"role": "user", "content": inputs}] if isinstance(inputs, str) else inputs
 
 
 def _text(event: Event[Any]) -> str:

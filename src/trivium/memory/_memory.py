@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
+from trivium._objects import factory_of
 from trivium.commander._turns import Turns
 from trivium.schema import Message
 
@@ -57,12 +58,16 @@ class Memory:
         return [message for index, message in enumerate(messages) if filter_func(index, message)]
 
     def add(self, messages: Message | str | Iterable[Message | str] | None) -> None:
-        """Append one message or several; plain text becomes a user's message, None is nothing."""
-        if messages is None:
-            return
-        many = [messages] if isinstance(messages, str) or isinstance(messages, Message) else messages  # noqa: SIM101
-        for each in many:
-            self._messages.append(Message(content=each) if isinstance(each, str) else each)
+        """Append one message or several; plain text becomes a user's message, and what is neither is left out."""
+        many = cast("Any", messages)
+        if not isinstance(many, list):  # what the core adds is one
+            is_several = isinstance(many, Iterable) and not isinstance(many, str | Message | Mapping)
+            many = cast("Any", many if is_several else [many])
+        for each in cast("Iterable[Any]", many):
+            if isinstance(each, Message):
+                self._messages.append(each)
+            elif isinstance(each, str):
+                self._messages.append(Message(content=each))
 
     def delete(self, index: int | Iterable[int]) -> None:
         """Remove the messages at these positions; all positions are of the list as it was."""
@@ -93,7 +98,7 @@ class MemoryManager:
     """One memory for each session, made when it is first written to.
 
     Args:
-        factory: makes the memory of a new session.
+        factory: makes the memory of a new session; or a config of it.
 
     Attributes:
         turns: keeps concurrent calls on one session in order.
@@ -101,8 +106,8 @@ class MemoryManager:
 
     __slots__ = ("factory", "memory_map", "turns")
 
-    def __init__(self, factory: Callable[[], Memory] = Memory) -> None:
-        self.factory = factory
+    def __init__(self, factory: Callable[[], Memory] | dict[str, Any] = Memory) -> None:
+        self.factory = factory_of(cast("dict[str, Any]", factory)) if isinstance(factory, dict) else factory
         self.turns = Turns()
         self.memory_map: dict[Hashable, Memory] = {}
 

@@ -310,5 +310,5 @@ class Task(Module):
 
     def _erase(self, given: Message, run: TaskRun) -> None:
         self._forget()
-        if self.agent.memory is not None:
+        if self.agent.memory:
             self.agent.memory.add([given, run.pending.but(sender=self.agent.name)], this_session())

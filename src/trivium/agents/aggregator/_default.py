@@ -22,10 +22,10 @@ class DefaultAggregator:
 
     def aggregate(
         self,
-        messages: Memory | None,
+        messages: Any,
         name: str,
         parser: Any = None,
-        system_instruction: Instruction = None,
+        system_instruction: Any = None,
     ) -> list[dict[str, Any]]:
         """The chat messages for a model.
 
@@ -35,8 +35,8 @@ class DefaultAggregator:
             parser: the agent's output parser, for subclasses that render with it.
             system_instruction: what the agent was told to be.
         """
-        found = self.aggregate_system_instruction(system_instruction)
-        for message in messages.get_memory() if messages is not None else ():
+        found = self.aggregate_system_intruction(system_instruction)
+        for message in cast("Memory", messages).get_memory() if messages is not None else ():
             self.append(found, message, name)
         if found and found[-1]["role"] != "user":
             _close_calls(found)
@@ -73,8 +73,9 @@ class DefaultAggregator:
         many = [system_instruction] if isinstance(system_instruction, Mapping) else system_instruction
         return [_checked(each) for each in cast("Sequence[Any]", many)]
 
-    aggregate_system_intruction = aggregate_system_instruction
-    """The documented spelling."""
+    def aggregate_system_intruction(self, system_instruction: Instruction) -> list[dict[str, Any]]:
+        """The documented spelling, which subclasses override."""
+        return self.aggregate_system_instruction(system_instruction)
 
 
 def _checked(message: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from trivium.agents.aggregator._default import DefaultAggregator, Instruction, text_of
+from trivium.agents.aggregator._default import DefaultAggregator, text_of
 from trivium.exceptions import UnknownRoleError
 from trivium.memory import Memory
 from trivium.schema import ToolStatusCode
@@ -49,28 +49,28 @@ class InternLMToolAggregator(DefaultAggregator):
     ) -> None:
         self.environment_role = environment_role
         self.environment_begin, self.environment_end = environment_begin, environment_end
-        self.user_names = ["user"] if user_names is None else list(user_names)
+        self.user_names = [user_names] if isinstance(user_names, str) else list(user_names or ("user",))
         shots = list(few_shot or ())
         self.few_shot: list[Any] = [shots] if shots and isinstance(shots[0], Mapping) else shots
 
     def aggregate(
         self,
-        messages: Memory | None,
+        messages: Any,
         name: str,
         parser: Any = None,
-        system_instruction: Instruction = None,
+        system_instruction: Any = None,
     ) -> list[dict[str, Any]]:
         """The chat messages for a model; see `DefaultAggregator.aggregate`.
 
         Raises:
             UnknownRoleError: an example has a role that is not known.
         """
-        found = [*self.aggregate_system_instruction(system_instruction), *_told(parser)]
+        found = [*self.aggregate_system_intruction(system_instruction), *_told(parser)]
         for shot in self.few_shot:
             found += self._shown(shot, parser)
         tool: str | None = None
         speakers = {name, *self.user_names}
-        for message in messages.get_memory() if messages is not None else ():
+        for message in cast("Memory", messages).get_memory() if messages is not None else ():
             sender, extra = message.sender, message.__pydantic_extra__  # each turn reads all: one look at most of them
             parsed = message.formatted if sender == name else None
             if extra and (extra.get("tool_call_id") is not None or extra.get("entity") is not None):
@@ -79,7 +79,7 @@ class InternLMToolAggregator(DefaultAggregator):
                 parts = cast("dict[str, Any]", parsed)
                 if parts.get("status") != _UNREADABLE:
                     found.append({"role": "assistant", "content": parser.format_response(parts)})
-                tool = parts.get("tool_type") or tool
+                    tool = parts.get("tool_type")  # None after an answer without one: what follows is no tool's
             elif sender in speakers:
                 self.append(found, message, name)
             else:
@@ -107,7 +107,7 @@ class InternLMToolAggregator(DefaultAggregator):
                 tool = entry.get("name") or getattr(parser, "tool_type", None)
                 yield {"role": "assistant", "content": _written(parser, tool, thought or "", content)}
                 thought = None
-            elif role == "environment":
+            elif role in ("environment", self.environment_role):
                 yield self._result(content, entry.get("name") or tool)
             elif role in ("system", "user", "assistant"):
                 yield dict(entry)
