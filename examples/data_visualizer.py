@@ -4,13 +4,15 @@
 
 The researcher has a browser and the charter Python with matplotlib, in a sandbox (see docs/how-to.md); one executor
 runs what either calls in its text. A page of this program's own stands in for the web. It leaves `chart.png`, and what
-was said as `visualizer.json`. Where the model draws nothing, the program says so and ends with 1.
+was said as `visualizer.json`. Numbers that the researcher has not read are sent back to it: small models make some up.
+Where no chart comes of it, the program says so and ends with 1. It takes a minute; the model "small" draws nonsense.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
 import sys
 import threading
@@ -33,6 +35,7 @@ QUESTION = "Draw a line chart of the visitors of the harbour museum in the last 
 PAGE = b"""<title>Harbour museum</title><h1>Visitors of the harbour museum, in thousands</h1>
 <ul><li>2019: 14.3<li>2020: 5.1<li>2021: 8.8<li>2022: 13.6<li>2023: 17.2</ul>"""
 FINISH = "Final answer"
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 RESEARCHER = (
     "You find numbers for a colleague who draws charts. Search the web, then select a result to read its page, then "
@@ -42,7 +45,7 @@ RESEARCH = [
     {"role": "user", "content": "Draw a bar chart of the rain in Bergen."},
     {"role": "thought", "content": "I search for the numbers.\n"},
     {"role": "tool", "content": {"name": "WebBrowser.search", "parameters": {"query": "rain in Bergen"}}},
-    {"role": "environment", "content": '{"0": {"title": "Rain in Bergen"}}'},
+    {"role": "environment", "content": '{"0": {"title": "Rain in Bergen", "summ": "Rain by season; open the page."}}'},
     {"role": "thought", "content": "I read the first result.\n"},
     {"role": "tool", "content": {"name": "WebBrowser.select", "parameters": {"select_ids": [0]}}},
     {"role": "environment", "content": '{"0": {"content": "Rain in mm. Winter: 610. Spring: 390. Summer: 430."}}'},
@@ -103,7 +106,7 @@ class DataVisualizer(Agent):
         self.executor = ActionExecutor(tools, hooks=[keep, InternLMActionProcessor()])  # code is for the first tool
         self.turns = turns
 
-    async def forward(self, message: Message) -> Message:
+    async def forward(self, message: Message, session_id: Hashable = 0) -> Message:
         agent, other, handed = self.researcher, self.charter, (message,)
         answer = message
         for _ in range(self.turns):
@@ -112,9 +115,18 @@ class DataVisualizer(Agent):
                 handed = (await self.executor.acall(answer),)
             elif FINISH in answer.content:
                 break
+            elif agent is self.researcher and (unread := self.unread(answer.content, session_id)):
+                told = f"You have not read {', '.join(unread)} anywhere. Select a result, and read its page."
+                handed = (Message(content=told, sender="user"),)
             else:
                 agent, other, handed = other, agent, (message, answer)
         return answer
+
+    def unread(self, text: str, session_id: Hashable) -> list[str]:
+        """The numbers in a text that stand in nothing that the researcher was shown."""
+        memory = self.researcher.state_dict(session_id)["memory"]
+        shown = " ".join(each["content"] for each in memory if each["sender"] == self.executor.name)
+        return [number for number in NUMBER.findall(text) if number not in NUMBER.findall(shown)]
 
 
 class Local:
@@ -124,7 +136,7 @@ class Local:
         self.url = url
 
     def search(self, query: str, max_results: int = 3) -> dict[int, dict[str, str]]:
-        return {0: {"url": self.url, "title": "Harbour museum", "summ": "Visitors of the harbour museum"}}
+        return {0: {"url": self.url, "title": "Harbour museum", "summ": "Visitors by year; open the page."}}
 
 
 class Page(BaseHTTPRequestHandler):

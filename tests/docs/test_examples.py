@@ -298,6 +298,7 @@ def test_data_visualizer(run: Run, serve: Serve, folder: Path):
     server = serve(
         in_turn(
             called("WebBrowser.search", query="museum"),
+            "2022: 13.6, 2023: 99.9",
             called("WebBrowser.select", select_ids=[0]),
             "2022: 13.6, 2023: 17.2",
             f"I draw.\n```python\n{code}\n```",
@@ -311,12 +312,13 @@ def test_data_visualizer(run: Run, serve: Serve, folder: Path):
     state = json.loads((folder / "charts/visualizer.json").read_text(encoding="utf-8"))
     assert state["charter.memory"][-2]["content"] == "[image](charts/chart.png)"
     assert "Harbour museum" in last_of(server.asked[1])
-    assert "2021: 8.8" in last_of(server.asked[2])
-    assert [message["content"] for message in server.asked[3]["messages"][-2:]] == [
+    assert last_of(server.asked[2]).startswith("You have not read 2022, 13.6, 2023, 99.9 anywhere.")
+    assert "2021: 8.8" in last_of(server.asked[3])
+    assert [message["content"] for message in server.asked[4]["messages"][-2:]] == [
         "Draw it.",
         "2022: 13.6, 2023: 17.2",
     ]
-    assert last_of(server.asked[4]) == "[image](charts/chart.png)"
+    assert last_of(server.asked[5]) == "[image](charts/chart.png)"
 
 
 def test_data_visualizer_of_a_model_that_draws_nothing(run: Run, serve: Serve, folder: Path):
