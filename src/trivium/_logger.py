@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 
+from trivium._arguments import checked
+
 __all__ = ["get_logger"]
 
 
+@checked
 def get_logger(
     name: str = "trivium", level: int | str = "INFO", fmt: str = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 ) -> logging.Logger:

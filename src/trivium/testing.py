@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from trivium._arguments import checked
 from trivium.llms import ChatModel, Delta, Request, ToolCallPart
 
 __all__ = ["ScriptedModel", "call_tool"]
@@ -43,6 +44,7 @@ class ScriptedModel(ChatModel):
         'three'
     """
 
+    @checked
     def __init__(self, answers: Iterable[Answer] | Callable[[Request], Answer], name: str = "scripted") -> None:
         self.name = name
         self.gen_params = {}

@@ -8,6 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from trivium._arguments import checked
 from trivium.actions._action import BaseAction, BaseParser, JsonParser, tool_api
 from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.commander import current, invoke, portable
@@ -69,6 +70,7 @@ class PPT(BaseAction):
         ppt.submit_file()
     """
 
+    @checked
     def __init__(
         self,
         theme_mapping: Mapping[str, Mapping[str, Any]] | None = None,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import cycle, islice
 from typing import Any, SupportsIndex, cast
 
+from trivium._arguments import checked
 from trivium.agents._agent import Agent
 from trivium.exceptions import AgentNameError, ConfigurationError, NotAgentError
 from trivium.module import AsyncModule, Module, overridable
@@ -32,6 +33,7 @@ class AgentList(Agent, UserList[Module]):
         (2, 'b', ['0.memory', '1.memory'])
     """
 
+    @checked
     def __init__(self, agents: Iterable[Module] = ()) -> None:
         Agent.__init__(self, memory=None)
         self.data = _checked(agents or ())
@@ -86,6 +88,7 @@ class AgentDict(Agent, UserDict[str, Module]):
         ('a', ['writer.memory'])
     """
 
+    @checked
     def __init__(self, agents: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()) -> None:
         Agent.__init__(self, memory=None)
         self.data = {}

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from trivium._arguments import checked
 from trivium._objects import create_object
 from trivium.actions import ActionExecutor
 from trivium.agents._agent import Agent, MemoryOption
@@ -90,6 +91,7 @@ class ReAct(Agent):
         '243'
     """
 
+    @checked
     def __init__(
         self,
         llm: Any,

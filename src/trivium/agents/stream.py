@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeAlias, cast
 
+from trivium._arguments import checked
 from trivium._objects import create_object
 from trivium.actions import ActionExecutor, BaseAction, descriptions_of
 from trivium.agents._agent import Agent, MemoryOption
@@ -38,6 +39,7 @@ _MATH = (
 )
 
 
+@checked
 def get_plugin_prompt(actions: Any, api_desc_template: str = "{description}") -> str:
     """What a model is told of actions: their descriptions as JSON, each API of a toolkit by its whole name.
 
@@ -110,6 +112,7 @@ class AgentForInternLM(Agent):
         ('It is 8.', ['thought', 'tool', 'environment', 'thought'])
     """
 
+    @checked
     def __init__(
         self,
         llm: Any,

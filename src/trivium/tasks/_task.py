@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict
 
+from trivium._arguments import checked
 from trivium.actions import AgentDoneTool, FinalResultTool
 from trivium.agents import Agent, ChatAgent
 from trivium.agents._responders import as_message, responder
@@ -72,6 +73,7 @@ class Task(Module):
 
     name: str = "Task"
 
+    @checked
     def __init__(
         self,
         agent: Agent | None = None,

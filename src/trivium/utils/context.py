@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypedDict, TypeVar, Unpack, get_args
 
+from trivium._arguments import checked
 from trivium.exceptions import BeadNotFoundError, ConfigurationError, ContextPieceTypeError, ContextTokenError
 from trivium.utils.context_models import ContextModelBase, ContextPiece
 
@@ -97,6 +98,7 @@ class Context(Generic[ContextPiece]):
         ['Be kind.', 'two']
     """
 
+    @checked
     def __init__(
         self,
         context_model: ContextModelBase[ContextPiece],

@@ -16,6 +16,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from trivium._arguments import checked
 from trivium.actions._action import BaseAction, BaseParser, JsonParser
 from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions.python._kernel import Execution, Kernels
@@ -154,6 +155,7 @@ class IPythonInterpreter(_Python):
         >>> python.close()
     """
 
+    @checked
     def __init__(
         self,
         timeout: float = 20,
@@ -206,6 +208,7 @@ class IPythonInteractive(_Python):
         parser: as for `BaseAction`.
     """
 
+    @checked
     def __init__(
         self,
         timeout: float = 30,
@@ -251,6 +254,7 @@ class IPythonInteractiveManager(IPythonInteractive):
         >>> manager.close()
     """
 
+    @checked
     def __init__(
         self,
         max_workers: int = 8,
@@ -307,6 +311,7 @@ class PythonInterpreter(_Python):
         >>> python.close()
     """
 
+    @checked
     def __init__(
         self,
         answer_symbol: str | None = None,

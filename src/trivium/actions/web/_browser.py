@@ -8,6 +8,7 @@ from importlib import import_module
 from itertools import zip_longest
 from typing import Any, Protocol, cast
 
+from trivium._arguments import checked
 from trivium.actions._action import BaseAction, BaseParser, JsonParser, tool_api
 from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions.web._cache import Recent
@@ -64,6 +65,7 @@ class WebBrowser(BaseAction):
         {0: {'url': 'https://example.org/tea', 'title': 'Tea', 'summ': 'All about tea'}}
     """
 
+    @checked
     def __init__(
         self,
         searcher_type: str | type[Any] | Searcher = "DuckDuckGoSearch",

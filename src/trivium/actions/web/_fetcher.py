@@ -8,6 +8,7 @@ from functools import partial
 from socket import SOCK_STREAM
 from typing import TYPE_CHECKING, Any
 
+from trivium._arguments import checked
 from trivium.actions.web._addresses import Host, allowed, host_problem, is_literal, is_public
 from trivium.actions.web._cache import Recent, SharedCalls
 from trivium.actions.web._pages import Download, Page, Unpacker, read_page, shown, wrong_encoding, wrong_type
@@ -71,6 +72,7 @@ class Fetcher:
         page.title, page.text
     """
 
+    @checked
     def __init__(
         self,
         *,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
+from trivium._arguments import checked
 from trivium.actions.web._remote import (
     Remote,
     UnreadableError,
@@ -61,6 +62,7 @@ class BaseSearch:
         {0: {'url': 'https://example.org/tea', 'title': 'Tea', 'summ': 'All about tea.'}}
     """
 
+    @checked
     def __init__(self, topk: int = 3, black_list: Sequence[str] | None = BLACK_LIST) -> None:
         if topk < 1:
             raise ConfigurationError("topk is a number of results from 1 on")
@@ -126,6 +128,7 @@ class DuckDuckGoSearch(BaseSearch):
         asyncio.run(DuckDuckGoSearch().search("trivium"))
     """
 
+    @checked
     def __init__(
         self,
         topk: int = 3,
@@ -209,6 +212,7 @@ class BingSearch(BaseSearch):
         asyncio.run(BingSearch(api_key="…").search("trivium"))
     """
 
+    @checked
     def __init__(
         self,
         api_key: str | None = None,
@@ -278,6 +282,7 @@ class BraveSearch(BaseSearch):
         asyncio.run(BraveSearch(api_key="…").search("trivium"))
     """
 
+    @checked
     def __init__(
         self,
         api_key: str | None = None,
@@ -348,6 +353,7 @@ class SearxngSearch(BaseSearch):
         asyncio.run(SearxngSearch(url="http://search.local:8080").search("trivium"))
     """
 
+    @checked
     def __init__(
         self,
         api_key: str | None = None,

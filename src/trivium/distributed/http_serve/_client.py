@@ -8,6 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
+from trivium._arguments import checked
 from trivium.actions import ToolCallEvent, ToolResultEvent
 from trivium.commander import TaskNode, current, invoke, iterate, portable, run_core
 from trivium.distributed._wire import as_dict, returned
@@ -48,6 +49,7 @@ class HTTPAgentClient(Module):
         print(writer("a line about rain", session_id="ada").content)
     """
 
+    @checked
     def __init__(
         self,
         host: str = "127.0.0.1",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Unpack, cast
 
+from trivium._arguments import checked
 from trivium.commander import Bell, door, gather, portable, wait
 from trivium.commander._doors import run_loop
 from trivium.commander._doors_loop import worker_context
@@ -51,6 +52,7 @@ class AgentServer:
         'hello'
     """
 
+    @checked
     def __init__(
         self,
         agent: Module,
