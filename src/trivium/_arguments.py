@@ -10,9 +10,9 @@ from pathlib import Path
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Annotated, Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from trivium.exceptions import ArgumentTypeError
+from trivium.exceptions import ArgumentTypeError, ConfigurationError
 
-__all__ = ["checked"]
+__all__ = ["checked", "positive"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _WORDS: Final[Mapping[Any, str]] = {
@@ -91,5 +91,16 @@ def _classes(hint: Any) -> list[type] | None:
 
 def _fits(value: Any, kinds: tuple[type, ...]) -> bool:
     if isinstance(value, str | bytes):  # an iterable, but not one that anybody means
-        kinds = tuple(kind for kind in kinds if kind in (str, bytes) or not issubclass(kind, Iterable))
+        return any(isinstance(value, kind) for kind in kinds if kind in (str, bytes) or not issubclass(kind, Iterable))
     return isinstance(value, kinds)
+
+
+def positive(**numbers: float) -> None:
+    """Refuse numbers that are not above 0, or are none (NaN).
+
+    Raises:
+        ConfigurationError: the text names the argument.
+    """
+    for name, value in numbers.items():
+        if not value > 0:
+            raise ConfigurationError(f"{name} is a number above 0, not {value}")

@@ -13,7 +13,13 @@ from trivium.actions import AgentDoneTool, FinalResultTool
 from trivium.agents import Agent, ChatAgent
 from trivium.agents._responders import as_message, responder
 from trivium.commander import CallNode, Limits, current, door, invoke, portable, step, this_session
-from trivium.exceptions import ConfigurationError, DeadlineExceededError, LimitExceededError, RunKilledError
+from trivium.exceptions import (
+    ArgumentTypeError,
+    ConfigurationError,
+    DeadlineExceededError,
+    LimitExceededError,
+    RunKilledError,
+)
 from trivium.module import MessageEvent, Module
 from trivium.schema import Entity, Message, StatusCode
 from trivium.tasks._run import Loops, ResponderKey, TaskRun
@@ -107,8 +113,16 @@ class Task(Module):
         self.sub_tasks: list[Task] = []
 
     def add_sub_task(self, task: Task | Iterable[Task]) -> None:
-        """Add a responder, or several: each runs as a call below this task's."""
-        self.sub_tasks.extend([task] if isinstance(task, Task) else task)
+        """Add a responder, or several: each runs as a call below this task's.
+
+        Raises:
+            ConfigurationError: one of them is no task; none is added.
+        """
+        tasks: list[Any] = list(task) if isinstance(task, Iterable) and not isinstance(task, str) else [task]
+        for each in tasks:
+            if not isinstance(each, Task):
+                raise ConfigurationError(f"a sub-task is a Task, not {type(each).__name__}: write Task(agent)")
+        self.sub_tasks.extend(tasks)
 
     def named_children(self) -> Any:
         """The agent, then the sub-tasks by name."""
@@ -132,6 +146,9 @@ class Task(Module):
             The result; `.status` says how the task ended. None where it stalled, or the message was for
             somebody else. Calling the task, `task(message)`, gives a message in any case.
         """
+        for name, value in (("turns", turns), ("max_tokens", max_tokens)):
+            if not isinstance(value, int):  # type: ignore[unnecessary] - users pass anything
+                raise ArgumentTypeError(f"Task.run takes a whole number as {name}, not {type(value).__name__}", name)
         if max_tokens:
             kwargs["limits"] = replace(kwargs.get("limits") or Limits(), tokens=max_tokens)
         result = await self.acall(message, turns=turns, **kwargs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import binascii
 import hashlib
+import os
 import re
 import shutil
 import tempfile
@@ -60,7 +61,7 @@ class _Python(BaseAction):
         if max_kernels < 1:
             raise ConfigurationError(f"{max_kernels} kernels can run nothing; give at least 1")
         data = Path(user_data_dir) if user_data_dir is not None else None
-        if data is not None and not data.is_dir():
+        if data is not None and not os.path.isdir(data):  # of a name that no file can have it says no
             raise ConfigurationError(f"there is no folder {data} to lend to the code; give `user_data_dir` another")
         self.timeout = timeout
         self.kernels = Kernels(limits, data, max_kernels)

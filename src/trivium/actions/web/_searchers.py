@@ -66,6 +66,8 @@ class BaseSearch:
     def __init__(self, topk: int = 3, black_list: Sequence[str] | None = BLACK_LIST) -> None:
         if topk < 1:
             raise ConfigurationError("topk is a number of results from 1 on")
+        if not all(isinstance(domain, str) for domain in black_list or ()):  # type: ignore[unnecessary] - users pass anything
+            raise ConfigurationError("black_list is a list of domains, each a text as 'example.com'")
         self.topk = topk
         self.black_list = tuple(domain.strip().lower().lstrip(".") for domain in black_list or ())
 
