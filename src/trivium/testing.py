@@ -37,7 +37,7 @@ class ScriptedModel(ChatModel):
         name: the model's name.
 
     Raises:
-        ConfigurationError: the script is empty, or an entry is no answer.
+        ConfigurationError: an entry is no answer; or, when it is asked, there is none.
 
     Attributes:
         requests: what it was asked, oldest first.
@@ -58,12 +58,12 @@ class ScriptedModel(ChatModel):
         self.requests: list[Request] = []
         self._function = answers if callable(answers) else None
         self._answers = [] if callable(answers) else [_checked(answer) for answer in answers]
-        if not self._answers and self._function is None:
-            raise ConfigurationError("the script is empty: give at least one answer, the last one is given for ever")
 
     def stream(self, request: Request) -> Iterator[Delta]:
         """Give the next answer, whole or delta by delta."""
         self.requests.append(request)
+        if self._function is None and not self._answers:
+            raise ConfigurationError("the script is empty: give at least one answer, the last one is given for ever")
         if self._function is not None:
             answer = _checked(self._function(request))
         else:

@@ -72,10 +72,9 @@ class Tool:
         if made is not None:
             # The tool stays with the plain function; a bound method calls its own object.
             return made if not hasattr(function, "__self__") else Tool(made.spec, function, made.validate, made.timeout)
-        if not callable(function):  # type: ignore[unnecessary] - users pass anything
-            raise ToolDefinitionError(
-                f"{type(function).__name__} is no tool: give a function, an action, a Tool or a config", ""
-            )
+        if isinstance(function, type) or not callable(function):  # type: ignore[unnecessary] - users pass anything
+            kind = f"the class {function.__name__}" if isinstance(function, type) else type(function).__name__  # type: ignore[unnecessary]
+            raise ToolDefinitionError(f"{kind} is no tool: give a function, an object of an action, or a config of one")
         tool = _from_function(function)
         holder = getattr(function, "__func__", function)
         if isinstance(holder, types.FunctionType):

@@ -122,7 +122,7 @@ class LMTemplateParser(_Roles):
             return begin
         if name is None:
             return begin.get("without_name", "")
-        return begin.get("with_name", "").replace("{name}", str(begin.get("name", {}).get(name, name)))
+        return begin.get("with_name", "").replace("{name}", begin.get("name", {}).get(str(name), str(name)))
 
 
 class APITemplateParser(_Roles):

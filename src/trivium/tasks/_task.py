@@ -14,7 +14,6 @@ from trivium.agents import Agent, ChatAgent
 from trivium.agents._responders import as_message, responder
 from trivium.commander import CallNode, Limits, current, door, invoke, portable, step, this_session
 from trivium.exceptions import (
-    ArgumentTypeError,
     ConfigurationError,
     DeadlineExceededError,
     LimitExceededError,
@@ -107,8 +106,7 @@ class Task(Module):
         self.interactive, self.default_human_response = interactive, default_human_response
         self.only_user_quits_root, self.restart, self.erase_substeps = only_user_quits_root, restart, erase_substeps
         self.max_stalled_steps, self.turns = max_stalled_steps, 1 if single_round else -1
-        self.done_if_response = frozenset(done_if_response)
-        self.done_if_no_response = frozenset(done_if_no_response)
+        self.done_if_response, self.done_if_no_response = map(frozenset, (done_if_response, done_if_no_response))
         self.config = config or TaskConfig()
         self.sub_tasks: list[Task] = []
 
@@ -118,10 +116,9 @@ class Task(Module):
         Raises:
             ConfigurationError: one of them is no task; none is added.
         """
-        tasks: list[Any] = list(task) if isinstance(task, Iterable) and not isinstance(task, str) else [task]
-        for each in tasks:
-            if not isinstance(each, Task):
-                raise ConfigurationError(f"a sub-task is a Task, not {type(each).__name__}: write Task(agent)")
+        tasks: list[Any] = list(task) if isinstance(task, Iterable) else [task]
+        if wrong := [each for each in tasks if not isinstance(each, Task)]:
+            raise ConfigurationError(f"a sub-task is a Task, not {type(wrong[0]).__name__}: write Task(agent)")
         self.sub_tasks.extend(tasks)
 
     def named_children(self) -> Any:
@@ -130,6 +127,7 @@ class Task(Module):
         yield from ((task.name, task) for task in self.sub_tasks)
 
     # ---- running
+    @checked
     @portable
     async def run_async(
         self, message: Message | str | None = None, turns: int = -1, *, max_tokens: int = 0, **kwargs: Any
@@ -146,9 +144,6 @@ class Task(Module):
             The result; `.status` says how the task ended. None where it stalled, or the message was for
             somebody else. Calling the task, `task(message)`, gives a message in any case.
         """
-        for name, value in (("turns", turns), ("max_tokens", max_tokens)):
-            if not isinstance(value, int):  # type: ignore[unnecessary] - users pass anything
-                raise ArgumentTypeError(f"Task.run takes a whole number as {name}, not {type(value).__name__}", name)
         if max_tokens:
             kwargs["limits"] = replace(kwargs.get("limits") or Limits(), tokens=max_tokens)
         result = await self.acall(message, turns=turns, **kwargs)
