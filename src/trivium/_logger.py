@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import logging
 
+from trivium._arguments import checked
+from trivium.exceptions import ConfigurationError
+
 __all__ = ["get_logger"]
 
 
+@checked
 def get_logger(
     name: str = "trivium", level: int | str = "INFO", fmt: str = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 ) -> logging.Logger:
@@ -19,6 +23,9 @@ def get_logger(
         level: from which level on it tells, by name in any case, or by number.
         fmt: how a line looks.
 
+    Raises:
+        ConfigurationError: there is no such level, or the format is none.
+
     Example:
         >>> logger = get_logger("trivium.example", "debug")
         >>> logger is get_logger("trivium.example"), len(logger.handlers)
@@ -30,6 +37,9 @@ def get_logger(
         handler = logging.StreamHandler()
         handler.name = "trivium"
         logger.addHandler(handler)
-    handler.setFormatter(logging.Formatter(fmt))
-    logger.setLevel(level.upper() if isinstance(level, str) else level)
+    try:
+        handler.setFormatter(logging.Formatter(fmt))
+        logger.setLevel(level.upper() if isinstance(level, str) else level)
+    except ValueError as error:
+        raise ConfigurationError(f"{error}: give a level such as 'info', and a format such as '%(message)s'") from None
     return logger

@@ -12,6 +12,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, cast
 
+from trivium._arguments import checked
 from trivium.exceptions import ConfigurationError, ObjectNotFoundError
 
 __all__ = ["create_object", "factory_of", "is_config", "load_class_from_string"]
@@ -70,6 +71,7 @@ def is_config(value: Any) -> bool:
     return isinstance(value, dict) and "type" in value
 
 
+@checked
 def load_class_from_string(class_path: str) -> Any:
     """The class or function at a dotted path; its module is imported, so give it only paths of your program.
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
+from trivium._arguments import checked
+from trivium.exceptions import ArgumentTypeError, ConfigurationError
 from trivium.llms import ChatModel, Delta, Request, ToolCallPart
+from trivium.prompts.parsers._text import as_json
+from trivium.schema import Usage
 
 __all__ = ["ScriptedModel", "call_tool"]
 
@@ -20,7 +23,9 @@ def call_tool(name: str, index: int = 0, /, **arguments: Any) -> ToolCallPart:
         >>> call_tool("add", a=1).arguments
         '{"a": 1}'
     """
-    return ToolCallPart(index, None, name, json.dumps(arguments, ensure_ascii=False))
+    if not isinstance(name, str):  # type: ignore[unnecessary] - users pass anything
+        raise ArgumentTypeError(f"call_tool takes text as name, not {type(name).__name__}", "name")
+    return ToolCallPart(index, None, name, as_json(arguments))
 
 
 class ScriptedModel(ChatModel):
@@ -30,6 +35,9 @@ class ScriptedModel(ChatModel):
         answers: each a text, a tool call (`call_tool`), a list of deltas, or an error to raise; or a function
             from the request to one of these.
         name: the model's name.
+
+    Raises:
+        ConfigurationError: an entry is no answer; or, when it is asked, there is none.
 
     Attributes:
         requests: what it was asked, oldest first.
@@ -43,18 +51,21 @@ class ScriptedModel(ChatModel):
         'three'
     """
 
+    @checked
     def __init__(self, answers: Iterable[Answer] | Callable[[Request], Answer], name: str = "scripted") -> None:
         self.name = name
         self.gen_params = {}
         self.requests: list[Request] = []
         self._function = answers if callable(answers) else None
-        self._answers = [] if callable(answers) else list(answers)
+        self._answers = [] if callable(answers) else [_checked(answer) for answer in answers]
 
     def stream(self, request: Request) -> Iterator[Delta]:
         """Give the next answer, whole or delta by delta."""
         self.requests.append(request)
+        if self._function is None and not self._answers:
+            raise ConfigurationError("the script is empty: give at least one answer, the last one is given for ever")
         if self._function is not None:
-            answer = self._function(request)
+            answer = _checked(self._function(request))
         else:
             answer = self._answers[min(len(self.requests), len(self._answers)) - 1]
         if isinstance(answer, BaseException):
@@ -63,3 +74,11 @@ class ScriptedModel(ChatModel):
             yield answer  # type: ignore[misc] - a NamedTuple is one delta
         else:
             yield from answer
+
+
+def _checked(answer: Any) -> Answer:
+    is_one = isinstance(answer, str | BaseException | Usage)
+    if not is_one and (isinstance(answer, bytes | dict) or not isinstance(answer, Iterable)):
+        kind = type(cast("object", answer)).__name__
+        raise ConfigurationError(f"a script's answer is a text, call_tool(…), a list of deltas or an error, not {kind}")
+    return cast("Answer", answer)

@@ -8,6 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from trivium._arguments import checked
 from trivium.actions._action import BaseAction, BaseParser, JsonParser, tool_api
 from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.commander import current, invoke, portable
@@ -69,6 +70,7 @@ class PPT(BaseAction):
         ppt.submit_file()
     """
 
+    @checked
     def __init__(
         self,
         theme_mapping: Mapping[str, Mapping[str, Any]] | None = None,
@@ -80,13 +82,16 @@ class PPT(BaseAction):
         fetch_image: Callable[[str], Any] | None = None,
     ) -> None:
         super().__init__(description, parser)
-        self.theme_mapping = {name: dict(theme) for name, theme in (theme_mapping or THEMES).items()}
+        given = theme_mapping or THEMES
+        if not all(isinstance(name, str) and isinstance(theme, Mapping) for name, theme in given.items()):  # type: ignore[unnecessary] - users pass anything
+            raise ConfigurationError("theme_mapping is a dict of themes by name, each a dict with template and layouts")
+        self.theme_mapping = {name: dict(theme) for name, theme in given.items()}
         for name, theme in self.theme_mapping.items():
             missing = [key for key in THEMES["Default"] if key not in theme]
             if missing:
                 raise ConfigurationError(f"the theme '{name}' lacks {', '.join(missing)}")
-        self.folder = Path(folder).resolve()
-        self.images = None if images is None else Path(images).resolve()
+        self.folder = _folder(folder)
+        self.images = None if images is None else _folder(images)
         self._fetch_image = fetch_image
         self._decks: dict[Hashable, _Deck] = {}
 
@@ -257,6 +262,13 @@ class PPT(BaseAction):
 
 class AsyncPPT(AsyncActionMixin, PPT):
     """A `PPT` whose call and methods give a coroutine."""
+
+
+def _folder(given: str | Path) -> Path:
+    try:
+        return Path(given).resolve()
+    except (ValueError, OSError):
+        raise ConfigurationError("this cannot be the name of a folder: give a plain path") from None
 
 
 def _session() -> Hashable:

@@ -72,6 +72,9 @@ class Tool:
         if made is not None:
             # The tool stays with the plain function; a bound method calls its own object.
             return made if not hasattr(function, "__self__") else Tool(made.spec, function, made.validate, made.timeout)
+        if isinstance(function, type) or not callable(function):  # type: ignore[unnecessary] - users pass anything
+            kind = f"the class {function.__name__}" if isinstance(function, type) else type(function).__name__  # type: ignore[unnecessary]
+            raise ToolDefinitionError(f"{kind} is no tool: give a function, an object of an action, or a config of one")
         tool = _from_function(function)
         holder = getattr(function, "__func__", function)
         if isinstance(holder, types.FunctionType):
@@ -117,7 +120,13 @@ def _parameters(function: Callable[..., Any], name: str, texts: Mapping[str, str
     except NameError as error:
         raise ToolDefinitionError(f"an annotation of the tool {name} cannot be read: {error}", name) from None
     found: dict[str, Any] = {}
-    for parameter in inspect.signature(function).parameters.values():
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:
+        raise ToolDefinitionError(
+            f"{name} does not tell its parameters: wrap it in a function that does", name
+        ) from None
+    for parameter in parameters:
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise ToolDefinitionError(
                 f"the tool {name} has the parameter {parameter}: a model names its arguments, "

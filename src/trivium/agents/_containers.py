@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import cycle, islice
 from typing import Any, SupportsIndex, cast
 
+from trivium._arguments import checked
 from trivium.agents._agent import Agent
 from trivium.exceptions import AgentNameError, ConfigurationError, NotAgentError
 from trivium.module import AsyncModule, Module, overridable
@@ -32,6 +33,7 @@ class AgentList(Agent, UserList[Module]):
         (2, 'b', ['0.memory', '1.memory'])
     """
 
+    @checked
     def __init__(self, agents: Iterable[Module] = ()) -> None:
         Agent.__init__(self, memory=None)
         self.data = _checked(agents or ())
@@ -86,6 +88,7 @@ class AgentDict(Agent, UserDict[str, Module]):
         ('a', ['writer.memory'])
     """
 
+    @checked
     def __init__(self, agents: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()) -> None:
         Agent.__init__(self, memory=None)
         self.data = {}
@@ -100,11 +103,14 @@ class AgentDict(Agent, UserDict[str, Module]):
         return ""
 
     def __setitem__(self, key: str, item: Module) -> None:
-        self.update({key: item})
+        self.update([(key, item)])
 
     def update(self, other: Any = (), /, **agents: Module) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Take several agents, or none of them."""
-        new: dict[Any, Any] = dict(other, **agents)
+        try:
+            new: dict[Any, Any] = dict(other, **agents)
+        except (TypeError, ValueError):
+            raise NotAgentError("agents by name are a dict, or a list of pairs of a name and an agent") from None
         for key in new:
             if not isinstance(key, str) or not key or "." in key:
                 raise AgentNameError(f"{key!r} cannot be the key of an agent: give text without a dot", str(key))
@@ -145,14 +151,17 @@ class Sequential(Agent):
             raise ConfigurationError(f"{type(self).__name__} needs at least one agent")
         self._agents = AgentDict()
         for at, entry in enumerate(entries):
-            self.add_agent(*(cast("tuple[str, Any]", entry) if isinstance(entry, tuple) else (at, entry)))
+            pair = cast("tuple[Any, ...]", entry if isinstance(entry, tuple) else (at, entry))
+            if len(pair) != 2:
+                raise NotAgentError(f"{pair!r} is neither an agent nor a pair of a name and an agent")
+            self.add_agent(*pair)
 
     def add_agent(self, name: str | int, agent: Module) -> None:
         """Add an agent behind the others."""
         name = str(name) if isinstance(name, int) else name
-        if name in self._agents:
+        if isinstance(name, str) and name in self._agents:  # type: ignore[unnecessary] - users pass anything
             raise AgentNameError(f"there is an agent {name!r} already; give each another name", str(name))
-        self._agents[name] = agent
+        self._agents.update([(name, agent)])
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The agents, by name."""
@@ -162,6 +171,8 @@ class Sequential(Agent):
         return len(self._agents)
 
     def __getitem__(self, key: SupportsIndex | str) -> Module:
+        if isinstance(key, str) and key not in self._agents:
+            raise AgentNameError(f"there is no agent {key!r}; there are {', '.join(self._agents)}", key)
         return self._agents[key] if isinstance(key, str) else list(self._agents.values())[key]
 
     @overridable
@@ -174,8 +185,8 @@ class Sequential(Agent):
             **kwargs: passed to each agent.
         """
         last = len(self) - 1 if exit_at is None else exit_at
-        if last < 0:
-            raise ConfigurationError(f"exit_at={exit_at} is no position: count from 0")
+        if not isinstance(last, int) or last < 0:  # type: ignore[unnecessary] - users pass anything
+            raise ConfigurationError(f"exit_at={exit_at!r} is no position: count from 0")
         for agent in islice(cycle(list(self._agents.values())), last + 1):
             message = (await agent.acall(*message, **kwargs),)
         return message[0]
@@ -190,6 +201,8 @@ def _is_several(value: Any) -> bool:
 
 
 def _checked(agents: Iterable[Any]) -> list[Module]:
+    if isinstance(agents, str | bytes) or not isinstance(agents, Iterable):  # type: ignore[unnecessary] - users pass anything
+        raise NotAgentError(f"several agents are given as a list, not {type(agents).__name__}")
     found = list(agents)
     for agent in found:
         if not isinstance(agent, Module):

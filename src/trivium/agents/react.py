@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from pydantic import BaseModel, Field
 
+from trivium._arguments import checked
 from trivium._objects import create_object
 from trivium.actions import ActionExecutor
 from trivium.agents._agent import Agent, MemoryOption
-from trivium.agents.stream import Condition
-from trivium.exceptions import AnswerFormatError
+from trivium.agents.stream import Condition, check_turns
+from trivium.exceptions import AnswerFormatError, ConfigurationError
 from trivium.hooks import ActionPreprocessor
 from trivium.module import AsyncModule, overridable
 from trivium.prompts import PromptTemplate
@@ -56,7 +57,8 @@ class FinishFormat(BaseModel):
 
 def has_conclusion(message: Message) -> bool:
     """Whether an answer is the last one."""
-    return "conclusion" in (message.formatted or ())
+    formatted: Any = message.formatted
+    return isinstance(formatted, Mapping) and "conclusion" in formatted
 
 
 class ReAct(Agent):
@@ -76,6 +78,9 @@ class ReAct(Agent):
         max_turn: how often the model is asked at most.
         **kwargs: as for `Agent`.
 
+    Raises:
+        ConfigurationError: an argument cannot be used.
+
     Attributes:
         select_agent: the inner agent.
         actions: the executor.
@@ -91,6 +96,7 @@ class ReAct(Agent):
         '243'
     """
 
+    @checked
     def __init__(
         self,
         llm: Any,
@@ -107,7 +113,10 @@ class ReAct(Agent):
         hooks = [ActionPreprocessor()] if hooks is None else hooks
         if output_format is None:
             output_format = JSONParser(_FORMATS, function_format=ActionFormat, finish_format=FinishFormat)
+        check_turns(max_turn)
         parser = create_object(output_format)
+        if not hasattr(parser, "format_instruction") or not hasattr(parser, "parse_response"):
+            raise ConfigurationError(f"{type(parser).__name__} is no parser: give output_format=JSONParser(…), or none")
         self.actions = ActionExecutor(actions, hooks=hooks)
         told = {"action_info": json.dumps(self.actions.description(), ensure_ascii=False)}
         told["output_format"] = parser.format_instruction()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, TypeAlias, cast
 
+from trivium._arguments import checked
 from trivium._objects import create_object
 from trivium.actions import ActionExecutor, BaseAction, descriptions_of
 from trivium.agents._agent import Agent, MemoryOption
 from trivium.agents.aggregator import InternLMToolAggregator
-from trivium.exceptions import NoExecutorError
+from trivium.exceptions import ConfigurationError, NoExecutorError
 from trivium.hooks import InternLMActionProcessor
 from trivium.module import AsyncModule, overridable
 from trivium.prompts import PromptTemplate
@@ -38,6 +39,7 @@ _MATH = (
 )
 
 
+@checked
 def get_plugin_prompt(actions: Any, api_desc_template: str = "{description}") -> str:
     """What a model is told of actions: their descriptions as JSON, each API of a toolkit by its whole name.
 
@@ -71,9 +73,34 @@ def get_plugin_prompt(actions: Any, api_desc_template: str = "{description}") ->
     return json.dumps(found, ensure_ascii=False, indent=4)
 
 
+def check_turns(max_turn: int) -> None:
+    """Refuse to ask a model less than once.
+
+    Raises:
+        ConfigurationError: that is what it says.
+    """
+    if max_turn < 1:
+        raise ConfigurationError(f"max_turn={max_turn} never asks the model: give at least 1")
+
+
 def has_no_call(message: Message) -> bool:
     """Whether an answer calls nothing, and so is the last one."""
-    return message.formatted["status"] == ToolStatusCode.NO_TOOL
+    return _found(message)["status"] == ToolStatusCode.NO_TOOL
+
+
+def _found(message: Message) -> Mapping[str, Any]:
+    """What the parser has found in an answer.
+
+    Raises:
+        ConfigurationError: it is no parser of calls.
+    """
+    found: Any = message.formatted
+    if not isinstance(found, Mapping) or not {"tool_type", "thought", "action", "status"} <= cast("Any", found).keys():
+        raise ConfigurationError(
+            f"the output_format of {message.sender} finds no calls: give a ToolParser, a MixedToolParser, or one whose "
+            "parse_response gives a dict with tool_type, thought, action and status"
+        )
+    return cast("Mapping[str, Any]", found)
 
 
 class AgentForInternLM(Agent):
@@ -95,6 +122,9 @@ class AgentForInternLM(Agent):
         hooks: the inner agent's.
         **kwargs: as for `Agent`.
 
+    Raises:
+        ConfigurationError: an argument cannot be used.
+
     Attributes:
         agent: the inner agent.
         plugin_executor: runs what the parser calls "plugin"; None without plugins.
@@ -110,6 +140,7 @@ class AgentForInternLM(Agent):
         ('It is 8.', ['thought', 'tool', 'environment', 'thought'])
     """
 
+    @checked
     def __init__(
         self,
         llm: Any,
@@ -125,6 +156,7 @@ class AgentForInternLM(Agent):
         hooks: Any = None,
         **kwargs: Any,
     ) -> None:
+        check_turns(max_turn)
         action_hooks = [InternLMActionProcessor()] if action_hooks is None else action_hooks
         self.plugin_executor = ActionExecutor(plugins, hooks=action_hooks) if plugins else None
         self.interpreter_executor = ActionExecutor(interpreter, hooks=action_hooks) if interpreter else None
@@ -161,7 +193,7 @@ class AgentForInternLM(Agent):
             answer = await self.agent.acall(*message, **kwargs)
             if self.finish_condition(answer):
                 return answer
-            if tool_type := answer.formatted["tool_type"]:
+            if tool_type := _found(answer)["tool_type"]:
                 answer = await self._executor(tool_type).acall(answer)
             message = (answer,)
         return answer
@@ -183,10 +215,11 @@ class AgentForInternLM(Agent):
         memory = None if not self.agent.memory else self.agent.memory.get(session_id)
         for message in memory.get_memory() if memory is not None else ():
             if message.sender == self.agent.name:
-                steps.append({"role": "thought", "content": message.formatted["thought"]})
-                if message.formatted["tool_type"]:
-                    tool = {"name": message.formatted["tool_type"]}
-                    steps.append({"role": "tool", "content": message.formatted["action"], **tool})
+                found = _found(message)
+                steps.append({"role": "thought", "content": found["thought"]})
+                if found["tool_type"]:
+                    tool = {"name": found["tool_type"]}
+                    steps.append({"role": "tool", "content": found["action"], **tool})
             elif message.sender != "user":
                 steps.append({"role": "environment", "content": message.content, **tool})
         return steps

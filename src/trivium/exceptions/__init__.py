@@ -5,6 +5,7 @@
     TriviumError
     ├── MissingExtraError (ImportError)         an optional package is not installed
     ├── ConfigurationError (ValueError)         an argument, a field list or a schema cannot be used
+    │   ├── ArgumentTypeError (TypeError)       an argument is of a class that is not taken
     │   ├── FieldsError                         a field list or a schema cannot be read
     │   ├── NotInteractiveError                 a person was to answer, and there is no terminal
     │   ├── PromptTemplateError                 a template lacks values, or cannot be filled in
@@ -92,6 +93,7 @@ from trivium.exceptions._models import (
 )
 from trivium.exceptions._root import (
     AgentNameError,
+    ArgumentTypeError,
     BeadNotFoundError,
     ConfigurationError,
     ContextPieceTypeError,
@@ -158,6 +160,7 @@ from trivium.exceptions._tools import (
 __all__ = [
     "AgentNameError",
     "AnswerFormatError",
+    "ArgumentTypeError",
     "AttributeNotSetError",
     "BeadNotFoundError",
     "CallOriginError",

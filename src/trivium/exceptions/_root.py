@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = [
     "AgentNameError",
+    "ArgumentTypeError",
     "BeadNotFoundError",
     "ConfigurationError",
     "ContextPieceTypeError",
@@ -44,6 +45,14 @@ class MissingExtraError(TriviumError, ImportError):
 
 class ConfigurationError(TriviumError, ValueError):
     """An argument, an option or a configuration cannot be used as it is."""
+
+
+class ArgumentTypeError(ConfigurationError, TypeError):
+    """An argument is of a class that is not taken. `argument` is its name."""
+
+    def __init__(self, message: str, argument: str = "") -> None:
+        super().__init__(message)
+        self.argument = argument
 
 
 class FieldsError(ConfigurationError):

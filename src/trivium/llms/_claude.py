@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Final
 
+from trivium._arguments import checked
 from trivium.llms._answers import AnswerReader
 from trivium.llms._base import AsyncTextMixin
 from trivium.llms._claude_wire import ClaudeMessageReader, ClaudeNames, claude_body
@@ -55,6 +56,7 @@ class ClaudeAPI(HTTPModel):
     public_url = PUBLIC_URL + PATH
     variable = "ANTHROPIC_API_KEY"
 
+    @checked
     def __init__(
         self,
         model_type: str = "claude-sonnet-4-6",

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from itertools import cycle
 from typing import Any, Final
 
+from trivium._arguments import checked
 from trivium.llms._base import AsyncTextMixin
 from trivium.llms._http_model import OURS, HTTPModel, roles
 from trivium.llms._meta_template import MetaTemplate
@@ -60,6 +61,7 @@ class GPTAPI(HTTPModel):
     public_url = PUBLIC_URL + PATH
     variable = "OPENAI_API_KEY"
 
+    @checked
     def __init__(
         self,
         model_type: str = "gpt-3.5-turbo",

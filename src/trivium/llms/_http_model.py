@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final, Literal
 
+from trivium._arguments import checked
 from trivium.exceptions import ConfigurationError, UnsupportedParameterError
 from trivium.llms._base import BaseAPILLM
 from trivium.llms._chat_model import Messages
@@ -37,6 +38,7 @@ class HTTPModel(BaseAPILLM):
     variable: ClassVar[Variable]
     _transport: Transport
 
+    @checked
     def __init__(self, model_type: str, retry: int, meta_template: MetaTemplate | None, **gen_params: Any) -> None:
         self._check_parameters(gen_params)
         super().__init__(model_type, retry, meta_template=meta_template, **gen_params)

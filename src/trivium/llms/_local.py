@@ -11,6 +11,7 @@ from typing import Any
 
 import jiter
 
+from trivium._arguments import checked
 from trivium.exceptions import ConfigurationError, EngineError, ModelError
 from trivium.llms._chat_model import ChatModel
 from trivium.llms._constraints import Constraint, chat_messages, constraint
@@ -48,6 +49,7 @@ class LocalModel(ChatModel):
         agent = Agent(LocalModel("small"))
     """
 
+    @checked
     def __init__(
         self,
         path_or_name: str | Path = "default",

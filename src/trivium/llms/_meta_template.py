@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
+from trivium._arguments import checked
 from trivium.exceptions import ConfigurationError, UnknownRoleError
 
 __all__ = ["INTERNLM2_META", "APITemplateParser", "LMTemplateParser", "MetaTemplate"]
@@ -42,6 +43,7 @@ class _Roles:
         ConfigurationError: an entry has no role, or two have the same.
     """
 
+    @checked
     def __init__(self, meta_template: MetaTemplate | None = None) -> None:
         self.meta_template = meta_template
         self.roles: dict[str, Mapping[str, Any]] = {}
@@ -51,7 +53,7 @@ class _Roles:
                 raise ConfigurationError(
                     f"each entry of a meta template has a role of its own; this has not: {entry!r}"
                 )
-            self.roles[role] = entry
+            self.roles[role] = _checked(entry)
 
     def entry(self, role: Any) -> Mapping[str, Any]:
         """What the template says of a role.
@@ -59,7 +61,7 @@ class _Roles:
         Raises:
             UnknownRoleError: nothing.
         """
-        found = self.roles.get(role)
+        found = self.roles.get(role) if isinstance(role, str) else None
         if found is not None and found.get("fallback_role"):
             role, found = found["fallback_role"], self.roles.get(found["fallback_role"])
         if found is None:
@@ -89,6 +91,7 @@ class LMTemplateParser(_Roles):
         <BLANKLINE>
     """
 
+    @checked
     def __call__(self, dialog: str | Sequence[str | Mapping[str, Any]]) -> str:
         """The prompt of a dialog; text is a prompt already, and stands in a dialog as it is.
 
@@ -97,6 +100,7 @@ class LMTemplateParser(_Roles):
         """
         if isinstance(dialog, str):
             return dialog
+        _check_messages(dialog, str, dict, Mapping)
         if not self.roles:
             return "\n".join(filter(None, map(_content, dialog)))
         parts = [each if isinstance(each, str) else self._written(each) for each in dialog]
@@ -118,7 +122,7 @@ class LMTemplateParser(_Roles):
             return begin
         if name is None:
             return begin.get("without_name", "")
-        return begin.get("with_name", "").replace("{name}", begin.get("name", {}).get(name, name))
+        return begin.get("with_name", "").replace("{name}", begin.get("name", {}).get(str(name), str(name)))
 
 
 class APITemplateParser(_Roles):
@@ -138,6 +142,7 @@ class APITemplateParser(_Roles):
         [{'role': 'user', 'content': '2 + 2?\\n4'}]
     """
 
+    @checked
     def __call__(self, dialog: str | Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """The messages for the interface; text is a user's.
 
@@ -145,6 +150,7 @@ class APITemplateParser(_Roles):
             UnknownRoleError: a message has a role that the template does not have.
         """
         messages = [{"role": "user", "content": dialog}] if isinstance(dialog, str) else list(dialog)
+        _check_messages(messages, dict, Mapping)
         if not self.roles:
             return [dict(message) for message in messages]
         runs: list[list[dict[str, Any]]] = []
@@ -164,6 +170,32 @@ class APITemplateParser(_Roles):
         if isinstance(content, str):
             content = f"{entry.get('begin', '')}{content}{entry.get('end', '')}"
         return {**message, "role": entry.get("api_role", role), "content": content}
+
+
+_TEXTS: Final = ("end", "api_role", "fallback_role")
+_OF_BEGIN: Final = {"with_name": str, "without_name": str, "name": dict}
+
+
+def _checked(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    begin = entry.get("begin", "")
+    wrong = [name for name in _TEXTS if not isinstance(entry.get(name) or "", str)]
+    if isinstance(begin, Mapping):
+        given = cast("Mapping[str, Any]", begin)
+        wrong += [f"begin.{name}" for name, kind in _OF_BEGIN.items() if not isinstance(given.get(name, kind()), kind)]
+    elif not isinstance(begin, str):
+        wrong.append("begin")
+    if wrong:
+        raise ConfigurationError(
+            f"the meta template's entry of {entry['role']!r} has a wrong {', '.join(wrong)}: all are texts, but for "
+            "`begin`, which may be a dict of with_name, without_name and name, itself a dict"
+        )
+    return entry
+
+
+def _check_messages(dialog: Sequence[Any], *kinds: type) -> None:
+    for each in dialog:
+        if not isinstance(each, kinds):
+            raise ConfigurationError(f"a chat message is a dict with role and content, not {type(each).__name__}")
 
 
 def _content(message: str | Mapping[str, Any]) -> str:

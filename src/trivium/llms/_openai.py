@@ -9,6 +9,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, cast
 
+from trivium._arguments import checked
 from trivium.exceptions import ConfigurationError
 from trivium.llms._answers import AnswerReader, OpenAIMessageReader
 from trivium.llms._chat_model import ChatModel
@@ -53,6 +54,7 @@ class OpenAIModel(ChatModel):
         agent = Agent(OpenAIModel("qwen3", base_url="http://localhost:8000/v1"))
     """
 
+    @checked
     def __init__(
         self,
         model: str,

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from trivium._arguments import checked
 from trivium.exceptions import ConfigurationError
 from trivium.llms._base import AsyncTextMixin
 from trivium.llms._gpt import GPTAPI, META
@@ -52,6 +53,7 @@ class SensenovaAPI(GPTAPI):
     public_url = PUBLIC_URL + PATH
     variable = "SENSENOVA_API_KEY"
 
+    @checked
     def __init__(
         self,
         model_type: str = "SenseChat-5-Cantonese",

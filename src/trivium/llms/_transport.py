@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 from weakref import WeakKeyDictionary, finalize
 
+from trivium._arguments import positive
 from trivium.commander import wait
 from trivium.commander._workers import get_running_loop
 from trivium.exceptions import (
@@ -72,6 +73,8 @@ class Keys:
     """
 
     def __init__(self, keys: Sequence[str] = (), default: Callable[[], str] = str) -> None:
+        if not all(isinstance(key, str) for key in keys if key):  # type: ignore[unnecessary] - users pass anything
+            raise ConfigurationError("an API key is a text; several are a list of texts")
         self.all = self._keys = tuple(dict.fromkeys(key.strip() for key in keys if key))
         self._default = default
         self._turn, self._lock = count(), Lock()
@@ -129,6 +132,7 @@ class Transport:
         timeout: float = 120.0,
         proxies: Mapping[str, str] | None = None,
     ) -> None:
+        positive(timeout=timeout)
         parts = _split(url, setting)
         self._scheme, host = parts.scheme, parts.netloc.rpartition("@")[2]
         self._auth = None if host == parts.netloc else (unquote(parts.username or ""), unquote(parts.password or ""))

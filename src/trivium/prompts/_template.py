@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Self
 
+from trivium._arguments import checked
 from trivium.exceptions import ConfigurationError, PromptTemplateError
 
 __all__ = ["PromptTemplate", "find_unfilled_variables", "is_prompt_fully_filled", "render_prompt"]
@@ -40,6 +41,7 @@ class PromptTemplate:
         (['name'], 'Good day, {{ you }}!')
     """
 
+    @checked
     def __init__(self, prompt_template: str, format_type: str = "json") -> None:
         if format_type not in _STYLES:
             raise ConfigurationError(f"format_type is one of {', '.join(_STYLES)}, not {format_type!r}")
@@ -128,6 +130,7 @@ class PromptTemplate:
         return f"PromptTemplate({self.prompt_template!r})"
 
 
+@checked
 def render_prompt(prompt_template: str, **variables: Any) -> str:
     """The text with the `{{ name }}` filled in for which there is a value; the others stay.
 
@@ -142,6 +145,7 @@ def _filled(template: str, values: Mapping[str, Any]) -> str:
     return _DOUBLE.sub(lambda found: str(values.get(found["name"], found[0])), template)
 
 
+@checked
 def is_prompt_fully_filled(prompt: str) -> bool:
     """Whether no `{{ name }}` stands in a text.
 
@@ -152,6 +156,7 @@ def is_prompt_fully_filled(prompt: str) -> bool:
     return _DOUBLE.search(prompt) is None
 
 
+@checked
 def find_unfilled_variables(prompt_template: str) -> list[str]:
     """The names in the `{{ name }}` of a text, each once, in order.
 

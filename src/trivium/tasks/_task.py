@@ -8,11 +8,17 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict
 
+from trivium._arguments import checked
 from trivium.actions import AgentDoneTool, FinalResultTool
 from trivium.agents import Agent, ChatAgent
 from trivium.agents._responders import as_message, responder
 from trivium.commander import CallNode, Limits, current, door, invoke, portable, step, this_session
-from trivium.exceptions import ConfigurationError, DeadlineExceededError, LimitExceededError, RunKilledError
+from trivium.exceptions import (
+    ConfigurationError,
+    DeadlineExceededError,
+    LimitExceededError,
+    RunKilledError,
+)
 from trivium.module import MessageEvent, Module
 from trivium.schema import Entity, Message, StatusCode
 from trivium.tasks._run import Loops, ResponderKey, TaskRun
@@ -72,6 +78,7 @@ class Task(Module):
 
     name: str = "Task"
 
+    @checked
     def __init__(
         self,
         agent: Agent | None = None,
@@ -99,14 +106,20 @@ class Task(Module):
         self.interactive, self.default_human_response = interactive, default_human_response
         self.only_user_quits_root, self.restart, self.erase_substeps = only_user_quits_root, restart, erase_substeps
         self.max_stalled_steps, self.turns = max_stalled_steps, 1 if single_round else -1
-        self.done_if_response = frozenset(done_if_response)
-        self.done_if_no_response = frozenset(done_if_no_response)
+        self.done_if_response, self.done_if_no_response = map(frozenset, (done_if_response, done_if_no_response))
         self.config = config or TaskConfig()
         self.sub_tasks: list[Task] = []
 
     def add_sub_task(self, task: Task | Iterable[Task]) -> None:
-        """Add a responder, or several: each runs as a call below this task's."""
-        self.sub_tasks.extend([task] if isinstance(task, Task) else task)
+        """Add a responder, or several: each runs as a call below this task's.
+
+        Raises:
+            ConfigurationError: one of them is no task; none is added.
+        """
+        tasks: list[Any] = list(task) if isinstance(task, Iterable) else [task]
+        if wrong := [each for each in tasks if not isinstance(each, Task)]:
+            raise ConfigurationError(f"a sub-task is a Task, not {type(wrong[0]).__name__}: write Task(agent)")
+        self.sub_tasks.extend(tasks)
 
     def named_children(self) -> Any:
         """The agent, then the sub-tasks by name."""
@@ -114,6 +127,7 @@ class Task(Module):
         yield from ((task.name, task) for task in self.sub_tasks)
 
     # ---- running
+    @checked
     @portable
     async def run_async(
         self, message: Message | str | None = None, turns: int = -1, *, max_tokens: int = 0, **kwargs: Any

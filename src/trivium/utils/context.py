@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypedDict, TypeVar, Unpack, get_args
 
+from trivium._arguments import checked
 from trivium.exceptions import BeadNotFoundError, ConfigurationError, ContextPieceTypeError, ContextTokenError
 from trivium.utils.context_models import ContextModelBase, ContextPiece
 
@@ -97,6 +98,7 @@ class Context(Generic[ContextPiece]):
         ['Be kind.', 'two']
     """
 
+    @checked
     def __init__(
         self,
         context_model: ContextModelBase[ContextPiece],
@@ -134,6 +136,7 @@ class Context(Generic[ContextPiece]):
         """Add one piece if it can be sent; see `context_extend`."""
         return self.context_extend([piece], **choice)
 
+    @checked
     def context_extend(self, piece_list: Iterable[ContextPiece], **choice: Unpack[Choice]) -> bool:
         """Add pieces if they can be sent together, with the beads and, for a tool's result, with its call.
 
@@ -156,6 +159,7 @@ class Context(Generic[ContextPiece]):
         self._context = pieces
         return True
 
+    @checked
     def context_update(self, context: Iterable[ContextPiece]) -> None:
         """Put these pieces in place of the whole conversation.
 
@@ -232,6 +236,7 @@ class Context(Generic[ContextPiece]):
         """Add a piece to a bead; see `bead_extend`."""
         self.bead_extend([bead], which, fixed)
 
+    @checked
     def bead_extend(self, beads: Iterable[ContextPiece], which: Which, fixed: Position | None = None) -> None:
         """Add pieces to a bead.
 
@@ -247,6 +252,7 @@ class Context(Generic[ContextPiece]):
         key = _key(which, fixed)
         self._beads[key] = self._counted(beads, self._beads.get(key, ()))
 
+    @checked
     def bead_update(self, new_beads: Iterable[ContextPiece], which: Which, fixed: Position | None = None) -> None:
         """Put these pieces in place of those of a bead; see `bead_extend`."""
         self._beads[_key(which, fixed)] = self._counted(new_beads)
@@ -323,6 +329,9 @@ class Context(Generic[ContextPiece]):
 
     def _chosen(self, choice: Choice) -> _Chosen[ContextPiece]:
         bead, fixed = choice.get("bead", "ALL"), choice.get("fixed", "ALL")
+        for name, chosen in (("bead", bead), ("fixed", fixed)):
+            if chosen != "ALL" and (isinstance(chosen, str) or not isinstance(chosen, Collection)):  # type: ignore[unnecessary] - users pass anything
+                raise ConfigurationError(f"{name} is a list, or 'ALL', not {chosen!r}")
         wanted = {_key(which, 0)[0] for which in (_WHICH if bead == "ALL" else bead)}
         start, flowing, end = (
             self._beads[which, None] if which in wanted else [] for which in ("START", "FLOWING", "END")
@@ -343,8 +352,8 @@ class Context(Generic[ContextPiece]):
     def _limit(self, given: int | Literal["inf"] | None) -> int | None:
         own = self.token_window if self.max_sending_token_num is None else self.max_sending_token_num
         limit = None if given == "inf" else own if given is None else given
-        if limit is not None and limit < 1:
-            raise ConfigurationError(f"max_sending_token_num is {limit}: give a number above 0")
+        if limit is not None and (not isinstance(limit, int) or limit < 1):  # type: ignore[unnecessary] - users pass anything
+            raise ConfigurationError(f"max_sending_token_num is {limit!r}: give a number above 0")
         return limit
 
     def _found(self, which: Which, fixed: Position | None) -> list[_Piece[ContextPiece]]:
@@ -388,6 +397,8 @@ def _index(position: Position, length: int) -> int:
         if share == position or not share.replace(".", "", 1).isdecimal():
             raise ConfigurationError(f"{position!r} is no position: give an index, or a share as '50%'")
         position = round(float(share) * length / 100)
+    if not isinstance(position, int):  # type: ignore[unnecessary] - users pass anything
+        raise ConfigurationError(f"{position!r} is no position: give an index, or a share as '50%'")
     return min(position, length) if position >= 0 else max(length + position + 1, 0)
 
 

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar, cast
 
+from trivium._arguments import checked
 from trivium.actions import as_text
 from trivium.schema import Message
 
@@ -88,6 +89,7 @@ class OpenaiContextModel(ContextModelBase[ChatPiece]):
 
     context_model_name = "OPENAI"
 
+    @checked
     def __init__(
         self,
         token_counter: Callable[[Any], int] | None = None,

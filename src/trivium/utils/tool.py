@@ -9,6 +9,7 @@ from functools import partial
 from types import MethodType
 from typing import Annotated, Any, Literal, TypeVar, get_args, overload
 
+from trivium._arguments import checked
 from trivium.actions import Tool
 from trivium.exceptions import ConfigurationError, ToolDefinitionError, ToolError, UnknownToolError
 from trivium.utils.tool_models import CustomToolModel, OpenaiToolModel, Roles
@@ -38,6 +39,7 @@ class ToolKit:
         (['hello'], 'Hello, Ada!')
     """
 
+    @checked
     def __init__(self, name: str = "", description: str = "") -> None:
         self.name, self.description = name, description
         self.tools: list[Callable[..., Any]] = []
@@ -219,6 +221,7 @@ class ToolsManager:
         ('double', 6)
     """
 
+    @checked
     def __init__(self, tool_model: OpenaiToolModel | CustomToolModel) -> None:
         self.tool_model = tool_model
         self._shelves: dict[str, dict[str, ToolMetadata]] = {"REGISTERED": {}, "TEMPORARY": {}, "PERMANENT": {}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import binascii
 import hashlib
+import os
 import re
 import shutil
 import tempfile
@@ -16,6 +17,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from trivium._arguments import checked
 from trivium.actions._action import BaseAction, BaseParser, JsonParser
 from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions.python._kernel import Execution, Kernels
@@ -59,7 +61,7 @@ class _Python(BaseAction):
         if max_kernels < 1:
             raise ConfigurationError(f"{max_kernels} kernels can run nothing; give at least 1")
         data = Path(user_data_dir) if user_data_dir is not None else None
-        if data is not None and not data.is_dir():
+        if data is not None and not os.path.isdir(data):  # of a name that no file can have it says no
             raise ConfigurationError(f"there is no folder {data} to lend to the code; give `user_data_dir` another")
         self.timeout = timeout
         self.kernels = Kernels(limits, data, max_kernels)
@@ -154,6 +156,7 @@ class IPythonInterpreter(_Python):
         >>> python.close()
     """
 
+    @checked
     def __init__(
         self,
         timeout: float = 20,
@@ -206,6 +209,7 @@ class IPythonInteractive(_Python):
         parser: as for `BaseAction`.
     """
 
+    @checked
     def __init__(
         self,
         timeout: float = 30,
@@ -251,6 +255,7 @@ class IPythonInteractiveManager(IPythonInteractive):
         >>> manager.close()
     """
 
+    @checked
     def __init__(
         self,
         max_workers: int = 8,
@@ -307,6 +312,7 @@ class PythonInterpreter(_Python):
         >>> python.close()
     """
 
+    @checked
     def __init__(
         self,
         answer_symbol: str | None = None,

@@ -66,8 +66,9 @@ class SandboxLimits:
 
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
-            if getattr(self, name) < least:
-                raise ConfigurationError(f"`{name}` is {getattr(self, name)}; a kernel needs at least {least:,}")
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < least:
+                raise ConfigurationError(f"`{name}` is {value!r}; a kernel needs at least {least:,}")
 
     def _of_the_kernel(self) -> dict[str, int]:
         # Address space is reserved far beyond what is used; real memory is watched by the supervisor besides.

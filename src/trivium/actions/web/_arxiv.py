@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from trivium._arguments import checked
 from trivium.actions._action import BaseAction, BaseParser, JsonParser, tool_api
 from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions.web._remote import Remote, UnreadableError, check_query, clean
@@ -41,6 +42,7 @@ class ArxivSearch(BaseAction):
         ArxivSearch().get_arxiv_article_information("attention is all you need")["content"]
     """
 
+    @checked
     def __init__(
         self,
         top_k_results: int = 3,

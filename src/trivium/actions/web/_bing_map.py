@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from trivium._arguments import checked
 from trivium.actions._action import BaseAction, BaseParser, JsonParser, tool_api
 from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions.web._remote import (
@@ -47,6 +48,7 @@ class BINGMap(BaseAction):
         BINGMap(key="…").get_distance("Paris", "Lyon")["distance"]
     """
 
+    @checked
     def __init__(
         self,
         key: str | None = None,

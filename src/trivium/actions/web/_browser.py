@@ -8,6 +8,7 @@ from importlib import import_module
 from itertools import zip_longest
 from typing import Any, Protocol, cast
 
+from trivium._arguments import checked, positive
 from trivium.actions._action import BaseAction, BaseParser, JsonParser, tool_api
 from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions.web._cache import Recent
@@ -64,6 +65,7 @@ class WebBrowser(BaseAction):
         {0: {'url': 'https://example.org/tea', 'title': 'Tea', 'summ': 'All about tea'}}
     """
 
+    @checked
     def __init__(
         self,
         searcher_type: str | type[Any] | Searcher = "DuckDuckGoSearch",
@@ -80,6 +82,7 @@ class WebBrowser(BaseAction):
         super().__init__(description, parser)
         self.topk, self.black_list = topk, tuple(black_list or ())
         self.searcher = _searcher(searcher_type, {"topk": topk, "black_list": list(self.black_list)}, kwargs)
+        positive(timeout=timeout, max_characters=max_characters)
         self.fetcher = fetcher or Fetcher(timeout=timeout)
         self._most = max_characters
         self._found = Recent[Hashable, dict[int, Result]](MAX_SESSIONS)
@@ -194,6 +197,11 @@ def _searcher(given: Any, common: Mapping[str, Any], keywords: Mapping[str, Any]
         given = getattr(import_module("trivium.actions.web"), given)
     if isinstance(given, type):
         return cast("Searcher", given(**common, **keywords))
+    if not hasattr(given, "search"):
+        raise ConfigurationError(
+            f"{type(given).__name__} is no searcher: give the name of one ({', '.join(SEARCHERS)}), a class, or an "
+            "object with search(query, max_results)"
+        )
     if keywords:
         raise ConfigurationError(f"a searcher that is made already takes no {', '.join(keywords)}: give its class")
     return given

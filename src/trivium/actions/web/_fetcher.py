@@ -8,6 +8,7 @@ from functools import partial
 from socket import SOCK_STREAM
 from typing import TYPE_CHECKING, Any
 
+from trivium._arguments import checked, positive
 from trivium.actions.web._addresses import Host, allowed, host_problem, is_literal, is_public
 from trivium.actions.web._cache import Recent, SharedCalls
 from trivium.actions.web._pages import Download, Page, Unpacker, read_page, shown, wrong_encoding, wrong_type
@@ -15,6 +16,7 @@ from trivium.commander import door, invoke, portable, step
 from trivium.commander._node import make_scope
 from trivium.commander._workers import get_running_loop
 from trivium.exceptions import (
+    ConfigurationError,
     DeadlineExceededError,
     FetchAddressError,
     FetchConnectionError,
@@ -71,6 +73,7 @@ class Fetcher:
         page.title, page.text
     """
 
+    @checked
     def __init__(
         self,
         *,
@@ -83,6 +86,9 @@ class Fetcher:
         resolve: Callable[[str, int], Any] | None = None,
         ssl_context: SSLContext | None = None,
     ) -> None:
+        positive(timeout=timeout, max_bytes=max_bytes, cached_pages=cached_pages)
+        if not cache_seconds >= 0 or not all(isinstance(port, int) for port in allowed_ports):  # type: ignore[unnecessary] - users pass anything
+            raise ConfigurationError("cache_seconds is a number from 0 on, and allowed_ports are whole numbers")
         self._timeout, self._max_bytes = timeout, max_bytes
         self._allowed, self._ports = allowed(allowed_hosts), frozenset(allowed_ports)
         self._resolve, self._ssl = resolve or look_up, ssl_context

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+from trivium._arguments import checked
 from trivium.actions._action import BaseAction, BaseParser, JsonParser, tool_api
 from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions._run import as_text
@@ -47,6 +48,7 @@ class GoogleSearch(BaseSearch, BaseAction):
         GoogleSearch(api_key="…").run("height of the Eiffel tower").format_result()
     """
 
+    @checked
     def __init__(
         self,
         api_key: str | None = None,

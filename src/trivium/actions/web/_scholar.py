@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from trivium._arguments import checked
 from trivium.actions._action import BaseAction, BaseParser, JsonParser, tool_api
 from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions.web._remote import (
@@ -45,6 +46,7 @@ class GoogleScholar(BaseAction):
         GoogleScholar(api_key="…").get_author_id("Ada Lovelace")["author_id"]
     """
 
+    @checked
     def __init__(
         self,
         api_key: str | None = None,

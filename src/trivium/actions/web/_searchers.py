@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
+from trivium._arguments import checked
 from trivium.actions.web._remote import (
     Remote,
     UnreadableError,
@@ -61,9 +62,12 @@ class BaseSearch:
         {0: {'url': 'https://example.org/tea', 'title': 'Tea', 'summ': 'All about tea.'}}
     """
 
+    @checked
     def __init__(self, topk: int = 3, black_list: Sequence[str] | None = BLACK_LIST) -> None:
         if topk < 1:
             raise ConfigurationError("topk is a number of results from 1 on")
+        if not all(isinstance(domain, str) for domain in black_list or ()):  # type: ignore[unnecessary] - users pass anything
+            raise ConfigurationError("black_list is a list of domains, each a text as 'example.com'")
         self.topk = topk
         self.black_list = tuple(domain.strip().lower().lstrip(".") for domain in black_list or ())
 
@@ -126,6 +130,7 @@ class DuckDuckGoSearch(BaseSearch):
         asyncio.run(DuckDuckGoSearch().search("trivium"))
     """
 
+    @checked
     def __init__(
         self,
         topk: int = 3,
@@ -209,6 +214,7 @@ class BingSearch(BaseSearch):
         asyncio.run(BingSearch(api_key="…").search("trivium"))
     """
 
+    @checked
     def __init__(
         self,
         api_key: str | None = None,
@@ -278,6 +284,7 @@ class BraveSearch(BaseSearch):
         asyncio.run(BraveSearch(api_key="…").search("trivium"))
     """
 
+    @checked
     def __init__(
         self,
         api_key: str | None = None,
@@ -348,6 +355,7 @@ class SearxngSearch(BaseSearch):
         asyncio.run(SearxngSearch(url="http://search.local:8080").search("trivium"))
     """
 
+    @checked
     def __init__(
         self,
         api_key: str | None = None,

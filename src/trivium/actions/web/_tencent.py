@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from trivium._arguments import checked
 from trivium.actions.web._remote import Remote, UnreadableError, array_at, find_key, object_at, parse_json, text_at
 from trivium.actions.web._searchers import BLACK_LIST, BaseSearch, SearchResult
 from trivium.commander import portable
@@ -46,6 +47,7 @@ class TencentSearch(BaseSearch):
         asyncio.run(TencentSearch("AKID…", "…").search("trivium"))
     """
 
+    @checked
     def __init__(
         self,
         secret_id: str | None = None,

@@ -8,6 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
+from trivium._arguments import checked, positive
 from trivium.actions import ToolCallEvent, ToolResultEvent
 from trivium.commander import TaskNode, current, invoke, iterate, portable, run_core
 from trivium.distributed._wire import as_dict, returned
@@ -48,6 +49,7 @@ class HTTPAgentClient(Module):
         print(writer("a line about rain", session_id="ada").content)
     """
 
+    @checked
     def __init__(
         self,
         host: str = "127.0.0.1",
@@ -60,6 +62,11 @@ class HTTPAgentClient(Module):
         super().__init__(name=name)
         if not token.isascii() or not (token or "-").isprintable():
             raise ConfigurationError("the token has characters that no token has: copy it again")
+        positive(timeout=1 if timeout is None else timeout)
+        if not host or not host.isprintable() or not 0 <= port < 65536:
+            raise ConfigurationError(
+                f"there is nothing to reach at {host[:100]!r}, port {port}: give a host and a port"
+            )
         self.host, self.port, self.timeout = host, port, timeout
         self._token = token
 

@@ -39,6 +39,8 @@ def checked_tokens(token: str | Mapping[str, str]) -> dict[str, str]:
     """
     tokens = {"": token} if isinstance(token, str) else dict(token)
     for user, each in tokens.items():
+        if not isinstance(user, str) or not isinstance(each, str):  # type: ignore[unnecessary] - users pass anything
+            raise ConfigurationError("tokens are texts, by the users' names")
         if not each.isascii() or (each and not each.isprintable()) or " " in each:
             raise ConfigurationError("a token is made of ASCII letters, digits and signs, without spaces")
         if not isinstance(token, str) and (not user or not each or ":" in user):

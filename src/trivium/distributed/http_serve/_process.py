@@ -15,6 +15,7 @@ from tempfile import mkdtemp
 from typing import Any, Self
 from weakref import finalize
 
+from trivium._arguments import checked
 from trivium.commander import invoke, run_core, wait
 from trivium.distributed._config import Config, config_text, import_path
 from trivium.distributed.http_serve._client import HTTPAgentClient
@@ -56,6 +57,7 @@ class HTTPAgentServer(HTTPAgentClient):
             print(agent("hello").content)
     """
 
+    @checked
     def __init__(
         self,
         gpu_id: int | str | None,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Unpack, cast
 
+from trivium._arguments import checked, positive
 from trivium.commander import Bell, door, gather, portable, wait
 from trivium.commander._doors import run_loop
 from trivium.commander._doors_loop import worker_context
@@ -51,6 +52,7 @@ class AgentServer:
         'hello'
     """
 
+    @checked
     def __init__(
         self,
         agent: Module,
@@ -61,6 +63,7 @@ class AgentServer:
         grace: float = 5.0,
         **options: Unpack[ServeOptions],
     ) -> None:
+        positive(grace=grace or 1)
         given = os.environ.get("TRIVIUM_SERVE_TOKEN") or None if token is None else token
         self.token_is_made = given is None
         chosen = secrets.token_urlsafe(32) if given is None else given

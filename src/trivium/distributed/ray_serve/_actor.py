@@ -10,6 +10,7 @@ from asyncio import CancelledError
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Self, cast
 
+from trivium._arguments import checked
 from trivium.commander import invoke, run_core
 from trivium.distributed._config import Config, import_path, made_from, maker_text
 from trivium.distributed._wire import as_dict
@@ -51,6 +52,7 @@ class AgentRayActor(Module):
             print(agent("hello", session_id=7).content)
     """
 
+    @checked
     def __init__(self, config: Config | Callable[[], Module], num_gpus: float = 0, *, name: str | None = None) -> None:
         super().__init__(name=name)
         given: Config = {} if callable(config) else config

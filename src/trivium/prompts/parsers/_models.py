@@ -8,6 +8,7 @@ from typing import Any, cast, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from trivium._arguments import checked
 from trivium.exceptions import AnswerFormatError, ConfigurationError
 from trivium.prompts.parsers._text import StrParser, as_json
 
@@ -51,6 +52,7 @@ class JSONParser(StrParser):
         """A model as the form of its answer, anything else as text."""
         return "\n".join(self._form(value, "")) if _is_model(value) else super().format_to_string(value)
 
+    @checked
     def parse_response(self, data: str) -> dict[str, Any]:
         """The values of the first model that fits the answer.
 
@@ -66,6 +68,7 @@ class JSONParser(StrParser):
                 problems.append(f"as {name}: {said}")
         raise AnswerFormatError(f"the answer fits no model; {' | '.join(problems)}; ask the model again", data)
 
+    @checked
     def format_response(self, parsed: BaseModel | Mapping[str, Any]) -> str:
         """The answer that says this."""
         return self._written(_values(parsed))

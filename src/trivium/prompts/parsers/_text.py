@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from trivium.exceptions import PromptTemplateError
+from pydantic_core import to_jsonable_python
+
+from trivium._arguments import checked
+from trivium.exceptions import ConfigurationError, PromptTemplateError
 from trivium.prompts._template import PromptTemplate
 
 __all__ = ["StrParser", "as_json"]
@@ -29,6 +32,7 @@ class StrParser:
         'Answer in French.'
     """
 
+    @checked
     def __init__(self, template: str = "", **fields: Any) -> None:
         self.template, self.fields = template, fields
         self._template = PromptTemplate(template)
@@ -48,6 +52,7 @@ class StrParser:
         """A field as it stands in the instruction."""
         return str(value)
 
+    @checked
     def parse_response(self, data: str) -> Any:
         """What an answer says."""
         return data
@@ -58,5 +63,12 @@ class StrParser:
 
 
 def as_json(value: Any) -> str:
-    """A value as JSON text, as a model would write it."""
-    return json.dumps(value, ensure_ascii=False)
+    """A value as JSON text, as a model would write it.
+
+    Raises:
+        ConfigurationError: it has no JSON form.
+    """
+    try:
+        return json.dumps(value, ensure_ascii=False, default=to_jsonable_python)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigurationError(f"a {type(value).__name__} cannot be written as JSON ({error}): give text") from None

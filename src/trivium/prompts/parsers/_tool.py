@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
+from trivium._arguments import checked
 from trivium._objects import create_object, load_class_from_string
 from trivium.exceptions import ConfigurationError, UnknownToolError
 from trivium.prompts.parsers._text import StrParser, as_json
@@ -37,6 +38,7 @@ class ToolParser(StrParser):
         {'tool_type': 'code', 'thought': 'Let me see.\\n', 'action': '1 + 1', 'status': <ToolStatusCode.VALID_TOOL: 1>}
     """
 
+    @checked
     def __init__(
         self,
         tool_type: str,
@@ -52,6 +54,7 @@ class ToolParser(StrParser):
         self.tool_type, self.begin, self.end = tool_type, begin, end
         self.validate = load_class_from_string(validate) if isinstance(validate, str) else validate
 
+    @checked
     def parse_response(self, data: str) -> dict[str, Any]:
         """The answer as `tool_type`, `thought`, `action` and `status`.
 
@@ -68,13 +71,18 @@ class ToolParser(StrParser):
             return _parsed(self.tool_type, thought, action, ToolStatusCode.PARSING_ERROR)
         return _parsed(self.tool_type, thought, value, ToolStatusCode.VALID_TOOL)
 
+    @checked
     def format_response(self, parsed: Mapping[str, Any]) -> str:
-        """The answer that says this; an action that is no text is written as JSON."""
-        action = parsed["action"]
+        """The answer that says this; an action that is no text is written as JSON.
+
+        Raises:
+            ConfigurationError: it lacks `thought` or `action`, or the action has no JSON form.
+        """
+        thought, action = _parts(parsed, "thought", "action")
         if action is None:
-            return parsed["thought"]
+            return str(thought)
         text = action if isinstance(action, str) else as_json(action)
-        return f"{parsed['thought']}{self.begin}{text}{self.end}"
+        return f"{thought}{self.begin}{text}{self.end}"
 
 
 class InterpreterParser(ToolParser):
@@ -124,12 +132,16 @@ class MixedToolParser(StrParser):
         parsers: tool parsers, or configs of them; each with a `tool_type` of its own.
         **fields: the template's values.
 
+    Raises:
+        ConfigurationError: one of the parsers is none, or two have the same tool type.
+
     Example:
         >>> parser = MixedToolParser(parsers=[InterpreterParser(), PluginParser()])
         >>> parser.parse_response('<|action_start|><|plugin|>\\n{"name": "add"}<|action_end|>\\n')["action"]
         {'name': 'add'}
     """
 
+    @checked
     def __init__(
         self,
         tool_type: str | None = None,
@@ -139,8 +151,12 @@ class MixedToolParser(StrParser):
     ) -> None:
         super().__init__(template, **fields)
         self.tool_type = tool_type
-        made: list[ToolParser] = [create_object(each) for each in parsers or ()]
-        self.parsers = {parser.tool_type: parser for parser in made}
+        self.parsers: dict[str, ToolParser] = {}
+        for each in map(create_object, parsers or ()):
+            name = getattr(each, "tool_type", None)
+            if not isinstance(name, str) or name in self.parsers:
+                raise ConfigurationError(f"{each!r} is no tool parser with a tool_type of its own: give each its own")
+            self.parsers[name] = each
 
     def format_instruction(self) -> list[dict[str, Any]]:
         """The instructions as system messages, each with its tool type as name; those that say nothing are left out."""
@@ -152,22 +168,25 @@ class MixedToolParser(StrParser):
             if text.strip()
         ]
 
+    @checked
     def parse_response(self, data: str) -> dict[str, Any]:
         """The answer as `tool_type`, `thought`, `action` and `status`; see `ToolParser`."""
         found = (parser.parse_response(data) for parser in self.parsers.values())
         nothing = _parsed(None, data, None, ToolStatusCode.NO_TOOL)
         return next((each for each in found if each["status"] != ToolStatusCode.NO_TOOL), nothing)
 
+    @checked
     def format_response(self, parsed: Mapping[str, Any]) -> str:
         """The answer that says this, as the parser of its tool type writes it.
 
         Raises:
+            ConfigurationError: it lacks `tool_type`, `thought` or `action`.
             UnknownToolError: no parser has that tool type.
         """
-        name = parsed["tool_type"]
-        if parsed["action"] is None:
-            return parsed["thought"]
-        if name not in self.parsers:
+        name, thought, action = _parts(parsed, "tool_type", "thought", "action")
+        if action is None:
+            return str(thought)
+        if not isinstance(name, str) or name not in self.parsers:
             raise UnknownToolError(
                 f"no parser has the tool type {name!r}; there are {', '.join(self.parsers) or 'none'}", str(name)
             )
@@ -176,3 +195,10 @@ class MixedToolParser(StrParser):
 
 def _parsed(tool_type: str | None, thought: str, action: Any, status: ToolStatusCode) -> dict[str, Any]:
     return {"tool_type": tool_type, "thought": thought, "action": action, "status": status}
+
+
+def _parts(parsed: Mapping[str, Any], *names: str) -> list[Any]:
+    missing = [name for name in names if name not in parsed]
+    if missing:
+        raise ConfigurationError(f"what parse_response gives has {', '.join(names)}; this lacks {', '.join(missing)}")
+    return [parsed[name] for name in names]

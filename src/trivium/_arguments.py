@@ -1,0 +1,106 @@
+"""Arguments of the wrong kind are told where they are given: what an annotation says holds at run time too."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache, wraps
+from numbers import Integral, Real
+from pathlib import Path
+from types import NoneType, SimpleNamespace, UnionType
+from typing import Annotated, Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from trivium.exceptions import ArgumentTypeError, ConfigurationError
+
+__all__ = ["checked", "positive"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+_WORDS: Final[Mapping[Any, str]] = {
+    str: "text", int: "a whole number", Integral: "a whole number", float: "a number", Real: "a number",
+    bool: "True or False", NoneType: "None", Path: "a path", type: "a class", Callable: "a function",
+    Mapping: "a dict", dict: "a dict", Sequence: "a list", list: "a list", Collection: "a list", Iterable: "a list",
+}  # fmt: skip
+_WIDER: Final[Mapping[Any, list[type]]] = {int: [int, Integral], float: [float, Real]}
+_NAMED: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+def checked(function: Function) -> Function:
+    """Have a function, mostly a constructor, refuse arguments of another class than their annotations allow.
+
+    Only the outermost class counts, so that nothing is converted or consumed: a list is a list whatever is in it.
+    Text is no list of texts. What only type checkers can look up is not checked.
+
+    Raises:
+        ArgumentTypeError: from the function; the text names the argument, and what it takes.
+
+    Example:
+        >>> @checked
+        ... def greet(name: str, times: int = 1) -> str:
+        ...     return f"Hello, {name}!" * times
+        >>> greet("Ada", None)
+        Traceback (most recent call last):
+        ...
+        trivium.exceptions.ArgumentTypeError: greet takes a whole number as times, not NoneType
+    """
+    names = [each.name for each in inspect.signature(function).parameters.values() if each.kind in _NAMED]
+
+    @cache
+    def kinds() -> dict[str, tuple[type, ...]]:  # at the first call: annotations may name what comes later
+        return dict(_allowed(function, names))
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        allowed = kinds()
+        for name, value in (*zip(names, args, strict=False), *kwargs.items()) if kwargs else zip(names, args):  # noqa: B905
+            wanted = allowed.get(name)
+            if wanted is not None and value.__class__ not in wanted and not _fits(value, wanted):
+                who = type(args[0]).__name__ if function.__name__ == "__init__" else function.__qualname__
+                said = " or ".join(dict.fromkeys(_WORDS.get(kind, kind.__name__) for kind in wanted))
+                raise ArgumentTypeError(f"{who} takes {said} as {name}, not {type(value).__name__}", name)
+        return function(*args, **kwargs)
+
+    return cast("Function", call)
+
+
+def _allowed(function: Callable[..., Any], names: Collection[str]) -> Iterable[tuple[str, tuple[type, ...]]]:
+    for name in names & function.__annotations__.keys():
+        one = SimpleNamespace(__annotations__={name: function.__annotations__[name]})
+        try:
+            classes = _classes(get_type_hints(one, function.__globals__)[name])  # type: ignore[attr-defined]
+        except NameError:  # imported for type checkers alone
+            continue
+        if classes is not None:
+            yield name, tuple(dict.fromkeys(classes))
+
+
+def _classes(hint: Any) -> list[type] | None:
+    """The classes that a hint allows; None where that is anything, or no class could tell."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        many = [_classes(each) for each in parts]
+        return None if None in many else [kind for each in many for kind in each or ()]
+    if origin is Annotated:
+        return _classes(parts[0])
+    if origin is Literal:
+        return [type(each) for each in parts]
+    kind = origin or hint
+    if kind is Any or not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
+        return None
+    return _WIDER.get(kind, [kind])
+
+
+def _fits(value: Any, kinds: tuple[type, ...]) -> bool:
+    if isinstance(value, str | bytes):  # an iterable, but not one that anybody means
+        return any(isinstance(value, kind) for kind in kinds if kind in (str, bytes) or not issubclass(kind, Iterable))
+    return isinstance(value, kinds)
+
+
+def positive(**numbers: float) -> None:
+    """Refuse numbers that are not above 0, or are none (NaN).
+
+    Raises:
+        ConfigurationError: the text names the argument.
+    """
+    for name, value in numbers.items():
+        if not value > 0:
+            raise ConfigurationError(f"{name} is a number above 0, not {value}")
