@@ -50,8 +50,13 @@ class _Answer:
                 self.text.append(delta)
             elif isinstance(delta, ToolCallPart):
                 self._take_call(delta)
-            else:
+            elif isinstance(delta, Reasoning):  # type: ignore[unnecessary] - users write streams
                 self.reasoning.append(delta.text)
+            else:
+                raise MalformedAnswerError(
+                    f"the model's stream yields {type(delta).__name__}, which is no delta: yield text, ToolCallPart, "
+                    "Reasoning, Usage or Finish"
+                )
             node._emit(DeltaEvent, delta)
 
     def _take_call(self, part: ToolCallPart) -> None:

@@ -6,7 +6,9 @@ from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, 
 from functools import partial
 from typing import Any, cast
 
+from trivium._arguments import checked
 from trivium.commander import AsyncStream, CallNode, Event, Stream, door, gather, portable
+from trivium.exceptions import ConfigurationError
 from trivium.llms._call import DeltaEvent, ask, model_node
 from trivium.llms._protocol import Delta, LanguageModel, Reply, Request
 from trivium.schema import ModelStatusCode
@@ -42,6 +44,7 @@ class ChatModel:
         """The parameters of one call: a copy of `gen_params` with these put in."""
         return {**self.gen_params, **gen_params}
 
+    @checked
     @portable
     async def chat_async(
         self, inputs: Messages | Sequence[Messages], session_ids: Any = None, **gen_params: Any
@@ -59,6 +62,8 @@ class ChatModel:
         Raises:
             ModelError: the model could not answer.
         """
+        if not all(isinstance(each, Mapping | Sequence) for each in inputs):  # type: ignore[unnecessary] - users pass anything
+            raise ConfigurationError("a model is asked with a list of chat messages, each a dict with role and content")
         if not inputs or isinstance(inputs[0], Mapping):
             return (await self._asked(cast("Messages", inputs), gen_params)).text
         many = cast("Sequence[Messages]", inputs)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, cast
 
 from trivium.commander._turns import Turns
+from trivium.exceptions import ArgumentTypeError
 from trivium.schema import Message
 
 __all__ = ["Memory", "MemoryManager"]
@@ -30,6 +31,9 @@ class Memory:
     __slots__ = ("_messages", "recent_n")
 
     def __init__(self, recent_n: int | None = None) -> None:
+        if recent_n is not None and not isinstance(recent_n, int):  # type: ignore[unnecessary] - users pass anything
+            kind = type(recent_n).__name__
+            raise ArgumentTypeError(f"Memory takes a whole number or None as recent_n, not {kind}", "recent_n")
         self.recent_n = recent_n
         self._messages: list[Message] = []
 
@@ -101,6 +105,8 @@ class MemoryManager:
     __slots__ = ("factory", "memory_map", "turns")
 
     def __init__(self, factory: Callable[[], Memory] = Memory) -> None:
+        if not callable(factory):  # type: ignore[unnecessary] - users pass anything
+            raise ArgumentTypeError(f"a memory is made by a class or function, not {type(factory).__name__}", "factory")
         self.factory = factory
         self.turns = Turns()
         self.memory_map: dict[Hashable, Memory] = {}
