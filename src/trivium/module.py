@@ -26,7 +26,7 @@ from trivium.commander._doors import drive, settled
 from trivium.commander._doors_trio import from_trio, in_trio
 from trivium.commander._node import make_scope
 from trivium.commander._streams import AsyncStream, Stream
-from trivium.exceptions import StateError
+from trivium.exceptions import ConfigurationError, StateError
 from trivium.hooks import Hook, RemovableHandle
 from trivium.memory import MemoryManager
 from trivium.schema import AgentStatusCode, Message, message_of
@@ -274,10 +274,12 @@ class Module:
     # ---- hooks
     def register_hook(self, hook: Hook | dict[str, Any]) -> RemovableHandle:
         """Add a hook, or the one that a config describes; the handle takes it out again."""
+        if not hasattr(made := create_object(hook), "before_agent"):
+            raise ConfigurationError(f"{type(made).__name__} is no hook: give an object of a subclass of trivium.Hook")
         if self._hooks is None:
             self._hooks = {}
         handle = RemovableHandle(self._hooks, next(_handle_ids))
-        self._hooks[handle.id] = create_object(hook)
+        self._hooks[handle.id] = made
         return handle
 
     # ---- the tree of modules

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, cast
 
+from trivium._arguments import checked
 from trivium._objects import create_object
 from trivium.actions._dual import is_core
 from trivium.actions._run import as_arguments, as_text, outcome_of
@@ -150,6 +151,7 @@ class BaseAction:
             )
         cls._apis = ("run",) if has_run else tuple(marked)
 
+    @checked
     def __init__(self, description: Mapping[str, Any] | None = None, parser: type[BaseParser] = JsonParser) -> None:
         if description is not None:
             self._given = _checked(description, self.is_toolkit)
@@ -331,7 +333,10 @@ def _checked(description: Mapping[str, Any], is_toolkit: bool) -> Mapping[str, A
     if missing:
         raise ConfigurationError(f"the description of an action lacks {', '.join(missing)}")
     for each in description["api_list"] if is_toolkit else [description]:
-        names = [parameter["name"] for parameter in each.get("parameters", ())]
+        try:
+            names = [str(parameter["name"]) for parameter in each.get("parameters", ())]
+        except (TypeError, KeyError, AttributeError):
+            raise ConfigurationError("each parameter of an action's description is a dict with a name") from None
         unknown = [name for name in each.get("required", ()) if name not in names]
         if unknown:
             raise ConfigurationError(f"the description of {each['name']} requires {', '.join(unknown)}: no parameter")

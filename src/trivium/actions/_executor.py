@@ -13,7 +13,7 @@ from trivium.actions._run import as_arguments, as_text, outcome_of
 from trivium.actions._tool import Tool
 from trivium.commander import portable
 from trivium.commander._doors import settled
-from trivium.exceptions import CallOriginError, ToolDefinitionError, UnknownToolError
+from trivium.exceptions import CallOriginError, ConfigurationError, ToolDefinitionError, UnknownToolError
 from trivium.hooks import Hook
 from trivium.module import AsyncModule, Hooks, Module, overridable
 from trivium.schema import ActionReturn, ActionValidCode, Entity, FunctionCall, Message, Origin, ToolCall, message_of
@@ -75,6 +75,9 @@ class ActionExecutor(Module):
             self.no_action = create_object(no_action)
         if finish_action is not None:
             self.finish_action = create_object(finish_action)
+        for special in (self.invalid_action, self.no_action, self.finish_action):
+            if not isinstance(special, BaseAction):  # type: ignore[unnecessary] - users pass anything
+                raise ConfigurationError(f"{type(special).__name__} is no action: give an object of one, or a config")
         self.actions: dict[str, BaseAction | Tool] = {}
         self.tools: dict[str, Tool] = {}
         for action in cast("Iterable[Any]", actions) if isinstance(actions, list | tuple | set) else [actions]:
@@ -161,6 +164,8 @@ class ActionExecutor(Module):
         was_call, speaker = function_call(message.content) is not None, message.sender
         is_claimed = message.formatted is not None and not _is_of_an_agent(message)  # asked now: hooks edit in place
         changed = await settled(hook.before_action(self, message, session_id)) or message
+        if not isinstance(changed, Message):
+            raise ConfigurationError(f"{type(hook).__name__}.before_action returns a message or None: {changed!r:.200}")
         if is_claimed and not was_call and function_call(changed.content) is not None:
             raise CallOriginError(
                 f"{type(hook).__name__} made a tool call of what came with a message from '{speaker}': `formatted` "

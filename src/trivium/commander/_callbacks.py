@@ -51,11 +51,13 @@ class Callback:
 
     def __init__(
         self,
-        *,
+        *misplaced: object,
         task_node: TaskNode | None = None,
         task_node_auto_lock_num: int | None = None,
         **functions: Functions,
     ) -> None:
+        if misplaced:
+            raise ConfigurationError(f"say at which stage {misplaced[0]!r} is called: Callback(at_job_end=…)")
         self._functions: dict[str, list[CallbackInfo]] = {}
         self._task_node: TaskNode | None = None
         self._locked, self._settings_left = False, task_node_auto_lock_num

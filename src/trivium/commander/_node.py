@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from trivium.commander._events import EndedEvent, Event, Listener, StartedEvent
 from trivium.commander._limits import Budget, Limits
 from trivium.exceptions import (
+    ArgumentTypeError,
     AttributeNotSetError,
     DeadlineExceededError,
     FinishedNodeError,
@@ -208,7 +209,8 @@ class TaskNode:
             FinishedNodeError: the node that it was put below has ended.
             CommanderNotRunError: the commander does not run.
         """
-        await (parent or self).commander._put(job, parent or self)
+        above = _above(parent, self)
+        await above.commander._put(job, above)
 
     def call_handler(self, handler: HandlerCoroutine[Any], parent: TaskNode | None = None) -> None:
         """Start a handler below this node, or below `parent`; it runs beside everything else.
@@ -218,7 +220,7 @@ class TaskNode:
             FinishedNodeError: the node that it was put below has ended.
             CommanderNotRunError: the commander does not run.
         """
-        above = parent or self
+        above = _above(parent, self)
         above.commander.call_handler_threadsafe(handler, above)
 
     async def exit_commander(self, return_result: Any = None) -> None:
@@ -407,3 +409,10 @@ def make_scope(
     if listeners:
         changes["listeners"] = (*scope.listeners, *listeners)
     return scope.but(**changes)
+
+
+def _above(parent: TaskNode | None, node: TaskNode) -> TaskNode:
+    if not isinstance(above := parent or node, TaskNode):  # type: ignore[unnecessary] - users pass anything
+        kind = type(parent).__name__
+        raise ArgumentTypeError(f"parent is a node, as a job or a called handler, not {kind}", "parent")
+    return above

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+from trivium._arguments import checked
 from trivium._logger import get_logger
 from trivium.hooks._hook import Hook
 from trivium.schema import Message
@@ -34,6 +35,7 @@ class MessageLogger(Hook):
         'hello'
     """
 
+    @checked
     def __init__(
         self, name: str = "trivium", add_file_handler: bool | str | Path = False, color: bool | None = None
     ) -> None:
@@ -70,7 +72,8 @@ class MessageLogger(Hook):
     def _log(self, message: Message, session_id: Hashable) -> None:
         text = _visible(f"session id: {session_id}, message sender: {message.sender}\n{message.content}")
         if self.color:
-            text = f"\x1b[{_COLORS[crc32(message.sender.encode()) % len(_COLORS)]}m{text}\x1b[0m"
+            color = _COLORS[crc32(message.sender.encode("utf-8", "replace")) % len(_COLORS)]
+            text = f"\x1b[{color}m{text}\x1b[0m"
         self.logger.info("%s", text)
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from inspect import isawaitable, signature
 from typing import Any, ClassVar
 
+from trivium._arguments import checked
 from trivium.commander import door, gather, portable, this_session
 from trivium.commander._doors import is_async
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
@@ -180,6 +181,7 @@ class BaseLLM(_TextModel):
         'HI'
     """
 
+    @checked
     def __init__(
         self,
         path: str,
@@ -232,6 +234,7 @@ class BaseAPILLM(_TextModel):
 
     is_api: ClassVar[bool] = True
 
+    @checked
     def __init__(
         self,
         model_type: str,
@@ -240,9 +243,9 @@ class BaseAPILLM(_TextModel):
         meta_template: MetaTemplate | None = None,
         *,
         max_new_tokens: int = 512,
-        top_p: float = 0.8,
-        top_k: int = 40,
-        temperature: float = 0.8,
+        top_p: float | None = 0.8,
+        top_k: int | None = 40,
+        temperature: float | None = 0.8,
         repetition_penalty: float = 0.0,
         stop_words: StopWords = None,
     ) -> None:

@@ -50,8 +50,13 @@ class _Answer:
             return
         elif isinstance(delta, ToolCallPart):
             self._take_call(delta)
-        elif delta:
+        elif isinstance(delta, Reasoning):
             self.reasoning.append(delta.text)
+        else:
+            raise MalformedAnswerError(
+                f"the model's stream yields {type(delta).__name__}, which is no delta: yield text, ToolCallPart, "
+                "Reasoning, Usage or Finish"
+            )
         if delta:  # a provider may give "" as a sign of life
             self._node._emit(DeltaEvent, delta)
 

@@ -6,7 +6,9 @@ from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, 
 from functools import partial
 from typing import Any, cast
 
+from trivium._arguments import checked
 from trivium.commander import AsyncStream, CallNode, Event, Stream, door, gather, portable
+from trivium.exceptions import ConfigurationError
 from trivium.llms._call import DeltaEvent, ask, model_node
 from trivium.llms._protocol import Delta, LanguageModel, Reply, Request
 from trivium.schema import ModelStatusCode
@@ -42,6 +44,7 @@ class ChatModel:
         """The parameters of one call: a copy of `gen_params` with these put in."""
         return {**self.gen_params, **gen_params}
 
+    @checked
     @portable
     async def chat_async(self, inputs: Any, session_ids: Any = None, **gen_params: Any) -> Any:
         """Ask the model and return the text of its answer.
@@ -58,6 +61,8 @@ class ChatModel:
             ModelError: the model could not answer.
         """
         gen_params.pop("session_id", None)  # a forward may hand on all that it was given
+        if not all(isinstance(each, str | Mapping | Sequence) for each in inputs):
+            raise ConfigurationError("a model is asked with a list of chat messages, each a dict with role and content")
         if isinstance(inputs, str) or not inputs or isinstance(inputs[0], Mapping):
             return (await self._asked(_messages(inputs), gen_params)).text
         many = cast("Sequence[Messages]", inputs)

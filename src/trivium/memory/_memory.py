@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from trivium._objects import factory_of
 from trivium.commander._turns import Turns
+from trivium.exceptions import ArgumentTypeError
 from trivium.schema import Message
 
 __all__ = ["Memory", "MemoryManager"]
@@ -31,6 +32,9 @@ class Memory:
     __slots__ = ("_messages", "recent_n")
 
     def __init__(self, recent_n: int | None = None) -> None:
+        if recent_n is not None and not isinstance(recent_n, int):  # type: ignore[unnecessary] - users pass anything
+            kind = type(recent_n).__name__
+            raise ArgumentTypeError(f"Memory takes a whole number or None as recent_n, not {kind}", "recent_n")
         self.recent_n = recent_n
         self._messages: list[Message] = []
 
@@ -107,7 +111,10 @@ class MemoryManager:
     __slots__ = ("factory", "memory_map", "turns")
 
     def __init__(self, factory: Callable[[], Memory] | dict[str, Any] = Memory) -> None:
-        self.factory = factory_of(cast("dict[str, Any]", factory)) if isinstance(factory, dict) else factory
+        made = factory_of(cast("dict[str, Any]", factory)) if isinstance(factory, dict) else factory
+        if not callable(made):  # type: ignore[unnecessary] - users pass anything
+            raise ArgumentTypeError(f"a memory is made by a class or function, not {type(made).__name__}", "factory")
+        self.factory: Callable[[], Memory] = made
         self.turns = Turns()
         self.memory_map: dict[Hashable, Memory] = {}
 

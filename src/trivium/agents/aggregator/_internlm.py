@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
+from trivium._arguments import checked
 from trivium.agents.aggregator._default import DefaultAggregator, text_of
-from trivium.exceptions import UnknownRoleError
+from trivium.exceptions import ConfigurationError, UnknownRoleError
 from trivium.memory import Memory
 from trivium.schema import ToolStatusCode
 
@@ -39,6 +40,7 @@ class InternLMToolAggregator(DefaultAggregator):
 {'role': 'environment', 'content': '> 2'}]
     """
 
+    @checked
     def __init__(
         self,
         environment_role: str = "environment",
@@ -52,6 +54,8 @@ class InternLMToolAggregator(DefaultAggregator):
         self.user_names = [user_names] if isinstance(user_names, str) else list(user_names or ("user",))
         shots = list(few_shot or ())
         self.few_shot: list[Any] = [shots] if shots and isinstance(shots[0], Mapping) else shots
+        if not all(isinstance(shot, list | tuple) for shot in self.few_shot):
+            raise ConfigurationError("few_shot is a list of chat messages, or of lists of them")
 
     def aggregate(
         self,
@@ -97,6 +101,8 @@ class InternLMToolAggregator(DefaultAggregator):
         thought: str | None = None
         tool: str | None = None
         for entry in shot:
+            if not isinstance(entry, Mapping) or not {"role", "content"} <= entry.keys():  # type: ignore[unnecessary] - users pass anything
+                raise ConfigurationError(f"an example is a list of dicts with role and content: {entry!r:.200} is none")
             role, content = entry["role"], entry["content"]
             if thought is not None and role != "tool":
                 yield {"role": "assistant", "content": thought}
