@@ -50,7 +50,7 @@ class _Answer:
             return
         elif isinstance(delta, ToolCallPart):
             self._take_call(delta)
-        elif isinstance(delta, Reasoning):
+        elif isinstance(delta, Reasoning):  # pyright: ignore[reportUnnecessaryIsInstance] - users write streams
             self.reasoning.append(delta.text)
         else:
             raise MalformedAnswerError(

@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
 from typing import Any, Protocol, get_args
 
 from trivium.commander import wait
-from trivium.commander._channel import Channel
 from trivium.exceptions import ConfigurationError
+from trivium.utils._channel import Channel
 from trivium.utils._splitter import AnswerSplitter, Piece, Role
 
 __all__ = ["async_dispatcher_tools_call_for_openai"]

@@ -10,7 +10,7 @@ from functools import partial
 from inspect import isawaitable
 from typing import Any, TypeAlias, cast
 
-from trivium.commander._channel import Channel
+from trivium.utils._channel import Channel
 
 __all__ = ["LLMAsyncAdapter"]
 
