@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from trivium import Agent, Limits
+from trivium.exceptions import MalformedAnswerError
 from trivium.llms import Delta, Request
 
 
@@ -90,6 +91,6 @@ def test_a_source_is_closed_where_reading_it_fails(is_async: bool):
                 closed.append("async")
 
     agent = Agent(AsyncBad() if is_async else Bad())
-    with pytest.raises(AttributeError):
+    with pytest.raises(MalformedAnswerError, match="no delta"):
         agent("hi", limits=Limits(turns=1))
     assert closed == ["async" if is_async else "sync"]

@@ -68,7 +68,7 @@ def test_the_agent_runs_in_a_process_of_its_own(place: AgentRayActor):
     word, process, _, helper, *_ = answer.content.split()
     assert (word, helper, answer.sender, answer.origin) == ("here", "posixpath.join", "Place", Origin.USER)
     assert int(process) != os.getpid()
-    assert place("where?", temperature=1).content.endswith("{'temperature': 1}")
+    assert place("where?", temperature=1).content.endswith("{'temperature': 1, 'session_id': 0}")
     assert Sequential(place, place)("where?").content.startswith("here")
 
 

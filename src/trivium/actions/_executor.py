@@ -13,7 +13,7 @@ from trivium.actions._run import as_arguments, as_text, outcome_of
 from trivium.actions._tool import Tool
 from trivium.commander import portable
 from trivium.commander._doors import settled
-from trivium.exceptions import CallOriginError, ConfigurationError, ToolDefinitionError, UnknownToolError
+from trivium.exceptions import CallOriginError, ConfigurationError, UnknownToolError
 from trivium.hooks import Hook
 from trivium.module import AsyncModule, Hooks, Module, overridable
 from trivium.schema import ActionReturn, ActionValidCode, Entity, FunctionCall, Message, Origin, ToolCall, message_of
@@ -88,9 +88,6 @@ class ActionExecutor(Module):
     def add(self, action: Any) -> BaseAction | Tool:
         """Add an action, a tool or a function, under its name; what a model may call now."""
         made = create_object(action)
-        if BaseAction in getattr(made, "__mro__", ()):
-            name = made.__name__
-            raise ToolDefinitionError(f"{name} is a class: give an action of it, {name}()", name)
         added = made if isinstance(made, BaseAction) else Tool.of(made)
         self[added.name] = added
         return added

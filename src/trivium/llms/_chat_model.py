@@ -50,7 +50,8 @@ class ChatModel:
         """Ask the model and return the text of its answer.
 
         Args:
-            inputs: chat messages, or the text of a user; or several lists of messages, which are answered at once.
+            inputs: chat messages, one of them, or the text of a user; or several lists of messages, which are
+                answered at once.
             session_ids: which conversations these are, where the model keeps something for each.
             **gen_params: sampling parameters of this call.
 
@@ -61,12 +62,14 @@ class ChatModel:
             ModelError: the model could not answer.
         """
         gen_params.pop("session_id", None)  # a forward may hand on all that it was given
-        if not all(isinstance(each, str | Mapping | Sequence) for each in inputs):
+        asked = _messages(inputs)
+        parts: list[Any] = list(cast("Sequence[Any]", asked)) if isinstance(asked, Sequence) else [None]
+        if not all(isinstance(each, Mapping | Sequence) for each in parts):
             raise ConfigurationError("a model is asked with a list of chat messages, each a dict with role and content")
-        if isinstance(inputs, str) or not inputs or isinstance(inputs[0], Mapping):
-            return (await self._asked(_messages(inputs), gen_params)).text
-        many = cast("Sequence[Messages]", inputs)
-        return [reply.text for reply in await gather(*[partial(self._asked, each, gen_params) for each in many])]
+        if not parts or isinstance(parts[0], Mapping):
+            return (await self._asked(parts, gen_params)).text
+        works = [partial(self._asked, _messages(each), gen_params) for each in parts]
+        return [reply.text for reply in await gather(*works)]
 
     chat = door(chat_async)
 
@@ -130,8 +133,11 @@ class AsyncModelMixin(ChatModel):
         return self.stream_chat_async(inputs, session_id, **gen_params)
 
 
-def _messages(inputs: Any) -> Messages:
-    return [{"role": "user", "content": inputs}] if isinstance(inputs, str) else inputs
+def _messages(inputs: Any) -> Any:
+    """Chat messages; a text is a user's, and one message may stand alone."""
+    if isinstance(inputs, str):
+        return [{"role": "user", "content": inputs}]
+    return [cast("Any", inputs)] if isinstance(inputs, Mapping) else inputs
 
 
 def _text(event: Event[Any]) -> str:

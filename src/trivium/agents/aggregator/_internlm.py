@@ -51,7 +51,7 @@ class InternLMToolAggregator(DefaultAggregator):
     ) -> None:
         self.environment_role = environment_role
         self.environment_begin, self.environment_end = environment_begin, environment_end
-        self.user_names = [user_names] if isinstance(user_names, str) else list(user_names or ("user",))
+        self.user_names = ["user"] if user_names is None else list(user_names)
         shots = list(few_shot or ())
         self.few_shot: list[Any] = [shots] if shots and isinstance(shots[0], Mapping) else shots
         if not all(isinstance(shot, list | tuple) for shot in self.few_shot):
