@@ -443,10 +443,15 @@ async def _from_sync(node: TaskNode, source: Iterable[T]) -> AsyncGenerator[T]:
             if isinstance(items, Generator):
                 items.close()
 
+    def ended(worker: asyncio.Task[None]) -> None:
+        arrived.put_nowait(None)
+        if not worker.cancelled():
+            worker.exception()  # where the reader was cancelled meanwhile, nobody else looks at it
+
     # The pool runs the body even where a blocked caller lends its thread: a source is one long work.
     token = lender.set(None)
     worker = loop.create_task(in_worker(body))
-    worker.add_done_callback(lambda _: arrived.put_nowait(None))
+    worker.add_done_callback(ended)
     lender.reset(token)
     try:
         while (entry := await waiting(node, arrived.get())) is not None:
