@@ -205,14 +205,14 @@ class AsyncAgent(AsyncModule, Agent):
 
 
 def _memory_of(memory: MemoryOption | Literal["default"]) -> MemoryManager | None:
+    if memory is True or isinstance(memory, str):  # first: most are
+        return MemoryManager()
     if isinstance(memory, MemoryManager):
         return memory
     if isinstance(memory, Memory):
         raise ConfigurationError("a memory is one session's: give its class, or dict(type=Memory, recent_n=…)")
     if not memory:
         return None
-    if memory is True or isinstance(memory, str):
-        return MemoryManager()
     return MemoryManager(factory_of(cast("Config", memory)) if isinstance(memory, dict) else memory)
 
 

@@ -112,7 +112,7 @@ class MemoryManager:
 
     def __init__(self, factory: Callable[[], Memory] | dict[str, Any] = Memory) -> None:
         made = factory_of(cast("dict[str, Any]", factory)) if isinstance(factory, dict) else factory
-        if not callable(made):  # type: ignore[unnecessary] - users pass anything
+        if made is not Memory and not callable(made):  # type: ignore[unnecessary] - users pass anything
             raise ArgumentTypeError(f"a memory is made by a class or function, not {type(made).__name__}", "factory")
         self.factory: Callable[[], Memory] = made
         self.turns = Turns()
