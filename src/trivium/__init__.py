@@ -1,7 +1,8 @@
 """trivium: language-model agents as modules, tasks and jobs on one run tree, sync and async."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from trivium._lazy import lazy_names
 
 if TYPE_CHECKING:
     from trivium.actions import ActionExecutor, AgentDoneTool, FinalResultTool, Tool, ToolMessage, tool_api
@@ -15,19 +16,6 @@ if TYPE_CHECKING:
     from trivium.tasks import Task, TaskConfig
 
 __version__ = "0.1.0"
-
-_HOMES = {
-    "trivium.actions": ("ActionExecutor", "AgentDoneTool", "FinalResultTool", "Tool", "ToolMessage", "tool_api"),
-    "trivium.agents": ("Agent", "AgentConfig", "AsyncAgent", "AsyncChatAgent", "ChatAgent", "ChatAgentConfig"),
-    "trivium.commander": ("CommanderAsync", "Event", "Job", "Limits", "this_call"),
-    "trivium.exceptions": ("TriviumError",),
-    "trivium.hooks": ("Hook",),
-    "trivium.module": ("Module",),
-    "trivium.observers": ("RunRecord",),
-    "trivium.schema": ("AgentMessage", "ChatDocument", "DocMetaData", "Document", "Entity", "Message", "StatusCode"),
-    "trivium.tasks": ("Task", "TaskConfig"),
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "ActionExecutor",
@@ -62,15 +50,37 @@ __all__ = [
     "tool_api",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOME_OF.get(name)
-    if home is None:
-        raise AttributeError(f"module 'trivium' has no attribute '{name}'")
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+# Where the names live; each is imported when it is used.
+_HOMES = {
+    "ActionExecutor": "actions",
+    "Agent": "agents",
+    "AgentConfig": "agents",
+    "AgentDoneTool": "actions",
+    "AgentMessage": "schema",
+    "AsyncAgent": "agents",
+    "AsyncChatAgent": "agents",
+    "ChatAgent": "agents",
+    "ChatAgentConfig": "agents",
+    "ChatDocument": "schema",
+    "CommanderAsync": "commander",
+    "DocMetaData": "schema",
+    "Document": "schema",
+    "Entity": "schema",
+    "Event": "commander",
+    "FinalResultTool": "actions",
+    "Hook": "hooks",
+    "Job": "commander",
+    "Limits": "commander",
+    "Message": "schema",
+    "Module": "module",
+    "RunRecord": "observers",
+    "StatusCode": "schema",
+    "Task": "tasks",
+    "TaskConfig": "tasks",
+    "this_call": "commander",
+    "Tool": "actions",
+    "tool_api": "actions",
+    "ToolMessage": "actions",
+    "TriviumError": "exceptions",
+}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

@@ -54,7 +54,7 @@ class Shell(BaseAction):
         """
         return f"{len(command)} letters"
 
-    def close_session(self, session_id: Any) -> None:
+    def close_session(self, session_id: Any) -> Any:
         self.closed.append(session_id)
 
 
@@ -173,6 +173,21 @@ def test_the_math_coder_closes_what_it_has_used(kind: Any) -> None:
     shell = Shell()
     coder = kind(ScriptedModel([f"First.{CODE}6 * 7{END}", r"It is \boxed{42}."]), interpreter=shell)
     assert asked(coder, session_id=3).content == r"It is \boxed{42}."
+    assert shell.closed == [3]
+
+
+class AwaitedShell(Shell):
+    """A `Shell` that ends what it holds with a coroutine, as an interpreter's async twin does."""
+
+    async def close_session(self, session_id: Any) -> None:
+        await asyncio.sleep(0)
+        self.closed.append(session_id)
+
+
+@pytest.mark.parametrize("kind", [MathCoder, AsyncMathCoder])
+def test_the_math_coder_awaits_what_closes_with_a_coroutine(kind: Any) -> None:
+    shell = AwaitedShell()
+    assert asked(kind(ScriptedModel([r"It is \boxed{42}."]), interpreter=shell), session_id=3).content
     assert shell.closed == [3]
 
 

@@ -14,7 +14,7 @@ from trivium.commander._node import make_scope
 from trivium.exceptions import FetchError, LimitExceededError, RemoteServiceError, ToolArgumentsError
 from trivium.schema import ActionReturn, ActionStatusCode, Message
 
-__all__ = ["ToolCallEvent", "ToolResultEvent", "as_text", "outcome_of", "run_tool"]
+__all__ = ["ToolCallEvent", "ToolResultEvent", "as_text", "outcome_of", "run_tool", "sendable"]
 
 
 class ToolCallEvent(Event[tuple[str, str | Mapping[str, Any]]]):
@@ -85,6 +85,11 @@ def as_arguments(name: str, arguments: Any) -> dict[str, Any]:
     """The arguments of a call as they came, where they could not be understood."""
     is_dict = isinstance(arguments, Mapping)
     return dict(cast("Mapping[str, Any]", arguments)) if is_dict else {"inputs": arguments, "name": name}
+
+
+def sendable(text: str) -> str:
+    """The text as UTF-8 can have it: half of a character that was cut in two becomes a question mark."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def as_text(value: Any) -> str:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from trivium._arguments import checked
 from trivium.actions._action import BaseAction, BaseParser, JsonParser, tool_api
 from trivium.actions._dual import AsyncActionMixin, dual
-from trivium.commander import current, invoke, portable
+from trivium.actions._run import sendable
+from trivium.commander import invoke, portable, this_session
 from trivium.exceptions import ConfigurationError, MissingExtraError, ToolError
 
 if TYPE_CHECKING:
@@ -111,10 +112,10 @@ class PPT(BaseAction):
         if theme not in self.theme_mapping:
             raise ToolError(f"there is no theme '{theme}'; there are {', '.join(self.theme_mapping)}", self.name)
         path = await invoke(self._free_path, abs_location)
-        self._decks.pop(_session(), None)
+        self._decks.pop(this_session(), None)
         if len(self._decks) >= MAX_DECKS:  # one was left behind: the oldest goes
             self._decks.pop(next(iter(self._decks)))
-        self._decks[_session()] = _Deck(theme, path)
+        self._decks[this_session()] = _Deck(theme, path)
         return {"status": f"began {path.name}: add its pages, then call submit_file"}
 
     @dual
@@ -182,11 +183,11 @@ class PPT(BaseAction):
         """
         deck = self._deck()
         await invoke(self._save, deck)
-        self._decks.pop(_session(), None)
+        self._decks.pop(this_session(), None)
         return {"status": f"saved {len(deck.pages)} pages as {deck.path}"}
 
     def _deck(self) -> _Deck:
-        deck = self._decks.get(_session())
+        deck = self._decks.get(this_session())
         if deck is None:
             raise ToolError("there is no presentation yet: call create_file first", self.name)
         return deck
@@ -271,18 +272,8 @@ def _folder(given: str | Path) -> Path:
         raise ConfigurationError("this cannot be the name of a folder: give a plain path") from None
 
 
-def _session() -> Hashable:
-    node = current.get()
-    return 0 if node is None else node._scope.session_id
-
-
 def _items(text: str) -> tuple[str, ...]:
     return tuple(item.strip() for item in text.split(SEPARATOR))
-
-
-def _sendable(text: str) -> str:
-    """The text with what XML cannot hold replaced."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def _import_pptx() -> Any:
@@ -310,10 +301,10 @@ def _write(presentation: Presentation, layout_name: str, page: _Page) -> None:
     slide = presentation.slides.add_slide(layout)
     title = slide.shapes.title
     if title is not None:
-        title.text = _sendable(page.title)
+        title.text = sendable(page.title)
     bodies = [cast("Any", each) for each in slide.placeholders if title is None or each.shape_id != title.shape_id]
     if bodies and page.lines:
-        bodies[0].text_frame.text = "\n".join(map(_sendable, page.lines))
+        bodies[0].text_frame.text = "\n".join(map(sendable, page.lines))
     if page.image is not None:
         _place_image(slide.shapes, bodies[-1] if len(bodies) > 1 else None, page.image)
 

@@ -12,6 +12,7 @@ from trivium._objects import create_object
 from trivium.actions import ActionExecutor, BaseAction, descriptions_of
 from trivium.agents._agent import Agent, MemoryOption
 from trivium.agents.aggregator import InternLMToolAggregator
+from trivium.commander import invoke
 from trivium.exceptions import ConfigurationError, NoExecutorError
 from trivium.hooks import InternLMActionProcessor
 from trivium.module import AsyncModule, overridable
@@ -263,7 +264,7 @@ class MathCoder(AgentForInternLM):
         finally:
             for action in self.interpreter_executor.actions.values() if self.interpreter_executor else ():
                 if (close := getattr(action, "close_session", None)) is not None:
-                    close(session_id)
+                    await invoke(close, session_id)
 
 
 class AsyncMathCoder(AsyncModule, MathCoder):

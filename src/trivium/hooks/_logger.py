@@ -16,6 +16,7 @@ from trivium.schema import Message
 
 __all__ = ["MessageLogger"]
 
+_FORMAT = "%(asctime)s %(levelname)8s %(name)8s - %(message)s"
 _COLORS = ("31", "32", "33", "34", "35", "36")
 
 
@@ -39,7 +40,7 @@ class MessageLogger(Hook):
     def __init__(
         self, name: str = "trivium", add_file_handler: bool | str | Path = False, color: bool | None = None
     ) -> None:
-        self.logger = get_logger(name, "info", "%(asctime)s %(levelname)8s %(name)8s - %(message)s")
+        self.logger = get_logger(name, "info", _FORMAT)
         self.color = sys.stderr.isatty() if color is None else color
         if add_file_handler:
             self._add_file(Path(f"{name}.log" if add_file_handler is True else add_file_handler))
@@ -49,7 +50,7 @@ class MessageLogger(Hook):
         if all(handler.name != label for handler in self.logger.handlers):
             handler = logging.FileHandler(path, encoding="utf-8", delay=True)
             handler.name = label
-            handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)8s %(name)8s - %(message)s"))
+            handler.setFormatter(logging.Formatter(_FORMAT))
             self.logger.addHandler(handler)
 
     def before_agent(self, agent: Any, messages: list[Message], session_id: Hashable) -> None:

@@ -34,11 +34,13 @@ class _TextModel(ChatModel):
     _writes: ClassVar[frozenset[str]] = frozenset()
     _awaits: ClassVar[frozenset[str]] = frozenset()
     _chats_with: ClassVar[str | None] = None
+    _streams_a_session: ClassVar[bool] = True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls._writes = frozenset(name for name in _NAMES if getattr(cls, name) not in _BUILT_IN)
         cls._chats_with = next((name for name in ("stream_chat", "chat") if name in cls._writes), None)
+        cls._streams_a_session = "session_id" in signature(cls.stream_chat).parameters
         awaits_all = issubclass(cls, AsyncModelMixin)
         cls._awaits = frozenset(name for name in _NAMES if awaits_all or is_async(getattr(cls, name)))
 
@@ -73,8 +75,7 @@ class _TextModel(ChatModel):
 
     def _through(self, method: str, messages: Messages, parameters: Mapping[str, Any]) -> Any:
         if method == "stream_chat":
-            takes = signature(self.stream_chat).parameters
-            session = {"session_id": this_session()} if "session_id" in takes else {}
+            session = {"session_id": this_session()} if self._streams_a_session else {}
             return _pieces(self.stream_chat(messages, **session, **parameters))
         session = (this_session(),) if "chat" in self._awaits else ()
         return self._whole("chat", messages, *session, **parameters)

@@ -6,14 +6,13 @@ from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, 
 from functools import partial
 from typing import Any, cast
 
-from trivium._arguments import checked
 from trivium.commander import AsyncStream, CallNode, Event, Stream, door, gather, portable
 from trivium.exceptions import ConfigurationError
 from trivium.llms._call import DeltaEvent, ask, model_node
 from trivium.llms._protocol import Delta, LanguageModel, Reply, Request
 from trivium.schema import ModelStatusCode
 
-__all__ = ["AsyncModelMixin", "ChatModel"]
+__all__ = ["AsyncModelMixin", "ChatModel", "as_messages"]
 
 Messages = Sequence[Mapping[str, Any]]
 Growing = tuple[ModelStatusCode, str, None]
@@ -44,7 +43,6 @@ class ChatModel:
         """The parameters of one call: a copy of `gen_params` with these put in."""
         return {**self.gen_params, **gen_params}
 
-    @checked
     @portable
     async def chat_async(self, inputs: Any, session_ids: Any = None, **gen_params: Any) -> Any:
         """Ask the model and return the text of its answer.
@@ -62,13 +60,13 @@ class ChatModel:
             ModelError: the model could not answer.
         """
         gen_params.pop("session_id", None)  # a forward may hand on all that it was given
-        asked = _messages(inputs)
+        asked = as_messages(inputs)
         parts: list[Any] = list(cast("Sequence[Any]", asked)) if isinstance(asked, Sequence) else [None]
         if not all(isinstance(each, Mapping | Sequence) for each in parts):
             raise ConfigurationError("a model is asked with a list of chat messages, each a dict with role and content")
         if not parts or isinstance(parts[0], Mapping):
             return (await self._asked(parts, gen_params)).text
-        works = [partial(self._asked, _messages(each), gen_params) for each in parts]
+        works = [partial(self._asked, as_messages(each), gen_params) for each in parts]
         return [reply.text for reply in await gather(*works)]
 
     chat = door(chat_async)
@@ -118,7 +116,9 @@ class ChatModel:
 
     def _call(self, messages: Any, gen_params: Mapping[str, Any]) -> tuple[CallNode, Any]:
         node = model_node()
-        return node, partial(ask, self._asked_by("stream_chat"), self._question(messages, gen_params), node)
+        return node, partial(
+            ask, self._asked_by("stream_chat"), self._question(as_messages(messages), gen_params), node
+        )
 
 
 class AsyncModelMixin(ChatModel):
@@ -133,7 +133,7 @@ class AsyncModelMixin(ChatModel):
         return self.stream_chat_async(inputs, session_id, **gen_params)
 
 
-def _messages(inputs: Any) -> Any:
+def as_messages(inputs: Any) -> Any:
     """Chat messages; a text is a user's, and one message may stand alone."""
     if isinstance(inputs, str):
         return [{"role": "user", "content": inputs}]

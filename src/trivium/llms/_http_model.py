@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, Literal
 from trivium._arguments import checked
 from trivium.exceptions import ConfigurationError, UnsupportedParameterError
 from trivium.llms._base import BaseAPILLM
-from trivium.llms._chat_model import Messages
+from trivium.llms._chat_model import Messages, as_messages
 from trivium.llms._meta_template import MetaTemplate
 from trivium.llms._protocol import Delta, Request
 from trivium.llms._transport import Keys, Transport
@@ -72,8 +72,7 @@ class HTTPModel(BaseAPILLM):
 
     def complete(self, prompt: Any, parameters: Mapping[str, Any]) -> AsyncGenerator[Delta]:
         """Yield what the model answers; see `BaseAPILLM.complete`."""
-        messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
-        return self._answer(Request(messages, parameters=parameters))
+        return self._answer(Request(as_messages(prompt), parameters=parameters))
 
     def stream(self, request: Request) -> Any:
         """Ask the server and yield its answer piece by piece; tools and a schema are its own to keep.

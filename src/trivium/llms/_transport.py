@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from httpx2 import AsyncClient, Response
 
-__all__ = ["Keys", "Transport", "bearer", "retry_delay", "seconds_to_wait", "with_path"]
+__all__ = ["Keys", "Transport", "back_off", "bearer", "retry_delay", "seconds_to_wait", "with_path"]
 
 CONNECT_SECONDS = 10.0
 MAX_TRIES, FIRST_DELAY, LONGEST_DELAY = 3, 0.5, 30.0
@@ -313,9 +313,12 @@ def retry_delay(error: ProviderError, attempt: int) -> float | None:
             return None
     elif not isinstance(error, ProviderConnectionError):
         return None
-    # Not for secrets: the jitter keeps many callers from coming back at the same moment.
-    backoff = FIRST_DELAY * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - a delay, no secret
-    return max(asked, min(backoff, LONGEST_DELAY))
+    return max(asked, min(back_off(FIRST_DELAY, attempt), LONGEST_DELAY))
+
+
+def back_off(first: float, attempt: int) -> float:
+    """Seconds to wait after an attempt, doubled at each next; spread, so that many callers do not come back at once."""
+    return first * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - a delay, no secret
 
 
 def _is_refused(error: ProviderError) -> bool:

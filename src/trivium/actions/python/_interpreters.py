@@ -20,9 +20,10 @@ from typing import Any
 from trivium._arguments import checked
 from trivium.actions._action import BaseAction, BaseParser, JsonParser
 from trivium.actions._dual import AsyncActionMixin, dual
+from trivium.actions._run import sendable
 from trivium.actions.python._kernel import Execution, Kernels
 from trivium.actions.python._sandbox import SandboxLimits
-from trivium.commander import current, door, gather, invoke, iterate, portable, step
+from trivium.commander import door, gather, invoke, iterate, portable, step, this_session
 from trivium.exceptions import ConfigurationError
 from trivium.schema import ActionReturn, ActionStatusCode
 
@@ -95,7 +96,7 @@ class _Python(BaseAction):
     async def _execute(self, codes: Sequence[str], timeout: float | None, session_id: Hashable) -> list[Execution]:
         seconds = self.timeout if timeout is None else max(0.0, min(timeout, self.timeout))
         with step("python"):
-            outcomes = iterate(self.kernels.execute, session_id, list(map(_sendable, codes)), seconds)
+            outcomes = iterate(self.kernels.execute, session_id, list(map(sendable, codes)), seconds)
             return [execution async for execution in outcomes if execution is not None]
 
     def _returned(self, command: str, execution: Execution) -> ActionReturn:
@@ -188,7 +189,7 @@ class IPythonInterpreter(_Python):
             command: Python code, as in a notebook's cell.
             timeout: seconds it may take; there is an upper limit, which is the default.
         """
-        return await self._run(command, timeout, _session())
+        return await self._run(command, timeout, this_session())
 
 
 class IPythonInteractive(_Python):
@@ -233,7 +234,7 @@ class IPythonInteractive(_Python):
             command: Python code.
             timeout: seconds it may take; there is an upper limit, which is the default.
         """
-        return await self._run(command, timeout, _session())
+        return await self._run(command, timeout, this_session())
 
 
 class IPythonInteractiveManager(IPythonInteractive):
@@ -338,7 +339,7 @@ class PythonInterpreter(_Python):
         """
         answer = [f"print({self._answer})"] if self._answer is not None else []
         codes = ["%reset -sf", _unfenced(command), *answer]  # the answer to a program, in an emptied name space
-        executions = await self._execute(codes, None, _session())
+        executions = await self._execute(codes, None, this_session())
         images = [item for each in executions[:-1] for item in each.items if item[0] == "image"]
         last = executions[-1]
         return self._returned(command, replace(last, items=(*images, *last.items)))
@@ -366,18 +367,7 @@ class AsyncPythonInterpreter(AsyncActionMixin, PythonInterpreter):
     """`PythonInterpreter`, awaited."""
 
 
-def _session() -> Hashable:
-    """The session of the call that runs here; 0 where none does, as at the root of every run."""
-    node = current.get()
-    return node._scope.session_id if node is not None else 0
-
-
 def _unfenced(command: str) -> str:
     """The code itself, where a model put it in a Markdown fence."""
     found = _FENCED.search(command)
     return found[1] if found is not None else command
-
-
-def _sendable(code: str) -> str:
-    """The code as UTF-8 can have it: half of a character that was cut in two becomes a question mark."""
-    return code.encode(errors="replace").decode()

@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final, cast
 
+from trivium.actions._run import sendable
 from trivium.actions.python._sandbox import TICK, Sandbox, SandboxLimits
 from trivium.exceptions import MissingExtraError
 
@@ -199,7 +200,7 @@ def _items(found: object) -> tuple[tuple[str, str], ...]:
     for pair in pairs:
         match pair:
             case [str(kind), str(content)]:
-                kept.append((kind, content.encode(errors="replace").decode()))
+                kept.append((kind, sendable(content)))
             case _:
                 pass
     return tuple(kept)

@@ -14,7 +14,7 @@ from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions.web._cache import Recent
 from trivium.actions.web._fetcher import Fetcher
 from trivium.actions.web._searchers import BLACK_LIST
-from trivium.commander import current, gather, invoke, portable
+from trivium.commander import gather, invoke, portable, this_session
 from trivium.exceptions import ConfigurationError, FetchError, LimitExceededError, ToolArgumentsError, ToolError
 
 __all__ = ["AsyncWebBrowser", "Searcher", "WebBrowser"]
@@ -107,7 +107,7 @@ class WebBrowser(BaseAction):
         found = self._merged([answer for answer in answers if not isinstance(answer, Exception)])
         for each, error in failed.items():  # after the others, so that nothing looks complete that is not
             found[len(found)] = {"url": "", "title": f"The search for {each!r} failed", "summ": str(error)}
-        self._found.put(_this_session(), found)
+        self._found.put(this_session(), found)
         return {number: dict(result) for number, result in found.items()}
 
     @dual
@@ -119,7 +119,7 @@ class WebBrowser(BaseAction):
         Args:
             select_ids: the numbers of the results; choose no more than 4.
         """
-        found = self._found.get(_this_session())
+        found = self._found.get(this_session())
         if not found:
             raise ToolError("there are no results to select from: call search first", self.name)
         numbers = list(dict.fromkeys(select_ids))[: self.topk]
@@ -183,11 +183,6 @@ class WebBrowser(BaseAction):
 
 class AsyncWebBrowser(AsyncActionMixin, WebBrowser):
     """Search the web, and read its pages. A `WebBrowser` whose calls and methods give coroutines."""
-
-
-def _this_session() -> Hashable:
-    node = current.get()
-    return 0 if node is None else node._scope.session_id
 
 
 def _searcher(given: Any, common: Mapping[str, Any], keywords: Mapping[str, Any]) -> Searcher:

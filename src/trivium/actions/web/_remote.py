@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import random
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from urllib.parse import quote, urlsplit, urlunsplit
 
+from trivium.actions._run import sendable
 from trivium.commander import invoke, portable, step, wait
 from trivium.commander._node import make_scope
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, RemoteServiceError, ToolArgumentsError
-from trivium.llms._transport import seconds_to_wait
+from trivium.llms._transport import back_off, seconds_to_wait
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -263,17 +263,11 @@ def _delay(error: RemoteServiceError, attempt: int) -> float | None:
     """Seconds to wait before the next try, or None where none would help."""
     if error.status not in (0, 429) and error.status < 500:
         return None
-    # Not for secrets: the jitter keeps many callers from coming back at the same moment.
-    return max(error.retry_after, FIRST_DELAY * 2 ** (attempt - 1) * random.uniform(0.5, 1.5))  # noqa: S311 - a delay, no secret
+    return max(error.retry_after, back_off(FIRST_DELAY, attempt))
 
 
 def _parameter(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else _sendable(str(value))
-
-
-def _sendable(text: str) -> str:
-    """The text with what UTF-8 cannot hold replaced."""
-    return text.encode("utf-8", "replace").decode()
+    return str(value).lower() if isinstance(value, bool) else sendable(str(value))
 
 
 def _message(answer: Any, depth: int = 4) -> str:
@@ -294,7 +288,7 @@ def check_query(query: str, tool: str) -> str:
     Raises:
         ToolArgumentsError: nothing is left.
     """
-    query = _sendable(query.strip())
+    query = sendable(query.strip())
     if not query:
         raise ToolArgumentsError("the query is empty: say what to look for", tool)
     return query
@@ -302,7 +296,7 @@ def check_query(query: str, tool: str) -> str:
 
 def clean(text: str) -> str:
     """The text on one line, and such that it can be sent on."""
-    return " ".join(_sendable(text).split())
+    return " ".join(sendable(text).split())
 
 
 def parse_json(text: str) -> dict[str, Any]:
