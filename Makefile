@@ -21,7 +21,7 @@ export UV_SYSTEM_CERTS ?= 1
 # A sandbox cannot write what it compiles: without this each start of a kernel compiles a thousand modules anew.
 export UV_COMPILE_BYTECODE ?= 1
 
-.PHONY: help env dev quickstart test check bench-extract bench bench-lagent clean
+.PHONY: help env dev quickstart test check bench-extract bench bench-lagent bench-langroid clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -62,6 +62,9 @@ bench: .venv/.ready-bench ## measure the speed of the core
 bench-lagent: env .peers/lagent/.ready ## measure trivium beside Lagent's own source
 	$(PYTHON_BIN) benchmarks/beside_lagent.py $(BENCH_ARGS)
 
+bench-langroid: env .peers/langroid/.ready ## measure trivium's tasks beside Langroid itself
+	$(PYTHON_BIN) benchmarks/beside_langroid.py $(BENCH_ARGS)
+
 clean: ## remove what make made here; fetched models stay in the user's cache
 	rm -rf .venv .tools .peers out build dist .coverage* htmlcov .hypothesis .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -76,9 +79,9 @@ clean: ## remove what make made here; fetched models stay in the user's cache
 	@touch $@
 
 # A peer whose packages would not go with ours has an environment of its own, of the same Python.
-.peers/lagent/.ready: benchmarks/peers/lagent.txt .venv/.ready | .tools/bin/uv
-	@UV_PYTHON_DOWNLOADS=never .tools/bin/uv venv --quiet --clear --python $(PYTHON_BIN) .peers/lagent
-	@.tools/bin/uv pip sync --quiet --require-hashes --python .peers/lagent/bin/python $<
+.peers/%/.ready: benchmarks/peers/%.txt .venv/.ready | .tools/bin/uv
+	@UV_PYTHON_DOWNLOADS=never .tools/bin/uv venv --quiet --clear --python $(PYTHON_BIN) .peers/$*
+	@.tools/bin/uv pip sync --quiet --require-hashes --python .peers/$*/bin/python $<
 	@touch $@
 
 # With the peers that trivium is measured beside.

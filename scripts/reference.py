@@ -122,13 +122,15 @@ class Reference:
         if is_ours(value):
             yield f"- **{name}** — another name of `{value.__name__}`."
             return
-        assigned = self.assigned[module.__name__, name]
+        below = self.assigned.get(("trivium", name))  # in a private file of the lowest room
+        assigned = self.assigned.get((module.__name__, name), below)
+        assert assigned is not None, f"{module.__name__}.{name} is assigned nowhere"
         yield item(name, first_paragraph(assigned.text), f"{name} = {assigned.value}")
 
 
 def is_ours(value: Any) -> bool:
     """Whether it is a class or function of trivium."""
-    return (inspect.isclass(value) or inspect.isroutine(value)) and value.__module__.startswith("trivium")
+    return (inspect.isclass(value) or inspect.isroutine(value)) and str(value.__module__).startswith("trivium")
 
 
 def first_paragraph(text: str | None) -> str:

@@ -18,6 +18,7 @@ from contextlib import aclosing
 from functools import partial
 from inspect import signature
 from itertools import count
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, cast
 
 from trivium._objects import create_object
@@ -26,10 +27,11 @@ from trivium.commander._doors import drive, settled
 from trivium.commander._doors_trio import from_trio, in_trio
 from trivium.commander._node import make_scope
 from trivium.commander._streams import AsyncStream, Stream
-from trivium.exceptions import ConfigurationError, StateError
+from trivium.exceptions import ArgumentTypeError, ConfigurationError, StateError
 from trivium.hooks import Hook, RemovableHandle
 from trivium.memory import MemoryManager
-from trivium.schema import AgentStatusCode, Message, message_of
+from trivium.schema import AgentStatusCode, Message
+from trivium.schema._message import message_of
 
 __all__ = ["CALLER", "AsyncModule", "MessageEvent", "Module", "PartialEvent", "overridable"]
 
@@ -191,7 +193,8 @@ class Module:
         if context is not None:
             node._scope = scope.but(context=context)
         if timeout is not None or limits is not None or listeners:
-            node._scope = make_scope(node, timeout=timeout, limits=limits, listeners=tuple(listeners))
+            listeners = _checked_options(timeout, limits, listeners)
+            node._scope = make_scope(node, timeout=timeout, limits=limits, listeners=listeners)
         return node
 
     async def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Message:
@@ -370,3 +373,15 @@ def _taken_in(message: Any) -> Message:
     if isinstance(message, str):  # first: pydantic makes it slow to learn that something is no message
         return message_of({"content": message})
     return message.__deepcopy__() if isinstance(message, Message) else Message(content=message)
+
+
+def _checked_options(timeout: Any, limits: Any, listeners: Any) -> tuple[Listener, ...]:
+    """The listeners of a call; an option of the wrong kind is told at once, and by name."""
+    if timeout is not None and not isinstance(timeout, Real):
+        raise ArgumentTypeError(f"a call takes seconds as timeout, not {type(timeout).__name__}", "timeout")
+    if limits is not None and not isinstance(limits, Limits):
+        raise ArgumentTypeError(f"a call takes Limits(…) as limits, not {type(limits).__name__}", "limits")
+    many: tuple[Any, ...] = tuple(cast("Iterable[Any]", listeners)) if isinstance(listeners, Iterable) else (None,)
+    if not all(map(callable, many)):
+        raise ArgumentTypeError("a call takes a list of functions as listeners: listeners=[print]", "listeners")
+    return many

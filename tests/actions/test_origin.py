@@ -55,8 +55,8 @@ class Site(ChatAgent):
     def fetch(self, message: Fetch) -> str:
         return self.text
 
-    def handle_message_fallback(self, message: Message) -> Any:
-        return self.text if message.content == "ask the agent" else None
+    def handle_message_fallback(self, msg: Message) -> Any:
+        return self.text if msg.content == "ask the agent" else None
 
 
 def task(agent: ChatAgent, name: str = "", interactive: bool = False, says: str | None = None) -> Task:

@@ -88,7 +88,7 @@ class Runner:
         kept = {key: value for key, value in os.environ.items() if not key.startswith(_OURS)}
         path = f"{_BIN}{os.pathsep}{os.environ['PATH']}"
         ours = {"PATH": path, "PYTHONWARNINGS": "error", "COLUMNS": "80", "TRIVIUM_MODEL": "openai:stand-in"}
-        self.environment = {**kept, **ours, **(environment or {})}
+        self.environment = {**kept, **ours, "PYTHONPATH": str(ROOT / "src"), **(environment or {})}
 
     def problems(self, name: str, document: str) -> list[str]:
         """What is wrong in a document; `name` is how it is called in the texts."""
@@ -134,7 +134,7 @@ class Runner:
         words = [word for word in shlex.split(command.text, comments=True) if "=" not in word]
         if words[0] != "trivium":
             return
-        of = [word for word in words[1:3] if word in ("extract", "models", "list", "fetch", "path", "remove")]
+        of = [word for word in words[1:3] if word in ("extract", "chat", "models", "list", "fetch", "path", "remove")]
         helped = self.run("trivium", *of, "--help").stdout
         for word in words:
             if word.startswith("--") and not re.search(rf"{word}\b", helped):
@@ -146,9 +146,9 @@ class Runner:
             return
         source = self.folder / "the document.md"
         source.write_text(document, encoding="utf-8")
-        self.environment["PYTHONPATH"] = str(ROOT / "tests")
+        self.environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])
         ran = self.run(sys.executable, "-m", "docs._program", source)
-        del self.environment["PYTHONPATH"]
+        self.environment["PYTHONPATH"] = str(ROOT / "src")
         if ran.returncode != 0:
             yield blocks[0].line, f"the program ended with status {ran.returncode}: {ran.stdout}"
             return

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -328,6 +329,138 @@ def test_data_visualizer_of_a_model_that_draws_nothing(run: Run, serve: Serve, f
     assert len(server.asked) == 10
     assert not (folder / "chart.png").exists()
     assert json.loads((folder / "visualizer.json").read_text(encoding="utf-8"))["researcher.memory"]
+
+
+def test_lease_dialogue(run: Run, serve: Serve):
+    def answer(question: Question) -> Answer:
+        if "this lease" in system_of(question):
+            return "Ask the landlord."
+        if question["tool_choice"]["function"]["name"] == "lease":
+            return ("lease", {"tenant": "Ada", "monthly_rent": 9, "deposit": "8"})
+        topics = question["tools"][0]["function"]["parameters"]["properties"]["topic"]["enum"]
+        return ("question", {"topic": topics[-1], "question": f"What of {topics}?"})
+
+    server = serve(answer)
+    assert run("lease_dialogue.py", *at(server)).splitlines() == [
+        "? What of ['tenant', 'monthly rent', 'deposit']?",
+        "? What of ['tenant', 'monthly rent']?",
+        "? What of ['tenant']?",
+        str({"tenant": "Ada", "monthly_rent": 9, "deposit": 8}),
+    ]
+    assert last_of(server.asked[-1]) == "Ask the landlord."
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_lease_dialogue_with_the_small_model(run: Run):
+    *questions, lease = run("lease_dialogue.py", "--model", "small").splitlines()
+    assert len(questions) == 3
+    assert lease == str({"tenant": "Robert Brown", "monthly_rent": 750, "deposit": 1500})
+
+
+def test_front_desk(run: Run, serve: Serve):
+    def answer(question: Question) -> Answer:
+        found = re.search("You are the (plumber|cashier)", system_of(question))
+        if found is not None:
+            return f"{found[1]} here: {last_of(question)}"
+        who = "cashier" if "rent" in last_of(question) else "plumber"
+        if "tools" in question:
+            return ("recipient_message", {"intended_recipient": who, "content": "Please help."})
+        return json.dumps({"value": who})
+
+    shown = run("front_desk.py", "A drip.", "The rent.", *at(serve(answer)))
+    assert shown.splitlines() == [
+        "A drip.",
+        "  plumber: plumber here: A drip.",
+        "  plumber: plumber here: Please help.",
+        "The rent.",
+        "  cashier: cashier here: The rent.",
+        "  cashier: cashier here: Please help.",
+    ]
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_front_desk_with_the_small_model(run: Run):
+    shown = run("front_desk.py", "--model", "small")
+    assert re.findall(r"^  (\w+): \S", shown, re.MULTILINE) == ["plumber", "plumber", "cashier", "cashier"]
+
+
+def test_fail_over(run: Run, serve: Serve):
+    knows = "DO-NOT-KNOW", "The deposit is 1500 euros."
+    server = serve(in_turn(*(json.dumps({"value": line}) for line in knows)))
+    assert run("fail_over.py", "What is the deposit?", *at(server)).splitlines() == [
+        "What is the deposit?",
+        "  handbook: DO-NOT-KNOW",
+        "  lease: The deposit is 1500 euros.",
+    ]
+    assert [last_of(question) for question in server.asked] == ["What is the deposit?"] * 2
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_fail_over_with_the_small_model(run: Run):
+    shown = run("fail_over.py", "--model", "small")
+    assert re.findall(r"^  (\w+): (DO-NOT-KNOW)?", shown, re.MULTILINE) == [
+        ("handbook", ""),
+        ("handbook", "DO-NOT-KNOW"),
+        ("lease", ""),
+        ("handbook", "DO-NOT-KNOW"),
+        ("lease", "DO-NOT-KNOW"),
+        ("caretaker", ""),
+    ]
+
+
+def test_typed_result(run: Run, serve: Serve):
+    purchase = {"buyer": "Bob", "what": "bread", "how_many": 2, "price_of_one": 3}
+    server = serve(in_turn("Bob bought two.", json.dumps(purchase), "Bob.", '{"value": ["Bob"]}'))
+    assert run("typed_result.py", "Bob bought bread.", *at(server)).splitlines() == [
+        "buyer='Bob' what='bread' how_many=2 price_of_one=3",
+        "Bob owes 6 euros.",
+        "['Bob']",
+    ]
+    assert "Bob bought two." in last_of(server.asked[1])
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_typed_result_with_the_small_model(run: Run):
+    assert run("typed_result.py", "--model", "small").splitlines() == [
+        "buyer='Ada Byron' what='pizza' how_many=3 price_of_one=12",
+        "Ada Byron owes 36 euros.",
+        "['Ada Byron']",
+    ]
+
+
+def test_sort_letters(run: Run, serve: Serve):
+    came, fifth, is_early = count(1), threading.Event(), list[bool]()
+    four_are_there = threading.Barrier(4, lambda: is_early.append(fifth.wait(0.5)))
+
+    def answer(question: Question) -> Answer:
+        number = next(came)
+        if number <= 4:
+            four_are_there.wait(30)  # no letter is answered before four are read at once, and no fifth comes meanwhile
+        elif number == 5:
+            fifth.set()
+        return "Yes." if "wonderful" in last_of(question) else "Perhaps." if "perfect" in last_of(question) else "no"
+
+    server = serve(answer)
+    shown = run("sort_letters.py", *at(server))
+    assert re.findall(r"\d+ of 200\b", shown) == [*(f"{done} of 200" for done in range(1, 201)), "120 of 200"]
+    assert shown.splitlines()[-1] == f"{ {'yes': 20, 'no': 160, 'unclear': 20} }, 120 of 200 right"
+    assert len({last_of(question) for question in server.asked}) == len(server.asked) == 200
+    assert {len(question["messages"]) for question in server.asked} == {2}  # no letter is read with another
+    assert is_early == [False]
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_sort_letters_with_the_small_model(run: Run):
+    shown = run("sort_letters.py", "--letters", 40, "--model", "small")
+    assert "\n40 of 40\n" in shown
+    (right,) = re.findall(r"(\d+) of 40 right", shown)
+    assert int(right) > 30
+    assert "unclear" not in shown
 
 
 AGENTS = [["math_coder.py"], ["blogger.py", "tea"], ["async_blogger.py"], ["data_visualizer.py"]]

@@ -145,12 +145,15 @@ def module_state(sources: Iterable[Source]) -> list[str]:
     """
     found: list[str] = []
     everything = [source for source in sources if source.path != PROCESS_WIDE]
+    changes = {id(each): list(_changes(each)) for each in everything}
+    imports = {id(each): _imports(each) for each in everything}
     for source in everything:
         containers = dict(_module_containers(source))
         found += [f"{source.at(node)} {name} is no constant" for name, node in containers.items() if node]
-        for user in everything:
-            names = set(containers) if user is source else set(containers) & _imported_names(user, source)
-            found += [f"{user.at(node)} changes {name}" for name, node in _changes(user, names)]
+        for user in everything if containers else ():  # most files have none
+            tail = source.module.split(".")[-1]
+            names = set(containers) if user is source else set(containers) & imports[id(user)].get(tail, set())
+            found += [f"{user.at(node)} changes {name}" for name, node in changes[id(user)] if name in names]
     return found
 
 
@@ -177,19 +180,18 @@ def _is_container(value: ast.expr | None) -> bool:
     return isinstance(value, _DISPLAYS)
 
 
-def _imported_names(user: Source, source: Source) -> set[str]:
-    """Names that one file imports from another; a relative import is matched by its last part."""
-    tail = source.module.split(".")[-1]
-    return {
-        alias.name
-        for node in ast.walk(user.tree)
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[-1] == tail
-        for alias in node.names
-    }
+def _imports(user: Source) -> dict[str, set[str]]:
+    """Names that a file imports, by the last part of where from, by which a relative import is matched."""
+    found: dict[str, set[str]] = {}
+    for node in ast.walk(user.tree):
+        if isinstance(node, ast.ImportFrom):
+            tail = (node.module or "").split(".")[-1]
+            found.setdefault(tail, set()).update(alias.name for alias in node.names)
+    return found
 
 
-def _changes(source: Source, names: set[str]) -> Iterator[tuple[str, ast.AST]]:
-    for node in ast.walk(source.tree) if names else ():
+def _changes(source: Source) -> Iterator[tuple[str, ast.AST]]:
+    for node in ast.walk(source.tree):
         match node:
             case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
                 pass
@@ -199,8 +201,7 @@ def _changes(source: Source, names: set[str]) -> Iterator[tuple[str, ast.AST]]:
                 pass
             case _:
                 continue
-        if name in names:
-            yield name, node
+        yield name, node
 
 
 def _calls(source: Source, names: set[str]) -> Iterator[ast.Call]:

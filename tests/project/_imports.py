@@ -13,9 +13,9 @@ from ._source import Source, import_time
 # Packages that cost seconds, or are an extra: imported inside the function that needs them.
 VENDORS = frozenset(
     {
-        "anthropic", "bs4", "docx", "google", "httpx2", "ipykernel", "jupyter_client", "lmdeploy", "matplotlib", "mcp",
-        "openai", "pptx", "pypdf", "ray", "rich", "sse_starlette", "starlette", "tiktoken", "torch", "transformers",
-        "typer", "uvicorn", "vllm", "xllamacpp",
+        "anthropic", "bs4", "chainlit", "docx", "google", "httpx2", "ipykernel", "jupyter_client", "lmdeploy",
+        "matplotlib", "mcp", "openai", "pptx", "prompt_toolkit", "pypdf", "ray", "redis", "rich", "sse_starlette",
+        "starlette", "tiktoken", "torch", "transformers", "typer", "uvicorn", "vllm", "xllamacpp",
     }
 )  # fmt: skip
 

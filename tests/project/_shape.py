@@ -14,10 +14,12 @@ LONGEST_FILE = 500
 LONGEST_FUNCTION = 50
 MEAN_FUNCTION = 12
 DEEPEST_NESTING = 4
-CORE_LINES = 3500  # 2,500 with the trunk alone; the runtime took 750 more, the agents 250
-CORE = (
-    "schema", "module", "commander", "tasks",
-    "agents._agent", "agents._chat_agent", "agents._responders", "agents.aggregator._default",
+CORE_LINES = 5000  # 2,500 with the trunk alone; the runtime took 750 more, the agents 250, the tasks 1,500
+CORE = (  # what stands on these (logs, batches, the wire's types, callbacks) is read when it is needed
+    "schema._chat_document", "schema._message", "schema._status", "schema._values", "module", "commander",
+    "tasks._config", "tasks._events", "tasks._run", "tasks._signals", "tasks._steps", "tasks._task",
+    "agents._agent", "agents._chat_agent", "agents._history", "agents._responders", "agents._tool_use",
+    "agents.aggregator._default",
 )  # fmt: skip
 
 # Two bodies are twins from this many lines and this much likeness on.

@@ -11,9 +11,11 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from project._scripts import langroid_names
+
 __all__ = ["REFERENCE", "Block", "Program", "blocks_of", "edited", "statements"]
 
-REFERENCE = Path(__file__).parents[2].parent / "shared" / "reference"
+REFERENCE: Path = langroid_names.reference_folder()
 
 _FENCE = re.compile(r"^(?P<fence>`{3,})(?P<language>\w*)\n(?P<text>.*?)^(?P=fence)[ \t]*$", re.MULTILINE | re.DOTALL)
 

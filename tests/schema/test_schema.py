@@ -205,7 +205,7 @@ def test_a_document_survives_json(content: str, values: dict[str, Any]):
 def test_documents_do_not_share_their_metadata():
     first, second = Document(content="a"), Document(content="b")
     first.metadata.title = "mine"
-    assert second.metadata.title is None
+    assert second.metadata.title == "Unknown Title"
 
 
 @pytest.mark.parametrize("entity", Entity)

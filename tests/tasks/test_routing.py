@@ -126,13 +126,18 @@ def test_an_unknown_name_is_told_to_the_model(name: str):
     assert team.task.run("go").content == "end"  # type: ignore[union-attr]
     assert team.asked == []
     told = team.task.agent.model.requests[-1].messages[-1]["content"]  # type: ignore[attr-defined]
-    assert told == f"there is nobody called '{name}' here; there are Agent, LLM, User, one, two-2, THREE"
+    there = "there are Agent, LLM, User, one, two-2, THREE"
+    assert told == f"Invalid recipient: {name}. There is nobody of that name here; {there}"
 
 
 @pytest.mark.parametrize("name", ["user", "USER", "User"])
 def test_entities_are_addressed_in_any_case(name: str):
     team = Team(f"{SEND_TO}{name} hello")
-    team.task.agent.ask_user = lambda prompt: f"you said {prompt}"
+
+    def answer(prompt: str) -> str:
+        return f"you said {prompt}"
+
+    team.task.agent.ask_user = answer
     team.task.run("go")
     assert team.task.agent.model.requests[-1].messages[-1]["content"] == "you said hello"  # type: ignore[attr-defined]
     assert team.asked == []
@@ -141,8 +146,8 @@ def test_entities_are_addressed_in_any_case(name: str):
 @pytest.mark.parametrize("name", ["agent", "Agent"])
 def test_the_agent_is_addressed(name: str):
     class Head(ChatAgent):
-        def handle_message_fallback(self, message: Message) -> Any:
-            return f"agent got {message.content}"
+        def handle_message_fallback(self, msg: Message) -> Any:
+            return f"agent got {msg.content}"
 
     head = Head(ScriptedModel([f"{SEND_TO}{name} hello", "DONE end"]), name="head")
     Task(head, interactive=False).run("go")
@@ -203,5 +208,5 @@ def test_a_result_is_data_whatever_words_it_holds():
     speaker.enable_message(End)
     result = Task(speaker, interactive=False).run("go")
     assert result is not None
-    assert result.content == {"said": words}
+    assert (result.content, result.content_any) == (f'{{"said": "{words}"}}', {"said": words})
     assert len(model.requests) == 1

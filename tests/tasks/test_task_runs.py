@@ -63,7 +63,7 @@ def test_a_default_answer_is_given_for_the_user():
     run.run("go", turns=4)
     assert said(run)[:4] == ["go", "a", "go on", "b"]
     silent = Task(agent("a", "DONE"), default_human_response="", only_user_quits_root=False)
-    assert silent("go").status is StatusCode.DONE
+    assert silent("go").status is StatusCode.STALLED
 
 
 def test_where_nobody_can_be_asked_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch):
@@ -93,12 +93,12 @@ def test_an_interactive_sub_task_is_done_without_its_user():
     ("limits", "status"),
     [
         (Limits(turns=2), StatusCode.FIXED_TURNS),
-        (Limits(tokens=15), StatusCode.MAX_TOKENS),
+        (Limits(tokens=60), StatusCode.MAX_TOKENS),
         (Limits(tool_calls=1), StatusCode.FIXED_TURNS),
     ],
 )
 def test_a_limit_ends_the_run_with_what_it_has(door: Door, limits: Limits, status: StatusCode):
-    run = task(*[[call_tool("note", text=str(n)), Usage(5, 5)] for n in range(9)])
+    run = task(*[[call_tool("note", text=str(n)), Usage(20, 20)] for n in range(9)])
     run.agent.enable_message(Note)
     result = door(run, "go", limits=limits)
     assert (result.status, result.content) == (status, "" if limits.tool_calls else "noted 1")

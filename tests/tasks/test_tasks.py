@@ -85,7 +85,7 @@ ANYTHING: list[tuple[Any, str]] = [
     ("text", "text"),
     (7, "7"),
     ({"a": 1}, '{"a": 1}'),
-    (Note(), Note().model_dump_json()),
+    (Note(), ""),
     (Message(content="text"), "text"),
 ]
 
@@ -164,7 +164,7 @@ def test_pass_leaves_the_message_to_the_next():
     run.agent = agent(f"not mine: {PASS}")
     result, pending = steps(run, "go", turns=1)
     assert result is not None
-    assert (result.content, pending) == ("mine", ["go", "mine"]), "a step of its own"
+    assert (result.content, pending) == ("go", ["go"]), "the step is over, and the question stands"
 
 
 def test_done_with_pass_gives_back_what_came_in():
@@ -174,17 +174,22 @@ def test_done_with_pass_gives_back_what_came_in():
 
 
 # ---- how it ends
-@pytest.mark.parametrize("turns", [1, 2, 5])
-def test_turns_are_valid_responses(turns: int):
-    result, pending = steps(task(*[f"answer {n}" for n in range(1, 9)]), "go", turns=turns)
+def talkative(*answers: str, **kwargs: Any) -> Task:
+    """A task whose user says "go on" to whatever the model says."""
+    return task(*answers, interactive=True, default_human_response="go on", only_user_quits_root=False, **kwargs)
+
+
+@pytest.mark.parametrize(("turns", "content"), [(1, "answer 1"), (2, "go on"), (5, "answer 3")])
+def test_turns_are_steps(turns: int, content: str):
+    result, pending = steps(talkative(*[f"answer {n}" for n in range(1, 9)]), "go", turns=turns)
     assert result is not None
-    assert (result.content, result.status) == (f"answer {turns}", StatusCode.FIXED_TURNS)
-    assert len(dict.fromkeys(pending)) == turns
+    assert (result.content, result.status) == (content, StatusCode.FIXED_TURNS)
+    assert len(pending) == turns
 
 
 def test_a_single_round_is_one_turn():
     assert task("x", single_round=True)("go").status is StatusCode.FIXED_TURNS
-    assert task("x", "y", single_round=True).run("go", turns=2).content == "y"  # type: ignore[union-attr]
+    assert talkative("x", "y", single_round=True).run("go", turns=3).content == "y"  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("most", [1, 3])
@@ -202,13 +207,23 @@ def test_a_task_that_nobody_answers_stalls(most: int):
 @pytest.mark.parametrize("length", [1, 2, 3])
 def test_messages_that_repeat_for_ever_are_noticed(length: int):
     answers = [f"answer {n}" for n in range(length)] * 100
-    with pytest.raises(InfiniteLoopError, match=f"a cycle of {length}"):
-        task(*answers).run("go", turns=90)
-    assert task(*answers, config=TaskConfig(inf_loop_cycle_len=0)).run("go", turns=90) is not None
+    with pytest.raises(InfiniteLoopError, match="a cycle of"):
+        talkative(*answers).run("go", turns=90)
+    assert talkative(*answers, config=TaskConfig(inf_loop_cycle_len=0)).run("go", turns=90) is not None
+    ended = talkative(*answers, config=TaskConfig(inf_loop_action="status"))("go", turns=90)
+    assert (ended.status, ended.content) == (StatusCode.INF_LOOP, None)
 
 
 def test_messages_that_differ_are_no_loop():
-    assert task(*[f"answer {n}" for n in range(99)]).run("go", turns=90) is not None
+    replies = iter(range(1000))
+    run = talkative(*[f"answer {n}" for n in range(99)])
+    run.default_human_response = None
+
+    def reply(_: str) -> str:
+        return f"reply {next(replies)}"
+
+    run.agent.ask_user = reply
+    assert run.run("go", turns=90) is not None
 
 
 @pytest.mark.parametrize(
@@ -236,7 +251,7 @@ def test_done_if_no_response():
 def test_who_only_passes_stalls():
     run = task(f"not me: {PASS}", max_stalled_steps=2)
     assert run("go").status is StatusCode.STALLED
-    assert len(run.agent.model.requests) == 1  # type: ignore[attr-defined]
+    assert len(run.agent.model.requests) == 2, "it is asked in each step, as nobody else has an answer"  # type: ignore[attr-defined]
 
 
 def test_a_tool_call_is_offered_to_who_can_handle_it():
@@ -271,7 +286,7 @@ def ending(final: bool, **kwargs: Any) -> Task:
 @pytest.mark.parametrize("final", [False, True])
 def test_a_tool_ends_the_task_with_a_value(door: Door, final: bool):
     result = door(ending(final), "go")
-    assert (result.content, result.status, result.attachments) == ({"sum": 3}, StatusCode.DONE, ())
+    assert (result.content, result.status, result.content_any) == ('{"sum": 3}', StatusCode.DONE, {"sum": 3})
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
@@ -283,7 +298,7 @@ def test_a_final_result_ends_every_task_above(depth: int):
         run = above
     result = run.run("go")
     assert result is not None
-    assert (result.content, result.status, result.attachments) == ({"sum": 3}, StatusCode.DONE, ())
+    assert (result.content, result.status, result.content_any) == ('{"sum": 3}', StatusCode.DONE, {"sum": 3})
 
 
 def test_a_done_tool_ends_its_own_task_only():

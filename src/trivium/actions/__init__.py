@@ -6,16 +6,23 @@ from typing import TYPE_CHECKING
 
 from trivium._lazy import lazy_names
 from trivium.actions._action import BaseAction, BaseParser, JsonParser, TupleParser, descriptions_of, tool_api
+from trivium.actions._done_tools import AgentDoneTool, DoneTool, FinalResultTool, ResultTool
 from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions._executor import ActionExecutor, AsyncActionExecutor
+from trivium.actions._handlers import find_handler, infer_request
 from trivium.actions._outcomes import FinishAction, InvalidAction, NoAction
-from trivium.actions._parse import tool_calls_in
 from trivium.actions._run import ToolCallEvent, ToolResultEvent, as_text, run_tool
+from trivium.actions._text_calls import calls_in_text
 from trivium.actions._tool import Tool
-from trivium.actions._tool_message import AgentDoneTool, FinalResultTool, ToolMessage, find_handler
+from trivium.actions._tool_message import ToolMessage
+from trivium.schema._tool_text import tool_calls_in
 
 if TYPE_CHECKING:
+    from trivium.actions._passing_tools import AgentSendTool, DonePassTool, ForwardTool, PassTool, SendTool
+    from trivium.actions._recipient_tools import AddRecipientTool, RecipientTool
+    from trivium.actions._rewind_tool import RewindTool
     from trivium.actions._slides import PPT, AsyncPPT
+    from trivium.actions._xml_tool_message import XMLToolMessage
     from trivium.actions.python import (
         AsyncIPythonInteractive,
         AsyncIPythonInteractiveManager,
@@ -43,7 +50,9 @@ if TYPE_CHECKING:
 __all__ = [
     "PPT",
     "ActionExecutor",
+    "AddRecipientTool",
     "AgentDoneTool",
+    "AgentSendTool",
     "ArxivSearch",
     "AsyncActionExecutor",
     "AsyncActionMixin",
@@ -60,8 +69,11 @@ __all__ = [
     "BINGMap",
     "BaseAction",
     "BaseParser",
+    "DonePassTool",
+    "DoneTool",
     "FinalResultTool",
     "FinishAction",
+    "ForwardTool",
     "GoogleScholar",
     "GoogleSearch",
     "IPythonInteractive",
@@ -70,18 +82,26 @@ __all__ = [
     "InvalidAction",
     "JsonParser",
     "NoAction",
+    "PassTool",
     "PythonInterpreter",
+    "RecipientTool",
+    "ResultTool",
+    "RewindTool",
     "SandboxLimits",
+    "SendTool",
     "Tool",
     "ToolCallEvent",
     "ToolMessage",
     "ToolResultEvent",
     "TupleParser",
     "WebBrowser",
+    "XMLToolMessage",
     "as_text",
+    "calls_in_text",
     "descriptions_of",
     "dual",
     "find_handler",
+    "infer_request",
     "run_tool",
     "tool_api",
     "tool_calls_in",
@@ -89,6 +109,8 @@ __all__ = [
 
 # Where the names live that most programs do not use, and that cost something to import.
 _HOMES = {
+    "AddRecipientTool": "_recipient_tools",
+    "AgentSendTool": "_passing_tools",
     "ArxivSearch": "web",
     "AsyncArxivSearch": "web",
     "AsyncBINGMap": "web",
@@ -101,14 +123,21 @@ _HOMES = {
     "AsyncPythonInterpreter": "python",
     "AsyncWebBrowser": "web",
     "BINGMap": "web",
+    "DonePassTool": "_passing_tools",
+    "ForwardTool": "_passing_tools",
     "GoogleScholar": "web",
     "GoogleSearch": "web",
     "IPythonInteractive": "python",
     "IPythonInteractiveManager": "python",
     "IPythonInterpreter": "python",
     "PPT": "_slides",
+    "PassTool": "_passing_tools",
     "PythonInterpreter": "python",
+    "RecipientTool": "_recipient_tools",
+    "RewindTool": "_rewind_tool",
     "SandboxLimits": "python",
+    "SendTool": "_passing_tools",
     "WebBrowser": "web",
+    "XMLToolMessage": "_xml_tool_message",
 }
 __getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

@@ -16,7 +16,8 @@ from trivium.commander._doors import settled
 from trivium.exceptions import CallOriginError, ConfigurationError, UnknownToolError
 from trivium.hooks import Hook
 from trivium.module import AsyncModule, Hooks, Module, overridable
-from trivium.schema import ActionReturn, ActionValidCode, Entity, FunctionCall, Message, Origin, ToolCall, message_of
+from trivium.schema import ActionReturn, ActionValidCode, Entity, FunctionCall, Message, Origin, ToolCall
+from trivium.schema._message import message_of
 
 __all__ = ["ActionExecutor", "AsyncActionExecutor"]
 

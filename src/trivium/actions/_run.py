@@ -98,9 +98,14 @@ def as_text(value: Any) -> str:
         return value
     if isinstance(value, Message):
         return as_text(value.content)
-    if hasattr(value, "model_dump_json"):
+    if hasattr(value, "model_dump_json") and not isinstance(value, type):
         return value.model_dump_json()
     try:
-        return json.dumps(value, ensure_ascii=False, default=to_jsonable_python)
+        return json.dumps(value, ensure_ascii=False, default=_jsonable)
     except (TypeError, ValueError):
         return str(value)
+
+
+def _jsonable(value: Any) -> Any:
+    """The value by parts that JSON has; an iterator is not used up for it: it may be endless, and it travels too."""
+    return repr(value) if hasattr(value, "__next__") else to_jsonable_python(value)

@@ -2,29 +2,49 @@
 
 from __future__ import annotations
 
-import inspect
 import json
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self, cast
+from collections.abc import Mapping, Sequence
+from random import choice
+from types import UnionType
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Union, cast, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ConfigDict, Field, ValidationError, create_model
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from trivium.actions._tool import describe_errors, plain_schema
+from trivium._older_names import OlderNames
+from trivium.actions._tool import describe_errors, unfenced
+from trivium.actions._tool_schema import NOT_ARGUMENTS, parameters_of, simple_schema_of, without_key
 from trivium.exceptions import ToolArgumentsError, ToolDefinitionError
-from trivium.module import Module
-from trivium.schema import Message, ToolSpec
+from trivium.schema import ToolSpec
+from trivium.schema._lenient_json import read_json
 
-__all__ = ["AgentDoneTool", "FinalResultTool", "ToolMessage", "find_handler"]
+if TYPE_CHECKING:
+    from trivium.schema import LLMFunctionSpec
 
-_NOT_ARGUMENTS = ("request", "purpose", "id")
+__all__ = ["ToolMessage"]
+
+T = TypeVar("T")
+_SETTINGS = ("_allow_llm_use", "_handler", "_max_result_tokens", "_max_retained_tokens", "_strict")
 
 
-class ToolMessage(BaseModel):
+class ToolMessage(OlderNames):
     """A tool call that a model makes by filling in a message.
 
     Define `request` (the tool's name) and `purpose` (what it is for) as defaults, and a field for each
     argument. It is handled by the agent's method named like `request`, else by its own `handle`, which may
-    take the agent and the message in any order.
+    take the agent and the message in any order; see `find_handler`.
+
+    Args:
+        request: the tool's name.
+        purpose: what the tool is for, with its fields in angle brackets.
+        id: the id of the model's call, where it came by the provider's interface for tools.
+
+    Attributes:
+        _handler: the agent's method that handles it; default: the one called like `request`.
+        _allow_llm_use: whether a model may be offered it, or only programs make it.
+        _strict: whether the provider is to hold the model to the schema; None leaves it to the provider.
+        _max_result_tokens: what a result may take of the model's context; None is no limit.
+        _max_retained_tokens: what is kept of a result once the model has answered it; None is all.
 
     Example:
         >>> class Square(ToolMessage):
@@ -37,112 +57,268 @@ class ToolMessage(BaseModel):
         ('9', 'square')
     """
 
-    model_config = ConfigDict(extra="allow", validate_assignment=True, validate_default=True)
+    model_config = ConfigDict(
+        extra="allow",
+        validate_assignment=True,
+        validate_default=True,
+        json_schema_extra={"exclude": [*NOT_ARGUMENTS]},
+    )
 
     request: str
     purpose: str
     id: str = ""
 
+    _handler: ClassVar[str | None] = None
+    _allow_llm_use: ClassVar[bool] = True
+    _strict: ClassVar[bool | None] = None
+    _max_result_tokens: ClassVar[int | None] = None
+    _max_retained_tokens: ClassVar[int | None] = None
     _spec: ClassVar[ToolSpec | None] = None
+    _form: ClassVar[str | None] = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        # A field may be called like a method (`name` above all): pydantic would take the method for its default.
+        known = {each: field for base in cls.__mro__ for each, field in getattr(base, "model_fields", {}).items()}
+        for each in {**known, **cls.__annotations__}:
+            if each not in vars(cls) and not each.startswith("_") and callable(getattr(ToolMessage, each, None)):
+                setattr(cls, each, known.get(each) or Field())
+        super().__init_subclass__(**kwargs)
 
     @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        for name in _SETTINGS:  # written with a type and without ClassVar, as in the documents, they are the class's
+            private = cls.__private_attributes__.pop(name, None)
+            if private is not None:
+                setattr(cls, name, private.default)
+
+    # ---- what it is called, and what stands in it by default
+    @classmethod
     def name(cls) -> str:
-        """The tool's name: the default of `request`."""
+        """The tool's name: the default of `request`.
+
+        Raises:
+            ToolDefinitionError: there is none.
+        """
         default = cls.model_fields["request"].default
         if not isinstance(default, str) or not default:
             raise ToolDefinitionError(f'{cls.__name__} needs a name: write `request: str = "…"`', cls.__name__)
         return default
 
     @classmethod
+    def default_value(cls, f: str) -> Any:
+        """The default of a field, as JSON has it; None if it has none, or if there is no such field."""
+        field = cls.model_fields.get(f)
+        if field is None or field.is_required():
+            return None
+        try:
+            return to_jsonable_python(field.default)
+        except PydanticSerializationError:
+            return field.default
+
+    @classmethod
+    def require_recipient(cls) -> type[Self]:
+        """The same tool with one more field, `recipient`, which the model must fill in."""
+        recipient: Any = (str, Field(description="who the message is for"))
+        made = create_model(cls.__name__, __base__=cls, __module__=cls.__module__, recipient=recipient)
+        made.__doc__ = cls.__doc__
+        return made
+
+    # ---- what a model is told
+    @classmethod
     def spec(cls) -> ToolSpec:
         """What a model is told about the tool; made once for the class."""
         if cls.__dict__.get("_spec") is None:
-            schema = plain_schema(cls.model_json_schema())
-            properties = schema.get("properties", {})
-            for name in _NOT_ARGUMENTS:
-                properties.pop(name, None)
-            schema["required"] = [each for each in schema.get("required", ()) if each not in _NOT_ARGUMENTS]
-            for unwanted in ("additionalProperties", "description"):
-                schema.pop(unwanted, None)
-            purpose = cls.model_fields["purpose"].default
-            cls._spec = ToolSpec(cls.name(), purpose if isinstance(purpose, str) else "", schema)
+            cls._spec = ToolSpec(cls.name(), cls._purpose(), parameters_of(cls), bool(cls._strict))
         return cast("ToolSpec", cls._spec)
 
     @classmethod
+    def llm_function_schema(cls, request: bool = False, defaults: bool = True) -> LLMFunctionSpec:
+        """What a model is told about the tool, as a function of the provider's interface.
+
+        No titles, and nothing about further properties; texts from the docstring where a field has none.
+
+        Args:
+            request: with `request` as its last parameter, as for a call that the model writes in its text.
+            defaults: with the fields that have a default.
+        """
+        from trivium.schema import LLMFunctionSpec  # loaded where it is used: most programs do not
+
+        parameters = without_key(parameters_of(cls, request=request, defaults=defaults), "additionalProperties")
+        name = cls.name()
+        return LLMFunctionSpec(name=name, description=cls._purpose() or f"Tool for {name}", parameters=parameters)
+
+    @classmethod
+    def simple_schema(cls) -> dict[str, Any]:
+        """The type of each field that a model fills in, by name; models within it are written out likewise."""
+        return simple_schema_of(cls, NOT_ARGUMENTS)
+
+    @classmethod
+    def _purpose(cls) -> str:
+        purpose = cls.model_fields["purpose"].default
+        return " ".join(purpose.split()) if isinstance(purpose, str) else ""
+
+    @classmethod
+    def instructions(cls) -> str:
+        """What a model is told about when to use the tool, in its system message. Override it."""
+        return ""
+
+    @classmethod
+    def langroid_tools_instructions(cls) -> str:
+        """What a model is told that writes its calls as text. Override it."""
+        return "To call a tool, write its JSON object in your answer; its `request` must be the name of the tool."
+
+    @classmethod
+    def format_instructions(cls, tool: bool = False) -> str:
+        """How a model is to write a call of the tool in its text: name, purpose, form and examples.
+
+        `json_instructions` is the older name; a class may override either.
+
+        Args:
+            tool: for a model that writes calls in its text; ignored here, subclasses may tell it apart.
+        """
+        if _is_overridden(cls, "json_instructions"):
+            return cls.json_instructions(tool)
+        return cls._format_text()
+
+    @classmethod
+    def json_instructions(cls, tool: bool = False) -> str:
+        """`format_instructions` by its older name."""
+        if _is_overridden(cls, "format_instructions"):
+            return cls.format_instructions(tool)
+        return cls._format_text()
+
+    @classmethod
+    def _format_text(cls) -> str:
+        if cls.__dict__.get("_form") is None:  # a system message may hold it in every request
+            cls._form = json.dumps(cls.llm_function_schema(request=True).parameters, indent=4, ensure_ascii=False)
+        examples = cls.usage_examples()
+        lines = [f"TOOL: {cls.name()}", f"PURPOSE: {cls._purpose()}", f"JSON FORMAT: {cls._form}"]
+        return "\n".join([*lines, *([f"EXAMPLES:\n{examples}"] if examples else [])]) + "\n"
+
+    @staticmethod
+    def group_format_instructions() -> str:
+        """What stands around the instructions of several tools; they go where `{format_instructions}` stands."""
+        return _group_text("{format_instructions}")
+
+    @staticmethod
+    def json_group_instructions() -> str:
+        """`group_format_instructions` by its older name; the tools go where `{json_instructions}` stands."""
+        return _group_text("{json_instructions}")
+
+    # ---- examples
+    @classmethod
+    def examples(cls) -> Sequence[ToolMessage | tuple[str, ToolMessage]]:
+        """Messages that show a model how the tool is used, each alone or behind the thought that leads to it."""
+        return []
+
+    @classmethod
+    def usage_examples(cls, random: bool = False) -> str:
+        """The examples as text; "" where there are none.
+
+        Args:
+            random: one of them, picked at random, instead of all.
+        """
+        examples = cls.examples()
+        if random and examples:
+            examples = (choice(examples),)  # noqa: S311 - no secret
+        return "\n\n".join(f"EXAMPLE {at}: {_example(each)}" for at, each in enumerate(examples, 1))
+
+    def format_example(self) -> str:
+        """The message as a model would write it."""
+        return self.to_json()
+
+    def json_example(self) -> str:
+        """`format_example` by its older name."""
+        return self.format_example()
+
+    def dict_example(self) -> dict[str, Any]:
+        """The values that a model would write, `request` included."""
+        return self.model_dump(exclude=set(NOT_ARGUMENTS))
+
+    def to_json(self) -> str:
+        """The values that a model would write as indented JSON, `request` included."""
+        return self.model_dump_json(indent=4, exclude=set(NOT_ARGUMENTS))
+
+    # ---- values
+    @classmethod
     def parse(cls, arguments: str | Mapping[str, Any]) -> Self:
-        """The message that a model filled in.
+        """The message that a model filled in; faults of its JSON that leave one meaning are read over.
 
         Raises:
             ToolArgumentsError: the arguments do not fit; the text says which and why.
         """
         try:
-            values = json.loads(arguments or "{}", strict=False) if isinstance(arguments, str) else dict(arguments)
-        except (ValueError, RecursionError) as error:
+            values = cls._read(arguments) if isinstance(arguments, str) else dict(arguments)
+        except ValueError as error:
             raise ToolArgumentsError(f"the arguments of {cls.name()} are no JSON: {error}", cls.name()) from None
-        if isinstance(values, dict) and list(cast("dict[str, Any]", values)) == ["properties"]:
-            values = cast("dict[str, Any]", values)["properties"]  # some models answer in the form of the schema
-        if isinstance(values, dict):  # which tool it is, the call says: a model cannot choose another handler
-            given = cast("dict[str, Any]", values).items()
-            values = {name: value for name, value in given if name not in ("request", "purpose")}
+        return cls._made_of(values)
+
+    @classmethod
+    def _read(cls, text: str) -> Any:
+        values = read_json(unfenced(text).strip() or "{}")
+        return read_json(values) if isinstance(values, str) else values  # written as text within text
+
+    @classmethod
+    def _made_of(cls, values: Any) -> Self:
+        if isinstance(values, dict):
+            given = cast("dict[str, Any]", values)
+            inner = given.get("properties")
+            if isinstance(inner, dict) and "properties" not in cls.model_fields:
+                given = cast("dict[str, Any]", inner)  # some models answer in the form of the schema
+            # Which tool it is, the call says: a model cannot choose another handler.
+            values = {name: value for name, value in given.items() if name not in ("request", "purpose")}
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            raise ToolArgumentsError(describe_errors(cls.name(), error), cls.name()) from None
+            name = cls.name()
+            raise ToolArgumentsError(describe_errors(name, error), name) from None
 
     def arguments(self) -> dict[str, Any]:
         """The fields that a model fills in."""
-        return self.model_dump(exclude=set(_NOT_ARGUMENTS))
+        return self.model_dump(exclude={"request", *NOT_ARGUMENTS})
+
+    def get_value_of_type(self, target_type: type[T] | Any) -> Any:
+        """The first value of a type among the fields, in their order; None where there is none.
+
+        Args:
+            target_type: a class, or a type hint such as `list[int]`.
+        """
+        left_out = {"request", *NOT_ARGUMENTS}
+        names = [*type(self).model_fields, *(self.model_extra or ())]
+        values = (getattr(self, name) for name in names if name not in left_out)
+        return next((value for value in values if _is_of_type(value, target_type)), None)
 
 
-class AgentDoneTool(ToolMessage):
-    """What an agent's handler returns to end its task, with the task's result.
-
-    Args:
-        content: the result; text becomes the content of the result message, anything else also its attachment.
-    """
-
-    request: str = "agent_done_tool"
-    purpose: str = "To end the task with a result."
-    content: Any = None
+def _is_overridden(kind: type[ToolMessage], name: str) -> bool:
+    return getattr(kind, name).__func__ is not getattr(ToolMessage, name).__func__
 
 
-class FinalResultTool(AgentDoneTool):
-    """What an agent's handler returns to end its task and every task above it, with the result of them all."""
-
-    request: str = "final_result_tool"
-    purpose: str = "To end all tasks with a result."
-
-
-def find_handler(agent: Any, message: ToolMessage) -> Callable[[Message], Any] | None:
-    """What handles a tool message at an agent: the agent's own method first, else the message's `handle`.
-
-    What every module has (`reset`, `stream`, …) handles nothing.
-
-    Returns:
-        A function of the chat message that carried the call, or None.
-    """
-    method = getattr(agent, message.request, None)
-    if callable(method) and not isinstance(method, Module) and not hasattr(Module, message.request):
-        return _bind(method, message, agent)
-    handle = getattr(message, "handle", None) or getattr(message, "response", None)
-    return None if handle is None else _bind(handle, None, agent)
+def _group_text(tools: str) -> str:
+    return (
+        "=== THE TOOLS THAT YOU MAY USE, AND HOW EACH IS CALLED ===\n\n"
+        f"{tools}\n\n"
+        'Where one of these tools helps, call it: write "TOOL:" and then the call in the form above.\n'
+    )
 
 
-def _bind(method: Callable[..., Any], message: ToolMessage | None, agent: Any) -> Callable[[Message], Any]:
-    """Give the handler what its parameters ask for: the tool message first, the agent, the chat message."""
-    parameters = list(inspect.signature(method).parameters.values())
-    if message is not None:
-        parameters = parameters[1:]
-
-    def call(chat_message: Message) -> Any:
-        extra = [agent if _wants_agent(parameter) else chat_message for parameter in parameters]
-        return method(*(() if message is None else (message,)), *extra)
-
-    call.__wrapped__ = method  # type: ignore[attr-defined] - as functools.wraps does
-    return call
+def _example(example: ToolMessage | tuple[str, ToolMessage]) -> str:
+    if isinstance(example, tuple):
+        return f"(THOUGHT: {' '.join(example[0].split())}) =>\n{example[1].format_example()}"
+    return f"\n{example.format_example()}"
 
 
-def _wants_agent(parameter: inspect.Parameter) -> bool:
-    annotation = parameter.annotation
-    name = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
-    return parameter.name == "agent" or name.rsplit(".", 1)[-1].endswith("Agent")
+def _is_of_type(value: Any, hint: Any) -> bool:
+    """Whether a value is of a type, its items too; True and False are no numbers."""
+    kind, of = get_origin(hint) or hint, get_args(hint)
+    if kind is Any:
+        return True
+    if kind in (Union, UnionType):
+        return any(_is_of_type(value, each) for each in of)
+    if not isinstance(kind, type) or not isinstance(value, kind) or (isinstance(value, bool) and kind in (int, float)):
+        return value is None and hint is None
+    if isinstance(value, dict) and len(of) == 2:
+        entries = cast("dict[Any, Any]", value).items()
+        return all(_is_of_type(key, of[0]) and _is_of_type(each, of[1]) for key, each in entries)
+    if isinstance(value, list | set | frozenset | tuple) and of:
+        return all(_is_of_type(each, of[0]) for each in cast("list[Any]", value))
+    return True

@@ -6,11 +6,12 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from trivium._objects import create_object, factory_of
-from trivium.actions import ActionExecutor, Tool, tool_calls_in
-from trivium.agents._responders import Responders
+from trivium.actions import ActionExecutor, Tool
+from trivium.actions._text_calls import calls_in_text
+from trivium.agents._attributes import AgentAttributes
 from trivium.agents.aggregator import DefaultAggregator, Instruction
 from trivium.commander import current, gather
 from trivium.commander._doors import settled
@@ -19,7 +20,8 @@ from trivium.llms._call import ask
 from trivium.llms._protocol import LanguageModel, Reply, Request
 from trivium.memory import Memory, MemoryManager
 from trivium.module import AsyncModule, Hooks, overridable
-from trivium.schema import Message, Origin, ToolCall, ToolSpec, message_of
+from trivium.schema import Message, Origin, ToolCall, ToolSpec
+from trivium.schema._message import message_of
 
 _MODEL = Origin.MODEL  # a member is slow to look up
 Model = LanguageModel | str | None
@@ -33,19 +35,39 @@ class AgentConfig(BaseModel):
     """What an agent is made of, as a value.
 
     Args:
-        name: how the agent is called.
-        llm: its model or its model's name; None is an agent that never asks one.
+        name: how the agent is called: letters, digits, `_` and `-`, so that others can address it.
+        llm: its model, its model's name or config; None is an agent that never asks one.
         parameters: sampling parameters for each of its requests.
+        debug: for the documents' code; nothing is printed.
+        vecdb: where it searches for documents.
+        parsing: how documents are split.
+        prompts: for the documents' code.
+        show_stats: for the documents' code; the numbers are `token_stats_str`.
+        hide_agent_response: do not show what the agent's handlers say.
+        add_to_registry: let `from_id` find the agent; it does as soon as its id is asked for.
+        respond_tools_only: have nothing to say to a message without tools.
+        allow_multiple_tools: run several tool calls of one message; else the model is told to make one at a time.
+        human_prompt: what a person is shown when it is his turn.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    name: str = "LLM-Agent"
+    name: str = Field(default="LLM-Agent", pattern=r"^[a-zA-Z0-9_-]+$")
     llm: Any = None
     parameters: dict[str, Any] = {}
+    debug: bool = False
+    vecdb: Any = None
+    parsing: Any = None
+    prompts: Any = None
+    show_stats: bool = True
+    hide_agent_response: bool = False
+    add_to_registry: bool = True
+    respond_tools_only: bool = False
+    allow_multiple_tools: bool = True
+    human_prompt: str = "You (or q, x to leave, or Enter to go on)"
 
 
-class Agent(Responders):
+class Agent(AgentAttributes):
     """Asks a model, runs the tools that the model calls, and answers with what the model says at last.
 
     Model, memory, output_format, aggregator, hooks and tools may be given as configs: a dict with `type` and the
@@ -105,7 +127,8 @@ class Agent(Responders):
             memory = False if memory == "default" else memory  # an agent of a config answers one-shot
         super().__init__(name=name, memory=_memory_of(memory), hooks=hooks)
         self.config = config
-        self.llm: Any = create_object(llm)
+        make = getattr(llm, "create_model", None)  # a config of `language_models` describes a model
+        self.llm: Any = create_object(llm) if make is None else make()
         self.template = template
         self.output_format = create_object(output_format)
         self.aggregator: DefaultAggregator = create_object(aggregator) or DefaultAggregator()
@@ -123,11 +146,15 @@ class Agent(Responders):
         for _ in range(self.max_rounds):
             reply = await ask(self.model, self._request(history, kwargs))
             if not reply.tool_calls or not self._runs_itself(reply.tool_calls):
-                parser = self.output_format
-                return self._said(reply, None if parser is None else await settled(parser.parse_response(reply.text)))
+                return await self._finish(reply, history, kwargs)
             for done in await self._run_tools(reply):
                 self.aggregator.append(history, done, self.name)
         raise LimitExceededError("rounds", self.max_rounds, setting="Agent(max_rounds=…)")
+
+    async def _finish(self, reply: Reply, history: list[dict[str, Any]], extra: Mapping[str, Any]) -> Message:
+        """The model's last reply as the agent's answer, parsed where there is a parser."""
+        parser = self.output_format
+        return self._said(reply, None if parser is None else await settled(parser.parse_response(reply.text)))
 
     def _history(self, message: tuple[Message, ...], session_id: Hashable) -> list[dict[str, Any]]:
         memory = self.memory.get(session_id) if self.memory else Memory.of(message)
@@ -156,14 +183,18 @@ class Agent(Responders):
         return cast("LanguageModel", self.llm)
 
     def _request(self, history: list[dict[str, Any]], extra: Mapping[str, Any]) -> Request:
+        choice = "auto"
+        if extra:
+            choice = extra.get("tool_choice", choice)
+            extra = {name: value for name, value in extra.items() if name != "tool_choice"}
         parameters = {**self.parameters, **extra} if extra else self.parameters
-        return Request(history, self._specs(), self._forced or "auto", None, parameters)
+        return Request(history, self._specs(), self._forced or choice, None, parameters)
 
     def _specs(self) -> tuple[ToolSpec, ...]:
         if not self.executor.tools and "_usable" not in self.__dict__:
             return ()  # most turns
         specs = [tool.spec for tool in self.executor.tools.values()]
-        return (*specs, *[each.spec() for each in self._usable_classes()])
+        return (*specs, *self._usable_specs())
 
     def _runs_itself(self, calls: Iterable[ToolCall]) -> bool:
         """Whether these calls are run within the agent's own call; a tool message is left to a task.
@@ -193,8 +224,8 @@ class Agent(Responders):
         if reply.usage is not None:
             given["usage"] = reply.usage
         calls = reply.tool_calls
-        if not calls and self.__dict__.get("_known"):
-            calls = tool_calls_in(reply.text)
+        if not calls and "request" in reply.text:
+            calls = calls_in_text(reply.text, self.__dict__.get("_known") or {})
         if calls:
             given["tool_calls"] = calls
         return message_of(given)

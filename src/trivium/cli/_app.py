@@ -63,6 +63,20 @@ _SHOWN = "What clients must show; else $TRIVIUM_SERVE_TOKEN, else one is made an
 _ORIGIN = "A web origin whose pages may call it; may be repeated."
 _ALLOW = "A keyword that clients may send to the agent; may be repeated."
 
+_CHAT_EXAMPLES = """\b
+Examples:
+  trivium chat
+  trivium chat --document lease.pdf --session lease.json
+  trivium chat --tool python --tool tools:add --model openai:NAME
+  echo "What is the rent?" | trivium chat --document lease.pdf --json
+\b
+Tools: python (in a sandbox), web, arxiv, or your own as module:function.
+Of documents, the passages that fit the question are shown to the model.
+Exit status: 0; 1 if it fails, or a turn on a pipe did; 2 for a wrong
+  option; 130 after Ctrl-C on a pipe."""
+_TOOL = "python, web, arxiv or module:function; may be repeated."
+_HISTORY = "Keep what is typed there; else it is forgotten at the end."
+
 models = typer.Typer(help="Models that run on this machine: list, fetch, remove.", no_args_is_help=True)
 app.add_typer(models, name="models")
 
@@ -206,6 +220,38 @@ def _serve_command(
 
     options: Any = {"origins": origin or (), "keywords": allow or (), "timeout": timeout, "max_runs": max_runs}
     _serve.serve(reference, host, port, token, options)
+
+
+@app.command("chat", short_help="Talk to a model, with tools and documents.", epilog=_CHAT_EXAMPLES)
+def _chat_command(
+    model: Annotated[str | None, _option(_MODEL, "MODEL")] = None,
+    base_url: Annotated[str | None, _option("Where an OpenAI-compatible server is.", "URL")] = None,
+    tool: Annotated[list[str] | None, _option(_TOOL, "TOOL")] = None,
+    document: Annotated[list[Path] | None, _option("A file or folder to ask about; may be repeated.", "FILE")] = None,
+    budget: Annotated[int, typer.Option(min=100, metavar="N", help="Characters of documents in a question.")] = 3600,
+    system: Annotated[str | None, _option("What the model is told to be.", "TEXT")] = None,
+    session: Annotated[Path | None, _option("Keep the conversation there, and go on with it.", "FILE")] = None,
+    history: Annotated[Path | None, _option(_HISTORY, "FILE", envvar="TRIVIUM_HISTORY")] = None,
+    json: Annotated[bool, typer.Option("--json", help="What happens as JSON lines on stdout.")] = False,
+) -> int:
+    """Talk to a model until you leave: at a terminal, or one line of stdin a turn.
+
+    Ctrl-C stops an answer; q, /quit or Ctrl-D leaves; /help shows more.
+    """
+    from trivium.cli import _chat  # other commands need nothing of it
+
+    options = _chat.Options(
+        model=model,
+        base_url=base_url,
+        tools=tool or (),
+        documents=document or (),
+        budget=budget,
+        system=system,
+        session=session,
+        history=history,
+        json=json,
+    )
+    return _chat.chat(options)
 
 
 @models.command("list")

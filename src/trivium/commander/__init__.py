@@ -3,11 +3,12 @@
 from trivium.commander._callbacks import Callback
 from trivium.commander._calls import CallNode, step, this_call, this_session
 from trivium.commander._commander import CommanderAsync
-from trivium.commander._doors import Bell, door, gather, invoke, iterate, portable, run_core, wait
+from trivium.commander._doors import Bell, door, function_door, gather, invoke, iterate, portable, run_core, wait
 from trivium.commander._events import EndedEvent, Event, Listener, QueuedEvent, RetriedEvent, StartedEvent
 from trivium.commander._jobs import PASS_WORD, BasicJob, HandlerCoroutine, Job, handler, tasker
 from trivium.commander._limits import Budget, Limits
 from trivium.commander._node import NodeState, Scope, TaskNode, current
+from trivium.commander._pool import for_each
 from trivium.commander._streams import AsyncStream, Stream
 from trivium.exceptions import (
     AttributeNotSetError,
@@ -50,6 +51,8 @@ __all__ = [
     "TaskResultError",
     "current",
     "door",
+    "for_each",
+    "function_door",
     "gather",
     "handler",
     "invoke",

@@ -104,6 +104,27 @@ def door(core: Callable[Concatenate[Any, P], Core[T]], name: str | None = None) 
     return method
 
 
+def function_door(core: Callable[P, Core[T]]) -> Callable[P, T]:
+    """The sync function beside a coroutine function: what `door` is for methods.
+
+    Example:
+        >>> @portable
+        ... async def greet_async(name: str) -> str:
+        ...     return f"hello {name}"
+        >>> greet = function_door(greet_async)
+        >>> greet("Ada")
+        'hello Ada'
+    """
+
+    @wraps(core)
+    def function(*args: P.args, **kwargs: P.kwargs) -> T:
+        return drive(core(*args, **kwargs))
+
+    vars(function).pop("__portable__", None)
+    function.__name__ = function.__qualname__ = core.__name__.removesuffix("_async")
+    return function
+
+
 def run_core(core: Callable[P, Core[T]], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a portable coroutine function from sync code."""
     return drive(core(*args, **kwargs))

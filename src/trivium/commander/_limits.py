@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 from threading import Lock
 
 from trivium.exceptions import LimitExceededError
@@ -20,6 +19,7 @@ class Limits:
         tokens: input and output tokens together.
         tool_calls: calls of tools.
         seconds: wall time.
+        usd: US dollars.
 
     Example:
         >>> Limits(turns=3).tokens is None
@@ -30,16 +30,18 @@ class Limits:
     tokens: int | None = None
     tool_calls: int | None = None
     seconds: float | None = None
+    usd: float | None = None
 
 
 class Budget:
     """The running count beside one `Limits`; every count is also made in the budgets that enclose it."""
 
-    __slots__ = ("above", "limits", "tokens", "tool_calls", "turns")
+    __slots__ = ("above", "limits", "reserved", "tokens", "tool_calls", "turns", "usd")
 
     def __init__(self, limits: Limits, above: Budget | None = None) -> None:
         self.limits, self.above = limits, above
-        self.turns = self.tokens = self.tool_calls = 0
+        self.turns = self.tokens = self.tool_calls = self.reserved = 0
+        self.usd = 0.0
 
     def _chain(self) -> list[Budget]:
         chain: list[Budget] = []
@@ -49,13 +51,38 @@ class Budget:
             budget = budget.above
         return chain
 
-    def take_turn(self) -> None:
-        """Count one model call before it is made.
+    def needs_estimate(self) -> bool:
+        """Whether it matters how many tokens a request will take."""
+        return any(each.limits.tokens is not None or each.limits.usd is not None for each in self._chain())
+
+    def take_turn(self, estimate: int = 0) -> None:
+        """Count one model call before it is made, and reserve what it will take until `settle` says what it took.
+
+        Args:
+            estimate: tokens that it will take at least.
 
         Raises:
-            LimitExceededError: no turn or no token is left; nothing is counted.
+            LimitExceededError: no turn is left, or not so many tokens or dollars; nothing is counted.
         """
-        self._take("turns", "tokens")
+        with _lock:
+            chain = self._chain()
+            for budget in chain:
+                budget._check("turns", budget.turns + 1)
+                budget._check("tokens", max(budget.tokens + 1, budget.tokens + budget.reserved + estimate))
+                budget._check("usd", budget._dollars(estimate))
+            for budget in chain:
+                budget.turns += 1
+                budget.reserved += estimate
+
+    def _dollars(self, estimate: int) -> float:
+        """What it will have cost with what runs now, at the price that tokens had so far; more than nothing."""
+        price = self.usd / self.tokens if self.tokens else 0.0
+        return max(self.usd + (self.reserved + estimate) * price, self.usd + 1e-12)
+
+    def _check(self, name: str, wanted: float) -> None:
+        maximum = getattr(self.limits, name)
+        if maximum is not None and wanted > maximum:
+            raise LimitExceededError(name, maximum)
 
     def take_tool_call(self) -> None:
         """Count one tool call before it is made.
@@ -63,20 +90,17 @@ class Budget:
         Raises:
             LimitExceededError: no tool call is left; nothing is counted.
         """
-        self._take("tool_calls")
-
-    def _take(self, name: str, *others: str) -> None:
         with _lock:
             chain = self._chain()
-            for budget, each in product(chain, (name, *others)):
-                maximum = getattr(budget.limits, each)
-                if maximum is not None and getattr(budget, each) >= maximum:
-                    raise LimitExceededError(each, maximum)
             for budget in chain:
-                setattr(budget, name, getattr(budget, name) + 1)
+                budget._check("tool_calls", budget.tool_calls + 1)
+            for budget in chain:
+                budget.tool_calls += 1
 
-    def add_tokens(self, tokens: int) -> None:
-        """Count what a model call has used."""
+    def settle(self, estimate: int, tokens: int, usd: float = 0.0) -> None:
+        """Count what a model call has used, in place of what was reserved for it."""
         with _lock:
             for budget in self._chain():
+                budget.reserved -= estimate
                 budget.tokens += tokens
+                budget.usd += usd

@@ -14,6 +14,7 @@ from asyncio import _get_running_loop as get_running_loop
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import Context
 from typing import Any, TypeAlias, TypeVar
 
 T = TypeVar("T")
@@ -98,7 +99,7 @@ def background_loop(level: int) -> asyncio.AbstractEventLoop:
 
 
 def _start_loop(level: int) -> asyncio.AbstractEventLoop:
-    loop = asyncio.new_event_loop()
+    loop = Context().run(asyncio.new_event_loop)  # it keeps the context it is made in: not that of the first run
     ready = threading.Event()
 
     def main() -> None:

@@ -66,12 +66,16 @@
     │   ├── FetchTimeoutError (TimeoutError)    it took too long
     │   └── FetchTooLargeError                  it is too large
     ├── TaskError                               a task was misused or could not end
-    │   └── InfiniteLoopError                   its messages repeat for ever
+    │   ├── InfiniteLoopError                   its messages repeat for ever
+    │   └── KillChannelError (ConnectionError)  other processes could not be told to stop it
     ├── StateError (KeyError)                   a saved state does not fit the module
     ├── RemoteAgentError                        an agent in another process was asked and failed
     │   ├── RemoteConnectionError (ConnectionError)  it cannot be reached, or the connection broke
     │   └── RemoteStartError                    its process did not start
     └── OutputError                             results could not be written
+
+`LangroidImportError`, `InfiniteLoopException` and `XMLException` are names of the documents for `MissingExtraError`,
+`InfiniteLoopError` and `AnswerFormatError`.
 
 Each error says in its text what to do next, and carries what it knows as attributes.
 """
@@ -118,6 +122,7 @@ from trivium.exceptions._runs import (
     DeadlineExceededError,
     FinishedNodeError,
     InfiniteLoopError,
+    KillChannelError,
     LimitExceededError,
     NotHandlerError,
     NotTaskerError,
@@ -157,6 +162,8 @@ from trivium.exceptions._tools import (
     UnreadableDocumentError,
 )
 
+LangroidImportError, InfiniteLoopException, XMLException = MissingExtraError, InfiniteLoopError, AnswerFormatError
+
 __all__ = [
     "AgentNameError",
     "AnswerFormatError",
@@ -188,6 +195,9 @@ __all__ = [
     "FieldsError",
     "FinishedNodeError",
     "InfiniteLoopError",
+    "InfiniteLoopException",
+    "KillChannelError",
+    "LangroidImportError",
     "LimitExceededError",
     "MalformedAnswerError",
     "MissingExtraError",
@@ -228,6 +238,7 @@ __all__ = [
     "UnreadableDocumentError",
     "UnsupportedParameterError",
     "WouldDeadlockError",
+    "XMLException",
 ]
 
 for _name in __all__:  # a traceback names an error as users import it

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 __all__ = [
     "AgentNameError",
     "ArgumentTypeError",
@@ -31,16 +33,29 @@ class TriviumError(Exception):
 
 
 class MissingExtraError(TriviumError, ImportError):
-    """An optional package is missing; the text gives the install line. `extra` is "" where none brings it."""
+    """An optional package is missing; the text gives the install line. `extra` is "" where none brings it.
 
-    def __init__(self, package: str, extra: str = "") -> None:
-        super().__init__(
-            f"{package} is not installed: it comes with the extra '{extra}'. "
-            f"From a checkout of trivium: pip install -e '.[{extra}]'"
-            if extra
-            else f"{package} is not installed, and no extra of trivium brings it: pip install {package}"
-        )
-        self.package, self.extra = package, extra
+    Args:
+        package: what is missing.
+        extra: the extra of trivium that brings it; several as a list.
+        error: what is said instead of that the package is missing.
+        *args: kept in `args` behind the text.
+    """
+
+    def __init__(
+        self, package: str | None = None, extra: str | Sequence[str] | None = None, error: str = "", *args: object
+    ) -> None:
+        names = extra if isinstance(extra, str) else ",".join(extra or ())
+        what = (error or f"{package or 'a package'} is not installed").rstrip(" .\n")
+        if names:
+            text = (
+                f"{what}: it comes with the extra '{names}': pip install \"trivium[{names}]\". "
+                f"From a checkout of trivium: pip install -e '.[{names}]'"
+            )
+        else:
+            text = f"{what}, and no extra of trivium brings it" + (f": pip install {package}" if package else "")
+        super().__init__(text, *args)
+        self.package, self.extra = package or "", names
 
 
 class ConfigurationError(TriviumError, ValueError):

@@ -105,3 +105,11 @@ class TaskError(TriviumError):
 
 class InfiniteLoopError(TaskError):
     """The messages of a task repeat for ever."""
+
+
+class KillChannelError(TaskError, ConnectionError):
+    """Other processes could not be told to stop a session. `url` is the server, without a password."""
+
+    def __init__(self, message: str, url: str = "") -> None:
+        super().__init__(message)
+        self.url = url

@@ -48,7 +48,7 @@ async def extract_file(task: Task, path: Path, open_case: Callable[[Path], Case]
     task.reset(str(path), recursive=True)  # a session is over with its document
     if result is None and case.questions:
         return case.result()
-    record: Any = None if result is None else result.content
+    record: Any = None if result is None else result.content_any
     if not isinstance(record, dict):
         raise MalformedAnswerError(f"{path}: the model gave no record; try another model, or fewer fields")
     return cast("dict[str, Any]", record)

@@ -58,7 +58,7 @@ def extraction_task(fields: Sequence[Field], model: Any) -> Task:
         >>> fields = parse_fields("tenant, rent: money")
         >>> task = extraction_task(fields, ScriptedModel([call_tool("record", tenant="Ada", rent="900 EUR")]))
         >>> case = Case(Document(content="Ada pays EUR 900."), fields)
-        >>> task.run(case.question(), context=case).content["fields"]["rent"]["value"]
+        >>> task.run(case.question(), context=case).content_any["fields"]["rent"]["value"]
         {'amount': 900, 'currency': 'EUR'}
     """
     record = record_message(fields)

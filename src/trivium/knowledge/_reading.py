@@ -83,7 +83,9 @@ def read(path: str | os.PathLike[str], *, max_bytes: int = 32 * 1024 * 1024) -> 
     parsed = parser(original) if parser else Parsed(tidy(decode(original.data)))
     if not parsed.text.strip():
         raise _empty(source)
-    metadata = DocMetaData(source=source, title=parsed.title, media_type=kind, pages=parsed.pages)
+    metadata = DocMetaData(source=source, media_type=kind, pages=parsed.pages)
+    if parsed.title:
+        metadata.title = parsed.title
     return Document(content=parsed.text, metadata=metadata)
 
 

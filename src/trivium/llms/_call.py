@@ -119,13 +119,24 @@ async def ask(model: LanguageModel, request: Request, node: CallNode | None = No
     with step("model", node or model_node()) as node:
         budget, outer = node._scope.budget, _outer_call(node)
         node.asks_model = True
+        estimate = 0
         if budget is not None and outer is None:
-            budget.take_turn()
+            estimate = estimated_tokens(request) if budget.needs_estimate() else 0
+            budget.take_turn(estimate)
         answer = _Answer(node)
-        await pull(answer.take, model.stream, request)
-        usage = answer.usage
+        try:
+            await pull(answer.take, model.stream, request)
+        finally:
+            usage = answer.usage
+            if budget is not None:
+                budget.settle(estimate, 0 if usage is None else usage.total, 0.0 if usage is None else usage.usd)
         if usage is not None:
             (outer or node)._emit(UsageEvent, usage)
-            if budget is not None:
-                budget.add_tokens(usage.total)
         return answer.reply(model)
+
+
+def estimated_tokens(request: Request) -> int:
+    """Tokens that a request will take at least: its text at four characters each, and the answer that it asks for."""
+    characters = sum(len(str(each.get("content") or "")) for each in request.messages)
+    wanted = request.parameters.get("max_tokens", 0)
+    return characters // 4 + (wanted if isinstance(wanted, int) else 0)

@@ -1,7 +1,83 @@
 """Tasks: agents, users and sub-tasks that answer each other's messages until one of them is done."""
 
-from trivium.schema import StatusCode
-from trivium.tasks._signals import DONE, NO_ANSWER, PASS, PASS_TO, SEND_TO
-from trivium.tasks._task import Task, TaskConfig
+from __future__ import annotations
 
-__all__ = ["DONE", "NO_ANSWER", "PASS", "PASS_TO", "SEND_TO", "StatusCode", "Task", "TaskConfig"]
+from typing import TYPE_CHECKING
+
+from trivium._constants import DONE, NO_ANSWER, PASS, PASS_TO, SEND_TO
+from trivium._lazy import lazy_names
+from trivium.schema import StatusCode
+from trivium.tasks._config import AgentEvent, DoneSequence, EventType, TaskConfig
+from trivium.tasks._events import Response, ResponseEvent
+from trivium.tasks._sequences import parse_done_sequence, parse_done_sequences
+from trivium.tasks._task import Responder, Task
+
+if TYPE_CHECKING:
+    from trivium.tasks._batch import (
+        agent_response_batch,
+        agent_response_batch_async,
+        llm_response_batch,
+        llm_response_batch_async,
+        run_batch_agent_method,
+        run_batch_agent_method_async,
+        run_batch_function,
+        run_batch_function_async,
+        run_batch_task_gen,
+        run_batch_task_gen_async,
+        run_batch_tasks,
+        run_batch_tasks_async,
+    )
+    from trivium.tasks._pool import ExceptionHandling
+    from trivium.tasks._task_tool import TaskTool
+
+__all__ = [
+    "DONE",
+    "NO_ANSWER",
+    "PASS",
+    "PASS_TO",
+    "SEND_TO",
+    "AgentEvent",
+    "DoneSequence",
+    "EventType",
+    "ExceptionHandling",
+    "Responder",
+    "Response",
+    "ResponseEvent",
+    "StatusCode",
+    "Task",
+    "TaskConfig",
+    "TaskTool",
+    "agent_response_batch",
+    "agent_response_batch_async",
+    "llm_response_batch",
+    "llm_response_batch_async",
+    "parse_done_sequence",
+    "parse_done_sequences",
+    "run_batch_agent_method",
+    "run_batch_agent_method_async",
+    "run_batch_function",
+    "run_batch_function_async",
+    "run_batch_task_gen",
+    "run_batch_task_gen_async",
+    "run_batch_tasks",
+    "run_batch_tasks_async",
+]
+
+# What many runs at once need, imported when it is used.
+_HOMES = {
+    "ExceptionHandling": "_pool",
+    "TaskTool": "_task_tool",
+    "agent_response_batch": "_batch",
+    "agent_response_batch_async": "_batch",
+    "llm_response_batch": "_batch",
+    "llm_response_batch_async": "_batch",
+    "run_batch_agent_method": "_batch",
+    "run_batch_agent_method_async": "_batch",
+    "run_batch_function": "_batch",
+    "run_batch_function_async": "_batch",
+    "run_batch_task_gen": "_batch",
+    "run_batch_task_gen_async": "_batch",
+    "run_batch_tasks": "_batch",
+    "run_batch_tasks_async": "_batch",
+}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

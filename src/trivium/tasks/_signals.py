@@ -5,46 +5,55 @@ from __future__ import annotations
 import re
 from typing import Any, Final, NamedTuple
 
-from trivium.actions import AgentDoneTool
+from trivium._constants import DONE, NO_ANSWER, PASS, PASS_TO, SEND_TO, USER_QUIT_STRINGS
+from trivium.actions._done_tools import is_done_tool
 from trivium.schema import Entity, Message
 
-DONE: Final = "DONE"
-PASS: Final = "__PASS__"  # noqa: S105 - a signal, no secret
-PASS_TO: Final = "__PASS__:"  # noqa: S105 - a signal, no secret
-SEND_TO: Final = "__SEND__:"
-NO_ANSWER: Final = "DO-NOT-KNOW"
-USER_QUIT: Final = frozenset({"q", "x", "quit", "exit", "bye", "done"})
+__all__ = ["DONE", "NO_ANSWER", "PASS", "PASS_TO", "SEND_TO"]
 
+_USER_QUIT: Final = frozenset(word.lower() for word in USER_QUIT_STRINGS)
 _DONE = re.compile(r"(?<!\w)DONE(?!\w):?")
 _SEND = re.compile(r"__SEND__:([\w-]+)[:,.;]?")
 _PASS_ON = re.compile(r"__PASS__:([\w-]+)")
 
 
-def says_done(message: Message) -> bool:
-    """Whether the message ends its task: DONE as a word of its own, or the tool that ends it."""
-    return _is_result(message) or (isinstance(message.content, str) and _DONE.search(message.content) is not None)
+def says_done(message: Message, *, as_substring: bool = False) -> bool:
+    """Whether the message says DONE: as a word of its own, or anywhere. What a result's tool holds is not read."""
+    content = message.content
+    if not isinstance(content, str) or DONE not in content or is_done_tool(message):
+        return False
+    return as_substring or _DONE.search(content) is not None
 
 
-def _is_result(message: Message) -> bool:
-    return any(isinstance(each, AgentDoneTool) for each in message.attachments)
-
-
-def without_done(content: Any) -> Any:
+def without_done(content: Any, *, as_substring: bool = False) -> Any:
     """The content without the word that ended the task.
 
     Example:
         >>> without_done("DONE: 42"), without_done("ABANDONED ship")
         ('42', 'ABANDONED ship')
     """
-    return _DONE.sub("", content).strip() if isinstance(content, str) else content
+    if not isinstance(content, str):
+        return content
+    return (content.replace(DONE, "") if as_substring else _DONE.sub("", content)).strip()
 
 
-def is_empty(message: Message | None) -> bool:
-    """Whether a message says nothing: no text, no call, no attachment."""
+def is_empty(message: Message | None, *, with_pass: bool = True) -> bool:
+    """Whether a message says nothing: no text, no call, no attachment. To pass is to say nothing."""
     if message is None:
         return True
-    blank = message.content is None or (isinstance(message.content, str) and message.content.strip() in ("", PASS))
-    return blank and not message.tool_calls and not message.attachments
+    content = message.content
+    if content is not None and not (
+        isinstance(content, str) and content.strip() in (("", PASS) if with_pass else ("",))
+    ):
+        return False
+    extra = message.__pydantic_extra__
+    return not any(extra.get(name) for name in ("tool_calls", "attachments", "tool_results", "files"))
+
+
+def refuses(message: Message) -> bool:
+    """Whether the message says nothing but that its sender does not know."""
+    content = message.content
+    return isinstance(content, str) and content.strip(" \n\t,.!?:") == NO_ANSWER
 
 
 class Route(NamedTuple):
@@ -72,7 +81,9 @@ def read_route(message: Message, addressing_prefix: str = "") -> Route:
     """
     content, receiver = message.content, message.receiver
     signs = not message.tool_calls or str(content).startswith((PASS, SEND_TO))
-    if not isinstance(content, str) or not signs or _is_result(message):
+    if not isinstance(content, str) or not signs or is_done_tool(message):
+        return Route(False, receiver, content)
+    if "__" not in content and not addressing_prefix:
         return Route(False, receiver, content)
     found = _PASS_ON.search(content)
     if found is not None:
@@ -91,5 +102,4 @@ def read_route(message: Message, addressing_prefix: str = "") -> Route:
 
 def is_user_quit(message: Message) -> bool:
     """Whether a person asked to end the task."""
-    spoken = str(message.content).strip().lower() if message.entity is Entity.USER else None
-    return spoken is not None and (spoken in USER_QUIT or says_done(message))
+    return message.entity is Entity.USER and str(message.content).strip().lower() in _USER_QUIT

@@ -2,50 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import copy
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, cast, overload
 
-from pydantic import BaseModel, ConfigDict
+from typing_extensions import TypeVar
 
 from trivium._arguments import checked
-from trivium.actions import AgentDoneTool, FinalResultTool
+from trivium._settings import settings
 from trivium.agents import Agent, ChatAgent
-from trivium.agents._responders import as_message, responder
+from trivium.agents._responders import chosen
+from trivium.agents._typed_answers import value_in
 from trivium.commander import CallNode, Limits, current, door, invoke, portable, step, this_session
 from trivium.exceptions import (
     ConfigurationError,
     DeadlineExceededError,
+    InfiniteLoopError,
     LimitExceededError,
     RunKilledError,
 )
-from trivium.module import MessageEvent, Module
+from trivium.module import MessageEvent
 from trivium.schema import Entity, Message, StatusCode
-from trivium.tasks._run import Loops, ResponderKey, TaskRun
-from trivium.tasks._signals import NO_ANSWER, is_empty, is_user_quit, read_route, says_done, without_done
+from trivium.tasks._config import TaskConfig, check_keywords
+from trivium.tasks._run import Loops, TaskRun
+from trivium.tasks._sequences import parse_done_sequences
+from trivium.tasks._steps import NO_RESULT, Steps
 
+__all__ = ["Responder", "Task"]
+
+T = TypeVar("T", default=Message)
+R = TypeVar("R")
+_OPTIONS = frozenset({"timeout", "limits", "listeners", "context"})
 _BY_LIMIT = {"tokens": StatusCode.MAX_TOKENS, "usd": StatusCode.MAX_COST}
-_NO_RESULT = (StatusCode.STALLED, StatusCode.MAX_TURNS, StatusCode.INF_LOOP)
-_RESPONDERS = {Entity.AGENT: "agent_response", Entity.LLM: "llm_response", Entity.USER: "user_response"}
 
 
-class TaskConfig(BaseModel):
-    """How a task runs.
-
-    Args:
-        inf_loop_cycle_len: the longest cycle of messages that is taken for an endless loop; 0 looks for none.
-        restart_as_subtask: forget the conversation each time a parent calls the task.
-        addressing_prefix: a sign before a name that addresses it, such as "@"; "" is none.
-    """
-
-    model_config = ConfigDict(extra="forbid")
-
-    inf_loop_cycle_len: int = 10
-    restart_as_subtask: bool = False
-    addressing_prefix: str = ""
-
-
-class Task(Module):
+class Task(Steps, Generic[T]):
     """Runs an agent, its user and its sub-tasks as responders until the task is done.
 
     In each step the first who has something valid to say answers the pending message: the user (where the
@@ -55,25 +47,33 @@ class Task(Module):
 
     Args:
         agent: default: `ChatAgent()`. Any agent will do, a composite of others too.
-        name: default: the agent's.
-        single_round: one valid response ends the task.
-        system_message: replaces the agent's, for this task.
-        interactive: let the user answer in each round.
-        default_human_response: what the user says when nobody is asked.
-        only_user_quits_root: in an interactive root task, only the user ends it.
+        name: default: the agent's; given, it becomes the agent's too.
+        llm_delegate: the model leads the conversation, the others answer it.
+        single_round: one response ends the task; with `llm_delegate`, the model's question and one response.
+        system_message: replaces the agent's.
+        user_message: what the user says first in every conversation.
         restart: forget the session's conversation when a run starts.
+        default_human_response: what the user says when nobody is asked.
+        interactive: let the user answer in each round.
+        only_user_quits_root: in an interactive root task, only the user ends it.
         erase_substeps: after a run, remember of it the question and the result only.
+        allow_null_result: where nobody has an answer, go on with a refusal in the user's or the model's name.
         max_stalled_steps: steps without a valid response after which the run ends.
-        done_if_response: who ends the task by any response.
         done_if_no_response: who ends the task by having none.
+        done_if_response: who ends the task by any response.
         config: the rest.
+        default_return_type: the type of `run`'s result; see `run_async`.
+        **kwargs: known keywords of other times, with a warning.
+
+    Raises:
+        ConfigurationError: a keyword is unknown; the text names the nearest.
 
     Example:
         >>> from trivium import ChatAgent, Task
         >>> from trivium.testing import ScriptedModel
         >>> task = Task(ChatAgent(ScriptedModel(["DONE 42"])), interactive=False)
-        >>> task.run("6 * 7?").content
-        '42'
+        >>> task.run("6 * 7?").content, task.run("6 * 7?", return_type=int)
+        ('42', 42)
     """
 
     name: str = "Task"
@@ -83,73 +83,268 @@ class Task(Module):
         self,
         agent: Agent | None = None,
         name: str = "",
-        *,
+        llm_delegate: bool = False,
         single_round: bool = False,
         system_message: str = "",
-        interactive: bool = True,
-        default_human_response: str | None = None,
-        only_user_quits_root: bool = True,
+        user_message: str | None = "",
         restart: bool = True,
+        default_human_response: str | None = None,
+        interactive: bool = True,
+        only_user_quits_root: bool = True,
         erase_substeps: bool = False,
+        allow_null_result: bool = False,
         max_stalled_steps: int = 5,
-        done_if_response: Iterable[Entity] = (),
-        done_if_no_response: Iterable[Entity] = (),
+        done_if_no_response: Iterable[Any] = (),
+        done_if_response: Iterable[Any] = (),
         config: TaskConfig | None = None,
+        *,
+        default_return_type: Any = None,
+        **kwargs: Any,
     ) -> None:
+        check_keywords(kwargs, Task.__init__)
         agent = ChatAgent() if agent is None else agent
         super().__init__(name=name or agent.name)
         self.agent = agent
-        if system_message:
-            if not isinstance(agent, ChatAgent):
-                raise ConfigurationError(f"system_message needs a ChatAgent, not {type(agent).__name__}")
-            agent.system_message = system_message
+        self.config = config or TaskConfig()
+        self.config_sub_task = self.config
+        self._adopt(agent, name, system_message, user_message, restart)
+        self.llm_delegate, self.single_round = llm_delegate, single_round
+        self.turns = (2 if llm_delegate else 1) if single_round else -1
         self.interactive, self.default_human_response = interactive, default_human_response
         self.only_user_quits_root, self.restart, self.erase_substeps = only_user_quits_root, restart, erase_substeps
-        self.max_stalled_steps, self.turns = max_stalled_steps, 1 if single_round else -1
-        self.done_if_response, self.done_if_no_response = map(frozenset, (done_if_response, done_if_no_response))
-        self.config = config or TaskConfig()
-        self.sub_tasks: list[Task] = []
+        self.allow_null_result, self.max_stalled_steps = allow_null_result, max_stalled_steps
+        self.done_if_response, self.done_if_no_response = map(_names, (done_if_response, done_if_no_response))
+        self.default_return_type = default_return_type
+        self.sub_tasks: list[Task[Any]] = []
+        tools = agent.llm_tools_map if self.config.done_sequences else None
+        self._sequences = tuple(parse_done_sequences(self.config.done_sequences or (), tools))
 
-    def add_sub_task(self, task: Task | Iterable[Task]) -> None:
+    def _adopt(self, agent: Agent, name: str, system_message: str, user_message: str | None, restart: bool) -> None:
+        """Give the agent what this task is told for it; its config is its own from now on."""
+        if agent.config is not None:
+            agent.config = agent.config.model_copy(update={"name": name} if name else None)
+        if name:
+            agent.name = name
+        if not isinstance(agent, ChatAgent):
+            if system_message or user_message:
+                raise ConfigurationError(f"system_message needs a ChatAgent, not {type(agent).__name__}")
+            return
+        if restart or not agent.message_history:
+            agent.clear_history(0)
+            if system_message:
+                agent.set_system_message(system_message)
+            if user_message:
+                agent.set_user_message(user_message)
+
+    @property
+    def value(self) -> str:
+        """The name, as entities have it."""
+        return self.name
+
+    def __getitem__(self, return_type: type[R]) -> Task[R]:
+        """The same task with results of a type; its agents and conversations are the same ones."""
+        new = copy.copy(self)
+        new.default_return_type = return_type
+        return cast("Task[R]", new)
+
+    # ---- sub-tasks
+    @property
+    def responders(self) -> list[Any]:
+        """Who may answer: the agent's responders, then the sub-tasks."""
+        return [*(entity for entity, _ in self.agent.entity_responders()), *self.sub_tasks]
+
+    @property
+    def non_human_responders(self) -> list[Any]:
+        """The same without the user."""
+        return [each for each in self.responders if each is not Entity.USER]
+
+    responders_async, non_human_responders_async = responders, non_human_responders
+
+    @property
+    def name_sub_task_map(self) -> dict[str, Task[Any]]:
+        """The sub-tasks by name."""
+        return {task.name: task for task in self.sub_tasks}
+
+    def add_sub_task(self, task: Any) -> None:
         """Add a responder, or several: each runs as a call below this task's.
+
+        Args:
+            task: a task, a pair of a task and the config that it has as a sub-task, or a list of these.
 
         Raises:
             ConfigurationError: one of them is no task; none is added.
         """
-        tasks: list[Any] = list(task) if isinstance(task, Iterable) else [task]
-        if wrong := [each for each in tasks if not isinstance(each, Task)]:
-            raise ConfigurationError(f"a sub-task is a Task, not {type(wrong[0]).__name__}: write Task(agent)")
-        self.sub_tasks.extend(tasks)
+        is_one = isinstance(task, tuple) or not isinstance(task, Iterable)
+        many: list[Any] = [task] if is_one else list(cast("Iterable[Any]", task))
+        pairs: list[tuple[Any, Any]] = [each if isinstance(each, tuple) else (each, None) for each in many]  # pyright: ignore[reportUnknownVariableType] - checked below
+        for each, config in pairs:
+            if not isinstance(each, Task):
+                raise ConfigurationError(f"a sub-task is a Task, not {type(each).__name__}: write Task(agent)")
+            if not (config is None or isinstance(config, TaskConfig)):
+                raise ConfigurationError(f"a sub-task's config is a TaskConfig(…), not {type(config).__name__}")
+        for each, config in pairs:
+            each.config_sub_task = config or each.config
+            self.sub_tasks.append(each)
 
     def named_children(self) -> Any:
         """The agent, then the sub-tasks by name."""
         yield "agent", self.agent
         yield from ((task.name, task) for task in self.sub_tasks)
 
+    def reset_all_sub_tasks(self) -> None:
+        """Forget the session's conversation: here, and in all sub-tasks."""
+        self._forget(frozenset())
+
+    def _forget(self, above: frozenset[int]) -> None:
+        self.agent.reset(this_session(), recursive=True)
+        self.agent.init_state()
+        for task in self.sub_tasks:
+            if id(task) not in above:
+                task._forget(above | {id(self)})
+
+    def clone(self, i: int) -> Self:
+        """The same task once more, called `name-i`, with agents and sub-tasks of its own."""
+        new = copy.copy(self)
+        new._outside = new._log = None
+        new.__dict__.pop("_callbacks", None)
+        new.agent = self.agent.clone(i)
+        new.config, new.config_sub_task = self.config.model_copy(), self.config_sub_task.model_copy()
+        new.name = f"{self.name}-{i}"
+        new.sub_tasks = [task.clone(i) for task in self.sub_tasks]
+        return new
+
     # ---- running
+    @overload
+    async def run_async(
+        self,
+        msg: Any = None,
+        turns: int = -1,
+        caller: Task[Any] | None = None,
+        max_cost: float = 0,
+        max_tokens: int = 0,
+        session_id: Hashable = "",
+        *,
+        allow_restart: bool = True,
+        return_type: None = None,
+        **kwargs: Any,
+    ) -> T | None: ...
+    @overload
+    async def run_async(
+        self,
+        msg: Any = None,
+        turns: int = -1,
+        caller: Task[Any] | None = None,
+        max_cost: float = 0,
+        max_tokens: int = 0,
+        session_id: Hashable = "",
+        *,
+        allow_restart: bool = True,
+        return_type: type[R],
+        **kwargs: Any,
+    ) -> R | None: ...
     @checked
     @portable
     async def run_async(
-        self, message: Message | str | None = None, turns: int = -1, *, max_tokens: int = 0, **kwargs: Any
-    ) -> Message | None:
+        self,
+        msg: Any = None,
+        turns: int = -1,
+        caller: Task[Any] | None = None,
+        max_cost: float = 0,
+        max_tokens: int = 0,
+        session_id: Hashable = "",
+        *,
+        allow_restart: bool = True,
+        return_type: Any = None,
+        **kwargs: Any,
+    ) -> Any:
         """Run the task.
 
         Args:
-            message: what to do; None lets the agent begin.
-            turns: valid responses after which the run ends; -1 is no limit.
-            max_tokens: what the run and everything below may use; 0 is no limit.
-            **kwargs: as for any call: session_id, timeout, limits, listeners, context.
+            msg: what to do, a message, text or any value; None lets the agent begin, or go on with what it has.
+            turns: steps after which the run ends; -1 is no limit.
+            caller: the task that this one is a part of.
+            max_cost: US dollars that the run and everything below may cost; 0 is no limit.
+            max_tokens: tokens that they may use; 0 is no limit.
+            session_id: whose conversation it is; default: the caller's.
+            allow_restart: False goes on with the conversation even where the task restarts.
+            return_type: a type; the result is then a value of it: one that travels with the result message, that its
+                text states, or that the model gives when it is asked once more.
+            **kwargs: as for any call: timeout, limits, listeners, context.
 
         Returns:
             The result; `.status` says how the task ended. None where it stalled, or the message was for
             somebody else. Calling the task, `task(message)`, gives a message in any case.
-        """
-        if max_tokens:
-            kwargs["limits"] = replace(kwargs.get("limits") or Limits(), tokens=max_tokens)
-        result = await self.acall(message, turns=turns, **kwargs)
-        return None if result.content is None and result.status in (None, *_NO_RESULT) else result
 
-    run = door(run_async)
+        Raises:
+            InfiniteLoopError: messages repeat for ever.
+        """
+        check_keywords({name: each for name, each in kwargs.items() if name not in _OPTIONS}, Task.run_async, "run")
+        if max_tokens > 0 or max_cost > 0:
+            limits = kwargs.get("limits") or Limits()
+            tokens = max_tokens if max_tokens > 0 else limits.tokens
+            kwargs["limits"] = replace(limits, tokens=tokens, usd=max_cost if max_cost > 0 else limits.usd)
+        given = self.agent.to_ChatDocument(msg, author_entity=Entity.USER)
+        spent = max_cost, max_tokens
+        answer = await self.acall(
+            given, turns=turns, caller=caller, allow_restart=allow_restart, spent=spent, session_id=session_id, **kwargs
+        )
+        result = None if answer.content is None and answer.status in (None, *NO_RESULT) else answer
+        wanted = return_type or self.default_return_type
+        if result is None or wanted is None or wanted is Message:
+            return result
+        return await self._typed(result, wanted)
+
+    if TYPE_CHECKING:  # a door has the one form of its core
+
+        @overload
+        def run(
+            self,
+            msg: Any = None,
+            turns: int = -1,
+            caller: Task[Any] | None = None,
+            max_cost: float = 0,
+            max_tokens: int = 0,
+            session_id: Hashable = "",
+            *,
+            allow_restart: bool = True,
+            return_type: None = None,
+            **kwargs: Any,
+        ) -> T | None: ...
+        @overload
+        def run(
+            self,
+            msg: Any = None,
+            turns: int = -1,
+            caller: Task[Any] | None = None,
+            max_cost: float = 0,
+            max_tokens: int = 0,
+            session_id: Hashable = "",
+            *,
+            allow_restart: bool = True,
+            return_type: type[R],
+            **kwargs: Any,
+        ) -> R | None: ...
+        def run(self, *args: Any, **kwargs: Any) -> Any: ...
+    else:
+        run = door(run_async)
+
+    async def _typed(self, result: Message, kind: Any) -> Any:
+        """The result's value of a type; where it has none, the model is asked to state it."""
+        found = value_in(result, kind, self.agent)
+        if found is not None or not isinstance(self.agent, ChatAgent) or not self.agent.has_model():
+            return found
+        answer = await self.agent[kind].llm_response_async(
+            f"State your last answer again, in this form: {result.content}"
+        )
+        return None if answer is None else value_in(answer, kind, self.agent)
+
+    async def _as_sub_task(self, message: Message | None, turns: int, caller: Task[Any]) -> Message | None:
+        """The result of this task below another; None where it has none."""
+        own = chosen(self, Task, "run")
+        if getattr(own, "__func__", None) is not Task.run_async:
+            return await invoke(own, message, turns=turns, caller=caller)  # a subclass has written it
+        result = await self.acall(message, turns=turns, caller=caller)
+        return None if result.content is None and not result.attachments else result
 
     async def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Message:
         try:
@@ -158,171 +353,140 @@ class Task(Module):
             if node._stopping is None or node._stopping[0] is not node:
                 raise
             status = StatusCode.KILL if isinstance(error, RunKilledError) else StatusCode.TIMEOUT
-            return self._result(cast("TaskRun | None", node.__dict__.get("_task_run")), status)
+            if "_task_run" not in node.__dict__:  # killed before it began: the latest run is another one
+                return self._nothing(status)
+            token = current.set(node)
+            try:
+                return self._ended(status)
+            finally:
+                current.reset(token)
 
     @portable
-    async def forward(self, *message: Message, turns: int = -1, caller: str | None = None) -> Message:
-        """Run the task; `caller` is the name of the task above, if there is one."""
-        given = message[0] if message else Message(content="", entity=Entity.USER)
-        if given.receiver not in (None, "", self.name) and caller is None:
+    async def forward(
+        self,
+        *message: Message,
+        turns: int = -1,
+        caller: Task[Any] | None = None,
+        allow_restart: bool = True,
+        spent: tuple[float, int] = (0, 0),
+    ) -> Message:
+        """Run the task; `caller` is the task above, if there is one."""
+        given = message[0] if message else None
+        if given is not None and given.receiver not in (None, "", self.name):
             return self._nothing(None)
-        if (self.restart and caller is None) or (caller is not None and self.config.restart_as_subtask):
-            self._forget()
-        run = self._begin(given, turns, caller)
-        try:
-            await self._loop(run)
-        except LimitExceededError as error:
-            if caller is not None:
-                raise  # the whole run's: the root answers for it
-            run.status = _BY_LIMIT.get(error.limit, StatusCode.FIXED_TURNS)
-        if self.erase_substeps:
-            self._erase(given, run)
-        return self._result(run, run.status or StatusCode.OK)
-
-    def _begin(self, given: Message, turns: int, caller: str | None) -> TaskRun:
-        loops = Loops(self.config.inf_loop_cycle_len) if self.config.inf_loop_cycle_len > 0 else None
-        pending = given if caller is None else given.but(entity=Entity.USER, receiver=None)
-        run = TaskRun(pending, caller=caller, turns=turns if turns > 0 else self.turns, loops=loops)
+        restarts = self.restart if caller is None else self.config_sub_task.restart_as_subtask
+        if restarts and allow_restart:
+            self.reset_all_sub_tasks()
+        run = TaskRun(cast("Task[Any]", self), caller, turns if turns > 0 else self.turns)
+        run.max_cost, run.max_tokens = spent
+        run.session_id = this_session()
+        run.loops = Loops(self.config)
+        self._outside = run
         node = current.get()
         if isinstance(node, CallNode):
             node.__dict__["_task_run"] = run
-        return run
+        self.init(given)
+        try:
+            status = await self._loop(run)
+        except LimitExceededError as error:
+            if caller is not None:
+                raise  # the whole run's: the root answers for it
+            status = _BY_LIMIT.get(error.limit, StatusCode.FIXED_TURNS)
+        if self.erase_substeps:
+            self._erase(run)
+        return self._ended(status)
 
-    async def _loop(self, run: TaskRun) -> None:
+    def init(self, msg: Message | str | None = None) -> Message | None:
+        """Begin a run: the message becomes the pending one, said by the user.
+
+        Without a message the conversation goes on from the agent's last message, if it has one. Outside of `run`, this
+        begins a run whose steps are taken by `step`.
+
+        Returns:
+            The pending message.
+        """
+        node = current.get()
+        if node is None:
+            self._outside = TaskRun(cast("Task[Any]", self), turns=self.turns)
+            self._outside.loops = Loops(self.config)
+        run = self._run
+        run.pending_sender = Entity.USER
+        if node is None and isinstance(msg, Message):  # a call has copied it
+            msg = Message.deepcopy(msg)
+        given = self.agent.to_ChatDocument(msg, author_entity=Entity.USER)
+        memory = self.agent.memory.get(this_session()) if self.agent.memory else None
+        run.history_length = 0 if memory is None else len(memory)
+        run.message_history_idx = run.history_length or int(bool(getattr(self.agent, "user_message", None)))
+        if given is None and memory:
+            last = memory._messages[-1]
+            given = last.but(entity=Entity.LLM) if last.sender == self.agent.name else last
+            run.pending_sender = given.entity or Entity.USER
+        elif given is not None and run.caller is not None:
+            # What calls it answers is known above alone: here nobody has made them.
+            given = given.but(entity=Entity.USER, receiver=None, tool_call_id=None, tool_results=None)
+        run.pending_message = given
+        return given
+
+    async def _loop(self, run: TaskRun) -> StatusCode:
+        own_step = chosen(self, Steps, "step")
+        is_own = getattr(own_step, "__func__", None) is not Steps.step_async
         while True:
-            with step("step") as node:
-                await self._step(run)
-                node._emit(MessageEvent, run.pending)
+            if is_own:
+                await invoke(own_step)
+            else:
+                with step("step") as node:
+                    await self._step(run, node, -1)
+                    if run.pending_message is not None and node._scope.listeners:
+                        node._emit(MessageEvent, run.pending_message)
+            is_done, status = self.done()
+            if is_done:
+                return status
             run.steps += 1
-            run.status = self._status(run)
-            if run.status is not None:
-                return
-            if run.loops is not None and not run.stalled:
-                run.loops.add(run.pending)
+            ended = self._out_of_turns(run) or self._in_a_loop(run)
+            if ended is not None:
+                return ended
 
-    # ---- a step
-    async def _step(self, run: TaskRun) -> None:
-        """Let the first who can answer the pending message do so."""
-        unknown = self._unknown_receiver(run)
-        if unknown is not None:
-            names = ", ".join(["Agent", "LLM", "User", *(task.name for task in self.sub_tasks)])
-            text = f"there is nobody called '{unknown}' here; there are {names}"
-            run.pending = Message(content=text, sender=self.agent.name, entity=Entity.AGENT)
-            run.pending_sender = Entity.AGENT
-            return
-        no_answer: tuple[ResponderKey, Message] | None = None
-        for key in self._order(run):
-            if not self._can_respond(run, key):
-                continue
-            response = await self._respond(run, key)
-            run.human_tried = key is Entity.USER
-            if response is None and key in self.done_if_no_response:
-                run.status, run.responder = StatusCode.DONE, key
-                return
-            if response is not None and self._valid(response):
-                return self._accept(run, key, response)
-            if response is not None and not is_empty(response):
-                no_answer = (key, response)
-        if no_answer is not None:
-            return self._accept(run, *no_answer)
-        run.stalled += 1
-        run.pending_sender = Entity.USER if run.pending_sender is not Entity.USER else Entity.SYSTEM
-
-    def _order(self, run: TaskRun) -> list[ResponderKey]:
-        first: list[ResponderKey] = [Entity.USER] if not run.human_tried and not run.pending.tool_calls else []
-        return [*first, Entity.AGENT, Entity.LLM, *self.sub_tasks]
-
-    def _unknown_receiver(self, run: TaskRun) -> str | None:
-        receiver = run.pending.receiver
-        known = {self.name, run.caller, self.agent.name, *(task.name for task in self.sub_tasks)}
-        return None if not receiver or receiver in known or receiver in tuple(Entity) else receiver
-
-    def _can_respond(self, run: TaskRun, key: ResponderKey) -> bool:
-        receiver = run.pending.receiver
-        if key is run.pending_sender:
-            return False
-        addressed = bool(receiver) and receiver == (key.name if isinstance(key, Task) else key)
-        if key is Entity.USER and not (self.interactive or addressed):
-            return False
-        if isinstance(key, Task) and run.pending.tool_calls and not addressed:
-            return bool(key.agent._handled_calls(run.pending))
-        return not receiver or addressed or receiver in (self.name, self.agent.name)
-
-    async def _respond(self, run: TaskRun, key: ResponderKey) -> Message | None:
-        if isinstance(key, Task):
-            result = await key.acall(run.pending, caller=self.name)
-            return None if result.content is None else result
-        if key is Entity.USER and self.default_human_response is not None:
-            text = self.default_human_response
-            return Message(content=text, entity=Entity.USER) if text else None
-        given = None if is_empty(run.pending) and run.steps == 0 else run.pending
-        found = await invoke(responder(self.agent, _RESPONDERS[key]), given)
-        if found is None:
+    def _out_of_turns(self, run: TaskRun) -> StatusCode | None:
+        most = settings.max_turns
+        turns = min(run.turns, most) if run.turns > 0 and most > 0 else max(run.turns, most)
+        if turns <= 0 or run.steps < turns:
             return None
-        found = as_message(found) if isinstance(found, Message | str) else self.agent._from_agent(found)
-        return found if found is None or found.entity is not None else found.but(entity=key)
+        return StatusCode.MAX_TURNS if run.steps == most else StatusCode.FIXED_TURNS
 
-    def _valid(self, response: Message) -> bool:
-        content = response.content
-        refuses = isinstance(content, str) and content.strip(" \n,.!?:") == NO_ANSWER
-        return not is_empty(response) and (says_done(response) or not refuses)
-
-    def _accept(self, run: TaskRun, key: ResponderKey, response: Message) -> None:
-        route = read_route(response, self.config.addressing_prefix)
-        if route.passes:
-            if says_done(response):  # done, with the message that came in
-                run.status = StatusCode.DONE
-            run.pending = run.pending.but(receiver=route.receiver)
-            run.stalled += 1
-            run.pending_sender = key
-            return
-        run.pending = response.but(content=route.content, receiver=route.receiver)
-        run.pending_sender = run.responder = key
-        run.stalled = 0
-        if run.turns > 0:
-            run.turns -= 1
-            if run.turns == 0:
-                run.status = StatusCode.FIXED_TURNS
+    def _in_a_loop(self, run: TaskRun) -> StatusCode | None:
+        found = "" if run.loops is None else run.loops.found(run.steps)
+        if not found:
+            return None
+        if self.config.inf_loop_action == "status":
+            return StatusCode.INF_LOOP
+        raise InfiniteLoopError(
+            f"{found}; change what the agents are told, or set TaskConfig(inf_loop_cycle_len=0) if this is meant, "
+            'or inf_loop_action="status" to end with INF_LOOP'
+        )
 
     # ---- the end
-    def _status(self, run: TaskRun) -> StatusCode | None:
-        """How the task has ended, or None while it goes on."""
-        if is_user_quit(run.pending) and run.responder is Entity.USER:
-            return StatusCode.USER_QUIT
-        waits_for_user = self.interactive and run.caller is None and self.only_user_quits_root
-        if run.stalled >= self.max_stalled_steps:
-            return StatusCode.STALLED
-        done = says_done(run.pending) or (run.responder in self.done_if_response and not run.stalled)
-        to_caller = run.caller is not None and run.pending.receiver == run.caller
-        if run.responder is not None and (done or to_caller) and not waits_for_user:
-            return StatusCode.DONE
-        return run.status
-
-    def _result(self, run: TaskRun | None, status: StatusCode) -> Message:
-        if run is None or status in _NO_RESULT:
+    def _ended(self, status: StatusCode) -> Message:
+        found = self.result(status)
+        if found is None:
             return self._nothing(status)
-        pending = run.pending
-        ends = [each for each in pending.attachments if isinstance(each, AgentDoneTool)]
-        passed_on = FinalResultTool if run.caller is not None else ()
-        kept = tuple(each for each in pending.attachments if each not in ends or isinstance(each, passed_on))
-        return pending.but(
-            content=ends[-1].content if ends else without_done(pending.content),
-            sender=self.name,
-            receiver=None if pending.receiver == run.caller else pending.receiver,
-            entity=Entity.USER,
-            status=status,
-            attachments=kept or None,
-            tool_call_id=None,
-        )
+        message = self.agent.to_ChatDocument(found, author_entity=Entity.USER)
+        return message if message.status is not None else message.but(status=status)
 
     def _nothing(self, status: StatusCode | None) -> Message:
         return Message(sender=self.name, entity=Entity.USER).but(status=status)
 
-    def _forget(self) -> None:
-        for module in (self.agent, *self.sub_tasks):
-            module.reset(this_session(), recursive=True)
+    def _erase(self, run: TaskRun) -> None:
+        """Of what the agent remembers of the run, keep the question and the result; of sub-tasks, nothing."""
+        memory = self.agent.memory.get(this_session()) if self.agent.memory else None
+        if memory is not None:
+            del memory._messages[run.history_length + 1 : -1]
+        for task in self.sub_tasks:
+            task.agent.reset(this_session(), recursive=True)
 
-    def _erase(self, given: Message, run: TaskRun) -> None:
-        self._forget()
-        if self.agent.memory:
-            self.agent.memory.add([given, run.pending.but(sender=self.agent.name)], this_session())
+
+def _names(responders: Iterable[Any]) -> frozenset[str]:
+    return frozenset(each.value if isinstance(each, Entity | Task) else str(each) for each in responders)
+
+
+Responder: TypeAlias = Entity | Task[Any]
+"""Who answers in a task: an entity of its agent, or a sub-task."""

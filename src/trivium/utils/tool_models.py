@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from trivium.actions import Tool
-from trivium.actions._parse import ToolCallReader
 from trivium.exceptions import ToolDefinitionError
 from trivium.llms._openai import _tool as as_openai_tool
 from trivium.prompts import PromptTemplate
 from trivium.schema import ToolCall
+from trivium.schema._tool_text import ToolCallReader
 from trivium.utils._splitter import Piece
 from trivium.utils.context_models import approximate_tokens
 from trivium.utils.dispatcher import async_dispatcher_tools_call_for_openai, split_among_readers
@@ -179,6 +179,6 @@ class _TextSplitter:
             if isinstance(part, str):
                 yield "to_user", part
                 continue
-            shown = {"tool_call_index": self._calls, "tool_call_id": part.id, "name": part.name}
+            shown = {"tool_call_index": self._calls, "tool_call_id": f"call_{self._calls}", "name": part.name}
             self._calls += 1
             yield "function_call", json.dumps({**shown, "arguments": json.loads(part.arguments)}, ensure_ascii=False)

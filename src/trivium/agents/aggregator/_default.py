@@ -18,7 +18,14 @@ Instruction = str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 
 
 class DefaultAggregator:
-    """The system instruction, then each message: the agent's own as assistant, tool results as tool, others as user."""
+    """The system instruction, then each message: the agent's own as assistant, tool results as tool, others as user.
+
+    Attributes:
+        separator: what stands between messages of users that follow each other, and are joined: many models' chat
+            templates want the roles to alternate.
+    """
+
+    separator: str = ""
 
     def aggregate(
         self,
@@ -50,9 +57,10 @@ class DefaultAggregator:
         """
         entry = _as_chat(message, name)
         last, role = (found[-1] if found else {}), entry["role"]
-        if role == "user" and last.get("role") == "user":
-            found[-1] = {**last, "content": last["content"] + entry["content"]}  # the last may be a caller's own dict
-        elif role == "user" and last.get("tool_calls"):
+        if role == "user" and last.get("role") == "user" and _are_texts(last, entry):
+            text = last["content"] + self.separator + entry["content"]
+            found[-1] = {**last, "content": text}  # the last may be a caller's own dict
+        elif role == "user" and last.get("tool_calls") and _are_texts(entry):
             _close_calls(found, entry["content"])
         else:
             if role != "tool" and last.get("role") in ("assistant", "tool"):
@@ -116,9 +124,16 @@ def _as_chat(message: Message, name: str) -> dict[str, Any]:
         return {"role": "system", "content": text}
     if entity is _LLM or (entity is None and message.sender == name):
         chat: dict[str, Any] = {"role": "assistant", "content": text}
-        calls = message.tool_calls
-        return {**chat, "tool_calls": [_call(call) for call in calls]} if calls else chat
-    return {"role": "user", "content": text}
+        calls = [_call(call) for call in message.tool_calls if call.id]  # one without an id stands in the text
+        return {**chat, "tool_calls": calls} if calls else chat
+    files = message.files
+    if not files:
+        return {"role": "user", "content": text}
+    return {"role": "user", "content": [{"type": "text", "text": text}, *(each.to_dict("") for each in files)]}
+
+
+def _are_texts(*entries: Mapping[str, Any]) -> bool:
+    return all(isinstance(each["content"], str) for each in entries)
 
 
 def _call(call: ToolCall) -> dict[str, Any]:

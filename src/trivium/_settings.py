@@ -1,0 +1,129 @@
+"""Settings that hold for a stretch of a program: in this context, and in what is started from it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from trivium._older_names import OlderNames
+
+__all__ = [
+    "Settings",
+    "SettingsProxy",
+    "quiet_mode",
+    "set_global",
+    "settings",
+    "temporary_settings",
+    "update_global_settings",
+]
+
+
+class Settings(OlderNames):
+    """What may be said for all agents at once. Nothing of it is read from the environment.
+
+    Args:
+        debug: no effect: `observers` show what happens in a run.
+        max_turns: turns after which every task ends, with no result; -1 is no such limit.
+        progress: no effect: a batch says by its own argument whether it shows how far it is.
+        stream: whether the models of `language_models` hand out pieces to their `streamer`.
+        cache: no effect: answers are not kept.
+        cache_type: no effect.
+        chat_model: the model that every `OpenAIGPT` made from now on asks, whatever its config says; "" is none.
+        quiet: whether callbacks that print for a person keep silent. The library itself prints nothing.
+        notebook: no effect.
+        gpt3_5: no effect; name the model in `chat_model`.
+        nofunc: no effect; an agent's config says whether tools are offered by the provider's interface.
+        interactive: no effect; a task's own argument says whether a person is asked.
+    """
+
+    model_config = ConfigDict(extra="forbid", validate_assignment=True)
+
+    debug: bool = False
+    max_turns: int = -1
+    progress: bool = False
+    stream: bool = True
+    cache: bool = True
+    cache_type: Literal["redis", "fakeredis", "none"] = "redis"
+    chat_model: str = ""
+    quiet: bool = True
+    notebook: bool = False
+    gpt3_5: bool = False
+    nofunc: bool = False
+    interactive: bool = True
+
+
+_current: ContextVar[Settings] = ContextVar(
+    "trivium_settings",
+    default=Settings(),  # noqa: B039 - the one in force is never changed but replaced: no other context sees it
+)
+
+
+class SettingsProxy:
+    """The settings in force here, as attributes; setting one holds in this context, and in what starts from it.
+
+    Example:
+        >>> with temporary_settings(Settings(max_turns=3)):
+        ...     settings.max_turns
+        3
+        >>> settings.max_turns
+        -1
+    """
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_current.get(), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        set_global(Settings(**{**self.dict(), name: value}))
+
+    def update(self, new_settings: Settings) -> None:
+        """Have these settings from here on."""
+        set_global(new_settings)
+
+    def dict(self) -> Mapping[str, Any]:
+        """The settings in force here."""
+        return _current.get().model_dump()
+
+
+settings = SettingsProxy()
+"""The settings in force where it is read."""
+
+
+def set_global(key_vals: Settings) -> None:
+    """Have these settings from here on: in this context, and in what is started from it."""
+    _current.set(key_vals.model_copy())
+
+
+def update_global_settings(cfg: BaseModel, keys: Sequence[str]) -> None:
+    """Take the named settings from another object from here on; all others are the defaults.
+
+    Args:
+        cfg: what has them.
+        keys: the names to take; those that `cfg` lacks are left out.
+    """
+    given = cfg.model_dump()
+    set_global(Settings(**{name: given[name] for name in keys if name in given}))
+
+
+@contextmanager
+def temporary_settings(temp_settings: Settings) -> Generator[None]:
+    """Have other settings within the block; what runs beside it keeps its own."""
+    before = _current.get()
+    set_global(temp_settings)
+    try:
+        yield
+    finally:
+        _current.set(before)
+
+
+@contextmanager
+def quiet_mode(quiet: bool = True) -> Generator[None]:
+    """Keep silent within the block; a block within one that is quiet is quiet too."""
+    now = _current.get()
+    with temporary_settings(now.model_copy(update={"quiet": now.quiet or quiet})):
+        yield

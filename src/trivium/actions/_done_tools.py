@@ -1,0 +1,145 @@
+"""The tools that end tasks, and what a message with one of them means to a task."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from pydantic import Field, SerializeAsAny, field_validator
+
+from trivium.actions._run import as_text
+from trivium.actions._tool_message import ToolMessage
+from trivium.schema import Entity, Message
+
+__all__ = ["AgentDoneTool", "DoneTool", "FinalResultTool", "ResultTool", "final_result", "is_done_tool", "result_of"]
+
+
+class AgentDoneTool(ToolMessage):
+    """What an agent's handler returns to end its task, with the task's result. No model is offered it.
+
+    Args:
+        content: the result; text becomes the content of the result message, anything else also its attachment.
+        tools: tool messages that go with the result.
+
+    Example:
+        >>> from trivium import ChatAgent
+        >>> from trivium.testing import ScriptedModel
+        >>> AgentDoneTool(content={"rent": 900}).response(ChatAgent(ScriptedModel(["hi"]))).content
+        '{"rent": 900}'
+    """
+
+    request: str = "agent_done_tool"
+    purpose: str = "To end the task with <content> as its result, and <tools> that go with it."
+    content: Any = None
+    tools: list[SerializeAsAny[ToolMessage]] = Field(default=[])
+
+    _allow_llm_use = False
+
+    def response(self, agent: Any) -> Message:
+        """The message by which the task ends: the result as text, the tool and its values as attachments."""
+        value = () if self.content is None or isinstance(self.content, str) else (self.content,)
+        said = Message(content=text_of_result(self.content), sender=agent.name, entity=Entity.AGENT)
+        return said.but(attachments=(self, *value, *self.tools))
+
+
+class DoneTool(ToolMessage):
+    """By which a model, or an agent's handler, ends its task, with a text as the result.
+
+    Args:
+        content: the result; anything but text is written as text.
+    """
+
+    request: str = "done_tool"
+    purpose: str = "To end the task, with <content> as its result."
+    content: str = ""
+
+    @field_validator("content", mode="before")
+    @classmethod
+    def _as_text(cls, given: Any) -> str:
+        return text_of_result(given)
+
+    def response(self, agent: Any) -> Message:
+        """The message by which the task ends."""
+        return Message(content=self.content, sender=agent.name, entity=Entity.AGENT, attachments=(self,))
+
+    @classmethod
+    def instructions(cls) -> str:
+        """What a model is told about when to use the tool."""
+        return f"When your task is done, call `{cls.name()}`, with your answer as its `content`."
+
+
+class ResultTool(ToolMessage):
+    """What an agent's handler returns to end its task with values of any kind as the result.
+
+    Give it fields as you like, or subclass it; it is among the `tool_messages` of the result.
+
+    Example:
+        >>> ResultTool(rent=900).handle().tools[0].rent
+        900
+    """
+
+    request: str = "result_tool"
+    purpose: str = "To end the task with the fields of this message as its result."
+
+    def handle(self) -> AgentDoneTool:
+        """The message that ends the task and holds this one."""
+        return AgentDoneTool(tools=[self])
+
+
+class FinalResultTool(AgentDoneTool):
+    """What an agent's handler returns to end its task and every task above it, with the result of them all.
+
+    Give it `content`, or fields as you like, or subclass it; a subclass with `_allow_llm_use = True` may be offered
+    to a model. It is among the `tool_messages` of the result.
+    """
+
+    request: str = "final_result_tool"
+    purpose: str = "To end all tasks with <content> as the result."
+
+
+def text_of_result(value: Any) -> str:
+    """A result as text; None is none."""
+    return "" if value is None else as_text(value)
+
+
+def is_done_tool(message: Message) -> bool:
+    """Whether a message ends its task by a tool that it holds."""
+    held = message.attachments
+    return bool(held) and any(isinstance(each, AgentDoneTool | DoneTool) for each in held)
+
+
+def final_result(message: Message) -> FinalResultTool | None:
+    """The tool by which a message ends all tasks, if it holds one."""
+    return next((each for each in message.attachments if isinstance(each, FinalResultTool)), None)
+
+
+class Result(NamedTuple):
+    """What a task that was ended by a tool answers.
+
+    Args:
+        content: the result; as it was given where it is no text.
+        attachments: what goes with it.
+    """
+
+    content: Any
+    attachments: tuple[Any, ...]
+
+
+def result_of(message: Message) -> Result:
+    """What is left as a task's result of a message that ends the task: without the tools that only ended it.
+
+    `ResultTool` and `FinalResultTool` stay; the tools within an `AgentDoneTool` come out of it.
+
+    Example:
+        >>> result_of(Message(content="", attachments=(AgentDoneTool(content=3, tools=[ResultTool(a=1)]),))).content
+        3
+    """
+    content, kept = message.content, list[Any]()
+    for each in message.attachments:
+        if isinstance(each, AgentDoneTool | DoneTool) and (each.content is not None or not message.content):
+            content = "" if each.content is None else each.content
+        if isinstance(each, AgentDoneTool):
+            more = (*(() if content is None or isinstance(content, str) else (content,)), *each.tools)
+            kept += [value for value in more if not any(value is other for other in message.attachments)]
+        if isinstance(each, FinalResultTool) or not isinstance(each, AgentDoneTool | DoneTool):
+            kept.append(each)
+    return Result(content, tuple(kept))

@@ -1,0 +1,162 @@
+"""The tool message that a model writes as XML, for texts such as code that JSON would have it escape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from pydantic import BaseModel
+
+from trivium.actions._tool import unfenced
+from trivium.actions._tool_message import ToolMessage
+from trivium.actions._tool_schema import NOT_ARGUMENTS
+from trivium.actions._xml_text import find_elements, is_verbatim, read_element, shape_of, write_element
+from trivium.exceptions import ToolArgumentsError
+
+__all__ = ["XMLToolMessage"]
+
+
+class XMLToolMessage(ToolMessage):
+    """A tool message that a model writes as XML.
+
+    A field with `json_schema_extra={"verbatim": True}`, or called `code`, is written in CDATA, exactly as it is.
+    Text with angle brackets is text wherever a field is of one value. Where the provider's interface is used, the
+    tool is one as others are.
+
+    Example:
+        >>> class Run(XMLToolMessage):
+        ...     request: str = "run"
+        ...     purpose: str = "To run <code>."
+        ...     code: str
+        >>> Run.parse("<tool><request>run</request><code>if a < b: print(a)</code></tool>").code
+        'if a < b: print(a)'
+        >>> print(Run(code="a < b").format_example(), end="")
+        <tool>
+          <request>run</request>
+          <code><![CDATA[a < b]]></code>
+        </tool>
+    """
+
+    @classmethod
+    def _get_root_element(cls) -> str:
+        """The name of the element that holds a call. Override it."""
+        return "tool"
+
+    @classmethod
+    def _get_excluded_fields(cls) -> set[str]:
+        """The fields that are not written."""
+        return {*NOT_ARGUMENTS}
+
+    # ---- reading
+    @classmethod
+    def find_candidates(cls, text: str) -> list[str]:
+        """Each part of a text that may be a call.
+
+        Where the opening tag is missing, or the closing one of the last, it is put there.
+        """
+        return find_elements(text, cls._get_root_element())
+
+    @classmethod
+    def extract_field_values(cls, formatted_string: str) -> dict[str, Any] | None:
+        """The values in a call by name, as text, lists and dicts; None where it holds none.
+
+        Elements whose name begins with an underscore are passed over. Other declarations and entities than those of
+        XML itself mean nothing here: they stay text, or are an error.
+
+        Raises:
+            ToolArgumentsError: it is not well formed.
+        """
+        try:
+            return read_element(formatted_string, cls._get_root_element(), cls) or None
+        except ValueError as error:
+            name = cls._name_in(formatted_string)
+            raise ToolArgumentsError(f"the call of {name} cannot be read as XML: {error}", name) from None
+
+    @classmethod
+    def _name_in(cls, text: str) -> str:
+        name = cls.model_fields["request"].default
+        return name if isinstance(name, str) and name else "a tool"
+
+    @classmethod
+    def parse(cls, formatted_string: str | Mapping[str, Any]) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride] - its documented name
+        """The message that a model filled in, as XML, or as JSON where it came by the provider's interface.
+
+        Raises:
+            ToolArgumentsError: it is not well formed, or the values do not fit; the text says which and why.
+        """
+        text = unfenced(formatted_string) if isinstance(formatted_string, str) else ""
+        if not text.lstrip().startswith("<"):
+            return super().parse(formatted_string)
+        return cls._made_of(cls.extract_field_values(text) or {})
+
+    # ---- writing
+    def format_example(self) -> str:
+        """The message as a model would write it."""
+        return write_element(self._get_root_element(), self)
+
+    @classmethod
+    def find_verbatim_fields(cls, prefix: str = "", parent_cls: type[BaseModel] | None = None) -> list[str]:
+        """The fields that are written exactly as they are; those of models within it as `field.inner`."""
+        return list(_verbatim(parent_cls or cls, prefix, ()))
+
+    @classmethod
+    def _format_text(cls) -> str:
+        exact = cls.find_verbatim_fields()
+        examples = cls.usage_examples()
+        root = cls._get_root_element()
+        lines = [
+            f"TOOL: {cls.name()}",
+            f"PURPOSE: {cls._purpose()}",
+            "XML FORMAT, with your values in place of what stands in curly brackets:",
+            f"<{root}>\n{''.join(_form(cls, '  ', (), cls.name()))}</{root}>",
+        ]
+        if exact:
+            lines.append(f"Write {', '.join(exact)} in CDATA, exactly as it is, with nothing escaped.")
+        return "\n".join([*lines, *([f"EXAMPLES:\n{examples}"] if examples else [])]) + "\n"
+
+
+def _verbatim(model: type[BaseModel], prefix: str, above: tuple[type, ...]) -> Any:
+    for name, field in model.model_fields.items():
+        path = f"{prefix}.{name}" if prefix else name
+        if is_verbatim(name, field):
+            yield path
+        inner = _model_in(field.annotation)
+        if inner is not None and inner not in (*above, model):
+            yield from _verbatim(inner, path, (*above, model))
+
+
+def _model_in(hint: Any) -> type[BaseModel] | None:
+    shape = shape_of(hint)
+    while shape.kind in ("list", "dict"):
+        shape = shape_of(shape.of)
+    return shape.of if shape.kind == "model" else None
+
+
+def _form(model: type[BaseModel], indent: str, above: tuple[type, ...], request: str = "") -> Any:
+    """The elements of a model, each with what is to stand in it."""
+    for name, field in model.model_fields.items():
+        if name == "request" and (request or issubclass(model, ToolMessage)):
+            default = request or field.default
+            yield f"{indent}<request>{default}</request>\n"
+        elif not (issubclass(model, ToolMessage) and name in NOT_ARGUMENTS):
+            told = f"{name}: {field.description}" if field.description else name
+            yield from _entry(name, told, field.annotation, indent, (*above, model), is_verbatim(name, field))
+
+
+def _entry(name: str, told: str, hint: Any, indent: str, above: tuple[type, ...], exact: bool = False) -> Any:
+    shape = shape_of(hint)
+    if shape.kind == "text" or shape.kind == "any":
+        kind = hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")
+        text = f"{{{told} ({kind})}}"
+        yield f"{indent}<{name}>{f'<![CDATA[{text}]]>' if exact else text}</{name}>\n"
+        return
+    yield f"{indent}<{name}>\n"
+    if shape.kind == "model" and shape.of in above:
+        yield f"{indent}  {{the same form again}}\n"
+    elif shape.kind == "model":
+        yield from _form(shape.of, indent + "  ", above)
+    else:
+        inner = "item" if shape.kind == "list" else "key"
+        yield from _entry(inner, inner, shape.of, indent + "  ", above)
+        yield f"{indent}  ...\n"
+    yield f"{indent}</{name}>\n"

@@ -1,0 +1,14 @@
+"""Agents and tasks at the module paths of the documents; `trivium.agent._paths` lists them."""
+
+from trivium._lazy import lazy_names
+
+__all__ = ()
+
+_HOMES = {
+    name: name
+    for name in (
+        "base", "batch", "callbacks", "chat_agent", "chat_document", "done_sequence_parser", "task", "tool_message",
+        "tools", "xml_tool_message",
+    )
+}  # fmt: skip
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

@@ -1,0 +1,3 @@
+"""Ready sets of callbacks."""
+
+__all__ = ()

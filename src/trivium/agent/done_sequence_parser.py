@@ -1,0 +1,5 @@
+"""Sequences that end a task, at the documented path; see `trivium.agent._paths`."""
+
+from trivium.agent._paths import names_at
+
+__getattr__, __dir__ = names_at(__name__)

@@ -1,0 +1,132 @@
+"""What a chat agent remembers, as the list of model messages that the documents work with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, MutableSequence
+from typing import TYPE_CHECKING, Any, cast, overload
+
+from pydantic import PrivateAttr
+
+from trivium.commander import this_session
+from trivium.memory import Memory
+from trivium.schema import LLMMessage, Message, Role
+
+if TYPE_CHECKING:
+    from trivium.agents._history import History
+
+__all__ = ["MessageHistory", "system_entry"]
+
+
+class MessageHistory(MutableSequence[LLMMessage]):
+    """The messages of the current session as the model reads them: a live view of the agent's memory.
+
+    The first is the system message with the instructions for tools; it is made anew for every request, so to change
+    it is to change `agent.system_message`. The list is empty until something is said.
+    """
+
+    __slots__ = ("_agent",)
+
+    def __init__(self, agent: History) -> None:
+        self._agent = agent
+
+    @property
+    def _memory(self) -> Memory | None:
+        manager = self._agent.memory
+        return manager.get(this_session()) if manager else None
+
+    def _messages(self) -> list[Message]:
+        memory = self._memory
+        return [] if memory is None else memory._messages
+
+    def _all(self) -> list[LLMMessage]:
+        if self._memory is None:
+            return []
+        return [self._agent._system_entry(), *(_entry(message, self._agent) for message in self._messages())]
+
+    def __len__(self) -> int:
+        return 0 if self._memory is None else 1 + len(self._messages())
+
+    def __iter__(self) -> Iterator[LLMMessage]:
+        return iter(self._all())
+
+    @overload
+    def __getitem__(self, index: int) -> LLMMessage: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[LLMMessage]: ...  # pyright: ignore[reportIncompatibleMethodOverride]
+    def __getitem__(self, index: int | slice) -> LLMMessage | list[LLMMessage]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return self._all()[index]
+
+    @overload
+    def __setitem__(self, index: int, value: LLMMessage) -> None: ...
+    @overload
+    def __setitem__(self, index: slice, value: Iterable[LLMMessage]) -> None: ...
+    def __setitem__(self, index: int | slice, value: Any) -> None:
+        entries = self._all()
+        entries[index] = value
+        self._replace(entries)
+
+    def __delitem__(self, index: int | slice) -> None:
+        entries = self._all()
+        del entries[index]
+        self._replace(entries)
+
+    def insert(self, index: int, value: LLMMessage) -> None:
+        """Put a message before another; a system message becomes the agent's."""
+        entries = self._all() or [self._agent._system_entry()]
+        entries.insert(index, value)
+        self._replace(entries)
+
+    def _replace(self, entries: list[LLMMessage]) -> None:
+        """Make the memory what these entries say; entries that were there keep their messages."""
+        manager = self._agent.memory
+        if not entries:
+            manager.reset(this_session())
+            return
+        if entries[0].role is Role.SYSTEM:
+            if not isinstance(entries[0], _Entry):
+                self._agent.system_message = entries[0].content or ""
+            entries = entries[1:]
+        manager.open(this_session())._messages[:] = [_message(each, self._agent) for each in entries]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Iterable) and self._all() == list(cast("Iterable[Any]", other))
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType] - it changes
+
+    def __repr__(self) -> str:
+        return repr(self._all())
+
+
+class _Entry(LLMMessage):
+    """A message of the history: what is set on it is set on the message that the agent remembers."""
+
+    _of: Message | None = PrivateAttr(None)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name == "content" and self._of is not None:
+            self._of.content = value
+
+
+def _entry(message: Message, agent: Any) -> LLMMessage:
+    made = Message.to_LLMMessage(message)[0]
+    values = dict(vars(made))
+    if message.tool_call_id is not None:
+        values |= {"role": Role.TOOL, "tool_call_id": message.tool_call_id}
+    elif message.entity is None:
+        values["role"] = Role.ASSISTANT if message.sender == agent.name else Role.USER
+    entry = _Entry.model_construct(**values)
+    entry._of = message
+    return entry
+
+
+def _message(entry: LLMMessage, agent: Any) -> Message:
+    if isinstance(entry, _Entry) and entry._of is not None:
+        return entry._of
+    made = Message.from_LLMMessage(entry)
+    return made.but(sender=agent.name) if entry.role is Role.ASSISTANT else made
+
+
+def system_entry(agent: History) -> LLMMessage:
+    """The system message as an entry of the history."""
+    return _Entry(role=Role.SYSTEM, content=str(agent._instruction() or ""))

@@ -1,0 +1,49 @@
+"""Objects of the user's own: `module:object` on the command line."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+from trivium.cli._screen import one_line
+from trivium.exceptions import ConfigurationError
+
+__all__ = ["object_at"]
+
+
+def object_at(reference: str, what: str, example: str, kinds: tuple[type, ...]) -> Any:
+    """What stands at `module:object`; modules of this folder are found.
+
+    Args:
+        reference: as the user wrote it.
+        what: what it should be, with its article.
+        example: how one is written.
+        kinds: of what classes it may be, to name those that there are.
+
+    Raises:
+        ConfigurationError: there is nothing there, or importing it failed.
+    """
+    path, _, name = reference.partition(":")
+    if not name or not all(part.isidentifier() for part in [*path.split("."), *name.split(".")]):
+        raise ConfigurationError(f"'{one_line(reference)}' names no {what}; write it as module:object, as {example}")
+    found = _imported(path)
+    for part in name.split("."):
+        if not hasattr(found, part):
+            near = [key for key, value in cast("dict[str, Any]", vars(found)).items() if isinstance(value, kinds)]
+            known = f"; there are {', '.join(near)}" if near else ""
+            raise ConfigurationError(f"{path} has no {name!r}{known}")
+        found = getattr(found, part)
+    return found
+
+
+def _imported(path: str) -> Any:
+    sys.path.insert(0, str(Path.cwd()))  # as `python -m` does: the command lies in a folder of its own
+    try:
+        return import_module(path)
+    except Exception as error:
+        missing = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
+        if missing is not None and f"{path}.".startswith(f"{missing}."):
+            raise ConfigurationError(f"there is no module {missing!r} in this folder, and none is installed") from None
+        raise ConfigurationError(f"importing {path} failed: {type(error).__name__}: {one_line(error)}") from error

@@ -1,0 +1,95 @@
+"""Models made from configs, by the names of the documents: OpenAIGPT and MockLM among them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trivium._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from trivium.language_models.azure_openai import AzureConfig, AzureGPT
+    from trivium.language_models.base import LanguageModel, LLMConfig, RetryParams
+    from trivium.language_models.mock_lm import MockLM, MockLMConfig
+    from trivium.language_models.model_info import (
+        AnthropicModel,
+        DeepSeekModel,
+        GeminiModel,
+        ModelInfo,
+        OpenAIChatModel,
+        OpenAICompletionModel,
+    )
+    from trivium.language_models.openai_gpt import LiteLLMProxyConfig, OpenAICallParams, OpenAIGPT, OpenAIGPTConfig
+    from trivium.schema import (
+        LLMFunctionCall,
+        LLMFunctionSpec,
+        LLMMessage,
+        LLMResponse,
+        LLMTokenUsage,
+        OpenAIJsonSchemaSpec,
+        OpenAIToolCall,
+        OpenAIToolSpec,
+        Role,
+        StreamEventType,
+    )
+
+__all__ = [
+    "AnthropicModel",
+    "AzureConfig",
+    "AzureGPT",
+    "DeepSeekModel",
+    "GeminiModel",
+    "LLMConfig",
+    "LLMFunctionCall",
+    "LLMFunctionSpec",
+    "LLMMessage",
+    "LLMResponse",
+    "LLMTokenUsage",
+    "LanguageModel",
+    "LiteLLMProxyConfig",
+    "MockLM",
+    "MockLMConfig",
+    "ModelInfo",
+    "OpenAICallParams",
+    "OpenAIChatModel",
+    "OpenAICompletionModel",
+    "OpenAIGPT",
+    "OpenAIGPTConfig",
+    "OpenAIJsonSchemaSpec",
+    "OpenAIToolCall",
+    "OpenAIToolSpec",
+    "RetryParams",
+    "Role",
+    "StreamEventType",
+]
+
+# Where the names live; each is imported when it is used.
+_HOMES = {
+    "AnthropicModel": "model_info",
+    "AzureConfig": "azure_openai",
+    "AzureGPT": "azure_openai",
+    "DeepSeekModel": "model_info",
+    "GeminiModel": "model_info",
+    "LLMConfig": "base",
+    "LLMFunctionCall": "base",
+    "LLMFunctionSpec": "base",
+    "LLMMessage": "base",
+    "LLMResponse": "base",
+    "LLMTokenUsage": "base",
+    "LanguageModel": "base",
+    "LiteLLMProxyConfig": "openai_gpt",
+    "MockLM": "mock_lm",
+    "MockLMConfig": "mock_lm",
+    "ModelInfo": "model_info",
+    "OpenAICallParams": "openai_gpt",
+    "OpenAIChatModel": "model_info",
+    "OpenAICompletionModel": "model_info",
+    "OpenAIGPT": "openai_gpt",
+    "OpenAIGPTConfig": "openai_gpt",
+    "OpenAIJsonSchemaSpec": "base",
+    "OpenAIToolCall": "base",
+    "OpenAIToolSpec": "base",
+    "RetryParams": "base",
+    "Role": "base",
+    "StreamEventType": "base",
+}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

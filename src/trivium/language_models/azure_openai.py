@@ -1,0 +1,82 @@
+"""OpenAI's models as Azure serves them."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+from urllib.parse import quote
+
+from pydantic import model_validator
+
+from trivium.exceptions import ConfigurationError
+from trivium.language_models.openai_gpt import OpenAIGPT, OpenAIGPTConfig, _Place
+from trivium.llms._openai import PATH
+from trivium.llms._transport import Keys, Transport
+
+__all__ = ["AzureConfig", "AzureGPT"]
+
+
+class AzureConfig(OpenAIGPTConfig):
+    """A model that Azure serves.
+
+    Args:
+        api_key: the key; default `$AZURE_OPENAI_API_KEY`, read at each request.
+        api_base: the resource, as "https://NAME.openai.azure.com"; it must be given.
+        api_version: of Azure's interface.
+        deployment_name: how the deployment is called; None is as the model.
+        model_name: an older name of `chat_model`.
+
+    Example::
+
+        AzureConfig(api_base="https://rents.openai.azure.com", deployment_name="leases", chat_model="gpt-4o")
+    """
+
+    type: str | None = "azure"
+    api_version: str = "2024-10-21"
+    deployment_name: str | None = None
+    model_name: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _older_name(cls, given: dict[str, Any]) -> dict[str, Any]:
+        return {"chat_model": given["model_name"], **given} if given.get("model_name") else given
+
+    def create_model(self) -> AzureGPT:
+        """The model that this describes."""
+        return AzureGPT(self)
+
+
+class AzureGPT(OpenAIGPT):
+    """A model that Azure serves; see `AzureConfig`."""
+
+    config: AzureConfig  # pyright: ignore[reportIncompatibleVariableOverride] - narrower
+
+    def __init__(self, config: AzureConfig | None = None) -> None:
+        super().__init__(config or AzureConfig())
+        self._named = True
+
+    def _place(self) -> _Place:
+        config = self.config
+        name = config.deployment_name or config.chat_model
+        if not config.api_base or name == "configured":
+            raise ConfigurationError("a model of Azure needs api_base, and deployment_name or chat_model")
+        return _Place(f"{config.api_base.rstrip('/')}/openai/deployments/{quote(name, safe='')}", config.chat_model)
+
+    def _transport(self, place: _Place) -> Transport:
+        config = self.config
+        url = f"{place.url}{PATH}?api-version={quote(config.api_version, safe='')}"
+
+        def key() -> str:
+            given = config.api_key_provider() if config.api_key_provider is not None else config.api_key
+            found = given or os.environ.get("AZURE_OPENAI_API_KEY") or ""
+            if not found:
+                raise ConfigurationError("Azure needs an API key: set AZURE_OPENAI_API_KEY, or give api_key=")
+            return found
+
+        return Transport(
+            url,
+            Keys((), key),
+            lambda key: {"api-key": key, **config.headers},
+            setting="api_base",
+            timeout=config.timeout,
+        )

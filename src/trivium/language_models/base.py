@@ -1,0 +1,335 @@
+"""Models with a config, asked by the documented names: `chat`, `generate`, and what they have cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
+from typing import Any, Literal, TypeAlias, cast
+
+from pydantic import ConfigDict
+
+from trivium._older_names import OlderNames
+from trivium._settings import settings
+from trivium.commander import door, portable
+from trivium.exceptions import ConfigurationError
+from trivium.language_models.model_info import ModelInfo, get_model_info
+from trivium.llms import ChatModel, Reply, Request
+from trivium.llms._call import ask
+from trivium.schema import (
+    LLMFunctionCall,
+    LLMFunctionSpec,
+    LLMMessage,
+    LLMResponse,
+    LLMTokenUsage,
+    OpenAIJsonSchemaSpec,
+    OpenAIToolCall,
+    OpenAIToolSpec,
+    Role,
+    StreamEventType,
+    Usage,
+)
+
+__all__ = [
+    "FunctionCallTypes",
+    "LLMConfig",
+    "LLMFunctionCall",
+    "LLMFunctionSpec",
+    "LLMMessage",
+    "LLMResponse",
+    "LLMTokenUsage",
+    "LanguageModel",
+    "OpenAIJsonSchemaSpec",
+    "OpenAIToolCall",
+    "OpenAIToolSpec",
+    "RetryParams",
+    "Role",
+    "StreamEventType",
+    "ToolChoiceTypes",
+]
+
+FunctionCallTypes: TypeAlias = Literal["none", "auto"]
+ToolChoiceTypes: TypeAlias = Literal["none", "auto", "required"]
+Choice: TypeAlias = ToolChoiceTypes | Mapping[str, Any] | str
+
+
+class RetryParams(OlderNames):
+    """How often a failed request is tried; the waits between grow as trivium's client has them.
+
+    Args:
+        max_retries: requests at most.
+        initial_delay: no effect.
+        exponential_base: no effect.
+        jitter: no effect.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    max_retries: int = 5
+    initial_delay: float = 1.0
+    exponential_base: float = 1.3
+    jitter: bool = True
+
+
+class LLMConfig(OlderNames):
+    """What a model is made of; take the class of a kind of model, as `OpenAIGPTConfig`.
+
+    Nothing of it is read from the environment. An agent's config takes it as `llm`.
+
+    Args:
+        type: the kind of model; None is no model.
+        streamer: is called with each piece of an answer and its `StreamEventType`; sync or async.
+        streamer_async: the same, besides.
+        api_base: where the server is.
+        formatter: no effect: the server formats.
+        max_output_tokens: tokens of an answer at most; None leaves it to the server.
+        timeout: seconds without a byte from the server after which it is given up.
+        chat_model: the model's name; "" is the one that is configured, looked up at the first call.
+        completion_model: no effect: chat models complete too.
+        temperature: how freely the model chooses.
+        chat_context_length: tokens that the model takes; None is what is known of it.
+        async_stream_quiet: no effect: nothing is printed.
+        completion_context_length: as `chat_context_length`.
+        min_output_tokens: no effect: requests are not cut to fit.
+        use_completion_for_chat: no effect.
+        use_chat_for_completion: no effect.
+        stream: whether `streamer` gets the pieces.
+        cache_config: no effect: answers are not kept.
+        thought_delimiters: between which thoughts stand in an answer's text.
+        retry_params: how often a failed request is tried; None is as usual.
+    """
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True, validate_assignment=True)
+
+    type: str | None = "openai"
+    streamer: Callable[..., Any] | None = None
+    streamer_async: Callable[..., Any] | None = None
+    api_base: str | None = None
+    formatter: str | None = None
+    max_output_tokens: int | None = None
+    timeout: float = 120.0
+    chat_model: str = ""
+    completion_model: str = ""
+    temperature: float | None = 0.0
+    chat_context_length: int | None = None
+    async_stream_quiet: bool = False
+    completion_context_length: int | None = None
+    min_output_tokens: int = 64
+    use_completion_for_chat: bool = False
+    use_chat_for_completion: bool = True
+    stream: bool = True
+    cache_config: Any = None
+    thought_delimiters: tuple[str, str] = ("<think>", "</think>")
+    retry_params: RetryParams | None = None
+
+    @property
+    def model_max_output_tokens(self) -> int:
+        """Tokens of an answer at most: those of the config, or what is known of the model."""
+        return self.max_output_tokens or _info(self.chat_model).max_output_tokens
+
+    def create_model(self) -> LanguageModel:
+        """The model that this describes; an agent calls it.
+
+        Raises:
+            ConfigurationError: it is of no kind of model.
+        """
+        raise ConfigurationError(
+            f"{type(self).__name__} describes no kind of model: take OpenAIGPTConfig, AzureConfig or MockLMConfig"
+        )
+
+
+class LanguageModel(ChatModel):
+    """A model that is made from a config. It works wherever trivium takes a model; a subclass writes `stream`.
+
+    What its calls have cost is counted by the model object, and by nobody else: other objects, even of the same
+    config, have their own counts. What a run may spend is a matter of `Limits`.
+
+    Args:
+        config: what it is made of.
+
+    Attributes:
+        config: a copy of the config.
+        chat_model_orig: the name as the config had it.
+        usage_cost_dict: the counts, by the names of models.
+
+    Example:
+        >>> from trivium.language_models import MockLMConfig
+        >>> model = LanguageModel.create(MockLMConfig(response_dict={"hi": "hello"}))
+        >>> model.chat("hi").message
+        'hello'
+    """
+
+    def __init__(self, config: LLMConfig | None = None) -> None:
+        self.config = LLMConfig() if config is None else config.model_copy()
+        self.chat_model_orig = self.name = self.config.chat_model
+        self.gen_params: dict[str, Any] = {}
+        self.usage_cost_dict: dict[str, LLMTokenUsage] = {}
+        self._lock = Lock()  # guards the counts
+
+    @staticmethod
+    def create(config: LLMConfig | None) -> LanguageModel | None:
+        """The model that a config describes; None for no config, or one of no type.
+
+        Raises:
+            ConfigurationError: it is of no kind of model.
+        """
+        return None if config is None or config.type is None else config.create_model()
+
+    # ---- asking
+    @portable
+    async def achat(
+        self,
+        messages: str | Sequence[LLMMessage],
+        max_tokens: int | None = 200,
+        tools: Sequence[OpenAIToolSpec] | None = None,
+        tool_choice: Choice = "auto",
+        functions: Sequence[LLMFunctionSpec] | None = None,
+        function_call: Choice = "auto",
+        response_format: OpenAIJsonSchemaSpec | None = None,
+    ) -> LLMResponse:
+        """Ask the model.
+
+        Args:
+            messages: a user's text, or the history.
+            max_tokens: tokens of the answer at most; None is what the config says.
+            tools: what the model may call.
+            tool_choice: "auto", "none", "required", the name of a tool, or a dict that has it.
+            functions: what the model may call, by the older interface.
+            function_call: as `tool_choice`, for functions.
+            response_format: the schema that the answer's text must satisfy.
+
+        Raises:
+            ModelError: the model could not answer.
+        """
+        history = [LLMMessage(role=Role.USER, content=messages)] if isinstance(messages, str) else messages
+        offered = [each.to_tool_spec() for each in (*(tools or ()), *(functions or ()))]
+        request = Request(
+            messages=[each.api_dict(self.name) for each in history],
+            tools=offered,
+            tool_choice=_choice(tool_choice if tools else function_call),
+            output_schema=None if response_format is None else response_format.function.parameters,
+            parameters={} if max_tokens is None else {"max_tokens": max_tokens},
+        )
+        return self._response(await ask(self, request), by_functions=bool(functions) and not tools)
+
+    chat = door(achat)  # pyright: ignore[reportAssignmentType] - the documents' `chat`, which gives more than text
+
+    @portable
+    async def agenerate(self, prompt: str, max_tokens: int | None = 200) -> LLMResponse:
+        """Ask the model to answer a text; see `achat`."""
+        return await LanguageModel.achat(self, prompt, max_tokens)
+
+    generate = door(agenerate)
+
+    def __call__(self, prompt: str, max_tokens: int | None = 200) -> LLMResponse:
+        """The same as `generate`."""
+        return self.generate(prompt, max_tokens)
+
+    def _response(self, reply: Reply, by_functions: bool) -> LLMResponse:
+        calls = [OpenAIToolCall.from_call(call) for call in reply.tool_calls]
+        reasoning, text = (reply.reasoning, reply.text) if reply.reasoning else self.get_reasoning_final(reply.text)
+        return LLMResponse(
+            message=None if calls and not text else text,
+            reasoning=reasoning,
+            message_with_reasoning=reply.text if text != reply.text else None,
+            oai_tool_calls=None if by_functions or not calls else calls,
+            function_call=calls[0].function if by_functions and calls else None,
+            usage=LLMTokenUsage.from_usage(reply.usage or Usage()),
+        )
+
+    def get_reasoning_final(self, message: str) -> tuple[str, str]:
+        """The thoughts in an answer's text, and the text without them.
+
+        Example:
+            >>> LanguageModel().get_reasoning_final("<think>3 + 4</think>7")
+            ('3 + 4', '7')
+        """
+        start, end = self.config.thought_delimiters
+        before, found, rest = message.partition(start)
+        thoughts, closed, after = rest.partition(end)
+        return (thoughts, before + after) if found and closed else ("", message)
+
+    # ---- streaming
+    def set_stream(self, stream: bool) -> bool:
+        """Say whether `streamer` gets the pieces; what was said before is returned."""
+        before, self.config.stream = self.config.stream, stream
+        return before
+
+    def get_stream(self) -> bool:
+        """Whether `streamer` gets the pieces: where the config and the settings both say so."""
+        return self.config.stream and bool(settings.stream)
+
+    # ---- what is known of the model
+    def info(self) -> ModelInfo:
+        """What is known of the model."""
+        return _info(self.chat_model_orig)
+
+    def chat_context_length(self) -> int:
+        """Tokens that the model takes, with those that it writes."""
+        return self.config.chat_context_length or self.info().context_length
+
+    def completion_context_length(self) -> int:
+        """The same where it completes a text."""
+        return self.config.completion_context_length or self.info().context_length
+
+    def supports_functions_or_tools(self) -> bool:
+        """Whether the model has an interface for tools."""
+        return self.info().has_tools
+
+    # ---- what it has cost
+    def chat_cost(self) -> tuple[float, float, float]:
+        """US dollars for 1,000 tokens read, read again and written; zeros where that is not known."""
+        info = self.info()
+        prices = info.input_cost_per_million, info.cached_cost_per_million, info.output_cost_per_million
+        return cast("tuple[float, float, float]", tuple(price / 1000 for price in prices))
+
+    def update_usage_cost(self, chat: bool, prompts: int, completions: int, cost: float) -> None:
+        """Count a call that was made beside `chat` and `stream`, which count their own.
+
+        Args:
+            chat: of the chat model; else of the completion model.
+            prompts: tokens read.
+            completions: tokens written.
+            cost: US dollars.
+        """
+        name = self.config.chat_model if chat else self.config.completion_model
+        with self._lock:
+            counter = self.usage_cost_dict.setdefault(name, LLMTokenUsage())
+            counter.prompt_tokens += prompts
+            counter.completion_tokens += completions
+            counter.cost += cost
+            counter.calls += 1
+
+    def reset_usage_cost(self) -> None:
+        """Count from zero again."""
+        with self._lock:
+            for counter in self.usage_cost_dict.values():
+                counter.reset()
+
+    def usage_cost_summary(self) -> str:
+        """The counts, one line for each model."""
+        return "".join(f"{name}: {counter}\n" for name, counter in self.usage_cost_dict.items())
+
+    def tot_tokens_cost(self) -> tuple[int, float]:
+        """All tokens, and all US dollars."""
+        counts = list(self.usage_cost_dict.values())
+        return sum(each.total_tokens for each in counts), sum(each.cost for each in counts)
+
+    def _counted(self, usage: Usage) -> Usage:
+        """The usage of a call with its price, which is counted."""
+        read, _, written = self.chat_cost()
+        price = usage.usd or (usage.input_tokens * read + usage.output_tokens * written) / 1000
+        self.update_usage_cost(True, usage.input_tokens, usage.output_tokens, price)
+        return Usage(usage.input_tokens, usage.output_tokens, price)
+
+
+def _info(name: str) -> ModelInfo:
+    parts = name.split("/")
+    return get_model_info(name, ["/".join(parts[n:]) for n in range(1, len(parts))])
+
+
+def _choice(given: Choice) -> str:
+    """The choice as a request has it: a word, or a tool's name."""
+    if isinstance(given, str):
+        return given
+    function = cast("Mapping[str, Any]", given.get("function") or given)
+    return str(function.get("name", "auto"))

@@ -1,0 +1,303 @@
+"""Models behind the OpenAI chat interface, named as in the documents: "gpt-4o", "ollama/mistral", "groq/…"."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Mapping
+from contextlib import aclosing
+from functools import partial
+from itertools import product
+from threading import Lock
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from pydantic import ConfigDict, Field
+
+from trivium._older_names import OlderNames
+from trivium._settings import settings
+from trivium.commander import iterate
+from trivium.commander._doors import settled
+from trivium.exceptions import ConfigurationError
+from trivium.language_models.base import LanguageModel, LLMConfig
+from trivium.language_models.model_info import OpenAIChatModel, OpenAICompletionModel
+from trivium.llms import Delta, Reasoning, Request, ToolCallPart, resolve
+from trivium.llms._openai import PATH, PUBLIC_URL, THINKING, ask_openai
+from trivium.llms._parameters import common_names
+from trivium.llms._transport import Keys, Transport, bearer, with_path
+from trivium.schema import StreamEventType, Usage
+
+__all__ = [
+    "LiteLLMProxyConfig",
+    "OpenAICallParams",
+    "OpenAIChatModel",
+    "OpenAICompletionModel",
+    "OpenAIGPT",
+    "OpenAIGPTConfig",
+]
+
+
+class _Provider(NamedTuple):
+    """Where a provider is, and under which name its key is kept; "" needs none."""
+
+    url: str
+    variable: str = ""
+
+
+_PROVIDERS: Final[Mapping[str, _Provider]] = MappingProxyType(
+    {
+        "openai": _Provider(PUBLIC_URL, "OPENAI_API_KEY"),
+        "ollama": _Provider("http://localhost:11434/v1"),
+        "vllm": _Provider("http://localhost:8000/v1"),
+        "groq": _Provider("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+        "deepseek": _Provider("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+        "gemini": _Provider("https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
+        "mistral": _Provider("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+        "openrouter": _Provider("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    }
+)
+_AT_ADDRESS: Final = ("local", "llamacpp")
+"""What stands behind these is no name but an address."""
+_NOT_FOR_THINKING: Final = frozenset({"temperature", "top_p", "frequency_penalty", "presence_penalty"})
+_KINDS: Final[Mapping[type, StreamEventType]] = MappingProxyType(
+    {str: StreamEventType.TEXT, Reasoning: StreamEventType.REASONING}
+)
+
+
+class OpenAICallParams(OlderNames):
+    """Parameters of a request; each goes before the one of the config, where it is not None."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    max_tokens: int | None = None
+    temperature: float | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    response_format: dict[str, Any] | None = None
+    logit_bias: dict[int, float] | None = None
+    logprobs: bool | None = None
+    top_p: float | None = None
+    reasoning_effort: str | None = None
+    top_logprobs: int | None = None
+    n: int | None = None
+    stop: str | list[str] | None = None
+    seed: int | None = None
+    user: str | None = None
+    extra_body: dict[str, Any] | None = None
+
+    def to_dict_exclude_none(self) -> dict[str, Any]:
+        """Those that are set; what `extra_body` holds stands beside the others."""
+        given = self.model_dump(exclude_none=True)
+        return given | given.pop("extra_body", {})
+
+
+class LiteLLMProxyConfig(OlderNames):
+    """A LiteLLM proxy, for models named "litellm-proxy/…".
+
+    Args:
+        api_key: its key.
+        api_base: where it is.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    api_key: str = ""
+    api_base: str = ""
+
+
+class OpenAIGPTConfig(LLMConfig):
+    """A model behind the OpenAI chat interface. Making one, or an agent of it, needs neither key nor network.
+
+    The name says who serves the model: "gpt-4o" (OpenAI, or the server at `api_base`), "ollama/NAME", "vllm/NAME",
+    "local/HOST:PORT/v1", "llamacpp/HOST:PORT/v1", "groq/NAME", "deepseek/NAME", "gemini/NAME", "mistral/NAME",
+    "openrouter/NAME", "litellm-proxy/NAME"; "litellm/" before one of them changes nothing. A key that is not given is
+    read at the first call under the provider's own name, as GROQ_API_KEY, and sent to that provider only.
+
+    Args:
+        api_key: the key.
+        api_key_provider: gives the key at each request; goes before `api_key`.
+        organization: is sent along.
+        litellm: no effect: providers are asked by the one client.
+        litellm_proxy: for "litellm-proxy/…".
+        ollama: the name is one of Ollama's, with or without "ollama/".
+        seed: for the same answer again, where the server can; "local/…" gets none.
+        params: more parameters.
+        use_cached_client: no effect: connections are kept by model and loop.
+        chat_model_orig: the name under which prices and lengths are looked up, where it is not the model's.
+        run_on_first_use: is called before the first request.
+        parallel_tool_calls: whether the model may call several tools at once; None is as the server has it.
+        supports_json_schema: whether the server holds answers to a schema; None is what is known.
+        supports_strict_tools: whether it holds arguments to a tool's; None is what is known.
+        headers: more headers of each request.
+
+    Example::
+
+        ChatAgent(ChatAgentConfig(llm=OpenAIGPTConfig(chat_model="ollama/qwen3:8b")))
+    """
+
+    api_key: str = ""
+    api_key_provider: Callable[[], str] | None = None
+    organization: str = ""
+    litellm: bool = False
+    litellm_proxy: LiteLLMProxyConfig = Field(default_factory=LiteLLMProxyConfig)
+    ollama: bool = False
+    min_output_tokens: int = 1
+    temperature: float | None = 0.2
+    seed: int | None = 42
+    params: OpenAICallParams | None = None
+    use_cached_client: bool = True
+    chat_model_orig: str | None = None
+    run_on_first_use: Callable[[], Any] | None = None
+    parallel_tool_calls: bool | None = None
+    supports_json_schema: bool | None = None
+    supports_strict_tools: bool | None = None
+    headers: dict[str, str] = Field(default_factory=dict[str, str])
+
+    def create_model(self) -> OpenAIGPT:
+        """The model that this describes."""
+        return OpenAIGPT(self)
+
+
+class _Place(NamedTuple):
+    """Whom to ask: an address, a model's name there, and under which name the key is kept ("" needs none)."""
+
+    url: str
+    name: str
+    variable: str = ""
+
+
+class OpenAIGPT(LanguageModel):
+    """A model behind the OpenAI chat interface; see `OpenAIGPTConfig`.
+
+    Example::
+
+        OpenAIGPT(OpenAIGPTConfig(chat_model="gpt-4o")).chat("How old is the moon?").message
+    """
+
+    config: OpenAIGPTConfig
+
+    def __init__(self, config: OpenAIGPTConfig | None = None) -> None:
+        super().__init__(config or OpenAIGPTConfig())
+        if settings.chat_model:
+            self.config.chat_model = settings.chat_model
+        name = self.config.chat_model.removeprefix("litellm/").partition("//")[0]
+        self.config.chat_model = self.name = name or "configured"
+        self.chat_model_orig = self.config.chat_model_orig or name
+        self._named = bool(name or self.config.api_base)
+        self._ask: Callable[[Request], Iterable[Delta] | AsyncIterable[Delta]] | None = None
+        self._first = Lock()
+
+    def is_openai_chat_model(self) -> bool:
+        """Whether it is one of `OpenAIChatModel`."""
+        return self.config.chat_model in {each.value for each in OpenAIChatModel}
+
+    def is_openai_completion_model(self) -> bool:
+        """Whether the config's completion model is one of `OpenAICompletionModel`."""
+        return self.config.completion_model in {each.value for each in OpenAICompletionModel}
+
+    def is_gemini_model(self) -> bool:
+        """Whether Google's interface is asked."""
+        return self.name.startswith("gemini/")
+
+    def is_deepseek_model(self) -> bool:
+        """Whether DeepSeek's interface is asked."""
+        return self.name.startswith("deepseek/")
+
+    async def stream(self, request: Request) -> AsyncGenerator[Delta]:
+        """Ask the server and yield its answer piece by piece.
+
+        Raises:
+            ConfigurationError: the provider needs a key, and there is none.
+            NoModelError: no model is named, and none is configured.
+            ProviderError: the server cannot be reached, refused, or sent what is no answer.
+        """
+        with self._first:
+            if self._ask is None:
+                if self.config.run_on_first_use is not None:
+                    self.config.run_on_first_use()
+                self._ask = self._asker()
+        streamers = [each for each in (self.config.streamer, self.config.streamer_async) if each and self.get_stream()]
+        async with aclosing(iterate(partial(self._ask, self._completed(request)))) as deltas:
+            async for delta in deltas:
+                for (text, kind), streamer in product(_pieces(delta), streamers):
+                    await settled(streamer(text, kind))
+                yield self._counted(delta) if isinstance(delta, Usage) else delta
+
+    def _completed(self, request: Request) -> Request:
+        """The request with all of its parameters: its own go before those of the config's params, and of the config."""
+        config = self.config
+        usual = {"temperature": config.temperature, "max_tokens": config.max_output_tokens}
+        seed = None if config.chat_model.partition("/")[0] in _AT_ADDRESS else config.seed
+        more = {"seed": seed, "parallel_tool_calls": config.parallel_tool_calls if request.tools else None}
+        given = config.params.to_dict_exclude_none() if config.params is not None else {}
+        parameters = common_names(usual, more, given, self.gen_params, request.parameters)
+        if THINKING.match(config.chat_model):
+            parameters = {name: value for name, value in parameters.items() if name not in _NOT_FOR_THINKING}
+        return request._replace(parameters=parameters)
+
+    def _asker(self) -> Callable[[Request], Iterable[Delta] | AsyncIterable[Delta]]:
+        if not self._named:  # with no name, what the environment or the store has
+            model = resolve()
+            self.name = model.name
+            return model.stream
+        place, config = self._place(), self.config
+        transport = self._transport(place)
+        tries = None if config.retry_params is None else config.retry_params.max_retries
+        return lambda request: ask_openai(transport, place.name, request, request.parameters, tries)
+
+    def _place(self) -> _Place:
+        config = self.config
+        kind, _, name = config.chat_model.partition("/")
+        if kind in _AT_ADDRESS and name:
+            return _Place(_with_scheme(name), kind)
+        if kind == "litellm-proxy":
+            if not (base := config.litellm_proxy.api_base or config.api_base):
+                raise ConfigurationError("a model of a LiteLLM proxy needs its address: set litellm_proxy.api_base")
+            return _Place(base, name)
+        found = _PROVIDERS.get(kind) if name else None
+        if found is not None:
+            return _Place(_with_scheme(config.api_base or found.url), name, found.variable)
+        if config.api_base:
+            return _Place(_with_scheme(config.api_base), config.chat_model)
+        if config.ollama:
+            return _Place(_PROVIDERS["ollama"].url, config.chat_model)
+        return _Place(PUBLIC_URL, config.chat_model, "OPENAI_API_KEY")
+
+    def _transport(self, place: _Place) -> Transport:
+        config = self.config
+        given = config.api_key or (config.litellm_proxy.api_key if self.name.startswith("litellm-proxy/") else "")
+        is_home = place.variable != "" and place.url == next(
+            (each.url for each in _PROVIDERS.values() if each.variable == place.variable), ""
+        )
+        variable = place.variable if is_home else ""  # a provider's key goes to that provider
+
+        def key() -> str:
+            if config.api_key_provider is not None:
+                return config.api_key_provider()
+            return given or _environment_key(variable, place.url)
+
+        more = {**config.headers, **({"openai-organization": config.organization} if config.organization else {})}
+        url = with_path(place.url, PATH, "api_base")
+        return Transport(
+            url, Keys((), key), lambda key: {**bearer(key), **more}, setting="api_base", timeout=config.timeout
+        )
+
+
+def _environment_key(variable: str, url: str) -> str:
+    key = os.environ.get("TRIVIUM_API_KEY") or (os.environ.get(variable) if variable else "") or ""
+    if not key and variable:
+        raise ConfigurationError(f"{url} needs an API key: set {variable}, or give api_key=")
+    return key
+
+
+def _with_scheme(address: str) -> str:
+    return address if address.startswith(("http://", "https://")) else f"http://{address}"
+
+
+def _pieces(delta: Delta) -> list[tuple[str, StreamEventType]]:
+    """A piece of an answer as a streamer gets it."""
+    if isinstance(delta, ToolCallPart):
+        parts = ((delta.name, StreamEventType.TOOL_NAME), (delta.arguments, StreamEventType.TOOL_ARGS))
+        return [(text, kind) for text, kind in parts if text]
+    kind = _KINDS.get(type(delta))
+    text = delta.text if isinstance(delta, Reasoning) else delta
+    return [(text, kind)] if kind is not None and isinstance(text, str) and text else []

@@ -1,0 +1,5 @@
+"""What the documents keep below `parsing`."""
+
+from trivium.schema import FileAttachment
+
+__all__ = ["FileAttachment"]

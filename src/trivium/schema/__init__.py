@@ -1,0 +1,96 @@
+"""What travels between modules: messages, documents, tool calls, usage, status codes. No I/O, no logic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trivium._lazy import lazy_names
+from trivium.schema._conversions import ChatDocLoggerFields
+from trivium.schema._documents import ChatDocMetaData, DocMetaData, Document
+from trivium.schema._message import Message, MessageExtra
+from trivium.schema._registry import ObjectRegistry
+from trivium.schema._status import (
+    ActionStatusCode,
+    ActionValidCode,
+    AgentStatusCode,
+    Entity,
+    ModelStatusCode,
+    NonToolAction,
+    Origin,
+    StatusCode,
+    ToolStatusCode,
+)
+from trivium.schema._values import ActionReturn, FunctionCall, ToolCall, ToolSpec, Usage
+
+if TYPE_CHECKING:
+    from trivium.schema._files import FileAttachment
+    from trivium.schema._model_messages import (
+        LLMFunctionCall,
+        LLMFunctionSpec,
+        LLMMessage,
+        LLMMessages,
+        LLMResponse,
+        LLMTokenUsage,
+        OpenAIJsonSchemaSpec,
+        OpenAIToolCall,
+        OpenAIToolSpec,
+        Role,
+        StreamEventType,
+    )
+
+AgentMessage = ChatDocument = Message
+
+__all__ = [
+    "ActionReturn",
+    "ActionStatusCode",
+    "ActionValidCode",
+    "AgentMessage",
+    "AgentStatusCode",
+    "ChatDocLoggerFields",
+    "ChatDocMetaData",
+    "ChatDocument",
+    "DocMetaData",
+    "Document",
+    "Entity",
+    "FileAttachment",
+    "FunctionCall",
+    "LLMFunctionCall",
+    "LLMFunctionSpec",
+    "LLMMessage",
+    "LLMMessages",
+    "LLMResponse",
+    "LLMTokenUsage",
+    "Message",
+    "MessageExtra",
+    "ModelStatusCode",
+    "NonToolAction",
+    "ObjectRegistry",
+    "OpenAIJsonSchemaSpec",
+    "OpenAIToolCall",
+    "OpenAIToolSpec",
+    "Origin",
+    "Role",
+    "StatusCode",
+    "StreamEventType",
+    "ToolCall",
+    "ToolSpec",
+    "ToolStatusCode",
+    "Usage",
+]
+
+# Where the names live that a conversation needs only beside a model.
+_HOMES = {
+    "FileAttachment": "_files",
+    "LLMFunctionCall": "_model_messages",
+    "LLMFunctionSpec": "_model_messages",
+    "LLMMessage": "_model_messages",
+    "LLMMessages": "_model_messages",
+    "LLMResponse": "_model_messages",
+    "LLMTokenUsage": "_model_messages",
+    "OpenAIJsonSchemaSpec": "_model_messages",
+    "OpenAIToolCall": "_model_messages",
+    "OpenAIToolSpec": "_model_messages",
+    "Role": "_model_messages",
+    "StreamEventType": "_model_messages",
+}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

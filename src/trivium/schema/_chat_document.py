@@ -1,0 +1,238 @@
+"""The message as a chat document: the names and the form that it has in a conversation among tasks."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
+from weakref import ref
+
+from trivium.schema._conversions import FUNCTION_CALL, Conversions, call_kind, token_usage
+from trivium.schema._documents import LINKED, ChatDocMetaData
+from trivium.schema._registry import ObjectRegistry
+from trivium.schema._status import Entity, Origin
+from trivium.schema._values import ToolCall, as_usage
+
+if TYPE_CHECKING:
+    from trivium.schema._message import Message
+
+__all__ = ["FUNCTION_CALL", "OLDER_FORM", "ChatDocumentForm", "from_older_form", "link", "linked"]
+
+
+class Links(TypedDict, total=False):
+    """A message's place in a conversation; it keeps no other message alive. Stored as pydantic's private values."""
+
+    parent: ref[Any]
+    child: ref[Any]
+    agent_id: str
+    index: int
+    same: ref[Any]
+    """The message that this is a remembered copy of; their ids are the same."""
+
+
+def links_of(message: Any) -> Links:
+    """What is known of the message's place in a conversation."""
+    found: Any = message.__pydantic_private__
+    return Links() if found is None else found
+
+
+def linked(message: Any) -> Links:
+    """The same, to write to."""
+    found = message.__pydantic_private__
+    if found is None:
+        found = {}
+        object.__setattr__(message, "__pydantic_private__", found)
+    return cast("Links", found)
+
+
+def ids_in(links: Links) -> dict[str, Any]:
+    """A message's place as its metadata has it."""
+    found = {"parent_id": links.get("parent"), "child_id": links.get("child")}
+    alive = {name: each() for name, each in found.items() if each is not None}
+    values = {name: message.id() for name, message in alive.items() if message is not None}
+    if agent_id := links.get("agent_id"):
+        values["agent_id"] = agent_id
+    return {**values, "msg_idx": links["index"]} if "index" in links else values
+
+
+def link(parent: Any, child: Any) -> None:
+    """Say that one message answers the other, where nothing else is said already."""
+    linked(child).setdefault("parent", ref(parent))
+    linked(parent).setdefault("child", ref(child))
+
+
+class ChatDocumentForm(Conversions):
+    """What a message is called in a task's conversation: views of the same values."""
+
+    __slots__ = ()
+    if TYPE_CHECKING:
+        extra_info: Any
+        __pydantic_extra__: Any
+
+        @property
+        def attachments(self) -> tuple[Any, ...]: ...
+
+    # ---- metadata
+    @property
+    def metadata(self) -> ChatDocMetaData:
+        """Who speaks to whom, and how the message came about: a live view."""
+        found, message = self._kept_metadata(), cast("Message", self)
+        entity = message.entity or Entity.USER
+        name = "" if message.sender == entity else message.sender
+        values: dict[str, Any] = {"sender": entity, "sender_name": name, "recipient": message.receiver or ""}
+        values |= {"status": message.status, "usage": token_usage(message.usage), "oai_tool_id": message.tool_call_id}
+        if found.source in ("context", *Entity):
+            values["source"] = entity
+        values["tools_from_agent"] = message.origin is Origin.MODEL
+        found._link(self, {**values, **ids_in(links_of(self))})
+        return found
+
+    def _kept_metadata(self) -> ChatDocMetaData:
+        """What of the metadata is kept with the message; made, and the message's id known, when it is first asked."""
+        extra = cast("dict[str, Any]", self.__pydantic_extra__)
+        found = extra.get("metadata")
+        if not isinstance(found, ChatDocMetaData):  # none yet, or read again as data
+            own = cast("Mapping[str, Any]", found or {})
+            found = extra["metadata"] = ChatDocMetaData.model_validate({**own, "sender": Entity.USER})
+            found.__pydantic_fields_set__ &= own.keys()
+        same = links_of(self).get("same")
+        original = None if same is None else same()
+        if original is not None:
+            vars(found)["id"] = original.id()
+        if ObjectRegistry.get(found.id) is None:
+            ObjectRegistry.registry[found.id] = self
+        return found
+
+    def id(self) -> str:
+        """The message's id, made when it is first asked for; by it `from_id` finds the message."""
+        return self._kept_metadata().id
+
+    @property
+    def parent(self) -> Message | None:
+        """The message that this one answers, if somebody still holds it."""
+        return self.metadata.parent
+
+    @property
+    def child(self) -> Message | None:
+        """The message that answers this one, if somebody still holds it."""
+        return self.metadata.child
+
+    @staticmethod
+    def from_id(id: str) -> Message | None:
+        """The message with this id, if somebody still holds it."""
+        return ObjectRegistry.get(id)
+
+    @staticmethod
+    def delete_id(id: str) -> None:
+        """Let `from_id` find neither this message nor those that came of it."""
+        found = ObjectRegistry.get(id)
+        while found is not None:
+            after = found.child
+            ObjectRegistry.remove(found.id())
+            found = after
+
+    @staticmethod
+    def deepcopy(doc: Message) -> Message:
+        """A copy that has an id of its own and no place in the conversation."""
+        new = doc.__deepcopy__()
+        object.__setattr__(new, "__pydantic_private__", None)
+        if "metadata" in new.__pydantic_extra__:
+            new.metadata.parent_id = new.metadata.child_id = ""
+        return new
+
+    # ---- values
+    @property
+    def content_any(self) -> Any:
+        """The value that a handler returned, where it was no text."""
+        return next((each for each in self.attachments if not hasattr(each, "request")), None)
+
+    @property
+    def tool_messages(self) -> list[Any]:
+        """The tool messages that travel with the message."""
+        return [each for each in self.attachments if hasattr(each, "request")]
+
+    @property
+    def attachment(self) -> Any:
+        """Anything that a user wants to send along."""
+        return self.extra_info
+
+    @property
+    def oai_tool_id2result(self) -> OrderedDict[str, str] | None:
+        """The results of several calls, by the ids of the calls."""
+        results = cast("dict[str, Any]", self.__pydantic_extra__).get("tool_results")
+        return None if results is None else OrderedDict(results)
+
+    @property
+    def oai_tool_choice(self) -> Any:
+        """How the model may choose among tools in its answer: "auto", "none", "required", or one tool."""
+        return cast("dict[str, Any]", self.__pydantic_extra__).get("tool_choice", "auto")
+
+    def pop_tool_ids(self) -> None:
+        """Take the latest off the calls that wait for their results."""
+        if self.metadata.tool_ids:
+            self.metadata.tool_ids.pop()
+
+
+OLDER_FORM: Final = frozenset(
+    {
+        "metadata",
+        "content_any",
+        "tool_messages",
+        "attachment",
+        "function_call",
+        "oai_tool_calls",
+        "oai_tool_choice",
+        "oai_tool_id2result",
+    }
+)
+"""Keywords of the older form; `from_older_form` reads them."""
+
+
+def from_older_form(values: Mapping[str, Any], message: Any = None) -> dict[str, Any]:
+    """The values as a message holds them, of keywords as the documents have them."""
+    found = {name: value for name, value in values.items() if name not in OLDER_FORM}
+    if "attachment" in values:
+        found["extra_info"] = values["attachment"]
+    if "oai_tool_choice" in values:
+        found["tool_choice"] = None if values["oai_tool_choice"] == "auto" else values["oai_tool_choice"]
+    if "oai_tool_id2result" in values:
+        found["tool_results"] = values["oai_tool_id2result"]
+    calls = _calls(values, message)
+    if calls is not None:
+        found["tool_calls"] = calls or None
+    if {"content_any", "tool_messages"} & values.keys():
+        found["attachments"] = _attachments(values, message)
+    metadata = values.get("metadata")
+    if isinstance(metadata, ChatDocMetaData):
+        # The program says who speaks; data that is read from somewhere comes as a dict, and is nobody's word.
+        found |= _linked(metadata)
+        found["metadata"] = metadata._copy() if metadata._message is not None else metadata
+        if metadata.sender is Entity.LLM and (metadata._message is None or metadata.tools_from_agent):
+            found["origin"] = Origin.MODEL
+    elif metadata is not None:
+        found["metadata"] = dict(metadata)
+    made = message is None  # a new message holds nothing that is None
+    return {name: value for name, value in found.items() if not made or value is not None or name == "content"}
+
+
+def _linked(metadata: ChatDocMetaData) -> dict[str, Any]:
+    values = {name: getattr(metadata, each) for each, name in LINKED.items()}
+    values |= {"receiver": metadata.recipient or None, "usage": as_usage(metadata.usage)}
+    return {**values, "sender": metadata.sender_name or metadata.sender.value}
+
+
+def _calls(values: Mapping[str, Any], message: Any) -> tuple[ToolCall, ...] | None:
+    if not {"function_call", "oai_tool_calls"} & values.keys():
+        return None
+    kept = [each for each in getattr(message, "tool_calls", ()) if call_kind(each) not in values]
+    one, many = values.get("function_call"), cast("Sequence[Any]", values.get("oai_tool_calls") or ())
+    given = [(each.id or f"call_{n}", each.function) for n, each in enumerate(many) if each.function]
+    given += [] if one is None else [(FUNCTION_CALL, one)]
+    return (*kept, *(ToolCall(key, call.name, json.dumps(call.arguments or {})) for key, call in given))
+
+
+def _attachments(values: Mapping[str, Any], message: Any) -> tuple[Any, ...] | None:
+    value = values["content_any"] if "content_any" in values else getattr(message, "content_any", None)
+    tools = values["tool_messages"] if "tool_messages" in values else getattr(message, "tool_messages", ())
+    return (*(() if value is None else (value,)), *tools) or None

@@ -1,0 +1,303 @@
+"""The message beside what models take and give: to and from `LLMMessage` and `LLMResponse`, and as a line of a log."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from trivium._older_names import OlderNames
+from trivium.schema._documents import ChatDocMetaData
+from trivium.schema._registry import ObjectRegistry
+from trivium.schema._status import Entity, Origin
+from trivium.schema._tool_text import tool_calls_in
+from trivium.schema._values import ToolCall, Usage
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from trivium.schema._message import Message
+    from trivium.schema._model_messages import (
+        LLMFunctionCall,
+        LLMMessage,
+        LLMMessages,
+        LLMResponse,
+        LLMTokenUsage,
+        OpenAIToolCall,
+    )
+
+__all__ = ["FUNCTION_CALL", "ChatDocLoggerFields", "Conversions", "as_file", "call_kind", "token_usage"]
+
+FUNCTION_CALL: Final = "function_call"
+"""The id of a call that came as the older interface's one `function_call`."""
+
+_XML_CALL: Final = re.compile(r"<request>\s*+([\w.-]++)\s*+</request>")
+_CLUTTER: Final = re.compile(r"^functions?\b[\s.:/]*")
+_CUT: Final = 80
+
+
+class ChatDocLoggerFields(OlderNames):
+    """What a log tells about a message.
+
+    Args:
+        sender_entity: which responder spoke.
+        sender_name: the name of the agent or task that it belongs to.
+        recipient: the name of who is addressed.
+        block: a responder that must not answer.
+        tool_type: how a tool was called: FUNC, OAI_TOOL, TOOL (in the text), or "".
+        tool: which one; several are separated by commas.
+        content: the text.
+
+    Example:
+        >>> ChatDocLoggerFields.tsv_header().split("\\t")[:2]
+        ['sender_entity', 'sender_name']
+    """
+
+    sender_entity: Entity = Entity.USER
+    sender_name: str = ""
+    recipient: str = ""
+    block: Entity | None = None
+    tool_type: str = ""
+    tool: str = ""
+    content: str = ""
+
+    @classmethod
+    def tsv_header(cls) -> str:
+        """The names of the fields, with tabs between them."""
+        return "\t".join(cls.model_fields)
+
+
+class Conversions:
+    """A message from and for those who write the other forms."""
+
+    if TYPE_CHECKING:
+        content: Any
+        sender: str
+        receiver: str | None
+        __pydantic_extra__: Any
+
+        def __init__(self, **values: Any) -> None: ...
+
+        @property
+        def entity(self) -> Entity | None: ...
+        @property
+        def tool_calls(self) -> tuple[ToolCall, ...]: ...
+        @property
+        def metadata(self) -> ChatDocMetaData: ...
+
+    # ---- what a model called
+    @property
+    def function_call(self) -> LLMFunctionCall | None:
+        """The call that came by the older interface of one function."""
+        found = self._calls_of("function_call")
+        return found[0].function if found else None
+
+    @property
+    def oai_tool_calls(self) -> list[OpenAIToolCall] | None:
+        """The calls that came by a provider's tool interface, or None."""
+        return self._calls_of("oai_tool_calls") or None
+
+    def _calls_of(self, kind: str) -> list[OpenAIToolCall]:
+        if not self.tool_calls:
+            return []
+        from trivium.schema._model_messages import OpenAIToolCall
+
+        return [OpenAIToolCall.from_call(call) for call in self.tool_calls if call_kind(call) == kind]
+
+    def get_tool_names(self) -> list[str]:
+        """The tools that the text tries to call, in XML or else in JSON; whether there are such does not matter."""
+        text = _text_of(self.content)
+        return _XML_CALL.findall(text) or [call.name for call in tool_calls_in(text)]
+
+    get_json_tools = get_tool_names
+
+    # ---- a line of a log
+    def log_fields(self) -> ChatDocLoggerFields:
+        """What a log tells about the message."""
+        text, entity = _text_of(self.content), self.entity or Entity.USER
+        kind, names = self._logged_call() if entity is not Entity.SYSTEM else ("", [])
+        return ChatDocLoggerFields(
+            sender_entity=entity,
+            sender_name="" if self.sender == entity else self.sender,
+            recipient=self.receiver or "",
+            # not for its other values: metadata, once made, goes along with every copy of the message
+            block=self.metadata.block if "metadata" in self.__pydantic_extra__ else None,
+            tool_type=kind,
+            tool=",".join(names),
+            content=f"{text}{self.function_call}" if kind == "FUNC" else text,
+        )
+
+    def _logged_call(self) -> tuple[str, list[str]]:
+        for kind, shown in (("function_call", "FUNC"), ("oai_tool_calls", "OAI_TOOL")):
+            if names := [call.name for call in self.tool_calls if call_kind(call) == kind]:
+                return shown, names
+        names = self.get_tool_names()[:1]  # the text is logged too
+        return "TOOL" if names else "", names
+
+    def tsv_str(self) -> str:
+        """The fields of `log_fields` as one line with tabs between them; of a long text, both ends."""
+        fields = dict(self.log_fields())
+        text = fields["content"]
+        fields["content"] = text if len(text) <= 2 * _CUT else f"{text[:_CUT]}...{text[-_CUT:]}"
+        return "\t".join("" if each is None else " ".join(str(each).split()) for each in fields.values())
+
+    # ---- from other forms
+    @classmethod
+    def from_LLMResponse(
+        cls, response: LLMResponse, displayed: bool = False, recognize_recipient_in_content: bool = True
+    ) -> Self:
+        """The message of a model's answer; whoever calls this says that a model answered.
+
+        Args:
+            response: the answer.
+            displayed: somebody has shown it already.
+            recognize_recipient_in_content: whether its text may say who is addressed.
+        """
+        recipient, text = response.get_recipient_and_message(recognize_recipient_in_content)
+        text = text.strip()
+        function, calls = response.function_call, response.oai_tool_calls
+        return cls(
+            content="" if text in ("''", '""') else text,
+            reasoning=response.reasoning or None,
+            function_call=None if function is None else _cleaned(function),
+            oai_tool_calls=[each.model_copy(update={"function": _cleaned(each.function)}) for each in calls or ()],
+            metadata=ChatDocMetaData(
+                source=Entity.LLM,
+                sender=Entity.LLM,
+                recipient=recipient,
+                usage=response.usage,
+                cached=response.cached,
+                displayed=displayed,
+            ),
+        )
+
+    @classmethod
+    def from_str(cls, msg: str) -> Self:
+        """The message of a text from outside; it may say who is addressed, as a model's answer may."""
+        from trivium.schema._model_messages import recipient_in
+
+        recipient, text = recipient_in(msg)
+        metadata = ChatDocMetaData(source=Entity.USER, sender=Entity.USER, recipient=recipient, tainted=True)
+        return cls(content=text, metadata=metadata)
+
+    @classmethod
+    def from_LLMMessage(cls, message: LLMMessage, sender_name: str = "", recipient: str = "") -> Self:
+        """The message of an entry in a model's history.
+
+        A model wrote it only where the message is still there that the entry was made from, and a model wrote that: an
+        entry is data, and a call in data is not run.
+
+        Args:
+            message: the entry.
+            sender_name: the name of who speaks.
+            recipient: the name of who is addressed.
+        """
+        role = message.role.value
+        sender = {"user": Entity.USER, "system": Entity.SYSTEM, "assistant": Entity.LLM}.get(role, Entity.AGENT)
+        before: Message | None = ObjectRegistry.get(message.chat_document_id)
+        metadata = ChatDocMetaData(source=sender, sender=sender, sender_name=sender_name, recipient=recipient)
+        metadata.oai_tool_id, metadata.tool_ids = message.tool_call_id, [message.tool_id] if message.tool_id else []
+        function, calls = message.function_call, message.tool_calls
+        made = cls(
+            content=message.content or "",
+            function_call=function,
+            oai_tool_calls=calls,
+            files=tuple(message.files) or None,
+            metadata=metadata,
+        )
+        is_models = sender is Entity.LLM and before is not None and before.origin is Origin.MODEL
+        return cast("Any", made).but(origin=Origin.MODEL if is_models else None)
+
+    # ---- to a model
+    @staticmethod
+    def to_LLMMessage(message: str | Message, oai_tools: Sequence[OpenAIToolCall] | None = None) -> LLMMessages:
+        """The message as a model's history holds it: a list, which answers as its message where it has one.
+
+        Args:
+            message: a message, or a user's text.
+            oai_tools: calls of the model that wait for their results; the message is taken for them.
+
+        Returns:
+            One entry; one for each result where the message has those of several calls.
+        """
+        from trivium.schema._model_messages import LLMMessage, LLMMessages, Role
+
+        if isinstance(message, str):
+            return LLMMessages([LLMMessage(role=Role.USER, content=message)])
+        seen, called = message.metadata, getattr(message.parent, "function_call", None)
+        text, function, calls = _sent(message)
+        linked: dict[str, Any] = {"files": message.files, "chat_document_id": message.id()}
+        role, name = _ROLES.get(seen.sender, "user"), seen.sender_name
+        if called is not None:
+            role, name = "function", called.name
+        elif results := _results(message, text, [each.id for each in oai_tools or ()]):
+            made = (LLMMessage(role=Role.TOOL, tool_call_id=key, content=each, **linked) for key, each in results)
+            return LLMMessages(made)
+        linked |= {"tool_id": seen.tool_ids[-1] if seen.tool_ids else "", "name": name}
+        return LLMMessages(
+            [LLMMessage(role=Role(role), content=text, function_call=function, tool_calls=calls, **linked)]
+        )
+
+
+_ROLES: Final = {Entity.LLM: "assistant", Entity.SYSTEM: "system"}
+
+
+def call_kind(call: ToolCall) -> str:
+    """By which of the documented attributes a call is seen; "" is a call that stands in the text."""
+    return "function_call" if call.id == FUNCTION_CALL else "oai_tool_calls" if call.id else ""
+
+
+def token_usage(usage: Usage | None) -> LLMTokenUsage | None:
+    """The documented form of a message's usage."""
+    if usage is None:
+        return None
+    from trivium.schema._model_messages import LLMTokenUsage
+
+    return LLMTokenUsage.from_usage(usage)
+
+
+def as_file(given: Any) -> Any:
+    """A file of a message, which may have been dumped."""
+    if not isinstance(given, dict):
+        return given
+    from trivium.schema._files import FileAttachment
+
+    return FileAttachment(**cast("dict[str, Any]", given))
+
+
+def _text_of(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return value.model_dump_json() if hasattr(value, "model_dump_json") else json.dumps(value, default=str)
+
+
+def _cleaned(function: LLMFunctionCall | None) -> LLMFunctionCall | None:
+    """A call without the oddities of some models: `functions` before its name, or its name among the arguments."""
+    if function is None:
+        return None
+    arguments = dict(function.arguments or {})
+    name = arguments.pop("request", None) or _CLUTTER.sub("", function.name).strip()
+    return function.model_copy(
+        update={"name": str(name), "arguments": None if function.arguments is None else arguments}
+    )
+
+
+def _sent(message: Message) -> tuple[str | None, LLMFunctionCall | None, list[OpenAIToolCall] | None]:
+    """Text and calls as a model's history holds them: only a model can call, so a user's calls become text."""
+    text = None if message.content is None else _text_of(message.content) or _text_of(message.content_any)
+    function, calls = message.function_call, message.oai_tool_calls
+    if message.metadata.sender != Entity.USER or (function is None and calls is None):
+        return text, function, calls
+    shown = "\n\n".join(str(each) for each in (*(() if function is None else (function,)), *(calls or ())))
+    return f"{text or ''} {shown}".strip(), None, None
+
+
+def _results(message: Message, text: str | None, waiting: list[str | None]) -> list[tuple[str | None, str | None]]:
+    """The results in a message, by the ids of the calls that wait for them."""
+    if len(waiting) == 1:
+        return [(waiting[0], text)]
+    if waiting and message.tool_call_id in waiting:
+        return [(message.tool_call_id, text)]
+    several = message.oai_tool_id2result if waiting else None
+    return list((several or dict[str, str]()).items())

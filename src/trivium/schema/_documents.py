@@ -1,0 +1,209 @@
+"""Documents and their metadata; the metadata of a message, which is a view of it."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from typing import Any, Final, cast
+from weakref import ref
+
+from pydantic import ConfigDict, Field, PrivateAttr, field_validator
+
+from trivium._older_names import OlderNames
+from trivium.schema._registry import ObjectRegistry
+from trivium.schema._status import Entity, StatusCode
+from trivium.schema._values import as_usage
+
+__all__ = ["ChatDocMetaData", "DocMetaData", "Document"]
+
+_UNKNOWN = "unknown"
+
+
+class DocMetaData(OlderNames):
+    """What is known about a document; other keys may be added.
+
+    Args:
+        source: where it comes from.
+        source_content: the source, and what stands there.
+        title: its title.
+        published_date: when it came out.
+        is_chunk: it is a part of another already, and is not split again.
+        id: its id; numbers become text, None a new one.
+        window_ids: the ids of the parts around it.
+        media_type: what kind of file it was read from.
+        pages: offset in the content at which each page begins; empty where the format has no pages.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    source: str = "context"
+    source_content: str = "context"
+    title: str = "Unknown Title"
+    published_date: str = "Unknown Date"
+    is_chunk: bool = False
+    id: str = Field(default_factory=ObjectRegistry.new_id)
+    window_ids: list[str] = Field(default_factory=list[str])
+    media_type: str = "text/plain"
+    pages: tuple[int, ...] = ()
+
+    @field_validator("id", mode="before")
+    @classmethod
+    def _as_text(cls, given: Any) -> str:
+        return ObjectRegistry.new_id() if given is None else str(given)
+
+    def dict_bool_int(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """The metadata as a dict in which truth values are 0 or 1, for stores that know no others."""
+        dumped = self.model_dump(*args, **kwargs)
+        return {name: int(value) if isinstance(value, bool) else value for name, value in dumped.items()}
+
+    def __str__(self) -> str:
+        parts = [self.source]
+        if self.title.strip() and _UNKNOWN not in self.title.lower():
+            parts.append(f"Title: {self.title}")
+        if self.published_date.strip() and _UNKNOWN not in self.published_date.lower():
+            parts.append(f"Date: {_day(self.published_date)}")
+        return ", ".join(parts)
+
+
+def _day(text: str) -> str:
+    try:
+        return datetime.datetime.fromisoformat(text.strip()).date().isoformat()
+    except ValueError:
+        return text
+
+
+class _AlsoMessages(type(OlderNames)):
+    """Messages count as documents: they have a content and metadata, though not as fields of this model."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return super().__instancecheck__(instance) or (cls is Document and hasattr(instance.__class__, "delete_id"))
+
+
+class Document(OlderNames, metaclass=_AlsoMessages):
+    """A text and what is known about it. A message is one too.
+
+    Example:
+        >>> print(Document.from_string("Rent: 950 EUR", source="lease.txt"))
+        CONTENT: Rent: 950 EUR
+        SOURCE: lease.txt
+    """
+
+    content: str
+    metadata: DocMetaData = Field(default_factory=DocMetaData)
+
+    def id(self) -> str:
+        """The id in its metadata."""
+        return self.metadata.id
+
+    @staticmethod
+    def from_string(content: str, source: str = "context", is_chunk: bool = True) -> Document:
+        """A document of a text alone."""
+        return Document(content=content, metadata=DocMetaData(source=source, is_chunk=is_chunk))
+
+    def __str__(self) -> str:
+        return f"CONTENT: {self.content}\nSOURCE: {self.metadata}"
+
+
+class ChatDocMetaData(DocMetaData):
+    """What is known about a message: who speaks to whom, how it came about.
+
+    What `message.metadata` gives is a live view: what is set here is set on the message, and the other way round.
+
+    Args:
+        sender: which responder spoke (required).
+        sender_name: the name of the agent or task that it belongs to.
+        recipient: the name of who is addressed; "" is everybody.
+        block: a responder that must not answer.
+        status: how the task ended whose result this is.
+        usage: what the message cost; read, it is an `LLMTokenUsage`.
+        parent_id: the id of the message that it answers.
+        child_id: the id of the message that answers it.
+        agent_id: the id of the agent that made it.
+        msg_idx: its place in that agent's history; -1 is none.
+        tool_ids: ids of calls that wait for their results, the latest last.
+        oai_tool_id: the call that it answers.
+        cached: it came from a cache.
+        displayed: somebody has shown it already.
+        has_citation: it names its sources.
+        tools_from_agent: a model wrote it.
+        tainted: it repeats what came from outside.
+
+    Example:
+        >>> from trivium import ChatDocument, Entity
+        >>> message = ChatDocument(content="hi", metadata=ChatDocMetaData(sender=Entity.LLM, sender_name="Ada"))
+        >>> message.metadata.recipient = "Bob"
+        >>> message.sender, message.receiver
+        ('Ada', 'Bob')
+    """
+
+    sender: Entity
+    sender_name: str = ""
+    recipient: str = ""
+    block: Entity | None = None
+    status: StatusCode | None = None
+    usage: Any = None
+    parent_id: str = ""
+    child_id: str = ""
+    agent_id: str = ""
+    msg_idx: int = -1
+    tool_ids: list[str] = Field(default_factory=list[str])
+    oai_tool_id: str | None = None
+    cached: bool = False
+    displayed: bool = False
+    has_citation: bool = False
+    tools_from_agent: bool = False
+    tainted: bool = False
+
+    _message: Callable[[], Any] | None = PrivateAttr(None)
+
+    @property
+    def parent(self) -> Any:
+        """The message that this one answers, if somebody still holds it."""
+        return ObjectRegistry.get(self.parent_id)
+
+    @property
+    def child(self) -> Any:
+        """The message that answers this one, if somebody still holds it."""
+        return ObjectRegistry.get(self.child_id)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        message = self._message and self._message()
+        if message is not None and name in LINKED:
+            given = getattr(self, name)
+            message._take(LINKED[name], as_usage(given) if name == "usage" else given)
+
+    def _link(self, message: Any, values: dict[str, Any]) -> None:
+        """Show this message: its values, and from now on what is set there."""
+        vars(self).update(values)
+        if self._message is None:
+            self._message = ref(message)
+
+    def _own(self) -> dict[str, Any]:
+        """What stands here alone, where it is not the default; ids that were made for the view are not."""
+        left_out = {*LINKED, *(() if "id" in self.model_fields_set else ("id",)), "tools_from_agent"}
+        dumped = self.model_dump(exclude=left_out, exclude_defaults=True)
+        if dumped.get("source") in tuple(Entity):
+            del dumped["source"]
+        return dumped
+
+    def _copy(self) -> ChatDocMetaData:
+        """The same for a copy of the message, which has an id of its own."""
+        of_its_place = ("id", "parent_id", "child_id")
+        kept = {name: value for name, value in vars(self).items() if name not in of_its_place}
+        kept |= self.__pydantic_extra__ or {}
+        kept["tool_ids"] = list(cast("list[str]", kept["tool_ids"]))
+        new = type(self).model_construct(**kept)
+        new.__pydantic_fields_set__.discard("id")
+        return new
+
+
+LINKED: Final = {
+    "sender": "entity",
+    "sender_name": "sender",
+    "recipient": "receiver",
+    "status": "status",
+    "usage": "usage",
+    "oai_tool_id": "tool_call_id",
+}
+"""What of the metadata stands on the message itself, and under which name."""

@@ -1,0 +1,118 @@
+"""Files that go with a message to a model."""
+
+from __future__ import annotations
+
+import base64
+import mimetypes
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+from urllib.parse import unquote, urlsplit
+from uuid import uuid4
+
+from pydantic import Field, field_serializer, field_validator
+
+from trivium._older_names import OlderNames
+
+__all__ = ["FileAttachment"]
+
+_ANY: Final = "application/octet-stream"
+_WEB: Final = ("http://", "https://", "ftp://")
+
+
+def _made_up() -> str:
+    return f"attachment_{uuid4().hex[:8]}.bin"
+
+
+class FileAttachment(OlderNames):
+    """A file for a model that can see or read it: what it holds, or where it is.
+
+    Args:
+        content: its bytes; empty where only the URL is known.
+        filename: its name; None makes one up.
+        mime_type: what kind of file it is.
+        url: where the provider finds it; trivium fetches nothing.
+        detail: how closely an image is to be looked at: "low", "high" or "auto".
+
+    Example:
+        >>> FileAttachment.from_text("Rent: 950 EUR", "lease.txt").to_data_uri()
+        'data:text/plain;base64,UmVudDogOTUwIEVVUg=='
+    """
+
+    content: bytes = b""
+    filename: str | None = Field(default=None, validate_default=True)
+    mime_type: str = _ANY
+    url: str | None = None
+    detail: str | None = None
+
+    @field_validator("filename")
+    @classmethod
+    def _named(cls, given: str | None) -> str:
+        return _made_up() if given is None else given
+
+    @field_validator("content", mode="before")
+    @classmethod
+    def _from_json(cls, given: Any) -> Any:
+        return base64.b64decode(given, validate=True) if isinstance(given, str) else given
+
+    @field_serializer("content", when_used="json")
+    def _as_json(self, content: bytes) -> str:
+        return base64.b64encode(content).decode("ascii")
+
+    @classmethod
+    def from_path(cls, path: str | Path, detail: str | None = None) -> FileAttachment:
+        """The file at a path, read now; or one at a URL, which the provider will fetch.
+
+        Args:
+            path: where it is.
+            detail: how closely an image is to be looked at.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        given = str(path)
+        if given.startswith(_WEB):
+            name = unquote(urlsplit(given).path.rpartition("/")[2]) or None
+            return cls(filename=name, mime_type=_kind(name), url=given, detail=detail)
+        found = Path(path)
+        return cls(content=found.read_bytes(), filename=found.name, mime_type=_kind(found.name), detail=detail)
+
+    @classmethod
+    def from_bytes(cls, content: bytes, filename: str | None = None, mime_type: str | None = None) -> FileAttachment:
+        """A file of these bytes; what kind it is, its name tells where `mime_type` does not."""
+        return cls(content=content, filename=filename, mime_type=mime_type or _kind(filename))
+
+    @classmethod
+    def from_io(cls, file_obj: BinaryIO, filename: str | None = None, mime_type: str | None = None) -> FileAttachment:
+        """A file of what is left to read in an open one."""
+        return cls.from_bytes(file_obj.read(), filename, mime_type)
+
+    @classmethod
+    def from_text(
+        cls, text: str, filename: str | None = None, mime_type: str = "text/plain", encoding: str = "utf-8"
+    ) -> FileAttachment:
+        """A file of a text."""
+        return cls(content=text.encode(encoding), filename=filename, mime_type=mime_type)
+
+    def to_base64(self) -> str:
+        """The content as base64."""
+        return base64.b64encode(self.content).decode("ascii")
+
+    def to_data_uri(self) -> str:
+        """The content as a data URI."""
+        return f"data:{self.mime_type};base64,{self.to_base64()}"
+
+    def to_dict(self, model: str) -> dict[str, Any]:
+        """The file as a part of a chat message: an image as `image_url`, anything else as `file`.
+
+        Args:
+            model: who will read it; the Gemini models take every file as `image_url`.
+        """
+        where = self.url if self.url and not self.content else self.to_data_uri()
+        if not self.mime_type.startswith("image/") and "gemini" not in model.lower():
+            return {"type": "file", "file": {"filename": self.filename, "file_data": where}}
+        shown = {"url": self.url if self.url and self.url.startswith(_WEB[:2]) else where}
+        return {"type": "image_url", "image_url": shown | ({"detail": self.detail} if self.detail else {})}
+
+
+def _kind(filename: str | None) -> str:
+    return (filename and mimetypes.guess_type(filename)[0]) or _ANY

@@ -1,0 +1,253 @@
+"""The message: what travels between modules. No I/O, no logic."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+
+from pydantic import ConfigDict, SerializerFunctionWrapHandler, model_serializer
+
+from trivium._older_names import OlderNames
+from trivium.schema._chat_document import OLDER_FORM, ChatDocumentForm, from_older_form
+from trivium.schema._conversions import as_file
+from trivium.schema._status import (
+    AgentStatusCode,
+    Entity,
+    ModelStatusCode,
+    Origin,
+    StatusCode,
+)
+from trivium.schema._values import ATOMS, ToolCall, Usage, as_usage, copied
+
+__all__ = ["Message", "MessageExtra"]
+
+MessageExtra = Literal[
+    "attachments", "entity", "files", "metadata", "origin", "reasoning", "status", "tool_call_id", "tool_calls",
+    "tool_choice", "tool_results", "usage",
+]  # fmt: skip
+"""What a message may carry beside its seven fields; anything else is an error, so that typing errors are seen."""
+
+_MODEL, _USER = Origin  # a member is slow to look up
+_EXTRA = get_args(MessageExtra)
+
+
+class Message(ChatDocumentForm, OlderNames):
+    """What travels between modules.
+
+    The seven fields are always there; the others (`MessageExtra`) are given by keyword, read as attributes,
+    and appear in `repr` and dumps only when they are set.
+
+    Args:
+        content: text, or a tool call for an executor, or any value.
+        sender: the name of who speaks.
+        formatted: what an output parser made of the content.
+        extra_info: anything that a user wants to send along.
+        type: free.
+        receiver: the name of who is addressed; None is everybody.
+        stream_state: END for a whole message.
+
+    Example:
+        >>> Message(content="hi")
+        AgentMessage(content='hi', sender='user', formatted=None, extra_info=None, type=None, receiver=None, \
+stream_state=<AgentStatusCode.END: 0>)
+    """
+
+    model_config = ConfigDict(extra="allow", arbitrary_types_allowed=True)
+    __pydantic_extra__: dict[MessageExtra, Any]  # pyright: ignore[reportIncompatibleVariableOverride] - narrower keys
+
+    content: Any = None
+    sender: str = "user"
+    formatted: Any = None
+    extra_info: Any = None
+    type: str | None = None
+    receiver: str | None = None
+    stream_state: AgentStatusCode | ModelStatusCode = AgentStatusCode.END
+
+    if TYPE_CHECKING:  # editors and type checkers see the other keywords too; pydantic's own runs
+
+        def __init__(
+            self,
+            *,
+            content: Any = None,
+            sender: str = "user",
+            formatted: Any = None,
+            extra_info: Any = None,
+            type: str | None = None,
+            receiver: str | None = None,
+            stream_state: AgentStatusCode | ModelStatusCode = AgentStatusCode.END,
+            tool_calls: Sequence[ToolCall] = ...,
+            tool_call_id: str = ...,
+            usage: Usage | None = ...,
+            origin: Origin = ...,
+            entity: Entity = ...,
+            status: StatusCode = ...,
+            attachments: Sequence[Any] = ...,
+            files: Sequence[Any] = ...,
+            reasoning: str = ...,
+            tool_results: Mapping[str, str] = ...,
+            metadata: Any = ...,
+            content_any: Any = ...,
+            function_call: Any = ...,
+            oai_tool_calls: Any = ...,
+            oai_tool_id2result: Mapping[str, str] | None = ...,
+            tool_messages: Sequence[Any] = ...,
+            attachment: Any = ...,
+            oai_tool_choice: Any = ...,
+        ) -> None: ...
+    else:
+
+        def __init__(self, **values):
+            values = from_older_form(values) if OLDER_FORM & values.keys() else values
+            self.__pydantic_validator__.validate_python(values, self_instance=self)
+
+        __init__.__pydantic_base_init__ = True  # so that validation goes without it
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The calls that a model asks for; empty for most messages."""
+        calls = self.__pydantic_extra__.get("tool_calls", ())
+        return calls if not calls or isinstance(calls[0], ToolCall) else tuple(ToolCall(**each) for each in calls)
+
+    @property
+    def tool_call_id(self) -> str | None:
+        """In a tool's result: the call that it answers."""
+        return self.__pydantic_extra__.get("tool_call_id")
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the message cost, where a model wrote it."""
+        return as_usage(self.__pydantic_extra__.get("usage"))
+
+    @property
+    def origin(self) -> Origin:
+        """Who wrote the message: MODEL only where a model did so in this process, else USER.
+
+        It travels with the message through every hand-off; tool calls run only if it is MODEL. It is neither shown
+        nor dumped: what is read again is nobody's word but the reader's.
+        """
+        return _MODEL if self.__pydantic_extra__.get("origin") is _MODEL else _USER
+
+    @property
+    def entity(self) -> Entity | None:
+        """Who of a task's responders spoke, where a task is concerned."""
+        entity = self.__pydantic_extra__.get("entity")
+        return entity if entity is None or entity.__class__ is Entity else Entity(entity)
+
+    @property
+    def status(self) -> StatusCode | None:
+        """How the task ended whose result this is."""
+        status = self.__pydantic_extra__.get("status")
+        return status if status is None or status.__class__ is StatusCode else StatusCode(status)
+
+    @property
+    def attachments(self) -> tuple[Any, ...]:
+        """Typed values that travel with the message, a tool message for instance."""
+        return tuple(self.__pydantic_extra__.get("attachments", ()))
+
+    @property
+    def reasoning(self) -> str:
+        """What the model thought before it answered, where it said so."""
+        return self.__pydantic_extra__.get("reasoning", "")
+
+    @property
+    def files(self) -> list[Any]:
+        """The files that go with the message; see `FileAttachment`."""
+        return [as_file(each) for each in self.__pydantic_extra__.get("files", ())]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in OLDER_FORM:
+            for key, each in from_older_form({name: value}, self).items():
+                self._take(key, each)
+        elif name not in type(self).model_fields and name not in _EXTRA:
+            raise TypeError(f"a message has no '{name}': put what is your own into extra_info")
+        else:
+            self._take(name, value)
+
+    def _take(self, name: str, value: Any) -> None:
+        """Set one value; what is none of the seven fields is taken away by None."""
+        if name in type(self).model_fields:
+            OlderNames.__setattr__(self, name, value)
+        elif value is None:
+            self.__pydantic_extra__.pop(cast("MessageExtra", name), None)
+        else:
+            self.__pydantic_extra__[cast("MessageExtra", name)] = value
+        if "metadata" in self.__pydantic_extra__:
+            _ = self.metadata  # a view that somebody holds shows it too
+
+    def but(self, **changes: Any) -> Message:
+        """A shallow copy with some of its values replaced; None takes away what is not one of the seven fields."""
+        new = _shallow(self)
+        fields, extra = vars(new), cast("dict[str, Any]", new.__pydantic_extra__)
+        for name, value in changes.items():
+            if name in fields:
+                fields[name] = value
+            elif name not in _EXTRA:
+                raise TypeError(f"a message has no '{name}'")
+            elif value is not None:
+                extra[name] = value
+            else:
+                extra.pop(name, None)
+        return new
+
+    def copy(self, *, deep: bool = False, update: Mapping[str, Any] | None = None) -> Message:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
+        """A copy, deep or shallow, with some of its values replaced."""
+        new = copy.deepcopy(self) if deep else _shallow(self)
+        return new.but(**update) if update else new
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Message:
+        # The meaning of pydantic's own, at the price of two dict copies: most values are immutable.
+        new = _shallow(self)
+        for values in (vars(new), cast("dict[str, Any]", new.__pydantic_extra__)):
+            for name, value in values.items():
+                if value.__class__ not in ATOMS:
+                    memo = {} if memo is None else memo
+                    values[name] = copied(value, memo)
+        return new
+
+    @model_serializer(mode="wrap")
+    def _dumped(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        dumped = handler(self)
+        dumped.pop("origin", None)
+        if dumped.pop("metadata", None) is not None and (own := self.metadata._own()):
+            dumped["metadata"] = own
+        for name in dumped.keys() & {"attachments", "tool_calls"}:
+            dumped[name] = list(dumped[name])  # as JSON has it, so that what was read again dumps the same
+        return dumped
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        shown = (each for each in super().__repr_args__() if each[0] not in ("metadata", "origin", "usage"))
+        return ((name, getattr(self, str(name)) if name in _EXTRA else value) for name, value in shown)
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType] - it changes
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Message):
+            return NotImplemented
+        return vars(self) == vars(other) and self._compared() == other._compared()
+
+    def _compared(self) -> dict[str, Any]:
+        """The extras as equality sees them: without the ids that were made for a view."""
+        extra = cast("dict[str, Any]", self.__pydantic_extra__)
+        return {**extra, "metadata": self.metadata._own()} if "metadata" in extra else {"metadata": {}, **extra}
+
+    def __repr_name__(self) -> str:
+        return "AgentMessage"
+
+
+message_of = cast("Callable[[dict[str, Any]], Message]", Message.__pydantic_validator__.validate_python)
+"""The message that the constructor makes of these keywords, at two thirds of its price: for those of every turn."""
+_new, _set = object.__new__, object.__setattr__
+
+
+def _shallow(message: Message) -> Message:
+    new = _new(message.__class__)
+    _set(new, "__dict__", message.__dict__.copy())
+    _set(new, "__pydantic_fields_set__", message.__pydantic_fields_set__.copy())
+    extra = cast("dict[str, Any]", message.__pydantic_extra__).copy()
+    if "metadata" in extra:
+        extra["metadata"] = extra["metadata"]._copy()
+    _set(new, "__pydantic_extra__", extra)
+    links = message.__pydantic_private__
+    _set(new, "__pydantic_private__", links and {name: each for name, each in links.items() if name != "same"})
+    return new

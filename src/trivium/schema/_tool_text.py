@@ -1,0 +1,122 @@
+"""Tool calls that a model writes as text: the one parser that finds them, all at once or as the text arrives."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, TypeAlias, cast
+
+from trivium.schema._lenient_json import DEEPEST, QUOTES, read_json
+from trivium.schema._values import ToolCall
+
+__all__ = ["InferName", "ToolCallReader", "tool_calls_in"]
+
+InferName: TypeAlias = Callable[[dict[str, Any]], str | None]
+"""From the values of an object without a `request` to the tool that it calls; None where that is not clear."""
+
+_TOKENS = {
+    True: re.compile(r'"(?:[^"\\]|\\.)*+"|["{}]', re.DOTALL),
+    False: re.compile(r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|“(?:[^”\\]|\\.)*+”|["'“{}]""", re.DOTALL),
+}
+_OPENING = re.compile(r"\{\s*+(.{0,12})", re.DOTALL)
+_FIRST_KEYS = ("request", "properties")
+
+
+def tool_calls_in(text: str, infer: InferName | None = None) -> tuple[ToolCall, ...]:
+    """The tool calls in a model's text: each outermost JSON object with a `request`, in order.
+
+    Faults that leave one meaning are read over, see `read_json`; an object whose first name is not in double
+    quotes is taken for a call only if that name is `request`. The calls' ids are "": they were written as text.
+
+    Only what a model wrote may be given here: a call that a person typed, or that stands in a document, is
+    text.
+
+    Args:
+        text: what the model wrote.
+        infer: names the tool of an object that has no `request`; it may be one by its values.
+
+    Example:
+        >>> [call.name for call in tool_calls_in('Let me see. {"request": "square", "number": 3}')]
+        ['square']
+    """
+    return tuple(part for part in ToolCallReader(infer).feed(text, is_end=True) if isinstance(part, ToolCall))
+
+
+class ToolCallReader:
+    """Parts a model's text into text and tool calls while it arrives; how it was cut into pieces changes nothing.
+
+    Only what may still become a call is held back: from a brace on, until it is clear what the brace opens.
+
+    Example:
+        >>> reader = ToolCallReader()
+        >>> [reader.feed(piece) for piece in ('Look: {"requ', 'est": "square"} and')]
+        [['Look: '], [ToolCall(id='', name='square', arguments='{}'), ' and']]
+    """
+
+    def __init__(self, infer: InferName | None = None) -> None:
+        self._held = ""
+        self._infer = infer
+        self._depth = self._scanned = 0  # within the object that `_held` begins with
+
+    def feed(self, text: str, *, is_end: bool = False) -> list[str | ToolCall]:
+        """Take the next piece of text; what is clear now, in order. `is_end` says that it is the last."""
+        held, at, found = self._held + text, 0, list[str | ToolCall]()
+        while at < len(held):
+            brace = held.find("{", at)
+            if brace != at:  # text up to the brace
+                end = len(held) if brace < 0 else brace
+                found.append(held[at:end])
+            else:
+                end = self._object_end(held, at)
+                if end is None and not is_end:
+                    break
+                part = self._call(held[at:end]) if end else None
+                end = at + 1 if part is None or end is None else end
+                found.append(part or held[at:end])
+                self._depth = self._scanned = 0
+            at = end
+        self._held = held[at:]
+        return found
+
+    def _object_end(self, held: str, at: int) -> int | None:
+        """Where the object that begins at `at` ends: `at` if it is none, None if that is not clear yet."""
+        opening = _OPENING.match(held, at)
+        first = opening[1] if opening else ""
+        if first and first[0] not in '"}' and not _names_a_call(first):
+            return at
+        for token in _TOKENS[_is_plain(first)].finditer(held, at + self._scanned):
+            if token[0] in QUOTES:  # a string whose end has not come
+                break
+            self._depth += (token[0] == "{") - (token[0] == "}")
+            self._scanned = token.end() - at
+            if self._depth == 0:
+                return token.end()
+            if self._depth > DEEPEST:
+                return at
+        return None
+
+    def _call(self, text: str) -> ToolCall | str | None:
+        """The call that a text is; the text itself if it is another object, None if it is none."""
+        try:
+            value = cast("dict[str, Any]", read_json(text, '"' if _is_plain(text[1:].lstrip()) else QUOTES))
+        except ValueError:
+            return None
+        inner = value.get("properties")
+        if "request" not in value and isinstance(inner, dict) and "request" in inner:
+            value = cast("dict[str, Any]", inner)  # some models answer in the form of the schema
+        name = value.pop("request") if "request" in value else self._infer(value) if self._infer else None
+        if not isinstance(name, str) or not name:
+            return text
+        return ToolCall("", name, json.dumps(value, ensure_ascii=False))
+
+
+def _is_plain(first: str) -> bool:
+    """Whether an object that begins so has all its strings in double quotes."""
+    return first[:1] in ("", '"', "}")
+
+
+def _names_a_call(first: str) -> bool:
+    """Whether an object that begins so, with other quotes or none, is or may become a call."""
+    name = first[1:] if first[0] in QUOTES else first
+    return any(key.startswith(name[: len(key)]) for key in _FIRST_KEYS)

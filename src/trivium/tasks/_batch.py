@@ -1,0 +1,327 @@
+"""One task, agent or function for many items."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Iterable
+from typing import Any, TypeAlias, TypeVar, cast
+
+from trivium.agents import Agent
+from trivium.agents._responders import responder
+from trivium.commander import Limits, function_door, invoke, portable, this_session
+from trivium.exceptions import ConfigurationError, RunKilledError
+from trivium.module import Module
+from trivium.schema import Message, StatusCode
+from trivium.tasks._pool import Batch, ExceptionHandling, Options, Progress, Work
+from trivium.tasks._task import Task
+
+T = TypeVar("T")
+R = TypeVar("R")
+U = TypeVar("U")
+Ask: TypeAlias = "Callable[[int, str | Message], Coroutine[Any, Any, Any]]"
+
+
+def _same(value: T) -> T:
+    return value
+
+
+@portable
+async def run_batch_tasks_async(
+    task: Task[R],
+    items: Iterable[T] | AsyncIterable[T],
+    input_map: Callable[[T], str | Message | Awaitable[str | Message]] = str,
+    output_map: Callable[[R | None], U | Awaitable[U]] = _same,
+    sequential: bool = True,
+    batch_size: int | None = None,
+    turns: int = -1,
+    max_cost: float = 0.0,
+    max_tokens: int = 0,
+    *,
+    stop_on_first_result: bool = False,
+    handle_exceptions: ExceptionHandling | bool = ExceptionHandling.RAISE,
+    shared_limits: bool = False,
+    progress: Progress = False,
+) -> list[U]:
+    """Run a task once for each item; the results come in the order of the items.
+
+    Each run has a session of its own, which is forgotten at its end, so that one task object serves all; where
+    you have written `clone` for the task, its agents or sub-tasks, the i-th item gets `task.clone(i)`. In the run
+    tree the i-th item is called as the task with "-i" behind.
+
+    Args:
+        task: what to run.
+        items: any iterable, sync or async; it is pulled only as fast as the work goes on.
+        input_map: from an item to the message; sync or async. It does not block.
+        output_map: from a result to what is returned; likewise.
+        sequential: one at a time.
+        batch_size: how many run at once, where they are not sequential; the next begins when one ends. None is as
+            many as there are, up to 100.
+        turns: as for `Task.run`, for each item.
+        max_cost: what each item may cost, in US dollars; 0 is no limit.
+        max_tokens: what each item may use; 0 is no limit.
+        stop_on_first_result: stop with the first item whose output is not None: those that run are stopped at
+            once, and all others are None.
+        handle_exceptions: what becomes of an item that fails.
+        shared_limits: `max_cost` and `max_tokens` are for all items together.
+        progress: True shows a bar on stderr; a function is called with the number of items that are done, and
+            with that of all, or None where nobody knows.
+
+    Returns:
+        What `output_map` gave, or what `handle_exceptions` puts in its place.
+
+    Raises:
+        ConfigurationError: `batch_size` is below 1.
+        MissingExtraError: the bar needs `rich`; it comes with the extra "cli".
+
+    Example:
+        >>> from trivium import ChatAgent, Task
+        >>> from trivium.testing import ScriptedModel
+        >>> model = ScriptedModel(lambda request: "DONE " + request.messages[-1]["content"].upper())
+        >>> task = Task(ChatAgent(model), interactive=False)
+        >>> run_batch_tasks(task, ["a", "b"], output_map=lambda result: result.content)
+        ['A', 'B']
+    """
+    limits, each = _limits(shared_limits, max_cost, max_tokens)
+    options = Options(sequential, batch_size, stop_on_first_result, handle_exceptions, progress, limits)
+    ask = _asking_tasks(_copies(task), turns=turns, **each)
+    return await Batch(task.name, items, _mapped(input_map, ask, output_map), options).run()
+
+
+@portable
+async def run_batch_task_gen_async(
+    gen_task: Callable[[int], Task[R] | Awaitable[Task[R]]],
+    items: Iterable[T] | AsyncIterable[T],
+    input_map: Callable[[T], str | Message | Awaitable[str | Message]] = str,
+    output_map: Callable[[R | None], U | Awaitable[U]] = _same,
+    sequential: bool = True,
+    batch_size: int | None = None,
+    turns: int = -1,
+    message: str | None = None,
+    max_cost: float = 0.0,
+    max_tokens: int = 0,
+    *,
+    stop_on_first_result: bool = False,
+    handle_exceptions: ExceptionHandling | bool = ExceptionHandling.RAISE,
+    shared_limits: bool = False,
+    progress: Progress = False,
+) -> list[U]:
+    """As `run_batch_tasks`, with a task of its own for each item.
+
+    Args:
+        gen_task: from the number of an item to its task; called when the item's turn has come, in its session.
+        items, input_map, output_map, sequential, batch_size, turns, max_cost, max_tokens, stop_on_first_result,
+            handle_exceptions, shared_limits, progress: as for `run_batch_tasks`.
+        message: stands before the progress bar.
+
+    Example:
+        >>> from trivium import ChatAgent, Task
+        >>> from trivium.testing import ScriptedModel
+        >>> def make(i: int) -> Task:
+        ...     return Task(ChatAgent(ScriptedModel([f"DONE {i}"])), interactive=False)
+        >>> run_batch_task_gen(make, ["a", "b"], output_map=lambda result: result.content)
+        ['0', '1']
+    """
+    limits, each = _limits(shared_limits, max_cost, max_tokens)
+    options = Options(sequential, batch_size, stop_on_first_result, handle_exceptions, progress, limits)
+    ask = _asking_tasks(gen_task, turns=turns, **each)
+    return await Batch("item", items, _mapped(input_map, ask, output_map), options, message or "").run()
+
+
+@portable
+async def run_batch_agent_method_async(
+    agent: Agent,
+    method: Callable[..., Any] | str,
+    items: Iterable[T] | AsyncIterable[T],
+    input_map: Callable[[T], str | Message | Awaitable[str | Message]] = str,
+    output_map: Callable[[Any], U | Awaitable[U]] = _same,
+    sequential: bool = True,
+    batch_size: int | None = None,
+    *,
+    stop_on_first_result: bool = False,
+    handle_exceptions: ExceptionHandling | bool = ExceptionHandling.RAISE,
+    progress: Progress = False,
+) -> list[U]:
+    """Call a method of an agent once for each item, each time in a session of its own.
+
+    Args:
+        agent: whose method it is; where you have written its `clone`, the i-th item gets `agent.clone(i)`.
+        method: a responder or any other method that takes a message, sync or async; or its name.
+        items, input_map, output_map, sequential, batch_size, stop_on_first_result, handle_exceptions, progress: as
+            for `run_batch_tasks`.
+
+    Raises:
+        ConfigurationError: the agent has no such method.
+
+    Example:
+        >>> from trivium import ChatAgent
+        >>> from trivium.testing import ScriptedModel
+        >>> agent = ChatAgent(ScriptedModel(lambda request: request.messages[-1]["content"].upper()))
+        >>> run_batch_agent_method(agent, agent.llm_response, ["a", "b"], output_map=lambda answer: answer.content)
+        ['A', 'B']
+    """
+    name = method if isinstance(method, str) else getattr(method, "__name__", "")
+    if not callable(getattr(agent, name, None)):
+        raise ConfigurationError(f"{type(agent).__name__} has no method {name or method}")
+    copies = _copies(agent)
+
+    @portable
+    async def ask(index: int, message: str | Message) -> Any:
+        copy = await invoke(copies, index, quick=True)
+        try:
+            return await invoke(getattr(copy, name), message)
+        finally:
+            copy.reset(this_session(), recursive=True)
+
+    options = Options(sequential, batch_size, stop_on_first_result, handle_exceptions, progress)
+    return await Batch(agent.name, items, _mapped(input_map, ask, output_map), options).run()
+
+
+@portable
+async def llm_response_batch_async(
+    agent: Agent,
+    items: Iterable[T] | AsyncIterable[T],
+    input_map: Callable[[T], str | Message | Awaitable[str | Message]] = str,
+    output_map: Callable[[Message | None], U | Awaitable[U]] = _same,
+    sequential: bool = True,
+    batch_size: int | None = None,
+    *,
+    stop_on_first_result: bool = False,
+    handle_exceptions: ExceptionHandling | bool = ExceptionHandling.RAISE,
+    progress: Progress = False,
+) -> list[U]:
+    """`run_batch_agent_method` with the agent's `llm_response`.
+
+    Example:
+        >>> from trivium import ChatAgent
+        >>> from trivium.testing import ScriptedModel
+        >>> [answer.content for answer in llm_response_batch(ChatAgent(ScriptedModel(["hello"])), range(2))]
+        ['hello', 'hello']
+    """
+    return await run_batch_agent_method_async(
+        agent,
+        responder(agent, "llm_response"),
+        items,
+        input_map,
+        output_map,
+        sequential,
+        batch_size,
+        stop_on_first_result=stop_on_first_result,
+        handle_exceptions=handle_exceptions,
+        progress=progress,
+    )
+
+
+@portable
+async def agent_response_batch_async(
+    agent: Agent,
+    items: Iterable[T] | AsyncIterable[T],
+    input_map: Callable[[T], str | Message | Awaitable[str | Message]] = str,
+    output_map: Callable[[Message | None], U | Awaitable[U]] = _same,
+    sequential: bool = True,
+    batch_size: int | None = None,
+    *,
+    stop_on_first_result: bool = False,
+    handle_exceptions: ExceptionHandling | bool = ExceptionHandling.RAISE,
+    progress: Progress = False,
+) -> list[U]:
+    """`run_batch_agent_method` with the agent's `agent_response`.
+
+    Example:
+        >>> from trivium import ChatAgent
+        >>> class Echo(ChatAgent):
+        ...     def handle_message_fallback(self, message):
+        ...         return message.content
+        >>> [answer.content for answer in agent_response_batch(Echo(), ["a", "b"])]
+        ['a', 'b']
+    """
+    return await run_batch_agent_method_async(
+        agent,
+        responder(agent, "agent_response"),
+        items,
+        input_map,
+        output_map,
+        sequential,
+        batch_size,
+        stop_on_first_result=stop_on_first_result,
+        handle_exceptions=handle_exceptions,
+        progress=progress,
+    )
+
+
+@portable
+async def run_batch_function_async(
+    function: Callable[[T], U | Awaitable[U]],
+    items: Iterable[T] | AsyncIterable[T],
+    sequential: bool = True,
+    batch_size: int | None = None,
+    *,
+    stop_on_first_result: bool = False,
+    handle_exceptions: ExceptionHandling | bool = ExceptionHandling.RAISE,
+    progress: Progress = False,
+) -> list[U]:
+    """Call a function once for each item, in the session of the caller; the results come in the items' order.
+
+    Args:
+        function: sync or async; it may block.
+        items, sequential, batch_size, stop_on_first_result, handle_exceptions, progress: as for `run_batch_tasks`.
+
+    Example:
+        >>> run_batch_function(str.upper, ["a", "b"], batch_size=2)
+        ['A', 'B']
+    """
+
+    @portable
+    async def work(index: int, item: T) -> Any:
+        return await invoke(function, item)
+
+    options = Options(sequential, batch_size, stop_on_first_result, handle_exceptions, progress, has_sessions=False)
+    return await Batch(getattr(function, "__name__", "function"), items, work, options).run()
+
+
+def _asking_tasks(copies: Callable[[int], Any], **call: Any) -> Ask:
+    @portable
+    async def ask(index: int, message: str | Message) -> Any:
+        task: Task[Any] = await invoke(copies, index, quick=True)
+        try:
+            result = await invoke(task.run, message, **call)
+        finally:
+            task.reset(this_session(), recursive=True)
+        if isinstance(result, Message) and result.status is StatusCode.KILL:
+            raise RunKilledError(f"{task.name} was killed", task.name)
+        return result
+
+    return ask
+
+
+def _mapped(input_map: Callable[[Any], Any], ask: Ask, output_map: Callable[[Any], Any]) -> Work:
+    @portable
+    async def work(index: int, item: Any) -> Any:
+        message = await invoke(input_map, item, quick=True)
+        return await invoke(output_map, await ask(index, message), quick=True)
+
+    return work
+
+
+def _copies(module: Module) -> Callable[[int], Any]:
+    """What gives an item its module: that module itself, or its clones where a user has written how to clone."""
+    own = any(_has_own_clone(each) for _, each in module.named_modules())
+    return cast("Any", module).clone if own else lambda index: module
+
+
+def _has_own_clone(module: Module) -> bool:
+    written = (getattr(type(module), name, None) for name in ("clone", "_clone_extra_state"))
+    return any(each is not None and not each.__module__.startswith("trivium.") for each in written)
+
+
+def _limits(is_shared: bool, max_cost: float, max_tokens: int) -> tuple[Limits | None, dict[str, Any]]:
+    """The limits of the batch, and what each run is given."""
+    if is_shared:
+        return Limits(tokens=max_tokens or None, usd=max_cost or None), {}
+    return None, {name: value for name, value in (("max_cost", max_cost), ("max_tokens", max_tokens)) if value}
+
+
+agent_response_batch = function_door(agent_response_batch_async)
+llm_response_batch = function_door(llm_response_batch_async)
+run_batch_agent_method = function_door(run_batch_agent_method_async)
+run_batch_function = function_door(run_batch_function_async)
+run_batch_task_gen = function_door(run_batch_task_gen_async)
+run_batch_tasks = function_door(run_batch_tasks_async)

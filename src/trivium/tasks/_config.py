@@ -1,0 +1,141 @@
+"""How a task runs, as a value; and the sequences of events that end one."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from enum import Enum
+from inspect import signature
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from trivium.exceptions import ConfigurationError
+
+__all__ = ["AgentEvent", "DoneSequence", "EventType", "TaskConfig", "check_keywords"]
+
+
+class EventType(str, Enum):
+    """What a sequence that ends a task is made of."""
+
+    TOOL = "tool"
+    SPECIFIC_TOOL = "specific_tool"
+    LLM_RESPONSE = "llm_response"
+    AGENT_RESPONSE = "agent_response"
+    USER_RESPONSE = "user_response"
+    CONTENT_MATCH = "content_match"
+    NO_RESPONSE = "no_response"
+    CUSTOM = "custom"
+
+
+class AgentEvent(BaseModel):
+    """One step of a sequence.
+
+    Args:
+        event_type: what happens.
+        tool_name: for SPECIFIC_TOOL, the name of the tool.
+        tool_class: the same as a class.
+        content_pattern: for CONTENT_MATCH, a regular expression that the text holds, in any case.
+        responder: only if this responder spoke.
+        sender: only if this entity or task sent it.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    event_type: EventType
+    tool_name: str | None = None
+    tool_class: Any = None
+    content_pattern: str | None = None
+    responder: str | None = None
+    sender: str | None = None
+
+
+class DoneSequence(BaseModel):
+    """Events that end a task when they come one after the other.
+
+    Args:
+        events: the events, oldest first.
+        name: how the sequence is called where it is shown.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    events: list[AgentEvent]
+    name: str | None = None
+
+
+class TaskConfig(BaseModel):
+    """How a task runs.
+
+    Args:
+        inf_loop_cycle_len: the longest cycle of messages that is taken for an endless loop; 0 looks for none.
+        inf_loop_dominance_factor: how many times more often than others the messages of a loop come.
+        inf_loop_wait_factor: so many times the cycle's length are waited for before a loop is looked for.
+        inf_loop_action: "raise" an InfiniteLoopError, or end with the "status" INF_LOOP and no result.
+        restart_as_subtask: forget the conversation each time a parent calls the task. Also `restart_subtask_run`.
+        logs_dir: the folder that logs are written to; None writes none.
+        enable_loggers: write `.log` and `.tsv` there.
+        enable_html_logging: write `.html` there.
+        addressing_prefix: a sign before a name that addresses it, such as "@"; "" is none.
+        allow_subtask_multi_oai_tools: hand several tool calls of one message on to a sub-task.
+        recognize_string_signals: read DONE, PASS, SEND_TO and the like in texts; tools steer the task either way.
+        done_as_substring: take DONE for the signal within other words too, as "ABANDONED", and cut it out there.
+        done_if_tool: a tool call of the model ends the task, handled or not.
+        done_sequences: events that end the task, as `DoneSequence` or in the short form, such as "T, A".
+        kill_channel: the URL of a Redis over which `Task.kill_session` in another process reaches the task.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    inf_loop_cycle_len: int = Field(default=10, ge=0, le=10_000)
+    inf_loop_dominance_factor: float = Field(default=1.5, gt=0)
+    inf_loop_wait_factor: int = Field(default=5, ge=0, le=10_000)
+    inf_loop_action: Literal["raise", "status"] = "raise"
+    restart_as_subtask: bool = False
+    logs_dir: str | Path | None = None
+    enable_loggers: bool = True
+    enable_html_logging: bool = True
+    addressing_prefix: str = ""
+    allow_subtask_multi_oai_tools: bool = True
+    recognize_string_signals: bool = True
+    done_as_substring: bool = False
+    done_if_tool: bool = False
+    done_sequences: list[str | DoneSequence] | None = None
+    kill_channel: str | None = Field(default=None, repr=False)  # it may hold a password
+
+    def __init__(self, **values: Any) -> None:
+        if "restart_subtask_run" in values:
+            values["restart_as_subtask"] = values.pop("restart_subtask_run")
+        super().__init__(**values)
+
+    @property
+    def restart_subtask_run(self) -> bool:
+        """`restart_as_subtask`, as the documents spell it."""
+        return self.restart_as_subtask
+
+
+LEGACY = frozenset({"llm_delegate_root", "max_cost", "max_tokens", "erase_history", "vecdb", "parser_config"})
+"""Keywords that tasks of other times had; they do nothing, and say so."""
+
+
+def check_keywords(given: Mapping[str, Any], constructor: Callable[..., Any], what: str = "a Task") -> None:
+    """Warn of keywords that tasks of other times had.
+
+    Args:
+        given: the keywords that are no parameters.
+        constructor: whose parameters they may have been meant for.
+        what: how that is called.
+
+    Raises:
+        ConfigurationError: a keyword is unknown; the text names the nearest.
+    """
+    known = [name for name in signature(constructor).parameters if name not in ("self", "kwargs")] if given else []
+    for name in given:
+        if name in LEGACY:
+            warnings.warn(f"Task(…, {name}=…) does nothing any more", DeprecationWarning, stacklevel=4)
+            continue
+        near = get_close_matches(name, known, 1)
+        hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(known)}"
+        raise ConfigurationError(f"{what} takes no {name}{hint}")

@@ -1,0 +1,94 @@
+"""What a task's log says of one response: as a line for people, and as a row of a table."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from trivium.hooks._logger import visible
+from trivium.schema import ChatDocLoggerFields, Message
+
+__all__ = ["TSV_HEAD", "Entry", "line_of", "note_line", "row_of"]
+
+TSV_HEAD: Final = f" \tTask\tResponder\t{ChatDocLoggerFields.tsv_header()}\n"
+_COLORS: Final = {"LLM": "34", "User": "32", "Agent": "33", "System": "35"}  # what is none of them is a sub-task
+
+
+class Entry(NamedTuple):
+    """One response, and where it was given.
+
+    Args:
+        at: the runs of tasks around it, each a number below the one before: "9f2c/1".
+        task: the name of the task.
+        responder: who was asked.
+        message: what it said; None is nothing.
+        when: the moment.
+        could_respond: False where it was passed over.
+        is_result: it is what the step came to.
+        is_given: it is what the task was called with.
+    """
+
+    at: str
+    task: str
+    responder: str
+    message: Message | None
+    when: datetime
+    could_respond: bool = True
+    is_result: bool = False
+    is_given: bool = False
+
+    @property
+    def mark(self) -> str:
+        """A star at what a step came to."""
+        return "*" if self.is_result else " "
+
+    @property
+    def content(self) -> str:
+        """What was said, or why nothing was."""
+        if self.message is not None:
+            return "" if self.message.content is None else str(self.message.content)
+        return "" if self.could_respond else "[CANNOT RESPOND]"
+
+
+def row_of(entry: Entry) -> str:
+    """The entry as a row below `TSV_HEAD`, whatever was said: no value holds a tab or the end of a line."""
+    fields = "\t" * 6 + entry.content if entry.message is None else visible(entry.message.tsv_str())
+    return "\t".join((entry.mark, _cell(entry.task), _cell(entry.responder), fields)) + "\n"
+
+
+def _cell(text: str) -> str:
+    return " ".join(visible(text).split())
+
+
+def line_of(entry: Entry, color: bool = False) -> str:
+    """The entry for people. Further lines of what was said are indented, so that none passes for an entry."""
+    about = [entry.task, entry.responder, *(_about(entry.message) if entry.message else ())]
+    start = f"{entry.when:%H:%M:%S} {_indent(entry.at)}" + " | ".join(_cell(each) for each in about if each)
+    if color:
+        start = f"\x1b[{_COLORS.get(entry.responder, '36')}m{start}\x1b[0m"
+    calls = [call.arguments for call in entry.message.tool_calls if call.id] if entry.message else []
+    said = "\n".join(each for each in (entry.content, *calls) if each)
+    text = f"{entry.mark} {start}" + (f" | {visible(said)}" if said else "")
+    return text.replace("\n", "\n    ") + "\n"
+
+
+def note_line(at: str, when: datetime, kind: str, task: str, text: str) -> str:
+    """A line that says when a task began or how it ended."""
+    return (
+        f"{'>' if kind == 'begin' else '<'} {when:%H:%M:%S} {_indent(at)}{_cell(f'{task} {kind}s')} | {_cell(text)}\n"
+    )
+
+
+def _indent(at: str) -> str:
+    return "  " * at.count("/")
+
+
+def _about(message: Message) -> tuple[str, ...]:
+    """Who spoke to whom, who must not answer, and what was called how."""
+    fields = message.log_fields()
+    who = f"{fields.sender_entity}({fields.sender_name})" if fields.sender_name else str(fields.sender_entity)
+    return (
+        f"{who} => {fields.recipient}" if fields.recipient else who,
+        f"not {fields.block}" if fields.block else "",
+        f"{fields.tool_type} {fields.tool}".strip(),
+    )

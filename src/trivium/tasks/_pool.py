@@ -1,0 +1,168 @@
+"""One batch while it runs: results in the order of the items, whatever ends first."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Sized
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
+from typing import Any, TypeAlias
+
+from trivium._arguments import positive
+from trivium.commander import CallNode, Limits, current, for_each, invoke, portable, step
+from trivium.commander._doors import drive
+from trivium.commander._doors_trio import from_trio, in_trio
+from trivium.commander._node import make_scope
+from trivium.exceptions import ArgumentTypeError
+from trivium.observers._progress import ProgressBar
+
+Items: TypeAlias = Iterable[Any] | AsyncIterable[Any]
+Progress: TypeAlias = bool | Callable[[int, int | None], object]
+Work: TypeAlias = Callable[[int, Any], Coroutine[Any, Any, Any]]
+_MOST_AT_ONCE = 100
+"""How many run at once where the caller names no number: as good as all, and no machine is short of threads."""
+
+
+class ExceptionHandling(str, Enum):
+    """What becomes of an item of a batch that fails.
+
+    RAISE stops the others and raises the error, RETURN_NONE puts None into the results, RETURN_EXCEPTION the error.
+    """
+
+    RAISE = "raise"
+    RETURN_NONE = "return_none"
+    RETURN_EXCEPTION = "return_exception"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a batch runs; the public functions say what each means."""
+
+    sequential: bool = True
+    batch_size: int | None = None
+    stop_on_first_result: bool = False
+    handle_exceptions: ExceptionHandling | bool = ExceptionHandling.RAISE
+    progress: Progress = False
+    limits: Limits | None = None
+    has_sessions: bool = True
+
+    def at_once(self) -> int:
+        """How many items may run at the same time."""
+        if self.batch_size is not None:
+            positive(batch_size=self.batch_size)
+        return 1 if self.sequential else self.batch_size or _MOST_AT_ONCE
+
+    def handling(self) -> ExceptionHandling:
+        """The policy; True and False are its older names."""
+        given: Any = self.handle_exceptions
+        if isinstance(given, ExceptionHandling):
+            return given
+        if not isinstance(given, bool):
+            kind = type(given).__name__
+            raise ArgumentTypeError(f"handle_exceptions is an ExceptionHandling, not {kind}", "handle_exceptions")
+        meant = ExceptionHandling.RETURN_NONE if given else ExceptionHandling.RAISE
+        warnings.warn(f"handle_exceptions={given} is now {meant}", DeprecationWarning, stacklevel=2)
+        return meant
+
+    def shown(self, title: str) -> AbstractContextManager[Callable[[int, int | None], object] | None]:
+        """What is told of each item that is done."""
+        if self.progress is True:
+            return ProgressBar(title)
+        return nullcontext(self.progress or None)
+
+
+class _OverError(Exception):
+    """The batch is over before its end: it has what it wants, or a failure."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """Runs `work(index, item)` for each item, as one call of which each item is a child.
+
+    Args:
+        name: the i-th item is the node "name-i".
+        items: any iterable, sync or async.
+        work: a core coroutine function.
+        options: how.
+        title: stands before the progress bar.
+    """
+
+    name: str
+    items: Items
+    work: Work
+    options: Options
+    title: str = ""
+    results: list[Any] = field(default_factory=list[Any], init=False)
+    done: int = field(default=0, init=False)
+    is_over: bool = field(default=False, init=False)
+    failure: BaseException | None = field(default=None, init=False)
+
+    @portable
+    async def run(self) -> list[Any]:
+        """Run all, and give the results in the order of the items."""
+        at_once, handling = self.options.at_once(), self.options.handling()
+        node = CallNode("batch", current.get())
+        if self.options.limits is not None:
+            node._scope = make_scope(node, timeout=None, limits=self.options.limits)
+        work = self._run(node, at_once, handling)
+        return await (from_trio(node, partial(drive, work)) if in_trio() else work)
+
+    async def _run(self, node: CallNode, at_once: int, handling: ExceptionHandling) -> list[Any]:
+        total = len(self.items) if isinstance(self.items, Sized) else None
+        try:
+            with step("batch", node), self.options.shown(self.title or f"Running {self.name}") as tell:
+
+                @portable
+                async def one(index: int, item: Any) -> None:
+                    try:
+                        await self._one(node, index, item, handling)
+                        if tell is not None:
+                            await invoke(tell, self.done, total, quick=True)
+                        if self.options.stop_on_first_result and self.results[index] is not None:
+                            raise _OverError
+                    except BaseException as error:
+                        self._end(node, error)
+                        raise
+
+                with suppress(_OverError):
+                    await for_each(self.items, one, at_once)
+                if self.failure is not None:
+                    raise self.failure
+        except BaseException as error:
+            of_all = "" if total is None else f" of {total}"
+            error.add_note(f"the batch was stopped when {self.done}{of_all} items were done")
+            raise
+        return self.results + [None] * ((total or 0) - len(self.results))
+
+    async def _one(self, batch: CallNode, index: int, item: Any, handling: ExceptionHandling) -> None:
+        self.results += [None] * (index + 1 - len(self.results))
+        node = CallNode(f"{self.name}-{index}", batch)
+        if self.options.has_sessions:
+            node._scope = node._scope.but(session_id=f"{node.run_id}/{node.key}")
+        result = None
+        try:
+            with step(node._name, node):
+                result = await self.work(index, item)
+        except Exception as error:
+            if handling is ExceptionHandling.RAISE and not self.is_over:
+                error.add_note(f"this was item {index} of the batch")
+                raise
+            if handling is ExceptionHandling.RETURN_EXCEPTION:
+                result = error
+        finally:
+            if batch._ordinals:
+                batch._ordinals.pop(node._name, None)  # the name does not come again: nothing grows with the items
+        if self.is_over:  # another was first
+            raise _OverError
+        self.results[index] = result
+        self.done += 1
+
+    def _end(self, batch: CallNode, error: BaseException) -> None:
+        """Stop what still runs; the first to come says how the batch ends."""
+        if not self.is_over:
+            self.is_over = True
+            self.failure = None if isinstance(error, _OverError) else error
+            for each in batch.children:
+                each.kill("the batch is over")

@@ -1,0 +1,96 @@
+"""The tool by which a model gives a task to an agent of its own making."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import Field
+
+from trivium.actions import DoneTool, ToolMessage
+from trivium.agents import ChatAgent, ChatAgentConfig
+from trivium.commander import door, portable
+from trivium.exceptions import ToolArgumentsError
+from trivium.schema import Entity, Message, ObjectRegistry
+from trivium.schema._chat_document import link
+from trivium.tasks._task import Task
+
+__all__ = ["TaskTool"]
+
+_TURNS = 10
+_ALL, _NONE = ["ALL"], ["NONE"]
+
+
+class TaskTool(ToolMessage):
+    """By which a model gives a task to an agent that is made for it, with some of the tools that its own agent knows.
+
+    The new agent sees nothing of the conversation but what it is told here. It works within the same run: limits,
+    deadline and a kill hold for it too.
+
+    Args:
+        system_message: what the new agent is told to be.
+        prompt: its task.
+        tools: the names of the tools that it gets; ["ALL"] is all that the model may use, ["NONE"] is none.
+        model: the name of its model; default: the same.
+        max_iterations: responses after which it ends; default: 10.
+        agent_name: what it is called; default: a name that nobody has.
+    """
+
+    request: str = "task_tool"
+    purpose: str = "To give <prompt> as a task to a new agent, that is told <system_message> and has <tools>."
+    system_message: str | None = Field(
+        description="who the agent is, how it works, when it uses which tool, and all that it has to know"
+    )
+    prompt: str = Field(description="the one thing that the agent is to do now")
+    tools: list[str] = Field(description='names of tools that you know; ["ALL"] for all of them, ["NONE"] for none')
+    model: str | None = Field(default=None, description="the name of its model; leave it out for your own")
+    max_iterations: int | None = Field(default=None, ge=1, description="how many responses it may take")
+    agent_name: str | None = Field(default=None, description="what it is called in logs")
+
+    def _set_up_task(self, agent: Any) -> Task[Any]:
+        """The task, with an agent that has the tools and the one that ends it."""
+        name = re.sub(r"[^a-zA-Z0-9_-]+", "-", self.agent_name or "").strip("-")
+        done = DoneTool.name()
+        config = ChatAgentConfig(
+            name=name or f"agent-{ObjectRegistry.new_id()[:8]}",
+            llm=self.model or agent.llm,
+            system_message=f"{self.system_message or ''}\n\nWhen you are done, call `{done}` with the result.".strip(),
+            handle_llm_no_tool=f"You called no tool. Call `{done}` with the result, or a tool that helps. "
+            f"This was your task:\n{self.prompt}",
+        )
+        worker = ChatAgent(config)
+        worker.enable_message([*dict.fromkeys([*self._classes(agent), DoneTool])])
+        return Task(worker, interactive=False)
+
+    def _classes(self, agent: Any) -> Iterator[type[ToolMessage]]:
+        known = {name: each for name, each in agent.llm_tools_map.items() if each._allow_llm_use}
+        wanted = [name for name in known if name != self.request] if self.tools == _ALL else self.tools
+        for name in () if wanted == _NONE else wanted:
+            if name not in known:
+                raise ToolArgumentsError(
+                    f"there is no tool '{name}' for an agent; there are {', '.join(known) or 'none'}", self.request
+                )
+            yield known[name]
+
+    @portable
+    async def handle_async(self, agent: Any, chat_doc: Message | None = None) -> Message:
+        """Run the task; its result, as the agent's that was asked.
+
+        Args:
+            agent: whose model called the tool.
+            chat_doc: the message with the call.
+
+        Raises:
+            ToolArgumentsError: there is no such tool.
+        """
+        task = self._set_up_task(agent)
+        prompt = Message(content=self.prompt)  # nobody's word: a call in it runs nowhere
+        if chat_doc is not None:
+            link(chat_doc, prompt)
+        result = await task.run_async(prompt, turns=self.max_iterations or _TURNS)
+        if result is None:
+            result = Message(content=f"{task.name} came to no result; say more clearly what it is to do")
+        return result.but(sender=agent.name, entity=Entity.AGENT, receiver=None, status=None)
+
+    handle = door(handle_async)

@@ -1,0 +1,256 @@
+"""`trivium chat` on pipes: one line a turn, documents, tools, sessions, JSON lines, and wrong input."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ._chat_server import HOLD, ChatAnswers
+from ._command import Command, Ended
+
+TOOLS = """
+from trivium.actions import BaseAction
+
+def add(a: int, b: int) -> int:
+    return a + b
+
+class Clock(BaseAction):
+    def run(self) -> str:
+        '''The time.'''
+        return "noon"
+
+class Broken(BaseAction):
+    def __init__(self):
+        raise RuntimeError("no hands")
+
+    def run(self) -> str:
+        '''Nothing.'''
+        return ""
+
+class Other:
+    pass
+
+NUMBER = 3
+"""
+
+
+def chat(trivium: Command, text: str | bytes, *arguments: str, answers: Sequence[Any] = ("ok",)) -> Ended:
+    """`trivium chat` with this standard input and scripted answers."""
+    (trivium.folder / "chat.json").write_text(json.dumps(answers))
+    (trivium.folder / "tools.py").write_text(TOOLS)
+    model = () if "--model" in arguments else ("--model", "scripted:chat.json")
+    (trivium.folder / "typed").write_bytes(text if isinstance(text, bytes) else text.encode())
+    with (trivium.folder / "typed").open("rb") as stdin:
+        return trivium("chat", *model, *arguments, stdin=stdin)
+
+
+def test_each_line_is_a_turn_and_the_end_of_the_input_ends_it(trivium: Command):
+    ended = chat(trivium, "hi\n\nmore\n", answers=["Hello", "Two\nlines"])
+    assert ended == (0, "Hello\nTwo\nlines\n", "")
+
+
+@pytest.mark.parametrize("word", ["q", "quit", "/quit", "BYE", "x"])
+def test_a_word_ends_it_too(trivium: Command, word: str):
+    assert chat(trivium, f"hi\n{word}\nmore\n") == (0, "ok\n", "")
+
+
+def test_the_last_line_needs_no_line_break_and_any_bytes_are_text(trivium: Command):
+    with ChatAnswers(lambda body: ["o", "k"]) as server:
+        ended = chat(trivium, "表 naïve\n".encode() + b"bad \xff byte", *server.options)
+    assert (ended.status, ended.out) == (0, "ok\nok\n")
+    assert [texts[-1][1] for texts in server.texts()] == ["表 naïve", "bad \ufffd byte"]
+
+
+def test_what_was_said_and_the_instruction_are_known_in_the_next_turn(trivium: Command):
+    answers = iter([["Hel", "lo"], ["o", "k"]])
+    with ChatAnswers(lambda body: next(answers)) as server:
+        chat(trivium, "hi\nmore\n", *server.options, "--system", "Be kind.")
+    assert server.texts()[1] == [
+        ("system", "Be kind."), ("user", "hi"), ("assistant", "Hello"), ("user", "more"),
+    ]  # fmt: skip
+
+
+# ---- tools
+def test_tools_of_ones_own(trivium: Command):
+    script: list[Any] = [
+        {"tool": "add", "arguments": {"a": 1, "b": 2}}, {"tool": "Clock", "arguments": {}}, "three at noon",
+    ]  # fmt: skip
+    ended = chat(trivium, "hi\n", "--tool", "tools:add", "--tool", "tools:Clock", "--json", answers=script)
+    results = [each["result"] for each in ended.records if each["event"] == "tool_result"]
+    assert results == ["3", "noon"]
+
+
+@pytest.mark.parametrize("name", ["arxiv", "python", "web"])
+def test_tools_that_come_with_trivium(trivium: Command, name: str):
+    assert chat(trivium, "hi\n", "--tool", name) == (0, "ok\n", "")
+
+
+@pytest.mark.parametrize(
+    ("tool", "said"),
+    [
+        ("nothing", "there is no tool 'nothing': give arxiv, python, web, or one of your own as module:function"),
+        ("tools:nothing", "tools has no 'nothing'; there are add"),
+        ("tools:NUMBER", "tools:NUMBER is a int; give a function, a Tool or an action"),
+        ("tools:Other", "tools:Other is a class; give a function, a Tool or an action"),
+        ("tools:Broken", "tools:Broken() failed: RuntimeError: no hands"),
+        ("nowhere:add", "there is no module 'nowhere' in this folder, and none is installed"),
+        ("tools:", "'tools:' names no tool; write it as module:object, as tools:add"),
+        ("../tools:add", "'../tools:add' names no tool; write it as module:object, as tools:add"),
+    ],
+)
+def test_a_tool_that_is_none_is_one_line(trivium: Command, tool: str, said: str):
+    ended = chat(trivium, "hi\n", "--tool", tool)
+    assert (ended.status, ended.out, ended.error) == (2, "", said)
+
+
+# ---- documents
+def lease(pages: int) -> str:
+    middle = [
+        f"Clause {number}. The parties agree on matter number {number} of no weight.\n\n" for number in range(pages)
+    ]
+    return "".join(["Lease of Ada Lovelace.\n\n", *middle, "The deposit amounts to EUR 1,800.\n\n", *middle])
+
+
+def test_a_short_document_goes_in_whole_and_into_no_memory(trivium: Command):
+    (trivium.folder / "lease.txt").write_text("Ada pays EUR 900.\nIt starts in May.\n")
+    with ChatAnswers(lambda body: ["90", "0"]) as server:
+        ended = chat(trivium, "What is the rent?\nAnd when?\n", *server.options, "--document", "lease.txt")
+    assert ended.err.splitlines() == ["passages: lease.txt (line 1)"] * 2
+    first, second = server.texts()
+    assert [role for role, _ in second] == ["user", "assistant", "user"]
+    assert "Ada pays EUR 900.\nIt starts in May." in first[0][1]
+    assert first[0][1].endswith("Question: What is the rent?")
+    assert second[0] == ("user", "What is the rent?")
+    assert second[2][1].count("Ada pays") == 1
+
+
+def test_of_long_documents_the_passages_of_the_question_go_in(trivium: Command):
+    (trivium.folder / "lease.txt").write_text(lease(200))
+    (trivium.folder / "other.md").write_text("Ned's garage is blue.")
+    arguments = ["--document", "lease.txt", "--document", "other.md", "--budget", "1500", "--json"]
+    with ChatAnswers(lambda body: ["o", "k"]) as server:
+        ended = chat(trivium, "How much is the deposit?\nWhose garage?\n", *server.options, *arguments)
+    question = server.texts()[0][-1][1]
+    assert "EUR 1,800" in question
+    assert len(question) < 2500
+    used = [each["passages"] for each in ended.records if each["event"] == "passages"]
+    texts = {"lease.txt": lease(200), "other.md": "Ned's garage is blue."}
+    for passage in [*used[0], *used[1]]:
+        assert texts[passage["source"]][passage["start"] : passage["end"]] == passage["text"]
+    assert any("deposit" in each["text"] and each["place"].startswith("line ") for each in used[0])
+    assert "other.md" in [each["source"] for each in used[1]]
+    assert sum(len(each["text"]) for each in used[0]) <= 1500
+
+
+def test_a_folder_of_documents(trivium: Command):
+    ended = chat(trivium, "What does Bob pay?\n", "--document", "letters")
+    assert ended.err.startswith("passages: letters/ada.txt (line 1); letters/bob.txt (line 1)")
+
+
+@pytest.mark.parametrize(
+    ("document", "status", "said"),
+    [
+        ("nothing.txt", 1, "nothing.txt"),
+        ("empty", 1, "there is no document in this folder"),
+        ("-", 2, "give documents as files"),
+    ],
+)
+def test_a_document_that_cannot_be_read_is_one_line(trivium: Command, document: str, status: int, said: str):
+    (trivium.folder / "empty").mkdir()
+    ended = chat(trivium, "hi\n", "--document", document)
+    assert (ended.status, ended.out) == (status, "")
+    assert said in ended.error
+
+
+# ---- sessions
+def test_a_session_goes_on_where_it_ended(trivium: Command):
+    answers = iter([["Hel", "lo"], ["o", "k"]])
+    with ChatAnswers(lambda body: next(answers)) as server:
+        chat(trivium, "hi\n", *server.options, "--session", "s.json")
+        chat(trivium, "more\n", *server.options, "--session", "s.json")
+    assert server.texts()[1] == [("user", "hi"), ("assistant", "Hello"), ("user", "more")]
+    assert (trivium.folder / "s.json").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"memory": 3}', '{"memory": [{"content": 1, "nothing": 2}]}', "3"])
+def test_a_session_file_that_is_none_is_one_line_and_stays_as_it_was(trivium: Command, content: str):
+    (trivium.folder / "s.json").write_text(content)
+    ended = chat(trivium, "hi\n", "--session", "s.json")
+    assert (ended.status, ended.error) == (2, "s.json holds no conversation of this agent: name a new file")
+    assert (trivium.folder / "s.json").read_text() == content
+
+
+def test_a_session_that_cannot_be_written_is_told_before_anything_is_asked(trivium: Command):
+    with ChatAnswers(lambda body: ["o", "k"]) as server:
+        ended = chat(trivium, "hi\nmore\n", *server.options, "--session", "no/such/folder.json")
+        assert server.asked == []
+    assert (ended.status, ended.out) == (1, "")
+    assert ended.error == "no/such/folder.json cannot be written: No such file or directory; name another file"
+
+
+# ---- JSON lines
+def test_json_lines_tell_what_happens(trivium: Command):
+    script = [{"tool": "add", "arguments": {"a": 1, "b": 2}}, {"tool": "add", "arguments": {"a": "x"}}, "it is 3\x1b表"]
+    ended = chat(trivium, "1 + 2?\n", "--tool", "tools:add", "--json", answers=script)
+    assert (ended.status, ended.err) == (0, "")
+    first, second, third, fourth, *rest = ended.records
+    assert first == {"event": "tool_call", "name": "add", "arguments": '{"a": 1, "b": 2}'}
+    assert second == {"event": "tool_result", "name": "add", "result": "3"}
+    assert (third["event"], fourth["event"], fourth["name"]) == ("tool_call", "tool_error", "add")
+    assert rest == [{"event": "delta", "text": "it is 3\x1b表"}, {"event": "answer", "content": "it is 3\x1b表"}]
+    assert ended.out.isascii()
+
+
+def test_an_error_is_a_line_and_the_next_turn_comes(trivium: Command):
+    replies = iter([[], ["o", "k"]])
+    with ChatAnswers(lambda body: next(replies)) as server:
+        ended = chat(trivium, "first\nsecond\n", *server.options, "--json")
+        assert server.texts()[1] == [("user", "second")]
+    assert ended.status == 1
+    assert [each["event"] for each in ended.records] == ["error", "delta", "delta", "answer"]
+    assert ended.records[0]["kind"] == "MalformedAnswerError"
+
+
+def test_without_json_an_error_is_a_line_on_stderr(trivium: Command):
+    with ChatAnswers(lambda body: []) as server:
+        ended = chat(trivium, "first\n", *server.options)
+    assert (ended.status, ended.out) == (1, "")
+    assert ended.error.startswith("the server sent no answer")
+
+
+# ---- how it begins and ends
+def test_no_model_is_one_line(trivium: Command):
+    ended = trivium("chat")
+    assert (ended.status, ended.out) == (1, "")
+    assert "trivium models fetch" in ended.error
+
+
+@pytest.mark.parametrize("arguments", [["--budget", "3"], ["letters"], ["--nothing"]])
+def test_a_wrong_option_is_one_line(trivium: Command, arguments: list[str]):
+    ended = trivium("chat", *arguments)
+    assert (ended.status, ended.out) == (2, "")
+    assert "trivium chat --help" in ended.error
+
+
+def test_control_c_on_a_pipe_ends_it_and_keeps_the_session_whole(trivium: Command):
+    replies = iter([["o", "k"], [HOLD]])
+    (trivium.folder / "typed").write_text("first\nsecond\n")
+    with ChatAnswers(lambda body: next(replies)) as server, (trivium.folder / "typed").open() as stdin:
+        process = trivium.start("chat", *server.options, "--session", "s.json", stdin=stdin)
+        server.held = lambda: process.send_signal(signal.SIGINT)
+        ended = trivium.end(process)
+    assert (ended.status, ended.out, ended.err) == (130, "ok\n", "interrupted\n")
+    saved = json.loads(Path(trivium.folder / "s.json").read_text())["memory"]
+    assert [each["content"] for each in saved] == ["first", "ok"]
+
+
+def test_help_fits_into_80_columns(trivium: Command):
+    ended = trivium.on_terminal("chat", "--help")
+    assert ended.status == 0
+    assert "trivium chat --document lease.pdf" in ended.text
+    assert max(map(len, ended.text.splitlines())) <= 80

@@ -1,0 +1,54 @@
+"""Batches of ten thousand items: nothing grows with the items but the results."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from trivium import ChatAgent, Message, Task
+from trivium.commander._node import TaskNode
+from trivium.llms import Delta, Request
+from trivium.tasks._batch import run_batch_tasks
+from trivium.testing import ScriptedModel
+
+from ._batches import asked, text_of
+
+MANY, FEW = 10_000, 1_000
+MOST_BLOCKS_PER_ITEM = 0.5
+"""Blocks of memory; an empty object that is kept for each item is one, a message more than ten."""
+
+
+class Forgetful(ScriptedModel):
+    """Answers, and keeps nothing of what it was asked."""
+
+    def stream(self, request: Request) -> Iterator[Delta]:
+        yield f"DONE {asked(request)}"
+
+
+@pytest.mark.slow
+@pytest.mark.shows("run_batch_tasks(items)", "run_batch_tasks(batch_size)", "weak point 4", "weak point 11")
+@pytest.mark.parametrize("how", [{}, {"sequential": False, "batch_size": 16}, {"sequential": False}])
+def test_while_ten_thousand_items_run_nothing_grows(how: dict[str, Any]):
+    blocks: list[int] = []
+
+    def length(result: Message | None) -> int:
+        nonlocal ended
+        ended += 1
+        if ended in (FEW, MANY - FEW):
+            gc.collect()
+            blocks.append(sys.getallocatedblocks())
+        return len(str(text_of(result)))
+
+    ended = 0
+    task = Task(ChatAgent(Forgetful([])), interactive=False)
+    lengths = run_batch_tasks(task, range(MANY), output_map=length, **how)
+    assert lengths == [len(str(number)) for number in range(MANY)]
+    assert (blocks[1] - blocks[0]) / (MANY - 2 * FEW) < MOST_BLOCKS_PER_ITEM
+    assert task.agent.memory is not None
+    assert not task.agent.memory.memory_map
+    gc.collect()
+    assert not [each for each in gc.get_objects() if isinstance(each, TaskNode) and each._name.startswith("ChatAgent-")]
