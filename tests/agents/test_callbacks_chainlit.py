@@ -157,5 +157,5 @@ def test_nothing_that_was_begun_is_finished_or_cancelled_without_fault(page: Put
 
 def test_without_chainlit_there_is_an_install_line(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "chainlit", None)
-    with pytest.raises(MissingExtraError, match=r"chainlit is not installed.*\[chainlit\]"):
+    with pytest.raises(MissingExtraError, match=r"chainlit is not installed.*pip install chainlit"):
         ChainlitAgentCallbacks(Agent(None))
