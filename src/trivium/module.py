@@ -22,14 +22,14 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, cast
 
 from trivium._objects import create_object
-from trivium.commander import CallNode, Event, Limits, Listener, current, invoke, iterate, portable, wait
+from trivium.commander import CallNode, Event, Limits, Listener, current, invoke, iterate, portable, this_session, wait
 from trivium.commander._doors import drive, settled
 from trivium.commander._doors_trio import from_trio, in_trio
 from trivium.commander._node import make_scope
 from trivium.commander._streams import AsyncStream, Stream
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, StateError
 from trivium.hooks import Hook, RemovableHandle
-from trivium.memory import MemoryManager
+from trivium.memory import Memory, MemoryManager
 from trivium.schema import AgentStatusCode, Message
 from trivium.schema._message import message_of
 
@@ -299,6 +299,10 @@ class Module:
         yield prefix, self
         for name, child in self.named_children():
             yield from child.named_modules(f"{prefix}.{name}" if prefix else name, _above | {id(self)})
+
+    def _current_memory(self) -> Memory | None:
+        """What this module remembers of the session whose call runs here; None where nothing was ever said in it."""
+        return self.memory.get(this_session()) if self.memory else None
 
     def _memories(self) -> Iterator[tuple[str, MemoryManager]]:
         for path, module in self.named_modules():

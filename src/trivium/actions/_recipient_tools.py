@@ -8,7 +8,6 @@ from pydantic import Field, ValidationInfo, create_model, field_validator
 
 from trivium.actions._passing_tools import message_of_tool
 from trivium.actions._tool_message import ToolMessage
-from trivium.commander import this_session
 from trivium.schema import Entity, Message
 
 __all__ = ["AddRecipientTool", "RecipientTool"]
@@ -129,7 +128,7 @@ def _question(agent: Any, message: Message) -> Message:
 def _unaddressed(agent: Any, chat_doc: Message | None) -> Message | None:
     """The message that waits for its recipient: in the question that the model's call answers."""
     question = None if chat_doc is None else chat_doc.parent
-    memory = agent.memory and agent.memory.get(this_session())
+    memory = agent._current_memory()
     if question is None and memory:  # what the model was told last
         own = (Entity.LLM, None)
         told = (

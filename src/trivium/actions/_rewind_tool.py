@@ -7,7 +7,6 @@ from typing import Any
 
 from trivium.actions._passing_tools import message_of_tool
 from trivium.actions._tool_message import ToolMessage
-from trivium.commander import this_session
 from trivium.schema import Entity, Message, ObjectRegistry
 
 __all__ = ["RewindTool"]
@@ -34,7 +33,7 @@ class RewindTool(ToolMessage):
 
     def response(self, agent: Any, chat_doc: Message | None = None) -> Message:
         """The new message, as the model's; or what the model did wrong."""
-        memory = agent.memory and agent.memory.get(this_session())
+        memory = agent._current_memory()
         said: list[Message] = memory.get_memory(len(memory)) if memory else []
         own = [at for at, each in enumerate(said) if each.entity in (Entity.LLM, None) and each.sender == agent.name]
         if not 1 <= self.n <= len(own):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from trivium._constants import NO_ANSWER
-from trivium.agents._callbacks import AgentCallbacks
 from trivium.agents._responders import Responders
-from trivium.commander import CallNode, door, invoke, portable, this_session
+from trivium.commander import CallNode, door, invoke, portable
 from trivium.schema import LLMMessage, LLMTokenUsage, Message, ObjectRegistry, Usage
+
+if TYPE_CHECKING:
+    from trivium.agents._callbacks import AgentCallbacks
 
 __all__ = ["AgentAttributes"]
 
@@ -51,6 +54,13 @@ class AgentAttributes(Responders):
         """Let `from_id` find this agent no more."""
         ObjectRegistry.remove(id)
 
+    def _copied(self, *tables: str) -> Self:
+        """A copy that has an id of its own, and these tables for itself; all else is shared."""
+        new = copy.copy(self)
+        new.__dict__.pop("_id", None)
+        new.__dict__.update({name: dict(own) for name in tables if (own := self.__dict__.get(name)) is not None})
+        return new
+
     def init_state(self) -> None:
         """Called where a task begins its agents anew; override it to reset what your subclass keeps."""
         self._counted = Usage()
@@ -59,6 +69,8 @@ class AgentAttributes(Responders):
     @property
     def callbacks(self) -> AgentCallbacks:
         """Functions that are told what the agent does; see `AgentCallbacks`."""
+        from trivium.agents._callbacks import AgentCallbacks  # most agents have none
+
         return self.__dict__.setdefault("_callbacks", AgentCallbacks())
 
     def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -83,7 +95,7 @@ class AgentAttributes(Responders):
     @property
     def oai_tool_calls(self) -> list[Any]:
         """The calls of the model's last message in the current session, while they wait for their results."""
-        memory = self.memory.get(this_session()) if self.memory else None
+        memory = self._current_memory()
         last = memory._messages[-1] if memory is not None and memory._messages else None
         return [] if last is None or last.sender != self.name else last.oai_tool_calls or []
 
@@ -107,7 +119,7 @@ class AgentAttributes(Responders):
 
     # ---- numbers
     def _used(self) -> Usage:
-        memory = self.memory.get(this_session()) if self.memory else None
+        memory = self._current_memory()
         used = [message.usage for message in memory._messages] if memory is not None else []
         return sum((each for each in used if each is not None), self._counted)
 

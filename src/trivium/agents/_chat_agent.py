@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
@@ -217,16 +216,12 @@ class ChatAgent(TypedAnswers, History):
     # ---- copies
     def clone(self, i: int = 0) -> Self:
         """The same agent once more, called `name-i`: what never changes is shared, all that changes is its own."""
-        new = copy.copy(self)
-        for name in ("_id", "_callbacks"):
-            new.__dict__.pop(name, None)
+        new = self._copied("_known", "_usable", "_handled", "_hooks")
+        new.__dict__.pop("_callbacks", None)
         new.config = self.config.model_copy(update={"name": f"{self.name}-{i}"})
         new.name = new.config.name
         if self.memory:
             new.memory = MemoryManager(self.memory.factory)
-        for table in ("_known", "_usable", "_handled", "_hooks"):
-            if (own := self.__dict__.get(table)) is not None:
-                new.__dict__[table] = dict(own)
         self._clone_extra_state(new)
         return new
 

@@ -81,7 +81,7 @@ class History(Agent):
         super()._remember(node, messages)
 
     def _begins(self) -> bool:
-        memory = self.memory.get(this_session()) if self.memory else None
+        memory = self._current_memory()
         if memory is None:
             self.init_message_history()
         elif memory._messages and memory._messages[-1].sender == self.name:
@@ -89,7 +89,7 @@ class History(Agent):
         return True
 
     def _asked(self, message: Message | None) -> Sequence[Message]:
-        memory = self.memory.get(this_session()) if self.memory and message is not None else None
+        memory = None if message is None else self._current_memory()
         if memory is not None and memory._messages:
             same = links_of(memory._messages[-1]).get("same")
             if same is not None and same() is message:
@@ -98,7 +98,7 @@ class History(Agent):
 
     def _answered(self, answer: Message, asked: Message | None = None) -> Message:
         answer = super()._answered(answer, asked)
-        memory = self.memory.get(this_session()) if self.memory else None
+        memory = self._current_memory()
         if memory is not None:
             linked(answer)["index"] = len(memory._messages)
             for kept, given in zip(reversed(memory._messages), (answer, asked), strict=False):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, cast, overload
 from pydantic import PrivateAttr
 
 from trivium.commander import this_session
-from trivium.memory import Memory
 from trivium.schema import LLMMessage, Message, Role
 
 if TYPE_CHECKING:
@@ -29,22 +28,17 @@ class MessageHistory(MutableSequence[LLMMessage]):
     def __init__(self, agent: History) -> None:
         self._agent = agent
 
-    @property
-    def _memory(self) -> Memory | None:
-        manager = self._agent.memory
-        return manager.get(this_session()) if manager else None
-
     def _messages(self) -> list[Message]:
-        memory = self._memory
+        memory = self._agent._current_memory()
         return [] if memory is None else memory._messages
 
     def _all(self) -> list[LLMMessage]:
-        if self._memory is None:
+        if self._agent._current_memory() is None:
             return []
         return [self._agent._system_entry(), *(_entry(message, self._agent) for message in self._messages())]
 
     def __len__(self) -> int:
-        return 0 if self._memory is None else 1 + len(self._messages())
+        return 0 if self._agent._current_memory() is None else 1 + len(self._messages())
 
     def __iter__(self) -> Iterator[LLMMessage]:
         return iter(self._all())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Mapping
 from typing import Any, Self, TypeVar, cast, get_args, get_origin
@@ -116,11 +115,7 @@ class TypedAnswers(Agent):
 
     def __getitem__(self, output_type: type) -> Self:
         """The same agent with answers of a type; its conversation is the same one."""
-        new = copy.copy(self)
-        new.__dict__.pop("_id", None)
-        for table in ("_known", "_usable", "_handled"):
-            if (own := self.__dict__.get(table)) is not None:
-                new.__dict__[table] = dict(own)
+        new = self._copied("_known", "_usable", "_handled")
         new.set_output_format(output_type, is_copy=True)
         return new
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 from trivium.actions import AgentDoneTool, DoneTool, FinalResultTool
 from trivium.actions._done_tools import is_done_tool, result_of, text_of_result
 from trivium.agents import Agent
-from trivium.agents._callbacks import TaskCallbacks
 from trivium.agents._responders import RESPONSES, chosen, responder
 from trivium.commander import CallNode, current, door, invoke, portable, step
 from trivium.module import MessageEvent, Module
@@ -30,6 +29,7 @@ from trivium.tasks._signals import (
 )
 
 if TYPE_CHECKING:
+    from trivium.agents._callbacks import TaskCallbacks
     from trivium.tasks._task import Task
 
 __all__ = ["Steps"]
@@ -83,6 +83,8 @@ class Steps(TaskLogs, TaskKill):
     @property
     def callbacks(self) -> TaskCallbacks:
         """Functions that are told what the task does; see `TaskCallbacks`."""
+        from trivium.agents._callbacks import TaskCallbacks  # most tasks have none
+
         return self.__dict__.setdefault("_callbacks", TaskCallbacks())
 
     # ---- the step
@@ -99,14 +101,16 @@ class Steps(TaskLogs, TaskKill):
         Returns:
             The pending message after the step.
         """
-        run = self._run
+        return await self._take_step(self._run, turns)
+
+    step = door(step_async)
+
+    async def _take_step(self, run: TaskRun, turns: int) -> Message | None:
         with step("step") as node:
             await self._step(run, node, turns)
             if run.pending_message is not None and node._scope.listeners:
                 node._emit(MessageEvent, run.pending_message)
         return run.pending_message
-
-    step = door(step_async)
 
     async def _step(self, run: TaskRun, node: CallNode, turns: int) -> None:
         run.is_done = False
@@ -151,9 +155,13 @@ class Steps(TaskLogs, TaskKill):
 
     def agent_responds(self, entity: Entity) -> bool:
         """Whether the agent has this responder."""
-        if cast("type[Agent]", type(self.agent)).entity_responders is Agent.entity_responders:
+        if not self._names_its_responders():
             return True
         return any(each == entity for each, _ in self.agent.entity_responders())
+
+    def _names_its_responders(self) -> bool:
+        """Whether the agent's class says itself who responds."""
+        return cast("type[Agent]", type(self.agent)).entity_responders is not Agent.entity_responders
 
     def _unknown_recipient(self, run: TaskRun) -> str | None:
         receiver = None if run.pending_message is None else run.pending_message.receiver
@@ -195,10 +203,9 @@ class Steps(TaskLogs, TaskKill):
         if pending is None:
             return True
         receiver = pending.receiver
-        name = key.value if isinstance(key, Entity) else key.name
         if isinstance(key, Module) and not key.agent.can_respond(pending):
             return False
-        if receiver and not (receiver == key or receiver in (name, self.name, self.agent.name)):
+        if receiver and not (receiver == key or receiver in (key.value, self.name, self.agent.name)):
             return False
         return "metadata" not in pending.__pydantic_extra__ or pending.metadata.block != key
 
@@ -227,7 +234,7 @@ class Steps(TaskLogs, TaskKill):
         if e is _USER and self.default_human_response is not None:
             text = self.default_human_response
             return Message(content=text, entity=_USER) if text else None
-        if cast("type[Agent]", type(self.agent)).entity_responders is not Agent.entity_responders:
+        if self._names_its_responders():
             return await invoke(dict(self.agent.entity_responders())[e], pending)
         return await invoke(responder(self.agent, RESPONSES[e]), pending)
 
@@ -274,7 +281,7 @@ class Steps(TaskLogs, TaskKill):
 
     def _is_done_response(self, response: Message | None, key: ResponderKey) -> bool:
         """Whether a response ends the task by who gave it, or by what it says."""
-        name = key.value if isinstance(key, Entity) else key.name
+        name = key.value
         if is_empty(response, with_pass=self.config.recognize_string_signals):
             return name in self.done_if_no_response
         response = cast("Message", response)
@@ -302,11 +309,12 @@ class Steps(TaskLogs, TaskKill):
             return True, _DONE
         if run.n_stalled_steps >= self.max_stalled_steps:
             return True, StatusCode.STALLED
-        said = message is not None and (self._says_done(message) or is_done_tool(message))
+        ended = message is not None and is_done_tool(message)
+        said = ended or (message is not None and self._says_done(message))
         quits = message is not None and message.entity is _USER and (said or is_user_quit(message))
         if run.caller is None and self.only_user_quits_root and self._user_can_respond(run):
             return quits, StatusCode.USER_QUIT if quits else _OK
-        if run.is_done or (message is not None and message.attachments and is_done_tool(message)):
+        if run.is_done or ended:
             return True, _DONE
         to_caller = run.caller is not None and message is not None and message.receiver == run.caller.name
         return message is None or said or to_caller or quits, _OK
@@ -322,7 +330,7 @@ class Steps(TaskLogs, TaskKill):
         return any(matches(sequence, happened) for sequence in self._sequences)
 
     def _happened(self, message: Message | None, key: ResponderKey | None) -> Happened:
-        name = "" if key is None else key.value if isinstance(key, Entity) else key.name
+        name = "" if key is None else key.value
         if message is None:
             return Happened(None, name, None, ())
         calls = [call.name for call in self.agent._calls_in(message) if self.agent._class_of(call.name) is not None]
@@ -367,13 +375,15 @@ class Steps(TaskLogs, TaskKill):
             run.pending_message, run.pending_sender = dummy, entity
             if run.loops is not None:
                 run.loops.refused(run.steps)
-        if self._sequences:
-            run.happened.append(self._happened(None, run.last_responder))
+        self._note_event(run, None, run.last_responder)
         self._tell(node, run.pending_sender, run.pending_message, is_result=True)
 
     def _note(self, run: TaskRun, response: Message, key: ResponderKey) -> None:
         if run.loops is not None and run.pending_message is not None:
             run.loops.add(run.pending_message)
+        self._note_event(run, response, key)
+
+    def _note_event(self, run: TaskRun, response: Message | None, key: ResponderKey | None) -> None:
         if self._sequences:
             run.happened.append(self._happened(response, key))
             del run.happened[: -max(len(each.events) for each in self._sequences)]

@@ -14,7 +14,7 @@ from trivium._settings import settings
 from trivium.agents import Agent, ChatAgent
 from trivium.agents._responders import chosen
 from trivium.agents._typed_answers import value_in
-from trivium.commander import CallNode, Limits, current, door, invoke, portable, step, this_session
+from trivium.commander import CallNode, Limits, current, door, invoke, portable, this_session
 from trivium.exceptions import (
     ConfigurationError,
     DeadlineExceededError,
@@ -22,7 +22,6 @@ from trivium.exceptions import (
     LimitExceededError,
     RunKilledError,
 )
-from trivium.module import MessageEvent
 from trivium.schema import Entity, Message, StatusCode
 from trivium.tasks._config import TaskConfig, check_keywords
 from trivium.tasks._run import Loops, TaskRun
@@ -414,7 +413,7 @@ class Task(Steps, Generic[T]):
         if node is None and isinstance(msg, Message):  # a call has copied it
             msg = Message.deepcopy(msg)
         given = self.agent.to_ChatDocument(msg, author_entity=Entity.USER)
-        memory = self.agent.memory.get(this_session()) if self.agent.memory else None
+        memory = self.agent._current_memory()
         run.history_length = 0 if memory is None else len(memory)
         run.message_history_idx = run.history_length or int(bool(getattr(self.agent, "user_message", None)))
         if given is None and memory:
@@ -431,13 +430,7 @@ class Task(Steps, Generic[T]):
         own_step = chosen(self, Steps, "step")
         is_own = getattr(own_step, "__func__", None) is not Steps.step_async
         while True:
-            if is_own:
-                await invoke(own_step)
-            else:
-                with step("step") as node:
-                    await self._step(run, node, -1)
-                    if run.pending_message is not None and node._scope.listeners:
-                        node._emit(MessageEvent, run.pending_message)
+            await (invoke(own_step) if is_own else self._take_step(run, -1))
             is_done, status = self.done()
             if is_done:
                 return status
@@ -477,7 +470,7 @@ class Task(Steps, Generic[T]):
 
     def _erase(self, run: TaskRun) -> None:
         """Of what the agent remembers of the run, keep the question and the result; of sub-tasks, nothing."""
-        memory = self.agent.memory.get(this_session()) if self.agent.memory else None
+        memory = self.agent._current_memory()
         if memory is not None:
             del memory._messages[run.history_length + 1 : -1]
         for task in self.sub_tasks:

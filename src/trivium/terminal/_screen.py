@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -66,6 +66,7 @@ class Screen:
         self._lock = Lock()
         self.tools: list[ToolUse] = []
         self._live: TaskNode | None = None  # whose answer is written piece by piece
+        self._waiting: list[Callable[[], None]] = []  # what is written when its line has ended
         self._texts: dict[TaskNode, str] = {}
         self._cut = ""  # what an answer had said that was cut off
         self._calls: dict[TaskNode, str] = {}
@@ -123,8 +124,9 @@ class Screen:
             self._live, self._thinks = None, False
             self._cut = (text or "") if error is not None else ""
             self.end_line()
+            self._write_waiting()
         elif text is not None and error is None:
-            self.say(_speaker(node), text, "llm")
+            self._when_free(lambda: self.say(_speaker(node), text, "llm"))
         if text is not None:
             self._said.append(text.strip())
             self._is_answered = True
@@ -141,15 +143,19 @@ class Screen:
             return  # it stands there, as the model wrote it
         role = "llm" if responder == Entity.LLM else "agent"
         self._said.append(message.content.strip())
-        self.say(message.sender if responder in tuple(Entity) else responder, message.content, role)
+        speaker = message.sender if responder in tuple(Entity) else responder
+        self._when_free(lambda: self.say(speaker, message.content, role))
 
     def _end_tool(self, node: TaskNode, result: str, has_failed: bool) -> None:
         use = ToolUse(self._calls.pop(node, node._name), result, has_failed)
         self.tools.append(use)
         self._said.append(result.strip())
+        self._when_free(lambda: self._write_tool(use))
+
+    def _write_tool(self, use: ToolUse) -> None:
         self.end_line()
         for line in self._tool_lines(use):
-            self._write(f"{line}\n", "red" if has_failed else "dim")
+            self._write(f"{line}\n", "red" if use.has_failed else "dim")
 
     def _tool_lines(self, use: ToolUse) -> Iterator[str]:
         mark, arrow = ("⚙", "→") if self._can_write("⚙→…│") else ("*", "->")
@@ -168,6 +174,18 @@ class Screen:
         except (UnicodeEncodeError, LookupError):
             return False
         return True
+
+    def _when_free(self, write: Callable[[], None]) -> None:
+        """Write at once, or after the answer that is being written: nothing cuts its line."""
+        if self._live is None:
+            write()
+        else:
+            self._waiting.append(write)
+
+    def _write_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for write in waiting:
+            write()
 
     # ---- writing
     def label(self, name: str, role: str) -> None:
@@ -190,8 +208,7 @@ class Screen:
         """Write the tool calls since a person spoke last in full."""
         before, self.unfold = self.unfold, True
         for use in self.tools:
-            for line in self._tool_lines(use):
-                self._write(f"{line}\n", "red" if use.has_failed else "dim")
+            self._write_tool(use)
         if not self.tools:
             self.note("no tool was called")
         self.unfold = before
@@ -208,6 +225,7 @@ class Screen:
         self._texts.clear()
         self._calls.clear()
         self.end_line()
+        self._write_waiting()
 
     def end_line(self) -> None:
         """Go to the start of a line, if the cursor is not there."""
