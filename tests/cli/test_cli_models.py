@@ -11,7 +11,7 @@ import pytest
 
 from trivium.cli._model import choose_model
 from trivium.llms import LocalModel
-from trivium.llms._catalogue import CATALOGUE
+from trivium.llms.local._catalogue import CATALOGUE
 
 from ._command import FIELDS, Command
 from ._server import ModelServer, Reply, record_of

@@ -39,7 +39,7 @@ SPEC = LLMFunctionSpec(name="square", description="Square it.", parameters={"typ
 
 @pytest.fixture(autouse=True)
 def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trivium.llms._transport.FIRST_DELAY", 0.0)
+    monkeypatch.setattr("trivium.llms.http._transport.FIRST_DELAY", 0.0)
     for name in KEYS:
         monkeypatch.delenv(name, raising=False)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from trivium.exceptions import MalformedAnswerError
 from trivium.llms import Delta, Finish
-from trivium.llms._answers import MAX_BYTES, AnswerReader, EventDecoder
+from trivium.llms.wire._answers import MAX_BYTES, AnswerReader, EventDecoder
 
 TEXTS = st.lists(st.text(min_size=1).filter(lambda text: text.isascii() or "\ud800" not in text), max_size=5)
 

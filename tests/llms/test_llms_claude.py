@@ -21,8 +21,8 @@ from trivium.exceptions import (
     ProviderStatusError,
 )
 from trivium.llms import AsyncClaudeAPI, ClaudeAPI, Delta, Finish, Reasoning, Request, ToolCallPart
-from trivium.llms._answers import AnswerReader
-from trivium.llms._claude_wire import ClaudeMessageReader, ClaudeNames
+from trivium.llms.wire._answers import AnswerReader
+from trivium.llms.wire._claude import ClaudeMessageReader, ClaudeNames
 from trivium.schema import ModelStatusCode, ToolSpec, Usage
 
 from ._provider_answers import claude_events, claude_text, claude_whole, refused, sent
@@ -39,7 +39,7 @@ NO_NAMES = ClaudeNames({}, {}, {}, "")
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trivium.llms._transport.FIRST_DELAY", 0.0)
+    monkeypatch.setattr("trivium.llms.http._transport.FIRST_DELAY", 0.0)
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from trivium.exceptions import ConfigurationError
 from trivium.llms import Delta, Finish, Request, ToolCallPart
-from trivium.llms._constraints import Constraint, bounded, chat_messages, constraint
-from trivium.llms._local import deltas
+from trivium.llms.local._constraints import Constraint, bounded, chat_messages, constraint
+from trivium.llms.local._local import deltas
 from trivium.schema import ToolSpec, Usage
 
 TEXT = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

@@ -26,7 +26,7 @@ from trivium.exceptions import (
     ProviderStatusError,
 )
 from trivium.llms import GPTAPI, AsyncGPTAPI, Request
-from trivium.llms._transport import Keys
+from trivium.llms.http._transport import Keys
 from trivium.schema import ModelStatusCode
 
 from ._provider_answers import gpt_call, gpt_text, refused
@@ -40,7 +40,7 @@ Kind = type[GPTAPI]
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trivium.llms._transport.FIRST_DELAY", 0.0)
+    monkeypatch.setattr("trivium.llms.http._transport.FIRST_DELAY", 0.0)
     for name in ("TRIVIUM_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
 
@@ -267,7 +267,7 @@ def test_a_server_that_is_not_there_ends_after_the_tries(kind: Kind, monkeypatch
         waits.append(attempt)
         return 0.0
 
-    monkeypatch.setattr("trivium.llms._transport.retry_delay", delay)
+    monkeypatch.setattr("trivium.llms.http._transport.retry_delay", delay)
     with socket.create_server(("127.0.0.1", 0)) as free:
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     model = kind("gpt-4o", retry=3, api_base=url)
@@ -282,7 +282,7 @@ def test_a_server_says_how_long_to_wait(chat: ChatServer, monkeypatch: pytest.Mo
     async def wait(seconds: float) -> None:
         slept.append(seconds)
 
-    monkeypatch.setattr("trivium.llms._transport.wait", wait)
+    monkeypatch.setattr("trivium.llms.http._transport.wait", wait)
     chat.scripts = [refused("429 Slow", retry_after="7"), gpt_text("a")]
     assert gpt(chat).chat(ASK) == "a"
     assert slept == [7.0]

@@ -16,7 +16,7 @@ import pytest
 from trivium import Agent
 from trivium.exceptions import ConfigurationError, EngineError, MissingExtraError, ModelError, ModelNotFoundError
 from trivium.llms import Delta, Finish, LanguageModel, LocalModel, ModelStore, Request, ToolCallPart
-from trivium.llms._engine import Engine, physical_cores
+from trivium.llms.local._engine import Engine, physical_cores
 from trivium.schema import ToolSpec, Usage
 
 WEATHER = ToolSpec(
@@ -217,7 +217,7 @@ def test_prints_nothing_and_ends_cleanly() -> None:
 INTERRUPTED = """
 import os, signal, threading, time
 from trivium import Agent
-from trivium.llms._engine import EngineSettings, _start
+from trivium.llms.local._engine import EngineSettings, _start
 from trivium.llms import ModelStore
 
 signal.signal(signal.SIGINT, signal.default_int_handler)

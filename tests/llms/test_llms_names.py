@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from trivium import Agent
 from trivium.llms import Delta, OpenAIModel, Request, ToolCallPart
-from trivium.llms._constraints import Constraint, chat_messages
-from trivium.llms._tool_names import legal, legal_names
+from trivium.llms.local._constraints import Constraint, chat_messages
+from trivium.llms.wire._tool_names import legal, legal_names
 from trivium.schema import ToolSpec
 
 from ._provider_answers import gpt_call, gpt_text

@@ -18,7 +18,7 @@ from trivium.exceptions import (
     ProviderStatusError,
 )
 from trivium.llms import Delta, Finish, OpenAIModel, Reasoning, Request, ToolCallPart
-from trivium.llms._transport import retry_delay
+from trivium.llms.http._transport import retry_delay
 from trivium.schema import ToolSpec, Usage
 
 from ._servers import ChatServer, Script, event_stream, http_answer
@@ -29,7 +29,7 @@ STOP = Finish("stop")
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trivium.llms._transport.FIRST_DELAY", 0.0)
+    monkeypatch.setattr("trivium.llms.http._transport.FIRST_DELAY", 0.0)
     for name in ("TRIVIUM_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
 

@@ -25,7 +25,7 @@ ASK = [{"role": "user", "content": "hi"}]
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trivium.llms._transport.FIRST_DELAY", 0.0)
+    monkeypatch.setattr("trivium.llms.http._transport.FIRST_DELAY", 0.0)
     monkeypatch.delenv("SENSENOVA_API_KEY", raising=False)
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from trivium.exceptions import ChecksumError, DownloadError, ModelNotFoundError
 from trivium.llms import ModelStore, Progress
-from trivium.llms._catalogue import CATALOGUE, CatalogueEntry, IndexPackages
+from trivium.llms.local._catalogue import CATALOGUE, CatalogueEntry, IndexPackages
 
 from ._servers import Fault, FileServer
 
@@ -263,7 +263,7 @@ def test_a_verified_file_is_hashed_again_only_after_a_change(place: Place, monke
     place.files.put(HOME, DATA)
     path = place.store.fetch("tiny")
     with monkeypatch.context() as patch:
-        patch.setattr("trivium.llms._store.sha256_of", lambda _: pytest.fail("hashed again"))  # pyright: ignore
+        patch.setattr("trivium.llms.local._store.sha256_of", lambda _: pytest.fail("hashed again"))  # pyright: ignore
         assert place.store.path("tiny") == path
     path.write_bytes(DATA[:-1] + b"x")
     with pytest.raises(ChecksumError, match="trivium models fetch tiny"):

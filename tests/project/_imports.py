@@ -40,7 +40,7 @@ CONCURRENCY_DOORS: Mapping[str, frozenset[str]] = {
     # `async_as_completed`: a helper for asyncio programs, which no run of trivium goes through
     "trivium/utils/_iteration.py": frozenset({"asyncio"}),
     # llama.cpp pushes tokens from one blocking call: a thread of the iterator's own turns push into pull
-    "trivium/llms/_engine.py": frozenset({"threading"}),
+    "trivium/llms/local/_engine.py": frozenset({"threading"}),
 }
 
 

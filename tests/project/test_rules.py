@@ -64,7 +64,7 @@ def test_core_size():
     files = [
         source(function(5), "trivium/module.py"),
         source(function(7), "trivium/agents/_agent.py"),
-        source(function(9), "trivium/llms/_local.py"),
+        source(function(9), "trivium/llms/local/_local.py"),
         source(function(9), "trivium/__init__.py"),
     ]
     assert _shape.core_size(files) == 12

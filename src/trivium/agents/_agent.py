@@ -223,6 +223,9 @@ class Agent(AgentAttributes):
             given["formatted"] = formatted
         if reply.usage is not None:
             given["usage"] = reply.usage
+        for key, value in zip(("reasoning", "reasoning_state", "logprobs"), reply[4:], strict=True):
+            if value:
+                given[key] = value
         calls = reply.tool_calls
         if not calls and "request" in reply.text:
             calls = calls_in_text(reply.text, self.__dict__.get("_known") or {})

@@ -11,7 +11,7 @@ from pydantic import model_validator
 from trivium.exceptions import ConfigurationError
 from trivium.language_models.openai_gpt import OpenAIGPT, OpenAIGPTConfig, _Place
 from trivium.llms._openai import PATH
-from trivium.llms._transport import Keys, Transport
+from trivium.llms.http._transport import Keys, Transport
 
 __all__ = ["AzureConfig", "AzureGPT"]
 

@@ -23,7 +23,7 @@ from trivium.language_models.model_info import OpenAIChatModel, OpenAICompletion
 from trivium.llms import Delta, Reasoning, Request, ToolCallPart, resolve
 from trivium.llms._openai import PATH, PUBLIC_URL, THINKING, ask_openai
 from trivium.llms._parameters import common_names
-from trivium.llms._transport import Keys, Transport, bearer, with_path
+from trivium.llms.http._transport import Keys, Transport, bearer, with_path
 from trivium.schema import StreamEventType, Usage
 
 __all__ = [

@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trivium._lazy import lazy_names
-from trivium.llms._protocol import Delta, Finish, LanguageModel, Reasoning, Reply, Request, ToolCallPart
+from trivium.llms._protocol import (
+    Delta,
+    Finish,
+    LanguageModel,
+    Logprobs,
+    Reasoning,
+    ReasoningState,
+    Reply,
+    Request,
+    TokenLogprob,
+    ToolCallPart,
+)
 
 if TYPE_CHECKING:
     from trivium.llms._base import AsyncBaseAPILLM, AsyncBaseLLM, BaseAPILLM, BaseLLM
@@ -13,12 +24,10 @@ if TYPE_CHECKING:
     from trivium.llms._chat_model import ChatModel
     from trivium.llms._claude import AsyncClaudeAPI, ClaudeAPI
     from trivium.llms._gpt import GPTAPI, AsyncGPTAPI
-    from trivium.llms._local import LocalModel
     from trivium.llms._meta_template import INTERNLM2_META, APITemplateParser, LMTemplateParser
     from trivium.llms._openai import OpenAIModel
     from trivium.llms._resolve import resolve
     from trivium.llms._sensenova import AsyncSensenovaAPI, SensenovaAPI
-    from trivium.llms._store import ModelFile, ModelStore, Progress
     from trivium.llms.engines import (
         AsyncLMDeployClient,
         AsyncLMDeployPipeline,
@@ -32,6 +41,8 @@ if TYPE_CHECKING:
         LMDeployServer,
         VllmModel,
     )
+    from trivium.llms.local._local import LocalModel
+    from trivium.llms.local._store import ModelFile, ModelStore, Progress
 
 __all__ = [
     "GPTAPI",
@@ -62,14 +73,17 @@ __all__ = [
     "LMTemplateParser",
     "LanguageModel",
     "LocalModel",
+    "Logprobs",
     "ModelFile",
     "ModelStore",
     "OpenAIModel",
     "Progress",
     "Reasoning",
+    "ReasoningState",
     "Reply",
     "Request",
     "SensenovaAPI",
+    "TokenLogprob",
     "ToolCallPart",
     "UsageEvent",
     "VllmModel",
@@ -102,11 +116,11 @@ _HOMES = {
     "LMDeployPipeline": "engines",
     "LMDeployServer": "engines",
     "LMTemplateParser": "_meta_template",
-    "LocalModel": "_local",
-    "ModelFile": "_store",
-    "ModelStore": "_store",
+    "LocalModel": "local._local",
+    "ModelFile": "local._store",
+    "ModelStore": "local._store",
     "OpenAIModel": "_openai",
-    "Progress": "_store",
+    "Progress": "local._store",
     "SensenovaAPI": "_sensenova",
     "UsageEvent": "_call",
     "VllmModel": "engines",

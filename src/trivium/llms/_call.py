@@ -5,7 +5,18 @@ from __future__ import annotations
 from trivium.commander import CallNode, Event, current, portable, step
 from trivium.commander._doors import pull
 from trivium.exceptions import MalformedAnswerError
-from trivium.llms._protocol import Delta, Finish, LanguageModel, Reasoning, Reply, Request, ToolCallPart
+from trivium.llms._protocol import (
+    Delta,
+    Finish,
+    LanguageModel,
+    Logprobs,
+    Reasoning,
+    ReasoningState,
+    Reply,
+    Request,
+    TokenLogprob,
+    ToolCallPart,
+)
 from trivium.schema import ToolCall, Usage
 
 __all__ = ["DeltaEvent", "UsageEvent", "ask", "model_node"]
@@ -28,7 +39,7 @@ class UsageEvent(Event[Usage]):
 class _Answer:
     """What has arrived of an answer so far."""
 
-    __slots__ = ("_calls", "_node", "finish_reason", "reasoning", "text", "usage")
+    __slots__ = ("_calls", "_node", "finish_reason", "logprobs", "reasoning", "reasoning_state", "text", "usage")
 
     def __init__(self, node: CallNode) -> None:
         self._node = node
@@ -37,6 +48,8 @@ class _Answer:
         self._calls: dict[int, tuple[list[str], list[str], list[str]]] = {}
         self.usage: Usage | None = None
         self.finish_reason: str | None = None
+        self.reasoning_state: ReasoningState | None = None
+        self.logprobs: tuple[TokenLogprob, ...] = ()
 
     def take(self, delta: Delta) -> None:
         """Add one delta, and tell those who listen."""
@@ -47,6 +60,12 @@ class _Answer:
             return
         elif isinstance(delta, Finish):
             self.finish_reason = delta.reason
+            return
+        elif isinstance(delta, ReasoningState):
+            self.reasoning_state = delta
+            return
+        elif isinstance(delta, Logprobs):
+            self.logprobs += delta.tokens
             return
         elif isinstance(delta, ToolCallPart):
             self._take_call(delta)
@@ -83,7 +102,8 @@ class _Answer:
         if not calls and not text:
             why = f" (it stopped with '{self.finish_reason}')" if self.finish_reason else ""
             raise MalformedAnswerError(f"the model {model.name} answered nothing{why}; ask again or raise max_tokens")
-        return Reply(text, calls, self.usage, self.finish_reason, "".join(self.reasoning))
+        reasoning = "".join(self.reasoning)
+        return Reply(text, calls, self.usage, self.finish_reason, reasoning, self.reasoning_state, self.logprobs)
 
 
 def model_node() -> CallNode:

@@ -6,14 +6,14 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Final
 
 from trivium._arguments import checked
-from trivium.llms._answers import AnswerReader
 from trivium.llms._base import AsyncTextMixin
-from trivium.llms._claude_wire import ClaudeMessageReader, ClaudeNames, claude_body
 from trivium.llms._http_model import OURS, HTTPModel, roles
 from trivium.llms._meta_template import MetaTemplate
 from trivium.llms._parameters import common_names
 from trivium.llms._protocol import Delta, Request
-from trivium.llms._transport import with_path
+from trivium.llms.http._transport import with_path
+from trivium.llms.wire._answers import AnswerReader
+from trivium.llms.wire._claude import ClaudeMessageReader, ClaudeNames, claude_body
 
 __all__ = ["AsyncClaudeAPI", "ClaudeAPI"]
 

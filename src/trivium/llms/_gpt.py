@@ -14,7 +14,7 @@ from trivium.llms._meta_template import MetaTemplate
 from trivium.llms._openai import PATH, PUBLIC_URL, ask_openai
 from trivium.llms._parameters import common_names
 from trivium.llms._protocol import Delta, Request
-from trivium.llms._transport import bearer, with_path
+from trivium.llms.http._transport import bearer, with_path
 
 __all__ = ["GPTAPI", "AsyncGPTAPI"]
 

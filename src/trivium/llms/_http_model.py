@@ -13,7 +13,7 @@ from trivium.llms._base import BaseAPILLM
 from trivium.llms._chat_model import Messages, as_messages
 from trivium.llms._meta_template import MetaTemplate
 from trivium.llms._protocol import Delta, Request
-from trivium.llms._transport import Keys, Transport
+from trivium.llms.http._transport import Keys, Transport
 
 __all__ = ["OURS", "HTTPModel", "roles"]
 

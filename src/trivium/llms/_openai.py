@@ -11,12 +11,12 @@ from typing import Any, Final, cast
 
 from trivium._arguments import checked
 from trivium.exceptions import ConfigurationError
-from trivium.llms._answers import AnswerReader, OpenAIMessageReader
 from trivium.llms._chat_model import ChatModel
 from trivium.llms._parameters import common_names
 from trivium.llms._protocol import Delta, Request
-from trivium.llms._tool_names import legal, legal_names
-from trivium.llms._transport import Keys, Transport, with_path
+from trivium.llms.http._transport import Keys, Transport, with_path
+from trivium.llms.wire._answers import AnswerReader, OpenAIMessageReader
+from trivium.llms.wire._tool_names import legal, legal_names
 from trivium.schema import ToolSpec
 
 __all__ = ["OpenAIModel", "ask_openai"]
@@ -127,6 +127,8 @@ def _message(message: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, 
     """A message with a role and names that the interface takes."""
     found = dict(message)
     role, name = found.get("role", "user"), found.pop("name", None)
+    found.pop("reasoning", None)
+    found.pop("reasoning_state", None)
     if role not in ROLES:
         role, name = "user", name or role
     found["role"] = role

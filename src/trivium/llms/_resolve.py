@@ -7,10 +7,10 @@ import os
 from trivium.exceptions import ConfigurationError, NoModelError
 from trivium.llms._claude import PUBLIC_URL as ANTHROPIC_URL
 from trivium.llms._claude import ClaudeAPI
-from trivium.llms._local import LocalModel
 from trivium.llms._openai import OpenAIModel
 from trivium.llms._protocol import LanguageModel
-from trivium.llms._store import ModelStore
+from trivium.llms.local._local import LocalModel
+from trivium.llms.local._store import ModelStore
 
 __all__ = ["resolve"]
 

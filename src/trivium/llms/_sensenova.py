@@ -16,7 +16,7 @@ from trivium.llms._base import AsyncTextMixin
 from trivium.llms._gpt import GPTAPI, META
 from trivium.llms._meta_template import MetaTemplate
 from trivium.llms._openai import PATH
-from trivium.llms._transport import bearer, with_path
+from trivium.llms.http._transport import bearer, with_path
 
 __all__ = ["AsyncSensenovaAPI", "SensenovaAPI"]
 

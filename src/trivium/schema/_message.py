@@ -23,13 +23,14 @@ from trivium.schema._values import ATOMS, ToolCall, Usage, as_usage, copied
 __all__ = ["Message", "MessageExtra"]
 
 MessageExtra = Literal[
-    "attachments", "entity", "files", "metadata", "origin", "reasoning", "status", "tool_call_id", "tool_calls",
-    "tool_choice", "tool_results", "usage",
+    "attachments", "entity", "files", "logprobs", "metadata", "origin", "reasoning", "reasoning_state", "status",
+    "tool_call_id", "tool_calls", "tool_choice", "tool_results", "usage",
 ]  # fmt: skip
 """What a message may carry beside its seven fields; anything else is an error, so that typing errors are seen."""
 
 _MODEL, _USER = Origin  # a member is slow to look up
 _EXTRA = get_args(MessageExtra)
+_UNSHOWN = ("logprobs", "metadata", "origin", "reasoning_state", "usage")
 
 
 class Message(ChatDocumentForm, OlderNames):
@@ -85,6 +86,8 @@ stream_state=<AgentStatusCode.END: 0>)
             attachments: Sequence[Any] = ...,
             files: Sequence[Any] = ...,
             reasoning: str = ...,
+            reasoning_state: Any = ...,
+            logprobs: Sequence[Any] = ...,
             tool_results: Mapping[str, str] = ...,
             metadata: Any = ...,
             content_any: Any = ...,
@@ -149,6 +152,16 @@ stream_state=<AgentStatusCode.END: 0>)
     def reasoning(self) -> str:
         """What the model thought before it answered, where it said so."""
         return self.__pydantic_extra__.get("reasoning", "")
+
+    @property
+    def reasoning_state(self) -> Any:
+        """What the model's provider wants back of its thoughts: a `ReasoningState`, or None."""
+        return self.__pydantic_extra__.get("reasoning_state")
+
+    @property
+    def logprobs(self) -> tuple[Any, ...]:
+        """How likely each token was, a `TokenLogprob` each, where that was asked for."""
+        return tuple(self.__pydantic_extra__.get("logprobs", ()))
 
     @property
     def files(self) -> list[Any]:
@@ -216,7 +229,7 @@ stream_state=<AgentStatusCode.END: 0>)
         return dumped
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        shown = (each for each in super().__repr_args__() if each[0] not in ("metadata", "origin", "usage"))
+        shown = (each for each in super().__repr_args__() if each[0] not in _UNSHOWN)
         return ((name, getattr(self, str(name)) if name in _EXTRA else value) for name, value in shown)
 
     __hash__ = None  # pyright: ignore[reportAssignmentType] - it changes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from trivium.actions import as_text
 from trivium.memory import Memory
@@ -12,6 +12,7 @@ from trivium.schema import Entity, Message, ToolCall
 __all__ = ["DefaultAggregator", "Instruction", "text_of"]
 
 _LLM, _SYSTEM = Entity.LLM, Entity.SYSTEM  # a member is slow to look up
+_THOUGHTS: Final = ("reasoning", "reasoning_state")
 
 Instruction = str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 """A system instruction: text, one chat message, or several."""
@@ -125,7 +126,13 @@ def _as_chat(message: Message, name: str) -> dict[str, Any]:
     if entity is _LLM or (entity is None and message.sender == name):
         chat: dict[str, Any] = {"role": "assistant", "content": text}
         calls = [_call(call) for call in message.tool_calls if call.id]  # one without an id stands in the text
-        return {**chat, "tool_calls": calls} if calls else chat
+        if calls:
+            chat["tool_calls"] = calls
+        extra = message.__pydantic_extra__
+        for key in _THOUGHTS:  # a provider sends back what it wants of them
+            if key in extra:
+                chat[key] = extra[key]
+        return chat
     files = message.files
     if not files:
         return {"role": "user", "content": text}

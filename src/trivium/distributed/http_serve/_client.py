@@ -14,7 +14,7 @@ from trivium.commander import TaskNode, current, invoke, iterate, portable, run_
 from trivium.distributed._wire import as_dict, returned
 from trivium.exceptions import ConfigurationError, ModelError, RemoteAgentError, RemoteConnectionError
 from trivium.llms import DeltaEvent, Reasoning
-from trivium.llms._answers import EventDecoder, error_text
+from trivium.llms.wire._answers import EventDecoder, error_text
 from trivium.module import AsyncModule, Module
 from trivium.schema import Message
 

@@ -16,13 +16,13 @@ from typing import IO, Any, cast
 
 from trivium.commander import door, wait
 from trivium.exceptions import ConfigurationError, EngineError, MissingExtraError
-from trivium.llms._answers import AnswerReader, OpenAIMessageReader
 from trivium.llms._base import AsyncBaseLLM
 from trivium.llms._openai import OpenAIModel
 from trivium.llms._protocol import Delta, Request
-from trivium.llms._transport import Keys, Transport
 from trivium.llms.engines._cutter import Cutter
 from trivium.llms.engines._engine_model import Prompt, TextModel, settings
+from trivium.llms.http._transport import Keys, Transport
+from trivium.llms.wire._answers import AnswerReader, OpenAIMessageReader
 
 __all__ = ["AsyncLMDeployClient", "AsyncLMDeployServer", "LMDeployClient", "LMDeployServer"]
 

@@ -14,11 +14,11 @@ import jiter
 from trivium._arguments import checked
 from trivium.exceptions import ConfigurationError, EngineError, ModelError
 from trivium.llms._chat_model import ChatModel
-from trivium.llms._constraints import Constraint, chat_messages, constraint
-from trivium.llms._engine import Engine, EngineSettings, load_engine, physical_cores
 from trivium.llms._parameters import common_names
 from trivium.llms._protocol import Delta, Finish, Request, ToolCallPart
-from trivium.llms._store import ModelStore
+from trivium.llms.local._constraints import Constraint, chat_messages, constraint
+from trivium.llms.local._engine import Engine, EngineSettings, load_engine, physical_cores
+from trivium.llms.local._store import ModelStore
 from trivium.schema import Usage
 
 __all__ = ["LocalModel"]

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Self, cast
 
 from trivium.exceptions import MalformedAnswerError, ProviderStatusError
-from trivium.llms._answers import AGAIN, clean, error_text
 from trivium.llms._protocol import Delta, Finish, Reasoning, Request, ToolCallPart
-from trivium.llms._tool_names import legal_names
+from trivium.llms.wire._answers import AGAIN, clean, error_text
+from trivium.llms.wire._tool_names import legal_names
 from trivium.schema import ToolSpec, Usage
 
 __all__ = ["ClaudeMessageReader", "ClaudeNames", "claude_body"]

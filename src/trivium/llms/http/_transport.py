@@ -24,8 +24,8 @@ from trivium.exceptions import (
     ProviderError,
     ProviderStatusError,
 )
-from trivium.llms._answers import error_text
 from trivium.llms._protocol import Delta
+from trivium.llms.wire._answers import error_text
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop

