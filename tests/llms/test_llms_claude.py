@@ -22,7 +22,8 @@ from trivium.exceptions import (
 )
 from trivium.llms import AsyncClaudeAPI, ClaudeAPI, Delta, Finish, Reasoning, Request, ToolCallPart
 from trivium.llms.wire._answers import AnswerReader
-from trivium.llms.wire._claude import ClaudeMessageReader, ClaudeNames
+from trivium.llms.wire._claude import ClaudeMessageReader
+from trivium.llms.wire._fields import CallNames
 from trivium.schema import ModelStatusCode, ToolSpec, Usage
 
 from ._provider_answers import claude_events, claude_text, claude_whole, refused, sent
@@ -34,7 +35,7 @@ ING, END = ModelStatusCode.STREAM_ING, ModelStatusCode.END
 OBJECT = {"type": "object", "properties": {"start": {"type": "string"}}}
 USED = Usage(30, 15)
 RESET: Script = []
-NO_NAMES = ClaudeNames({}, {}, {}, "")
+NO_NAMES = CallNames({}, {}, {})
 
 
 @pytest.fixture(autouse=True)
