@@ -64,7 +64,8 @@ class RetryPolicy:
     replay: bool = False
 
     def __post_init__(self) -> None:
-        positive(max_tries=self.max_tries, longest_delay=self.longest_delay, total_seconds=self.total_seconds or 1.0)
+        total = 1.0 if self.total_seconds is None else self.total_seconds
+        positive(max_tries=self.max_tries, longest_delay=self.longest_delay, total_seconds=total)
         if not self.first_delay >= 0 or not (self.budget or 0.0) >= 0:
             raise ConfigurationError("first_delay and budget are numbers that are not below 0")
 

@@ -219,8 +219,8 @@ def with_path(url: str, path: str, setting: str = "base_url") -> str:
 
 
 def _split(url: str, setting: str) -> SplitResult:
-    parts = urlsplit(url)
-    with contextlib.suppress(ValueError):  # of a port that is no number
+    with contextlib.suppress(ValueError):  # of a port that is no number, or of half an IPv6 address
+        parts = urlsplit(url)
         if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
             return parts
     raise ConfigurationError(f"{setting} begins with http:// or https:// and a host")
