@@ -34,11 +34,11 @@ Talk = Callable[[socket.socket], object]
 
 
 class Crooked:
-    """Gives the n-th connection to the n-th talk, after it has read the request's head."""
+    """Gives the n-th connection to the n-th talk, after it has read the request."""
 
-    def __init__(self, *talks: Talk, reads: bool = True) -> None:
+    def __init__(self, *talks: Talk) -> None:
         self.asked = 0
-        self._talks, self._reads = talks, reads
+        self._talks = talks
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._thread = threading.Thread(target=self._run)
 
@@ -62,9 +62,15 @@ class Crooked:
                 connection, _ = self._listener.accept()
                 with connection, contextlib.suppress(OSError):
                     self.asked += 1
-                    if self._reads:
-                        connection.recv(65536)
+                    _read_request(connection)
                     talk(connection)
+
+
+def _read_request(connection: socket.socket) -> None:
+    """All of it, for what is not read resets the connection when it is closed."""
+    data = connection.recv(65536)
+    while data.startswith(b"POST") and not data.endswith(b"}"):
+        data += connection.recv(65536)
 
 
 def reset_after(data: bytes = b"") -> Talk:
