@@ -23,9 +23,6 @@ VERSION = "2023-06-01"  # the last in which older models take sampling parameter
 class AnthropicModel(ProviderModel):
     """A Claude model, or another one behind a server that speaks Anthropic's Messages interface.
 
-    A failed request is tried again a few times, but never after the first piece of an answer was given out.
-    Connections are kept for each event loop and closed with it.
-
     System messages are sent before all others, and messages of one role that follow each other as one. Thoughts that
     the model signed go back to it with the history. A schema for the answer is kept by the interface from Claude 4.5
     on, where its decoder takes the schema, else by a tool that takes the answer. What a model refuses is not sent:
@@ -41,6 +38,7 @@ class AnthropicModel(ProviderModel):
         parameters: sampling parameters for every request; those of a request go before. Without `max_tokens`, an
             answer has up to 32,000 tokens from Claude 4.5 on, else 8,192 (of Claude 3, 4,096), beside the budget for
             its thoughts.
+        retry: when a failed request is made again; default `RetryPolicy()`.
 
     Raises:
         ConfigurationError: the URL is not one of HTTP.

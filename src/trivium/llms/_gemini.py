@@ -20,9 +20,6 @@ PUBLIC_URL = "https://generativelanguage.googleapis.com/v1beta"
 class GeminiModel(ProviderModel):
     """A Gemini model, over Google's REST interface `generateContent`.
 
-    A failed request is tried again a few times, but never after the first piece of an answer was given out.
-    Connections are kept for each event loop and closed with it.
-
     Signatures of thoughts go back to the model with the history, on the parts on which they came. A schema for the
     answer is kept by the interface; beside tools, which it takes from Gemini 3 on, by a tool that takes the answer.
     Parameters go by their common names; others are passed on by the interface's, as `thinkingConfig` and
@@ -35,6 +32,7 @@ class GeminiModel(ProviderModel):
             Other servers may need none.
         timeout: seconds without a byte from the server after which it is given up; default 120.
         parameters: sampling parameters for every request; those of a request go before.
+        retry: when a failed request is made again; default `RetryPolicy()`.
 
     Raises:
         ConfigurationError: the URL is not one of HTTP.

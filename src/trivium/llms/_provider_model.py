@@ -12,6 +12,7 @@ from trivium.exceptions import ConfigurationError
 from trivium.llms._chat_model import ChatModel
 from trivium.llms._parameters import common_names
 from trivium.llms._protocol import Delta, Request
+from trivium.llms.http._policy import RetryPolicy
 from trivium.llms.http._transport import Keys, Transport, with_path
 
 __all__ = ["ProviderModel"]
@@ -34,14 +35,14 @@ class ProviderModel(ChatModel):
         api_key: str | None = None,
         timeout: float = 120.0,
         parameters: Mapping[str, Any] | None = None,
+        retry: RetryPolicy | None = None,
     ) -> None:
         self.name = model
         self.gen_params = dict(parameters or {})
         base = base_url or self.public_url
         needs = self.variables if _is_below(base, self.public_url) else ()
-        self._transport = Transport(
-            self._address(base), Keys((), partial(_key, api_key, needs)), self._headers, timeout=timeout
-        )
+        keys = Keys((), partial(_key, api_key, needs))
+        self._transport = Transport(self._address(base), keys, self._headers, timeout=timeout, retry=retry)
 
     def __repr__(self) -> str:
         base = self._transport.shown_url.removesuffix(self._path())

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from trivium.exceptions import MalformedAnswerError, ProviderStatusError
 from trivium.llms._protocol import Delta, Finish, Reasoning, ReasoningState, ToolCallPart
-from trivium.llms.wire._answers import AGAIN, error_text
+from trivium.llms.http._refusals import refusal
+from trivium.llms.wire._answers import AGAIN
 from trivium.llms.wire._claude_request import FORM
 from trivium.llms.wire._fields import CallNames, arguments_text, dict_at, dicts_at, fresh_id, number_at, text_at
 from trivium.schema import Usage
@@ -179,11 +180,20 @@ class ClaudeMessageReader:
     def _count(self, counts: Block) -> None:
         if not counts:
             return
-        before = self._usage or Usage()
-        read = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+        before, thoughts = (
+            self._usage or Usage(),
+            number_at(dict_at(counts, "output_tokens_details"), "thinking_tokens"),
+        )
+        fresh, kept, cached = (
+            number_at(counts, f"{name}input_tokens") for name in ("", "cache_creation_", "cache_read_")
+        )
+        is_told = fresh + kept + cached > 0
         self._usage = Usage(
-            sum(number_at(counts, name) for name in read) or before.input_tokens,
+            fresh + kept + cached or before.input_tokens,
             number_at(counts, "output_tokens") or before.output_tokens,
+            cached_tokens=cached if is_told else before.cached_tokens,
+            cache_write_tokens=kept if is_told else before.cache_write_tokens,
+            reasoning_tokens=thoughts or before.reasoning_tokens,
         )
 
     def _end_with(self, delta: Block) -> None:
@@ -224,7 +234,5 @@ def _index(chunk: Block) -> int | None:
 
 
 def _failure(chunk: Block) -> ProviderStatusError:
-    kind = dict_at(chunk, "error").get("type")
-    status = STATUS.get(str(kind), 500)
-    text = f"the server sent an error: {error_text(chunk) or kind}; {AGAIN}"
-    return ProviderStatusError(text, json.dumps(chunk), status)
+    kind = str(dict_at(chunk, "error").get("type"))
+    return refusal("the server", "base_url", STATUS.get(kind, 500), kind, {}, json.dumps(chunk))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Iterator
 from typing import Any, Final
@@ -17,7 +16,8 @@ from trivium.llms._protocol import (
     TokenLogprob,
     ToolCallPart,
 )
-from trivium.llms.wire._answers import AGAIN, error_text
+from trivium.llms.http._refusals import refusal
+from trivium.llms.wire._answers import AGAIN
 from trivium.llms.wire._fields import CallNames, arguments_text, dict_at, dicts_at, fresh_id, number_at, text_at
 from trivium.llms.wire._gemini_request import FORM, MADE_UP
 from trivium.schema import Usage
@@ -130,7 +130,12 @@ class GeminiMessageReader:
         before, thoughts = self._usage or Usage(), number_at(counts, "thoughtsTokenCount")
         read = number_at(counts, "promptTokenCount") + number_at(counts, "toolUsePromptTokenCount")
         written = number_at(counts, "candidatesTokenCount") + thoughts
-        self._usage = Usage(read or before.input_tokens, written or before.output_tokens)
+        self._usage = Usage(
+            read or before.input_tokens,
+            written or before.output_tokens,
+            cached_tokens=number_at(counts, "cachedContentTokenCount") or before.cached_tokens,
+            reasoning_tokens=thoughts or before.reasoning_tokens,
+        )
 
     def _end_with(self, candidate: dict[str, Any]) -> None:
         reason = text_at(candidate, "finishReason")
@@ -176,12 +181,8 @@ def _token(candidate: dict[str, Any]) -> tuple[str, float]:
 
 def _failure(chunk: dict[str, Any]) -> ProviderStatusError:
     error = dict_at(chunk, "error")
-    wait = 0.0
-    for detail in dicts_at(error, "details"):
-        with contextlib.suppress(ValueError):  # of a delay that is no number of seconds
-            wait = max(wait, float(text_at(detail, "retryDelay").removesuffix("s")))
-    text = f"the server sent an error: {error_text(chunk) or text_at(error, 'status')}; {AGAIN}"
-    return ProviderStatusError(text, _raw(chunk), number_at(error, "code") or 500, wait)
+    status = number_at(error, "code") or 500
+    return refusal("the server", "base_url", status, text_at(error, "status"), {}, _raw(chunk))
 
 
 def _raw(chunk: dict[str, Any]) -> str:
