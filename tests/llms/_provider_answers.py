@@ -9,8 +9,13 @@ from typing import Any
 from ._servers import Script, event_stream, http_answer
 
 __all__ = [
+    "HIDDEN",
+    "SIGNED",
     "claude_events",
+    "claude_said",
     "claude_text",
+    "claude_thought",
+    "claude_use",
     "claude_whole",
     "gemini_answer",
     "gemini_call",
@@ -21,6 +26,11 @@ __all__ = [
     "refused",
     "sent",
 ]
+
+
+SIGNED = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+HIDDEN = {"type": "redacted_thinking", "data": "ZGF0YQ=="}
+Block = tuple[dict[str, Any], list[dict[str, Any]]]
 
 
 def sent(data: Any, name: str = "") -> bytes:
@@ -68,6 +78,24 @@ def claude_events(blocks: Sequence[tuple[dict[str, Any], Sequence[dict[str, Any]
         events.append({"type": "message_delta", "delta": delta, "usage": {"output_tokens": 15}})
         events.append({"type": "message_stop"})
     return [sent(event, event["type"]) for event in events]
+
+
+def claude_use(name: Any, *pieces: Any, call_id: Any = "toolu_1", given: Any = None) -> Block:
+    """A block that is a call, and its deltas."""
+    deltas: list[dict[str, Any]] = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
+    return {"type": "tool_use", "id": call_id, "name": name, "input": {} if given is None else given}, deltas
+
+
+def claude_said(*pieces: str) -> Block:
+    """A block of text, and its deltas."""
+    return {"type": "text", "text": ""}, [{"type": "text_delta", "text": piece} for piece in pieces]
+
+
+def claude_thought(*pieces: str, signature: str = "c2ln") -> Block:
+    """A block of thoughts, and its deltas."""
+    deltas: list[dict[str, Any]] = [{"type": "thinking_delta", "thinking": piece} for piece in pieces]
+    signed = {"type": "signature_delta", "signature": signature}
+    return {"type": "thinking", "thinking": "", "signature": ""}, [*deltas, signed]
 
 
 def claude_text(*texts: str, reason: str | None = "end_turn") -> Script:
