@@ -63,7 +63,9 @@ class Connections:
         environment = self._proxies is None
         # Certificates take longer to load than all else: they are for https alone, and for the way to a proxy.
         verify = self._ssl or proxy is not None or bool(environment and getproxies())
-        return httpx2.AsyncClient(timeout=limits, verify=verify, auth=self._auth, proxy=proxy, trust_env=environment)
+        return httpx2.AsyncClient(
+            timeout=timeout, limits=limits, verify=verify, auth=self._auth, proxy=proxy, trust_env=environment
+        )
 
 
 class _Client:
