@@ -8,6 +8,7 @@ import random
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
@@ -25,6 +26,7 @@ from trivium.exceptions import (
     ProviderStatusError,
 )
 from trivium.llms._protocol import Delta
+from trivium.llms.http._exchange import exchange, needed_key
 from trivium.llms.wire._answers import error_text
 
 if TYPE_CHECKING:
@@ -161,7 +163,7 @@ class Transport:
         """
         data, client, attempt = _as_json(body), await self._client(), 1
         while True:
-            key, begun = self._keys.take(), False
+            key, begun = needed_key(self._keys.take), False
             headers = {**HEADERS, **self._headers(key)}
             try:
                 async with contextlib.aclosing(self._ask(client, data, headers, reader())) as deltas:
@@ -185,7 +187,9 @@ class Transport:
         import httpx2
 
         try:
-            async with client.stream("POST", self._url, content=data, headers=headers) as response:
+            request = client.build_request("POST", self._url, content=data, headers=headers)
+            secrets = (*self._keys.all, *(self._auth or ())[1:])
+            async with exchange(request, partial(client.send, stream=True), secrets) as response:
                 if response.status_code != 200:
                     raise await self._refusal(response)
                 async for piece in response.aiter_bytes():
