@@ -102,7 +102,7 @@ class HTTPAgentClient(Module):
         decoder = EventDecoder()
         async with (
             self._connected() as client,
-            self._answer(client, "POST", "/chat_completion", body) as response,
+            self._asked(client, "POST", "/chat_completion", body) as response,
         ):
             await self._checked(response)
             async for piece in response.aiter_bytes():
@@ -131,7 +131,7 @@ class HTTPAgentClient(Module):
         except ModelError as error:  # the decoder's: the server is no server of agents
             raise RemoteConnectionError(f"{self.url} sent what is no answer; check host and port") from error
 
-    def _answer(
+    def _asked(
         self, client: AsyncClient, method: str, path: str, body: Any = None
     ) -> AbstractAsyncContextManager[Response]:
         request = client.build_request(method, self.url + path, json=body)
@@ -182,7 +182,7 @@ class HTTPAgentClient(Module):
 
     # ---- beside the call
     async def _ask(self, method: str, path: str, silent: float | None = None) -> Any:
-        async with self._connected(silent) as client, self._answer(client, method, path) as response:
+        async with self._connected(silent) as client, self._asked(client, method, path) as response:
             return self._object(await self._checked(response))
 
     async def is_alive_async(self) -> bool:
