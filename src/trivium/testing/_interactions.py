@@ -177,7 +177,7 @@ def body_of(data: bytes) -> Any:
 
 
 def _body_form(body: Any) -> dict[str, Any]:
-    if body is None:
+    if body is None or body == "":
         return {}
     if isinstance(body, bytes):
         return {"base64": base64.b64encode(body).decode()}
