@@ -8,11 +8,12 @@ import contextlib
 import gzip
 import itertools
 import json
-import multiprocessing
 import socket
-import tempfile
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
 from typing import Any
@@ -37,13 +38,14 @@ from trivium.exceptions import (
     ProviderConnectionError,
     ProviderStatusError,
 )
-from trivium.llms import OpenAIModel, Request
+from trivium.llms import OpenAIModel, Request, RetryPolicy
 from trivium.testing import Cassette, FaultyTransport, RecordedRequest, Reset, Status, cassette
 from trivium.testing._interactions import laid_out, pieces_of, stored_body
 
 from ._echo import Asked, Given, Server
 
 KEY = "sk-marked-0123456789"
+HI = Request([{"role": "user", "content": "hi"}])
 
 
 @pytest.fixture(autouse=True)
@@ -90,7 +92,8 @@ def recorded(file: Path, *texts: str) -> str:
 
 def whole(url: str) -> list[Any]:
     async def run() -> list[Any]:
-        return [delta async for delta in OpenAIModel("m", base_url=url).stream(Request([{"role": "user"}]))]
+        model = OpenAIModel("m", base_url=url, retry=RetryPolicy(max_tries=1))
+        return [delta async for delta in model.stream(HI)]
 
     return asyncio.run(run())
 
@@ -250,28 +253,35 @@ def test_an_error_status_and_a_broken_connection_come_back_as_they_were(file: Pa
 pieces_of_text = st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8), min_size=1)
 
 
-@given(pieces_of_text, st.lists(st.integers(1, 40), min_size=1), st.sampled_from(["\n", "\r\n", "\r"]), st.booleans())
-@settings(max_examples=30)
-def test_what_is_recorded_replays_the_same_deltas_however_it_was_cut(
-    texts: list[str], cuts: list[int], end: str, escaped: bool
-):
-    chunks = [{"choices": [{"index": 0, "delta": {"content": text}}]} for text in texts]
-    lines = "".join(f"data: {json.dumps(chunk, ensure_ascii=escaped)}{end * 2}" for chunk in chunks)
-    body = (lines + f"data: [DONE]{end * 2}").encode()
+cuts_of_bytes = st.lists(st.integers(1, 40), min_size=1)
+
+
+def test_what_is_recorded_replays_the_same_deltas_however_it_was_cut(file: Path):
+    with ChatServer() as chat:
+
+        @given(pieces_of_text, cuts_of_bytes, st.sampled_from(["\n", "\r\n", "\r"]), st.booleans())
+        @settings(max_examples=25)
+        def check(texts: list[str], cuts: list[int], end: str, escaped: bool) -> None:
+            chunks = [{"choices": [{"index": 0, "delta": {"content": text}}]} for text in texts]
+            lines = "".join(f"data: {json.dumps(chunk, ensure_ascii=escaped)}{end * 2}" for chunk in chunks)
+            chat.scripts = [event_stream(*cut((lines + f"data: [DONE]{end * 2}").encode(), cuts))]
+            with cassette(file, record="all"):
+                first = whole(chat.url)
+            with cassette(file, record="none"):
+                assert whole(chat.url) == first
+            assert "".join(each for each in first if isinstance(each, str)) == "".join(texts)
+
+        check()
+
+
+def cut(body: bytes, sizes: list[int]) -> list[bytes]:
     pieces, start = list[bytes](), 0
-    for size in itertools.cycle(cuts):
+    for size in itertools.cycle(sizes):
         pieces.append(body[start : start + size])
         start += size
         if start >= len(body):
             break
-    with tempfile.TemporaryDirectory() as folder, ChatServer() as chat:
-        chat.scripts = [event_stream(*pieces)]
-        file = Path(folder, "tape.json")
-        with cassette(file):
-            first = whole(chat.url)
-        with cassette(file):
-            assert whole(chat.url) == first
-        assert "".join(each for each in first if isinstance(each, str)) == "".join(texts)
+    return pieces
 
 
 # ---- what drifted
@@ -397,7 +407,7 @@ def test_a_recording_that_failed_is_not_written(file: Path):
 def test_a_request_that_is_under_way_at_the_end_is_an_error(file: Path):
     async def run(url: str) -> None:
         with cassette(file):
-            stream = OpenAIModel("m", base_url=url).stream(Request([{"role": "user", "content": "hi"}]))
+            stream = OpenAIModel("m", base_url=url).stream(HI)
             await anext(stream)
         await stream.aclose()
 
@@ -408,20 +418,21 @@ def test_a_request_that_is_under_way_at_the_end_is_an_error(file: Path):
 
 def test_an_answer_that_was_left_early_replays_to_there_and_no_further(file: Path):
     async def run(url: str, deltas: int) -> list[Any]:
-        stream = OpenAIModel("m", base_url=url).stream(Request([{"role": "user", "content": "hi"}]))
+        stream = OpenAIModel("m", base_url=url).stream(HI)
         async with contextlib.aclosing(stream):
             return [await anext(stream) for _ in range(deltas)]
 
     with ChatServer() as chat:
         chat.scripts = [event_stream(sent({"choices": [{"delta": {"content": "you "}}]}))]
         chat.scripts[0] = [*chat.scripts[0], sent({"choices": [{"delta": {"content": "said"}}]})]
+        url = chat.url
         with cassette(file):
-            first = asyncio.run(run(chat.url, 1))
+            first = asyncio.run(run(url, 1))
     assert '"is_cut": true' in file.read_text()
     with cassette(file):
-        assert asyncio.run(run(chat.url, 1)) == first == ["you "]
+        assert asyncio.run(run(url, 1)) == first == ["you "]
     with pytest.raises(CassetteMismatchError, match="left early"), cassette(file):
-        asyncio.run(run(chat.url, 9))
+        asyncio.run(run(url, 9))
 
 
 def test_a_request_after_the_end_is_an_error_and_no_traffic(file: Path):
@@ -502,23 +513,40 @@ def test_faults_around_a_cassette_are_recorded_and_within_it_are_not(file: Path)
         assert "is_cut" in file.read_text()
 
 
-def record(path: str, url: str, text: str) -> None:
-    with cassette(path, record="all"):
-        for n in range(5):
-            ask(url, f"{text} {n}")
+RECORDING = """
+import sys
+from trivium.llms import OpenAIModel
+from trivium.testing import cassette
+
+path, url, text = sys.argv[1:]
+with cassette(path, record="all"):
+    for n in range(5):
+        OpenAIModel("m", base_url=url).chat(f"{text} {n}")
+"""
 
 
 def test_processes_that_record_one_file_leave_a_whole_one(file: Path):
     with ScriptedServer(echoed) as server:
-        start = multiprocessing.get_context("spawn")
-        processes = [start.Process(target=record, args=(str(file), server.url, text)) for text in ("a", "b")]
-        for process in processes:
-            process.start()
-        for process in processes:
-            process.join()
-        assert [process.exitcode for process in processes] == [0, 0]
+        command = [sys.executable, "-c", RECORDING, file, server.url]
+        processes = [subprocess.Popen([*command, text]) for text in ("a", "b")]
+        assert [process.wait(30) for process in processes] == [0, 0]
     last = json.loads(file.read_text())["interactions"][0]["request"]["json"]["messages"][0]["content"][0]
     with cassette(file):
         for n in range(5):
             assert ask(server.url, f"{last} {n}") == f"you said {last} {n}"
     assert [path.name for path in file.parent.iterdir()] == ["talk.json"]
+
+
+def test_cassettes_of_threads_do_not_see_each_other(file: Path):
+    both, names = threading.Barrier(2), ("a", "b")
+
+    def talk(name: str) -> str:
+        with cassette(file.with_name(name)):
+            both.wait(10)
+            return ask(server.url, name)
+
+    with ScriptedServer(echoed) as server:
+        for _ in range(2):
+            with ThreadPoolExecutor(2) as pool:
+                assert list(pool.map(talk, names)) == ["you said a", "you said b"]
+        assert len(server.asked) == 2

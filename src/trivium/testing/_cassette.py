@@ -269,7 +269,7 @@ async def _recorded(request: Request, send: Send, recording: Recording) -> Respo
 
     try:
         response = await send(request)
-    except httpx2.HTTPError as error:
+    except (httpx2.HTTPError, OSError) as error:
         recording.error = (type(error).__name__, str(error))
         raise
     except BaseException:
@@ -294,7 +294,7 @@ async def _kept_pieces(response: Response, recording: Recording) -> AsyncGenerat
         async for piece in response.aiter_bytes():
             recording.pieces.append(piece)
             yield piece
-    except (httpx2.HTTPError, httpx2.StreamError) as error:
+    except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
         recording.error = (type(error).__name__, str(error))
         raise
     recording.is_cut = False

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import re
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from trivium._arguments import checked
 from trivium.commander import wait
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 Pieces = AsyncGenerator[bytes]
+_EVENT_ENDS: Final = re.compile(rb"(?<=\n\n)|(?<=\r\n\r\n)|(?<=\r\r)")
 
 
 class Fault:
@@ -292,13 +294,16 @@ class Slow(Fault):
 
 @dataclass(frozen=True)
 class Duplicated(Fault):
-    """Each piece of the body comes twice; what a piece is, is decided below."""
+    """Each event of a stream comes twice."""
 
     async def pieces(self, request: Request, response: Response) -> Pieces:
-        """The body, doubled."""
+        """The body, doubled up to the end of the last event."""
+        left = b""
         async for piece in _unpacked(response):
-            yield piece
-            yield piece
+            *events, left = _EVENT_ENDS.split(left + piece)
+            for event in events:
+                yield event + event
+        yield left
 
 
 @dataclass(frozen=True)

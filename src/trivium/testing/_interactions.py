@@ -21,7 +21,9 @@ MIN_SECRET: Final = 8
 MAX_DEPTH: Final = 100
 _WIDTH: Final = 100
 _SECRET_NAME: Final = re.compile("key|token|secret|signature|passw|auth|cookie|credential", re.IGNORECASE)
-_KEPT_HEADERS: Final = frozenset({"content-type", "location", "retry-after", "retry-after-ms", "mcp-session-id"})
+_KEPT_HEADERS: Final = frozenset(
+    {"content-type", "location", "mcp-session-id", "retry-after", "retry-after-ms", "x-should-retry"}
+)
 _SPACE: Final = re.compile(r'("(?:[^"\\]|\\.)*")|\s+')
 _EVENT: Final = re.compile(r"(?:event: (?P<event>[^\r\n]*)\n)?data: (?P<data>[^\r\n]*)\n\n")
 _EVENT_ENDS: Final = re.compile(r"(?<=\n\n)|(?<=\r\n\r\n)|(?<=\r\r)")
