@@ -129,11 +129,11 @@ def test_a_whole_agent_replays_sync_async_streamed_and_in_parallel(file: Path):
 
         async def several() -> list[str]:
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(OpenAIModel("m", base_url=url).chat_async(f"task {n}")) for n in range(9)]
+                tasks = [group.create_task(OpenAIModel("m", base_url=url).chat_async(f"task {n}")) for n in range(4)]
             return [task.result() for task in tasks]
 
         model = OpenAIModel("m", base_url=url)
-        lists = [[{"role": "user", "content": f"list {n}"}] for n in range(9)]
+        lists = [[{"role": "user", "content": f"list {n}"}] for n in range(4)]
         *_, (_, streamed, _) = model.stream_chat("streamed")
         in_thread: list[str] = []
         thread = threading.Thread(target=copy_context().run, args=(lambda: in_thread.append(ask(url, "thread")),))
@@ -146,8 +146,8 @@ def test_a_whole_agent_replays_sync_async_streamed_and_in_parallel(file: Path):
         first = run(server.url)
     with cassette(file) as tape:
         assert run(server.url) == first
-    assert tape.replayed == len(first) == 24
-    assert "you said list 4" in first
+    assert tape.replayed == len(first) == 14
+    assert "you said list 3" in first
 
 
 async def _gathered(url: str) -> list[str]:
@@ -187,11 +187,11 @@ def test_the_other_clients_take_part(file: Path, form: str, offline: Callable[[]
 # ---- what stands in the file
 def test_the_file_is_read_like_a_text_and_is_the_same_at_each_recording(file: Path):
     with ScriptedServer(echoed) as server:
+        texts = set[str]()
         for _ in range(2):
             with cassette(file, record="all"):
                 ask(server.url, "hi")
-            texts = {file.read_text()}
-    assert len(texts) == 1
+            texts.add(file.read_text())
     (text,) = texts
     assert '{"data": {"choices": [{"index": 0, "delta": {"content": "said "}}]}},\n' in text
     assert '"messages": [{"role": "user", "content": "hi"}],\n' in text
@@ -329,7 +329,7 @@ def test_a_mismatch_that_was_caught_is_raised_at_the_end(file: Path):
 def test_asked_more_often_less_often_or_not_at_all(file: Path):
     url = recorded(file, "a", "b")
     with pytest.raises(CassetteMismatchError, match=r"more often than it is recorded \(1\)"), cassette(file):
-        ask(url, "a"), ask(url, "a")
+        _ = ask(url, "a"), ask(url, "a")
     with pytest.raises(CassetteMismatchError, match="1 of 2 recorded requests were not made"), cassette(file):
         ask(url, "b")
     with cassette(file, allow_unused=True):
@@ -373,10 +373,10 @@ def test_the_four_ways_to_record(file: Path, monkeypatch: pytest.MonkeyPatch):
         with cassette(file, record="new"):
             ask(server.url, "a")
         with cassette(file, record="new") as tape:
-            ask(server.url, "a"), ask(server.url, "b")
+            _ = ask(server.url, "a"), ask(server.url, "b")
         assert (tape.recorded, tape.replayed, len(server.asked)) == (1, 1, 2)
         with cassette(file, record="none"):
-            ask(server.url, "b"), ask(server.url, "a")
+            _ = ask(server.url, "b"), ask(server.url, "a")
         with cassette(file, record="all") as tape:
             ask(server.url, "c")
         assert tape.is_new

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -158,7 +158,7 @@ def test_within_a_cassette_faults_disturb_what_is_replayed(server: ScriptedServe
 
 def test_a_fault_of_your_own(server: ScriptedServer):
     class Shouted(Fault):
-        async def pieces(self, request: Any, response: Any) -> Any:
+        async def pieces(self, request: Any, response: Any) -> AsyncGenerator[bytes]:
             async for piece in response.aiter_bytes():
                 yield piece.replace(b"said", b"SAID")
 
