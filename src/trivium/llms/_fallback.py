@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from threading import Lock
-from typing import Any, Final, NamedTuple, TypeAlias, cast
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from trivium._arguments import checked
 from trivium.commander import Event, current
@@ -118,9 +118,8 @@ class FallbackModel(ChatModel):
                     raise
                 errors.append(error)
         causes = "; ".join(f"{link.name}: {error}" for link, error in zip(self._links, errors, strict=True))
-        raise AllModelsFailedError(f"none of {len(errors)} models could answer ({causes})", tuple(errors)) from errors[
-            -1
-        ]
+        text = f"none of {len(errors)} models could answer ({causes}): look into each, or add another"
+        raise AllModelsFailedError(text, tuple(errors)) from errors[-1]
 
 
 class _Link:
@@ -136,7 +135,7 @@ class _Link:
                 from trivium.llms._resolve import resolve
 
                 self._model = resolve(self._model)
-            return cast("LanguageModel", self._model)
+            return self._model
 
     def asked(self, request: Request) -> Request:
         if not self._parameters:

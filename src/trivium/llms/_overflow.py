@@ -1,4 +1,4 @@
-"""What is done where messages do not fit into a model's window: by a strategy that the user states, never in silence."""
+"""What is done where messages do not fit into a model's window: as the user states it, and never in silence."""
 
 from __future__ import annotations
 

@@ -77,9 +77,10 @@ class RateLimiter:
         store: str | Path | None = None,
         name: str = "default",
     ) -> None:
-        if requests_per_minute is None and tokens_per_minute is None:
+        given = {"requests_per_minute": requests_per_minute, "tokens_per_minute": tokens_per_minute}
+        if not (limits := {limit: each for limit, each in given.items() if each is not None}):
             raise ConfigurationError("a limiter has a limit: give requests_per_minute= or tokens_per_minute=")
-        positive(requests_per_minute=requests_per_minute or 1, tokens_per_minute=tokens_per_minute or 1)
+        positive(**limits)
         self.rate = Rate(requests_per_minute, tokens_per_minute)
         self._store = _store_at(store, self.rate, name)
         self._line, self._lock = deque[Bell](), Lock()

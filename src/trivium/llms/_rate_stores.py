@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Lock
@@ -28,6 +28,10 @@ class Rate(NamedTuple):
 
     requests: int | None
     tokens: int | None
+
+    def fits(self, before: int, tokens: int) -> bool:
+        """Whether one more request fits beside those before it, if they take so many tokens together."""
+        return (self.requests is None or before < self.requests) and (self.tokens is None or tokens <= self.tokens)
 
 
 class Store(Protocol):
@@ -61,9 +65,7 @@ def seconds_until(rate: Rate, entries: Iterable[tuple[float, int]], tokens: int,
     requests, used = len(minute), sum(each for _, each in minute)
     seconds = 0.0
     for at, each in minute:
-        if (rate.requests is None or requests < rate.requests) and (
-            rate.tokens is None or used + tokens <= rate.tokens
-        ):
+        if rate.fits(requests, used + tokens):
             break
         requests, used, seconds = requests - 1, used - each, at + WINDOW - now
     return max(seconds, 0.0)
@@ -96,10 +98,8 @@ class MemoryStore:
                 _, freed, old = self._minute.popleft()
                 self._used -= freed
                 del self._by_ticket[old]
-            rate = self._rate
-            fits = rate.requests is None or len(self._minute) < rate.requests
-            if not fits or (rate.tokens is not None and self._minute and self._used + tokens > rate.tokens):
-                return seconds_until(rate, ((at, used) for at, used, _ in self._minute), tokens, now)
+            if not self._rate.fits(len(self._minute), self._used + tokens):
+                return seconds_until(self._rate, ((at, used) for at, used, _ in self._minute), tokens, now)
             entry = [now, tokens, ticket]
             self._minute.append(entry)
             self._by_ticket[ticket] = entry
@@ -154,7 +154,7 @@ class SQLiteStore:
         return 0.0
 
     @contextmanager
-    def _changing(self) -> Iterator[Connection]:
+    def _changing(self) -> Generator[Connection]:
         """The file, for us alone; opened anew each time, so that a fork and many threads do no harm."""
         import sqlite3
 
@@ -202,15 +202,17 @@ end
 if seconds <= 0 then
     redis.call('ZADD', KEYS[1], string.format('%.6f', now), ticket)
     redis.call('HSET', KEYS[2], ticket, tokens)
-    redis.call('EXPIRE', KEYS[1], window * 2)
-    redis.call('EXPIRE', KEYS[2], window * 2)
+    redis.call('EXPIRE', KEYS[1], math.ceil(window * 2))
+    redis.call('EXPIRE', KEYS[2], math.ceil(window * 2))
     return '0'
 end
 return string.format('%.6f', seconds)
 """
-_SETTLE: Final = (
-    "if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end"
-)
+_SETTLE: Final = """
+if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then
+    redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+end
+"""
 
 
 class RedisStore:

@@ -30,7 +30,9 @@ async def beginning(deltas: AsyncGenerator[Delta]) -> list[Delta]:
 
 async def _in_place(source: Any) -> AsyncGenerator[Delta]:
     """Outside any run nobody could stop it, so it needs no worker."""
-    items = await source if isinstance(source, Awaitable) else source
+    items: Any = source
+    if isinstance(source, Awaitable):
+        items = await cast("Awaitable[Any]", source)
     if isinstance(items, AsyncIterable):
         async for delta in cast("AsyncIterable[Delta]", items):
             yield delta
