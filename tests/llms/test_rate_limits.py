@@ -284,8 +284,8 @@ def ask_from_processes(store: str, requests: int, tokens: int, window: int, time
     """Between which moments each request of two processes was let through."""
     command = [sys.executable, "-m", "llms._counting", store, *map(str, (requests, tokens, window, times))]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT / 'tests'}"}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    running = [subprocess.Popen(command, env=environment, text=True, **pipes) for _ in range(2)]
+    pipe = subprocess.PIPE
+    running = [subprocess.Popen(command, env=environment, text=True, stdin=pipe, stdout=pipe) for _ in range(2)]
     for each in running:
         assert each.stdout is not None
         assert each.stdout.readline() == "ready\n"
