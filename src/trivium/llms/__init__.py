@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from trivium.llms._call import DeltaEvent, UsageEvent
     from trivium.llms._chat_model import ChatModel
     from trivium.llms._claude import AsyncClaudeAPI, ClaudeAPI
-    from trivium.llms._gemini import GeminiModel
     from trivium.llms._fallback import Fallback, FallbackEvent, FallbackModel
+    from trivium.llms._gemini import GeminiModel
     from trivium.llms._gpt import GPTAPI, AsyncGPTAPI
     from trivium.llms._meta_template import INTERNLM2_META, APITemplateParser, LMTemplateParser
     from trivium.llms._openai import OpenAIModel
