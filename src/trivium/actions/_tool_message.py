@@ -12,9 +12,10 @@ from pydantic import ConfigDict, Field, ValidationError, create_model
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from trivium._older_names import OlderNames
-from trivium.actions._tool import describe_errors, unfenced
+from trivium.actions._strict import drop_nulls, strict_schema
+from trivium.actions._tool import Effect, describe_errors, unfenced
 from trivium.actions._tool_schema import NOT_ARGUMENTS, parameters_of, simple_schema_of, without_key
-from trivium.exceptions import ToolArgumentsError, ToolDefinitionError
+from trivium.exceptions import RetryableToolError, ToolArgumentsError, ToolDefinitionError
 from trivium.schema import ToolSpec
 from trivium.schema._lenient_json import read_json
 
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["ToolMessage"]
 
 T = TypeVar("T")
-_SETTINGS = ("_allow_llm_use", "_handler", "_max_result_tokens", "_max_retained_tokens", "_strict")
+_SETTINGS = (
+    "_allow_llm_use", "_effect", "_handler", "_max_result_tokens", "_max_retained_tokens", "_needs_approval", "_retries",
+    "_retry_on", "_strict", "_timeout",
+)  # fmt: skip
 
 
 class ToolMessage(OlderNames):
@@ -43,7 +47,13 @@ class ToolMessage(OlderNames):
         _handler: the agent's method that handles it; default: the one called like `request`.
         _allow_llm_use: whether a model may be offered it, or only programs make it.
         _strict: whether the provider is to hold the model to the schema; None leaves it to the provider.
-        _max_result_tokens: what a result may take of the model's context; None is no limit.
+        _timeout: seconds that handling it may take, as for `Tool`.
+        _retries: how often it is handled again after one of `_retry_on`, as for `Tool`.
+        _retry_on: the errors that another try may mend.
+        _needs_approval: whether it is handled only if somebody says yes; or a method that tells it.
+        _effect: what handling it does to the world, as for `Tool`.
+        _max_result_tokens: what a result may take of the model's context, at four characters a token; of a longer one
+            the model gets the beginning and the end. None is no limit.
         _max_retained_tokens: what is kept of a result once the model has answered it; None is all.
 
     Example:
@@ -71,6 +81,11 @@ class ToolMessage(OlderNames):
     _handler: ClassVar[str | None] = None
     _allow_llm_use: ClassVar[bool] = True
     _strict: ClassVar[bool | None] = None
+    _timeout: ClassVar[float | None] = None
+    _retries: ClassVar[int] = 0
+    _retry_on: ClassVar[tuple[type[Exception], ...]] = (RetryableToolError, ConnectionError)
+    _needs_approval: ClassVar[Any] = False
+    _effect: ClassVar[Effect | None] = None
     _max_result_tokens: ClassVar[int | None] = None
     _max_retained_tokens: ClassVar[int | None] = None
     _spec: ClassVar[ToolSpec | None] = None
@@ -126,9 +141,16 @@ class ToolMessage(OlderNames):
     # ---- what a model is told
     @classmethod
     def spec(cls) -> ToolSpec:
-        """What a model is told about the tool; made once for the class."""
+        """What a model is told about the tool; made once for the class.
+
+        Raises:
+            ToolDefinitionError: it has no name, or is to be strict and no strict schema says what its fields are.
+        """
         if cls.__dict__.get("_spec") is None:
-            cls._spec = ToolSpec(cls.name(), cls._purpose(), parameters_of(cls), bool(cls._strict))
+            parameters = parameters_of(cls)
+            if cls._strict:
+                parameters = strict_schema(parameters, cls.name())
+            cls._spec = ToolSpec(cls.name(), cls._purpose(), parameters, bool(cls._strict))
         return cast("ToolSpec", cls._spec)
 
     @classmethod
@@ -267,6 +289,8 @@ class ToolMessage(OlderNames):
                 given = cast("dict[str, Any]", inner)  # some models answer in the form of the schema
             # Which tool it is, the call says: a model cannot choose another handler.
             values = {name: value for name, value in given.items() if name not in ("request", "purpose")}
+            if cls._strict:
+                values = drop_nulls(parameters_of(cls))(values)
         try:
             return cls.model_validate(values)
         except ValidationError as error:

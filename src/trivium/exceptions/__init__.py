@@ -53,6 +53,8 @@
     │   ├── ToolDefinitionError (TypeError)
     │   │   └── ToolkitError (KeyError)         a class is a tool and a toolkit at once
     │   ├── ToolArgumentsError (ValueError)
+    │   ├── RetryableToolError                  a tool could not do it for now
+    │   ├── ToolNotApprovedError                a call that needs approval was refused
     │   ├── RemoteServiceError                  a service that a tool asks failed
     │   ├── CallOriginError                     a call was made of a message of a person
     │   ├── NoExecutorError (RuntimeError)      an agent has nothing that runs what its model called
@@ -153,10 +155,12 @@ from trivium.exceptions._tools import (
     RemoteConnectionError,
     RemoteServiceError,
     RemoteStartError,
+    RetryableToolError,
     SandboxUnavailableError,
     ToolArgumentsError,
     ToolDefinitionError,
     ToolError,
+    ToolNotApprovedError,
     ToolkitError,
     UnknownToolError,
     UnreadableDocumentError,
@@ -221,6 +225,7 @@ __all__ = [
     "RemoteConnectionError",
     "RemoteServiceError",
     "RemoteStartError",
+    "RetryableToolError",
     "RunError",
     "RunKilledError",
     "SandboxUnavailableError",
@@ -231,6 +236,7 @@ __all__ = [
     "ToolArgumentsError",
     "ToolDefinitionError",
     "ToolError",
+    "ToolNotApprovedError",
     "ToolkitError",
     "TriviumError",
     "UnknownRoleError",

@@ -1,0 +1,61 @@
+"""The tool by which a model reads on in a result that was cut."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from trivium.actions._cut import page_of
+from trivium.actions._tool import Tool
+from trivium.commander import this_session
+from trivium.exceptions import ToolError
+from trivium.memory import MemoryManager
+from trivium.schema import ActionReturn
+
+__all__ = ["READ_MORE", "read_more_of"]
+
+READ_MORE: Final = "read_more"
+_PAGE, _LONGEST_PAGE = 10_000, 40_000
+
+
+def read_more_of(memory: MemoryManager) -> Tool:
+    """A tool that gives a model more of a result that was cut, while the session remembers it.
+
+    Args:
+        memory: of the agent that has the tool.
+    """
+
+    def read_more(id: str, offset: int, length: int = _PAGE) -> str:
+        """Read more of a result of which a part was left out.
+
+        Args:
+            id: the result, as its note says.
+            offset: where to begin, in characters.
+            length: how many characters to read.
+        """
+        text = _result(memory, id)
+        if text is None:
+            raise ToolError(f"there is no result {id} any more: call its tool again", READ_MORE)
+        if not 0 <= offset < len(text):
+            raise ToolError(f"the result has {len(text)} characters: read from 0 to {len(text) - 1}", READ_MORE)
+        piece, end = page_of(text, offset, max(1, min(length, _LONGEST_PAGE)))
+        rest = "this is its end" if end == len(text) else f"it goes on at offset {end}"
+        return f"{piece}\n[characters {offset} to {end} of {len(text)}; {rest}]"
+
+    return Tool.of(read_more).but(effect="read")
+
+
+def _result(memory: MemoryManager, id: str) -> str | None:
+    known = memory.get(this_session())
+    for message in reversed(known.get_memory() if known is not None else []):
+        if message.tool_call_id == id:
+            return whole_text(message.formatted)
+    return None
+
+
+def whole_text(returned: Any) -> str:
+    """All that a tool returned, or why it failed, as text."""
+    if isinstance(returned, dict):  # as it comes out of a saved state
+        returned = ActionReturn(**returned)
+    if not isinstance(returned, ActionReturn):
+        return str(returned or "")
+    return returned.format_result() if returned.errmsg is None else f"error: {returned.errmsg}"
