@@ -137,9 +137,7 @@ class ActionExecutor(Module):
         return message_of({"content": await self.run(*call), "sender": self.name})
 
     @portable
-    async def run(
-        self, name: str, parameters: str | Mapping[str, Any], *, is_counted: bool = False
-    ) -> ActionReturn:
+    async def run(self, name: str, parameters: str | Mapping[str, Any], *, is_counted: bool = False) -> ActionReturn:
         """Run a tool by name; the outcome, good or bad, as an `ActionReturn`.
 
         Args:
@@ -213,7 +211,9 @@ class ActionExecutor(Module):
         tool = self.tools.get(call.name)
         limit = MAX_RESULT if tool is None else tool.max_result
         if limit is not None and len(content) > limit:
-            how = f'read on with {READ_MORE}(id="{call.id}", offset={{offset}})' if READ_MORE in self.tools else ASK_LESS
+            how = (
+                f'read on with {READ_MORE}(id="{call.id}", offset={{offset}})' if READ_MORE in self.tools else ASK_LESS
+            )
             content = cut_text(content, limit, how)
         said = {"content": content, "sender": call.name, "formatted": returned, "tool_call_id": call.id}
         return message_of(said)

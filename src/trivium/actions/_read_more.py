@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from trivium.actions._cut import page_of
 from trivium.actions._tool import Tool
@@ -55,7 +55,7 @@ def _result(memory: MemoryManager, id: str) -> str | None:
 def whole_text(returned: Any) -> str:
     """All that a tool returned, or why it failed, as text."""
     if isinstance(returned, dict):  # as it comes out of a saved state
-        returned = ActionReturn(**returned)
+        returned = ActionReturn(**cast("dict[str, Any]", returned))
     if not isinstance(returned, ActionReturn):
         return str(returned or "")
     return returned.format_result() if returned.errmsg is None else f"error: {returned.errmsg}"

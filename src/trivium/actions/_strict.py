@@ -49,7 +49,9 @@ def _strict(node: Any, tool: str, at: str) -> Schema:
     if refused := _REFUSED.intersection(given):
         raise _no(tool, f"{at} is described by {', '.join(sorted(refused))}")
     made: Schema = {key: value for key, value in given.items() if key in _KEPT}
-    made |= {key: {name: _strict(each, tool, name) for name, each in made[key].items()} for key in ("$defs",) if key in made}
+    made |= {
+        key: {name: _strict(each, tool, name) for name, each in made[key].items()} for key in ("$defs",) if key in made
+    }
     if "const" in given:
         made["enum"] = [given["const"]]
     if many := given.get("anyOf") or given.get("oneOf"):
@@ -159,7 +161,7 @@ def drop_nulls(schema: Mapping[str, Any]) -> Callable[[Any], Any]:
             return [clean(each, node["items"]) for each in cast("list[Any]", value)]
         properties = cast("Schema", node.get("properties", {}))
         if not isinstance(value, dict) or not properties:
-            return value
+            return cast("Any", value)
         required = node.get("required", ())
         entries = cast("Schema", value).items()
         return {

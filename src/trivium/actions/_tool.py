@@ -178,7 +178,9 @@ def with_options(function: Any, options: Mapping[str, Any]) -> None:
     """
     unknown = options.keys() - {*_NEW, "name", "description", "strict"}
     if unknown:
-        raise ToolDefinitionError(f"a tool has no option {', '.join(sorted(unknown))}; it has {', '.join(_NEW)}, strict")
+        raise ToolDefinitionError(
+            f"a tool has no option {', '.join(sorted(unknown))}; it has {', '.join(_NEW)}, strict"
+        )
     if options:
         function.__trivium_options__ = {**options_of(function), **options}
 

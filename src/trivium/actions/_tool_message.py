@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import choice
 from types import UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Union, cast, get_args, get_origin
@@ -12,11 +12,12 @@ from pydantic import ConfigDict, Field, ValidationError, create_model
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from trivium._older_names import OlderNames
+from trivium.actions._cut import cut_text
 from trivium.actions._strict import drop_nulls, strict_schema
-from trivium.actions._tool import Effect, describe_errors, unfenced
+from trivium.actions._tool import Effect, Tool, describe_errors, unfenced
 from trivium.actions._tool_schema import NOT_ARGUMENTS, parameters_of, simple_schema_of, without_key
 from trivium.exceptions import RetryableToolError, ToolArgumentsError, ToolDefinitionError
-from trivium.schema import ToolSpec
+from trivium.schema import Message, ToolSpec
 from trivium.schema._lenient_json import read_json
 
 if TYPE_CHECKING:
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["ToolMessage"]
 
 T = TypeVar("T")
+CHARACTERS_PER_TOKEN = 4
 _SETTINGS = (
-    "_allow_llm_use", "_effect", "_handler", "_max_result_tokens", "_max_retained_tokens", "_needs_approval", "_retries",
-    "_retry_on", "_strict", "_timeout",
+    "_allow_llm_use", "_effect", "_handler", "_max_result_tokens", "_max_retained_tokens", "_needs_approval",
+    "_retries", "_retry_on", "_strict", "_timeout",
 )  # fmt: skip
 
 
@@ -297,6 +299,25 @@ class ToolMessage(OlderNames):
             name = cls.name()
             raise ToolArgumentsError(describe_errors(name, error), name) from None
 
+    @classmethod
+    def _tool(cls, handle: Callable[..., Any], read: Callable[[Any], dict[str, Any]]) -> Tool:
+        """The tool that handles such messages, with the options of the class; both get and give `tool_message`."""
+        needed = cls._needs_approval
+        if callable(needed):
+            needed = _asked_of_message
+        return Tool(
+            cls.spec(), handle, read, cls._timeout, cls._retries, cls._retry_on, needed, cls._effect, max_result=None
+        )
+
+    @classmethod
+    def _shortened(cls, answer: Message) -> Message:
+        """A result as the model is to read it; where that is not all of it, `content_any` has it whole."""
+        text = answer.content
+        if cls._max_result_tokens is None or not isinstance(text, str):
+            return answer
+        shown = cut_text(text, cls._max_result_tokens * CHARACTERS_PER_TOKEN)
+        return answer if shown == text else answer.but(content=shown, attachments=answer.attachments or (text,))
+
     def arguments(self) -> dict[str, Any]:
         """The fields that a model fills in."""
         return self.model_dump(exclude={"request", *NOT_ARGUMENTS})
@@ -311,6 +332,10 @@ class ToolMessage(OlderNames):
         names = [*type(self).model_fields, *(self.model_extra or ())]
         values = (getattr(self, name) for name in names if name not in left_out)
         return next((value for value in values if _is_of_type(value, target_type)), None)
+
+
+def _asked_of_message(tool_message: ToolMessage) -> bool:
+    return tool_message._needs_approval()
 
 
 def _is_overridden(kind: type[ToolMessage], name: str) -> bool:

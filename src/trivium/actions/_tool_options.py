@@ -57,7 +57,9 @@ def tool(function: Any = None, /, **options: Any) -> Any:
 
 
 def _made(function: F, options: dict[str, Any]) -> F:
-    with_options(function, {key: value for key, value in options.items() if value not in ("", None) or key == "max_result"})
+    with_options(
+        function, {key: value for key, value in options.items() if value not in ("", None) or key == "max_result"}
+    )
     return make_tool(function)
 
 

@@ -218,7 +218,7 @@ class Agent(AgentAttributes):
         results = await self.executor.answer_all(reply.tool_calls, parallel=self.parallel)
         node = current.get()
         if self.memory and node is not None:
-            self._remember(node, [asked, *results])
+            self._remember(node, [asked, *results])  # type: ignore[arg-type] - code of an agent runs in its call
         return [asked, *results]
 
     def _said(self, reply: Reply, formatted: Any = None) -> Message:

@@ -160,8 +160,8 @@ from trivium.exceptions._tools import (
     ToolArgumentsError,
     ToolDefinitionError,
     ToolError,
-    ToolNotApprovedError,
     ToolkitError,
+    ToolNotApprovedError,
     UnknownToolError,
     UnreadableDocumentError,
 )

@@ -338,6 +338,6 @@ def _each(tools: Iterable[AnyTool]) -> list[ToolMetadata]:
 
 def _names(tools: Iterable[AnyTool | str]) -> list[str]:
     found: list[str] = []
-    for tool in tools:
-        found += [tool] if isinstance(tool, str) else [each.name for each in _each([tool])]
+    for one in tools:
+        found += [one] if isinstance(one, str) else [each.name for each in _each([one])]
     return found
