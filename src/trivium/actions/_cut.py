@@ -21,7 +21,7 @@ _JOINERS: Final = frozenset("\u200d\ufe0e\ufe0f")
 def cut_text(text: str, limit: int, how: str = ASK_LESS) -> str:
     """A text of at most `limit` characters as it is; of a longer one the beginning and the end, with a note between.
 
-    It is cut between the items of a JSON list, else between lines, where there is such a place near; never within
+    It is cut between the items of a JSON list, else between lines, where there is such a place; never within
     what a reader takes for one character. With its note it is no longer than the limit, unless that has no room for
     the note.
 
@@ -67,7 +67,7 @@ def page_of(text: str, offset: int, length: int) -> tuple[str, int]:
     end = offset + length
     if end >= len(text):
         return text[offset:], len(text)
-    found = _cut_before(text, end, _lines_before(text, end), offset)
+    found = _cut_before(text, end, None, offset)
     return (text[offset:found], found) if found > offset else (text[offset:end], end)
 
 
@@ -102,25 +102,26 @@ def _past(text: str, at: int, which: str) -> int:
     return at
 
 
-def _lines_before(text: str, end: int) -> list[int] | None:
+def _lines_before(text: str, end: int) -> list[int]:
     found = text.rfind("\n", 0, end)
-    return None if found < 0 else [found + 1]
+    return [] if found < 0 else [found + 1]
 
 
 def _cut_before(text: str, end: int, places: list[int] | None, begin: int = 0) -> int:
     """The last good place that is not after `end`."""
-    least = end - (end - begin) // _SLACK
-    known = places if places is not None else _lines_before(text, end) or []
+    least = places[0] if places is not None else end - (end - begin) // _SLACK
+    known = places if places is not None else _lines_before(text, end)
     index = bisect_right(known, end)
-    if index and known[index - 1] >= max(least, begin + 1):
+    if index and known[index - 1] > max(least, begin):
         return known[index - 1]
     return _whole(text, end, begin)
 
 
 def _cut_after(text: str, start: int, places: list[int] | None) -> int:
     """The first good place that is not before `start`."""
-    most = start + (len(text) - start) // _SLACK
+    most = len(text) - 1
     if places is None:
+        most = start + (len(text) - start) // _SLACK
         found = text.find("\n", max(0, start - 1), most)
         places = [found + 1] if found >= 0 else []
     index = bisect_left(places, start)

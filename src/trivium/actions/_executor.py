@@ -11,7 +11,7 @@ from trivium._objects import create_object
 from trivium.actions._action import BaseAction, descriptions_of, invalid_api
 from trivium.actions._cut import ASK_LESS, cut_text
 from trivium.actions._outcomes import FinishAction, InvalidAction, NoAction
-from trivium.actions._read_more import READ_MORE, whole_text
+from trivium.actions._read_more import READ_MORE, how_to_read_on, whole_text
 from trivium.actions._run import as_arguments, as_text, outcome_of
 from trivium.actions._tool import MAX_RESULT, Tool
 from trivium.commander import current, gather, portable
@@ -211,9 +211,7 @@ class ActionExecutor(Module):
         tool = self.tools.get(call.name)
         limit = MAX_RESULT if tool is None else tool.max_result
         if limit is not None and len(content) > limit:
-            how = (
-                f'read on with {READ_MORE}(id="{call.id}", offset={{offset}})' if READ_MORE in self.tools else ASK_LESS
-            )
+            how = how_to_read_on(content) if READ_MORE in self.tools else ASK_LESS
             content = cut_text(content, limit, how)
         said = {"content": content, "sender": call.name, "formatted": returned, "tool_call_id": call.id}
         return message_of(said)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import Any, Final, cast
 
 from trivium.actions._cut import page_of
@@ -11,10 +12,19 @@ from trivium.exceptions import ToolError
 from trivium.memory import MemoryManager
 from trivium.schema import ActionReturn
 
-__all__ = ["READ_MORE", "read_more_of"]
+__all__ = ["READ_MORE", "how_to_read_on", "read_more_of", "whole_text"]
 
 READ_MORE: Final = "read_more"
 _PAGE, _LONGEST_PAGE = 10_000, 40_000
+
+
+def how_to_read_on(text: str) -> str:
+    """What a model is told of a result that was cut. Its id is made of its text: ids of calls may come twice."""
+    return f'read on with {READ_MORE}(id="{_id_of(text)}", offset={{offset}})'
+
+
+def _id_of(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()
 
 
 def read_more_of(memory: MemoryManager) -> Tool:
@@ -34,7 +44,7 @@ def read_more_of(memory: MemoryManager) -> Tool:
         """
         text = _result(memory, id)
         if text is None:
-            raise ToolError(f"there is no result {id} any more: call its tool again", READ_MORE)
+            raise ToolError(f"there is no result {id} here: take the id of a note, or call the tool again", READ_MORE)
         if not 0 <= offset < len(text):
             raise ToolError(f"the result has {len(text)} characters: read from 0 to {len(text) - 1}", READ_MORE)
         piece, end = page_of(text, offset, max(1, min(length, _LONGEST_PAGE)))
@@ -47,8 +57,11 @@ def read_more_of(memory: MemoryManager) -> Tool:
 def _result(memory: MemoryManager, id: str) -> str | None:
     known = memory.get(this_session())
     for message in reversed(known.get_memory() if known is not None else []):
-        if message.tool_call_id == id:
-            return whole_text(message.formatted)
+        content = message.content
+        if message.tool_call_id is not None and isinstance(content, str) and f'{READ_MORE}(id="{id}"' in content:
+            whole = whole_text(message.formatted)
+            if _id_of(whole) == id:
+                return whole
     return None
 
 

@@ -192,7 +192,7 @@ def spec_of(function: Callable[..., Any]) -> ToolSpec:
 
 
 def _from_function(function: Callable[..., Any]) -> Tool:
-    from pydantic import PydanticSchemaGenerationError, TypeAdapter  # a third of pydantic's import time
+    from pydantic import PydanticUserError, TypeAdapter  # a third of pydantic's import time
 
     plain = _unwrapped(function)
     name = getattr(plain, "__name__", type(plain).__name__)
@@ -201,9 +201,10 @@ def _from_function(function: Callable[..., Any]) -> Tool:
     arguments.__pydantic_config__ = {"extra": "forbid"}  # pyright: ignore - what pydantic reads
     try:
         adapter = cast("TypeAdapter[dict[str, Any]]", TypeAdapter(arguments))
-    except PydanticSchemaGenerationError as error:
+        schema = plain_schema(adapter.json_schema())
+    except PydanticUserError as error:
         raise ToolDefinitionError(f"the tool {name} has a parameter with no JSON form: {error}", name) from None
-    spec = ToolSpec(name, description, plain_schema(adapter.json_schema()))
+    spec = ToolSpec(name, description, schema)
     return Tool(spec, function, _validator(name, adapter))
 
 
