@@ -59,6 +59,8 @@
     │   ├── ToolDefinitionError (TypeError)
     │   │   └── ToolkitError (KeyError)         a class is a tool and a toolkit at once
     │   ├── ToolArgumentsError (ValueError)
+    │   ├── RetryableToolError                  a tool could not do it for now
+    │   ├── ToolNotApprovedError                a call that needs approval was refused
     │   ├── RemoteServiceError                  a service that a tool asks failed
     │   ├── CallOriginError                     a call was made of a message of a person
     │   ├── NoExecutorError (RuntimeError)      an agent has nothing that runs what its model called
@@ -169,11 +171,13 @@ from trivium.exceptions._tools import (
     RemoteConnectionError,
     RemoteServiceError,
     RemoteStartError,
+    RetryableToolError,
     SandboxUnavailableError,
     ToolArgumentsError,
     ToolDefinitionError,
     ToolError,
     ToolkitError,
+    ToolNotApprovedError,
     UnknownToolError,
     UnreadableDocumentError,
 )
@@ -245,6 +249,7 @@ __all__ = [
     "RemoteConnectionError",
     "RemoteServiceError",
     "RemoteStartError",
+    "RetryableToolError",
     "RunError",
     "RunKilledError",
     "SandboxUnavailableError",
@@ -255,6 +260,7 @@ __all__ = [
     "ToolArgumentsError",
     "ToolDefinitionError",
     "ToolError",
+    "ToolNotApprovedError",
     "ToolkitError",
     "TriviumError",
     "UnknownRoleError",
