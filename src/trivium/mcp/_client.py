@@ -85,9 +85,11 @@ class MCPServer(BaseAction):
         start_seconds: float = 60.0,
     ) -> None:
         super().__init__()
-        positive(timeout=timeout, start_seconds=start_seconds)
+        positive(timeout=timeout or 1.0, start_seconds=start_seconds)
         way = way_to(server, env, None if cwd is None else Path(cwd), headers)
         self._name = way.name if name is None else name
+        if not self._name or "." in self._name:
+            raise ConfigurationError("the name of an MCP server is a text without dots: its tools are `name.tool`")
         self._only = None if only is None else frozenset(only)
         self._with_resources, self._with_prompts = resources, prompts
         rule = Pins(self._name, pin, None if pins is None else Path(pins))

@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack
 from contextvars import Context
 from functools import partial
 from random import random
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
 
 from trivium.commander import Bell, gather, wait
 from trivium.commander._doors_home import Home
@@ -103,8 +103,8 @@ class Link:
                 if not expired and not connection.is_lost(error):
                     self._refused(error, tool)
                 connection.leave()
-                if is_last or not (again or expired):
-                    await connection.over()
+                await connection.over()
+                if is_last or not (again or expired or connection.was_refused):
                     raise self._lost(connection, tool) from None
             except Exception as error:  # the SDK's own: an answer that does not fit
                 raise MCPProtocolError(f"{self.name} gave no proper answer: {_leaf(error)}", self.name, tool) from error
@@ -122,7 +122,10 @@ class Link:
         what = f"whether {tool} ran there is not known" if tool else "nothing came back"
         why = f" ({connection.why})" if connection.why else ""
         return MCPConnectionError(
-            f"the connection to {self.name} broke{why}: {what}{_last_words(self.way.log)}", self.name, tool, self.way.log
+            f"the connection to {self.name} broke{why}: {what}{_last_words(self.way.log)}",
+            self.name,
+            tool,
+            self.way.log,
         )
 
     # ---- opening and closing
@@ -156,7 +159,8 @@ class _Connection:
         self.link = link
         self.definitions: Mapping[str, Definition] = {}
         self.failed: TriviumError | None = None
-        self.why = ""
+        self.why, self.was_refused = "", False
+        """Why it broke, and whether nothing was sent."""
         self._ready, self._leaving, self._over = Bell(), Bell(), Bell()
         self._is_stale = False
         loop: Any = get_running_loop()
@@ -215,7 +219,7 @@ class _Connection:
         except TriviumError as error:
             self.failed = error
         except Exception as error:
-            self.why = _leaf(error)
+            self.why, self.was_refused = _leaf(error), _was_refused(error)
         except BaseException:
             self.why = self.why or "it was closed"
         finally:
@@ -321,11 +325,22 @@ def _who() -> Any:
     return Implementation(name="trivium", version="")
 
 
-def _leaf(error: BaseException) -> str:
+def _innermost(error: BaseException) -> BaseException:
     """What happened, of an error that task groups have wrapped."""
     while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error
+
+
+def _leaf(error: BaseException) -> str:
+    found = _innermost(error)
+    return f"{type(found).__name__}: {found}" if str(found) else type(found).__name__
+
+
+def _was_refused(error: BaseException) -> bool:
+    import httpx2
+
+    return isinstance(_innermost(error), httpx2.ConnectError | httpx2.ConnectTimeout)
 
 
 def _last_words(log: str) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 from urllib.parse import urlsplit
 
 from trivium.commander._workers import get_running_loop
@@ -18,6 +19,7 @@ __all__ = ["Address", "Child", "Way", "way_to"]
 MOST_BYTES: Final = 64 << 20
 """The largest event that a server may send over HTTP."""
 _KEPT = 8192
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
 _CONNECT_SECONDS = 30.0
 
 
@@ -39,7 +41,7 @@ class Child:
         """The program's name."""
         plain = [Path(each).name for each in self.command if not each.startswith("-")]
         runs_others = plain[0] in ("uvx", "npx", "pipx", "python", "python3") and len(plain) > 1
-        return Path(plain[1 if runs_others else 0]).stem
+        return _NOT_PLAIN.sub("_", Path(plain[1 if runs_others else 0]).stem)
 
     @property
     def log(self) -> str:
@@ -60,24 +62,19 @@ class Child:
             log.close()  # the process has its own
             yield _Watched(reader, ended), writer
 
-    def _reading(self) -> Any:
-        from contextlib import contextmanager
-
-        @contextmanager
-        def keep() -> Any:
-            read, write = os.pipe()
-            os.set_blocking(read, False)
-            loop: Any = get_running_loop()
-            loop.add_reader(read, self._take, read, loop)
-            try:
-                with os.fdopen(write, "w") as log:
-                    yield log
-            finally:
-                self._take(read, loop)  # its last words
-                loop.remove_reader(read)
-                os.close(read)
-
-        return keep()
+    @contextmanager
+    def _reading(self) -> Generator[TextIO]:
+        read, write = os.pipe()
+        os.set_blocking(read, False)
+        loop: Any = get_running_loop()
+        loop.add_reader(read, self._take, read, loop)
+        try:
+            with os.fdopen(write, "w") as log:
+                yield log
+        finally:
+            self._take(read, loop)  # its last words
+            loop.remove_reader(read)
+            os.close(read)
 
     def _take(self, read: int, loop: Any) -> None:
         with suppress(BlockingIOError):
@@ -105,7 +102,7 @@ class Address:
     @property
     def name(self) -> str:
         """The host's name."""
-        return urlsplit(self.url).hostname or "server"
+        return _NOT_PLAIN.sub("_", urlsplit(self.url).hostname or "server")
 
     @asynccontextmanager
     async def open(self, ended: Callable[[], object]) -> AsyncGenerator[Any]:
