@@ -65,7 +65,12 @@
     │   ├── CallOriginError                     a call was made of a message of a person
     │   ├── NoExecutorError (RuntimeError)      an agent has nothing that runs what its model called
     │   ├── SandboxUnavailableError             this machine cannot shut code in
-    │   └── UnknownToolError (KeyError, ValueError)
+    │   ├── UnknownToolError (KeyError, ValueError)
+    │   └── MCPError                            an MCP server was asked and failed
+    │       ├── MCPConnectionError (ConnectionError)  it does not start, or went away
+    │       ├── MCPProtocolError                it answered with an error, or with no answer
+    │       ├── MCPTimeoutError (TimeoutError)  it took too long
+    │       └── MCPToolsChangedError            its tools are not those that were pinned
     ├── FetchError                              a page of the web could not be fetched
     │   ├── FetchAddressError                   its URL, or the address behind it, is not allowed
     │   ├── FetchConnectionError (ConnectionError)  its server cannot be reached, or broke off
@@ -166,6 +171,11 @@ from trivium.exceptions._tools import (
     FetchStatusError,
     FetchTimeoutError,
     FetchTooLargeError,
+    MCPConnectionError,
+    MCPError,
+    MCPProtocolError,
+    MCPTimeoutError,
+    MCPToolsChangedError,
     NoExecutorError,
     RemoteAgentError,
     RemoteConnectionError,
@@ -223,6 +233,11 @@ __all__ = [
     "KillChannelError",
     "LangroidImportError",
     "LimitExceededError",
+    "MCPConnectionError",
+    "MCPError",
+    "MCPProtocolError",
+    "MCPTimeoutError",
+    "MCPToolsChangedError",
     "MalformedAnswerError",
     "MissingExtraError",
     "ModelError",
