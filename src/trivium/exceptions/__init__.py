@@ -59,11 +59,18 @@
     │   ├── ToolDefinitionError (TypeError)
     │   │   └── ToolkitError (KeyError)         a class is a tool and a toolkit at once
     │   ├── ToolArgumentsError (ValueError)
+    │   ├── RetryableToolError                  a tool could not do it for now
+    │   ├── ToolNotApprovedError                a call that needs approval was refused
     │   ├── RemoteServiceError                  a service that a tool asks failed
     │   ├── CallOriginError                     a call was made of a message of a person
     │   ├── NoExecutorError (RuntimeError)      an agent has nothing that runs what its model called
     │   ├── SandboxUnavailableError             this machine cannot shut code in
-    │   └── UnknownToolError (KeyError, ValueError)
+    │   ├── UnknownToolError (KeyError, ValueError)
+    │   └── MCPError                            an MCP server was asked and failed
+    │       ├── MCPConnectionError (ConnectionError)  it does not start, or went away
+    │       ├── MCPProtocolError                it answered with an error, or with no answer
+    │       ├── MCPTimeoutError (TimeoutError)  it took too long
+    │       └── MCPToolsChangedError            its tools are not those that were pinned
     ├── FetchError                              a page of the web could not be fetched
     │   ├── FetchAddressError                   its URL, or the address behind it, is not allowed
     │   ├── FetchConnectionError (ConnectionError)  its server cannot be reached, or broke off
@@ -78,7 +85,9 @@
     ├── RemoteAgentError                        an agent in another process was asked and failed
     │   ├── RemoteConnectionError (ConnectionError)  it cannot be reached, or the connection broke
     │   └── RemoteStartError                    its process did not start
-    └── OutputError                             results could not be written
+    ├── OutputError                             results could not be written
+    └── CassetteError                           a recording cannot be used or made
+        └── CassetteMismatchError (AssertionError)  a request is not the recorded one
 
 `LangroidImportError`, `InfiniteLoopException` and `XMLException` are names of the documents for `MissingExtraError`,
 `InfiniteLoopError` and `AnswerFormatError`.
@@ -111,6 +120,8 @@ from trivium.exceptions._root import (
     AgentNameError,
     ArgumentTypeError,
     BeadNotFoundError,
+    CassetteError,
+    CassetteMismatchError,
     ConfigurationError,
     ContextPieceTypeError,
     ContextTokenError,
@@ -160,16 +171,23 @@ from trivium.exceptions._tools import (
     FetchStatusError,
     FetchTimeoutError,
     FetchTooLargeError,
+    MCPConnectionError,
+    MCPError,
+    MCPProtocolError,
+    MCPTimeoutError,
+    MCPToolsChangedError,
     NoExecutorError,
     RemoteAgentError,
     RemoteConnectionError,
     RemoteServiceError,
     RemoteStartError,
+    RetryableToolError,
     SandboxUnavailableError,
     ToolArgumentsError,
     ToolDefinitionError,
     ToolError,
     ToolkitError,
+    ToolNotApprovedError,
     UnknownToolError,
     UnreadableDocumentError,
 )
@@ -184,6 +202,8 @@ __all__ = [
     "AttributeNotSetError",
     "BeadNotFoundError",
     "CallOriginError",
+    "CassetteError",
+    "CassetteMismatchError",
     "ChecksumError",
     "CommanderAlreadyRunningError",
     "CommanderError",
@@ -213,6 +233,11 @@ __all__ = [
     "KillChannelError",
     "LangroidImportError",
     "LimitExceededError",
+    "MCPConnectionError",
+    "MCPError",
+    "MCPProtocolError",
+    "MCPTimeoutError",
+    "MCPToolsChangedError",
     "MalformedAnswerError",
     "MissingExtraError",
     "ModelError",
@@ -239,6 +264,7 @@ __all__ = [
     "RemoteConnectionError",
     "RemoteServiceError",
     "RemoteStartError",
+    "RetryableToolError",
     "RunError",
     "RunKilledError",
     "SandboxUnavailableError",
@@ -249,6 +275,7 @@ __all__ = [
     "ToolArgumentsError",
     "ToolDefinitionError",
     "ToolError",
+    "ToolNotApprovedError",
     "ToolkitError",
     "TriviumError",
     "UnknownRoleError",
