@@ -19,11 +19,13 @@ from trivium.llms._protocol import (
 )
 
 if TYPE_CHECKING:
+    from trivium.llms._anthropic import AnthropicModel
     from trivium.llms._base import AsyncBaseAPILLM, AsyncBaseLLM, BaseAPILLM, BaseLLM
     from trivium.llms._call import DeltaEvent, UsageEvent
     from trivium.llms._chat_model import ChatModel
     from trivium.llms._claude import AsyncClaudeAPI, ClaudeAPI
     from trivium.llms._fallback import Fallback, FallbackEvent, FallbackModel
+    from trivium.llms._gemini import GeminiModel
     from trivium.llms._gpt import GPTAPI, AsyncGPTAPI
     from trivium.llms._meta_template import INTERNLM2_META, APITemplateParser, LMTemplateParser
     from trivium.llms._openai import OpenAIModel
@@ -52,6 +54,7 @@ __all__ = [
     "GPTAPI",
     "INTERNLM2_META",
     "APITemplateParser",
+    "AnthropicModel",
     "AsyncBaseAPILLM",
     "AsyncBaseLLM",
     "AsyncClaudeAPI",
@@ -71,6 +74,7 @@ __all__ = [
     "FallbackEvent",
     "FallbackModel",
     "Finish",
+    "GeminiModel",
     "HFTransformer",
     "HFTransformerCasualLM",
     "HFTransformerChat",
@@ -109,6 +113,7 @@ __all__ = [
 # Where the names live that cost something to import.
 _HOMES = {
     "APITemplateParser": "_meta_template",
+    "AnthropicModel": "_anthropic",
     "AsyncBaseAPILLM": "_base",
     "AsyncBaseLLM": "_base",
     "AsyncClaudeAPI": "_claude",
@@ -127,6 +132,7 @@ _HOMES = {
     "FallbackEvent": "_fallback",
     "FallbackModel": "_fallback",
     "GPTAPI": "_gpt",
+    "GeminiModel": "_gemini",
     "HFTransformer": "engines",
     "HFTransformerCasualLM": "engines",
     "HFTransformerChat": "engines",
