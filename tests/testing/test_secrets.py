@@ -23,8 +23,8 @@ from trivium.actions.web._searchers import BingSearch, BraveSearch
 from trivium.distributed import HTTPAgentClient
 from trivium.hooks import MessageLogger
 from trivium.language_models.azure_openai import AzureConfig
-from trivium.language_models.openai_gpt import OpenAIGPTConfig
-from trivium.llms import GPTAPI, ClaudeAPI, OpenAIModel, RetryPolicy, SensenovaAPI
+from trivium.language_models.openai_gpt import LiteLLMProxyConfig, OpenAIGPTConfig
+from trivium.llms import GPTAPI, ClaudeAPI, OpenAIModel, SensenovaAPI
 from trivium.testing import FaultyTransport, Reset, cassette
 
 from ._echo import Asked, Given, Server
@@ -100,14 +100,16 @@ def models(server: Server) -> dict[str, Any]:
     """A model of each class, with all that is secret about it; one of them behind a proxy with a password."""
     login = f"http://ada:{secret('login')}@{server.host}"
     keys = [secret("first"), secret("second")]
-    quick = RetryPolicy(first_delay=0.001, longest_delay=0.1)
     config = OpenAIGPTConfig(
-        chat_model="m", api_base=f"{server.url}/v1", api_key=secret("gpt"), headers={"x-extra": secret("header")}
+        chat_model="m",
+        api_base=f"{server.url}/v1",
+        api_key=secret("gpt"),
+        headers={"x-gateway-token": secret("header")},
     )
     azure = AzureConfig(chat_model="m", api_base=server.url, deployment_name="d", api_key=secret("azure"))
     return {
-        "openai": OpenAIModel("m", base_url=f"{server.url}/v1", api_key=secret("openai"), retry=quick),
-        "login": OpenAIModel("m", base_url=f"{login}/v1?token={secret('query')}", retry=quick),
+        "openai": OpenAIModel("m", base_url=f"{server.url}/v1", api_key=secret("openai")),
+        "login": OpenAIModel("m", base_url=f"{login}/v1?token={secret('query')}"),
         "gpt": GPTAPI("m", key=keys, api_base=f"{server.url}/v1", org="o"),
         "proxy": GPTAPI("m", key=keys, api_base="http://host.invalid/v1", proxies={"http": f"{login}/"}),
         "claude": ClaudeAPI("m", key=keys, base_url=f"{server.url}/v1"),
@@ -141,6 +143,12 @@ def held(thing: Any) -> str:
         if hasattr(thing, method):
             parts.append(repr(getattr(thing, method)()))
     return "\n".join(parts)
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    for room in ("llms.http._transport", "actions.web._remote"):
+        monkeypatch.setattr(f"trivium.{room}.FIRST_DELAY", 0.0)
 
 
 QUESTIONS = ["hello", "say 503", "say 401", "say 400", "say garbage"]
@@ -178,12 +186,21 @@ def test_no_model_shows_a_secret_anywhere(server: Server, logged: io.StringIO, t
 def test_no_task_shows_a_secret_in_its_logs_and_configs(server: Server, logged: io.StringIO, tmp_path: Path):
     llm = OpenAIGPTConfig(
         chat_model="m",
+        litellm_proxy=LiteLLMProxyConfig(api_key=secret("proxy")),
         api_base=f"http://ada:{secret('login')}@{server.host}/v1",
         api_key=secret("gpt"),
-        headers={"x-extra": secret("header")},
+        headers={"x-gateway-token": secret("header")},
     )
     config = TaskConfig(logs_dir=str(tmp_path), kill_channel=f"redis://:{secret('redis')}@127.0.0.1:1/0")
     found = {"configs": repr((llm, config, ChatAgentConfig(llm=llm))) + str(llm) + str(config)}
+    for wrong in (
+        {"api_key": [secret("list")]},
+        {"apikey": secret("typo")},
+        {"litellm_proxy": {"key": secret("typo")}},
+    ):
+        with pytest.raises(ValueError, match="validation error") as caught:
+            OpenAIGPTConfig(**wrong)
+        found[f"the error of {list(wrong)}"] = shown(caught.value)
     for question in QUESTIONS:
         agent = ChatAgent(ChatAgentConfig(llm=llm, name="Ada"))
         task = Task(agent, interactive=False, single_round=True, config=config)
