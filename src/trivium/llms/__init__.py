@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from trivium.llms._gpt import GPTAPI, AsyncGPTAPI
     from trivium.llms._meta_template import INTERNLM2_META, APITemplateParser, LMTemplateParser
     from trivium.llms._openai import OpenAIModel
+    from trivium.llms._prices import Price, Pricing, PublishedPrice
     from trivium.llms._resolve import resolve
     from trivium.llms._sensenova import AsyncSensenovaAPI, SensenovaAPI
     from trivium.llms.engines import (
@@ -77,7 +78,10 @@ __all__ = [
     "ModelFile",
     "ModelStore",
     "OpenAIModel",
+    "Price",
+    "Pricing",
     "Progress",
+    "PublishedPrice",
     "Reasoning",
     "ReasoningState",
     "Reply",
@@ -120,7 +124,10 @@ _HOMES = {
     "ModelFile": "local._store",
     "ModelStore": "local._store",
     "OpenAIModel": "_openai",
+    "Price": "_prices",
+    "Pricing": "_prices",
     "Progress": "local._store",
+    "PublishedPrice": "_prices",
     "SensenovaAPI": "_sensenova",
     "UsageEvent": "_call",
     "VllmModel": "engines",
