@@ -170,5 +170,5 @@ def test_a_set_of_tools_is_offered_by_name():
 
 def test_one_call_alone_needs_no_group():
     executor = ActionExecutor(named("one"))
-    [message] = asyncio.run(executor.answer_all([ToolCall("1", "one", "{}")], parallel=True))
+    [message], _ = asyncio.run(executor.answer_all([ToolCall("1", "one", "{}")], parallel=True))
     assert message.content == "1"
