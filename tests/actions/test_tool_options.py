@@ -118,7 +118,8 @@ def test_options_hold_for_a_bound_method_and_for_an_action_in_both_forms():
 def test_options_that_contradict_each_other_or_are_none_are_refused_where_they_are_written():
     def pay(amount: int) -> None: ...
 
-    for options in ({"retries": 1, "effect": "once"}, {"effect": "twice"}, {"tries": 3}):
+    wrong: list[dict[str, Any]] = [{"retries": 1, "effect": "once"}, {"effect": "twice"}, {"tries": 3}]
+    for options in wrong:
         with pytest.raises(ToolDefinitionError):
             tool(**options)(pay)
     with pytest.raises(ToolDefinitionError):

@@ -25,7 +25,7 @@ def results(agent: Agent) -> list[Any]:
     return [(each.tool_call_id, each.content) for each in agent.memory.get_memory() if each.tool_call_id]
 
 
-def asked(*calls: tuple[str, dict[str, Any]]) -> list[ToolCallPart]:
+def asked(*calls: tuple[str, Any]) -> list[ToolCallPart]:
     made = [call_tool(name, index, **given) for index, (name, given) in enumerate(calls)]
     return [ToolCallPart(each.index, f"id-{each.index}", each.name, each.arguments) for each in made]
 
