@@ -82,7 +82,10 @@ def test_a_function_an_api_and_a_tool_message_take_the_same_options():
     def options(each: Tool) -> list[Any]:
         return [each.timeout, each.retries, each.needs_approval, each.effect]
 
-    made = Send._tool(lambda tool_message: "", lambda arguments: {})
+    def read(arguments: Any) -> dict[str, Any]:
+        return {}
+
+    made = Send._tool(str, read)
     assert options(made) == [3, 2, True, "idempotent"]
     for each in (Tool.of(send), *Post().tools(), ToolMetadata.of(send), *ActionExecutor([send]).tools.values()):
         assert [*options(each), each.max_result, each.sequential] == [3, 2, True, "idempotent", 9, True]
