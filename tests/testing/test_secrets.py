@@ -193,11 +193,12 @@ def test_no_task_shows_a_secret_in_its_logs_and_configs(server: Server, logged: 
     )
     config = TaskConfig(logs_dir=str(tmp_path), kill_channel=f"redis://:{secret('redis')}@127.0.0.1:1/0")
     found = {"configs": repr((llm, config, ChatAgentConfig(llm=llm))) + str(llm) + str(config)}
-    for wrong in (
+    mistakes: list[dict[str, Any]] = [
         {"api_key": [secret("list")]},
         {"apikey": secret("typo")},
         {"litellm_proxy": {"key": secret("typo")}},
-    ):
+    ]
+    for wrong in mistakes:
         with pytest.raises(ValueError, match="validation error") as caught:
             OpenAIGPTConfig(**wrong)
         found[f"the error of {list(wrong)}"] = shown(caught.value)
@@ -235,7 +236,7 @@ def test_no_tool_and_no_client_shows_a_secret(server: Server, logged: io.StringI
                     found[f"{type(tool).__name__} {question}"] = repr(call(tool, question))
                 except Exception as error:
                     found[f"{type(tool).__name__} {question}"] = shown(error)
-            found[type(tool).__name__] = repr(tool) + repr(vars(tool).get("_remote"))
+            found[type(tool).__name__] = repr(tool) + repr(getattr(tool, "_remote", None))
         executor = ActionExecutor([tool for tool, _ in tools[:2]])
         found["the executor"] = repr(executor)
     assert marks(str([(asked.path, dict(asked.headers)) for asked in server.asked])), "the server saw the secrets"
