@@ -21,7 +21,7 @@ from trivium.exceptions import ConfigurationError
 from trivium.language_models.base import LanguageModel, LLMConfig
 from trivium.language_models.model_info import OpenAIChatModel, OpenAICompletionModel
 from trivium.llms import Delta, Reasoning, Request, ToolCallPart, resolve
-from trivium.llms._openai import PATH, PUBLIC_URL, THINKING, ask_openai
+from trivium.llms._openai import PATH, PUBLIC_URL, ask_openai
 from trivium.llms._parameters import common_names
 from trivium.llms.http._transport import Keys, Transport, bearer, with_path
 from trivium.schema import StreamEventType, Usage
@@ -57,7 +57,6 @@ _PROVIDERS: Final[Mapping[str, _Provider]] = MappingProxyType(
 )
 _AT_ADDRESS: Final = ("local", "llamacpp")
 """What stands behind these is no name but an address."""
-_NOT_FOR_THINKING: Final = frozenset({"temperature", "top_p", "frequency_penalty", "presence_penalty"})
 _KINDS: Final[Mapping[type, StreamEventType]] = MappingProxyType(
     {str: StreamEventType.TEXT, Reasoning: StreamEventType.REASONING}
 )
@@ -229,10 +228,7 @@ class OpenAIGPT(LanguageModel):
         seed = None if config.chat_model.partition("/")[0] in _AT_ADDRESS else config.seed
         more = {"seed": seed, "parallel_tool_calls": config.parallel_tool_calls if request.tools else None}
         given = config.params.to_dict_exclude_none() if config.params is not None else {}
-        parameters = common_names(usual, more, given, self.gen_params, request.parameters)
-        if THINKING.match(config.chat_model):
-            parameters = {name: value for name, value in parameters.items() if name not in _NOT_FOR_THINKING}
-        return request._replace(parameters=parameters)
+        return request._replace(parameters=common_names(usual, more, given, self.gen_params, request.parameters))
 
     def _asker(self) -> Callable[[Request], Iterable[Delta] | AsyncIterable[Delta]]:
         if not self._named:  # with no name, what the environment or the store has

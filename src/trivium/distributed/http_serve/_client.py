@@ -14,7 +14,8 @@ from trivium.commander import TaskNode, current, invoke, iterate, portable, run_
 from trivium.distributed._wire import as_dict, returned
 from trivium.exceptions import ConfigurationError, ModelError, RemoteAgentError, RemoteConnectionError
 from trivium.llms import DeltaEvent, Reasoning
-from trivium.llms.wire._answers import EventDecoder, error_text
+from trivium.llms.wire._answers import error_text
+from trivium.llms.wire._events import EventDecoder
 from trivium.module import AsyncModule, Module
 from trivium.schema import Message
 
@@ -105,7 +106,7 @@ class HTTPAgentClient(Module):
             await self._checked(response)
             async for piece in response.aiter_bytes():
                 for data in decoder.feed(piece):
-                    if data != "[DONE]":
+                    if data != b"[DONE]":
                         yield self._object(data)
 
     @asynccontextmanager
