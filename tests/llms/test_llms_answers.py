@@ -17,7 +17,9 @@ from trivium.llms.wire._answers import AnswerReader
 from trivium.llms.wire._events import MAX_BYTES, EventDecoder
 from trivium.llms.wire._openai_chat import OpenAIMessageReader
 
-TEXTS = st.lists(st.text(min_size=1).filter(lambda text: text.isascii() or "\ud800" not in text), max_size=5)
+TEXTS = st.lists(
+    st.text(min_size=1).filter(lambda text: text.isascii() or "\ud800" not in text), min_size=1, max_size=5
+)
 
 
 def read(pieces: list[bytes]) -> list[Delta]:

@@ -43,10 +43,13 @@ if TYPE_CHECKING:
     )
     from trivium.llms.local._local import LocalModel
     from trivium.llms.local._store import ModelFile, ModelStore, Progress
+    from trivium.llms.providers import PROFILES, Capabilities, Profile, capabilities_of
+    from trivium.llms.wire._openai_chat import Dialect
 
 __all__ = [
     "GPTAPI",
     "INTERNLM2_META",
+    "PROFILES",
     "APITemplateParser",
     "AsyncBaseAPILLM",
     "AsyncBaseLLM",
@@ -59,10 +62,12 @@ __all__ = [
     "AsyncVllmModel",
     "BaseAPILLM",
     "BaseLLM",
+    "Capabilities",
     "ChatModel",
     "ClaudeAPI",
     "Delta",
     "DeltaEvent",
+    "Dialect",
     "Finish",
     "HFTransformer",
     "HFTransformerCasualLM",
@@ -77,6 +82,7 @@ __all__ = [
     "ModelFile",
     "ModelStore",
     "OpenAIModel",
+    "Profile",
     "Progress",
     "Reasoning",
     "ReasoningState",
@@ -87,6 +93,7 @@ __all__ = [
     "ToolCallPart",
     "UsageEvent",
     "VllmModel",
+    "capabilities_of",
     "resolve",
 ]
 
@@ -104,9 +111,11 @@ _HOMES = {
     "AsyncVllmModel": "engines",
     "BaseAPILLM": "_base",
     "BaseLLM": "_base",
+    "Capabilities": "providers",
     "ChatModel": "_chat_model",
     "ClaudeAPI": "_claude",
     "DeltaEvent": "_call",
+    "Dialect": "wire._openai_chat",
     "GPTAPI": "_gpt",
     "HFTransformer": "engines",
     "HFTransformerCasualLM": "engines",
@@ -120,10 +129,13 @@ _HOMES = {
     "ModelFile": "local._store",
     "ModelStore": "local._store",
     "OpenAIModel": "_openai",
+    "PROFILES": "providers",
+    "Profile": "providers",
     "Progress": "local._store",
     "SensenovaAPI": "_sensenova",
     "UsageEvent": "_call",
     "VllmModel": "engines",
+    "capabilities_of": "providers",
     "resolve": "_resolve",
 }
 

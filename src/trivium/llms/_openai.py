@@ -45,8 +45,8 @@ class OpenAIModel(ChatModel):
             which is sent to that provider only. Other servers may need none.
         timeout: seconds without a byte from the server after which it is given up; default 120.
         parameters: sampling parameters for every request; those of a request go before.
-        provider: whose server it is, by the name that stands before a model's, as "groq" in "groq:NAME"; default by
-            the address, and "openai" without one.
+        provider: whose server it is: the name that stands before a model's, as "groq" in "groq:NAME", or a profile of
+            your own; default by the address, and "openai" without one.
         interface: "chat" or "responses"; default "chat", but "responses" for models that think where the provider has
             it, so that their thoughts are kept between requests.
         capabilities: what the model can do; default what is known of its family.
@@ -68,14 +68,14 @@ class OpenAIModel(ChatModel):
         api_key: str | None = None,
         timeout: float = 120.0,
         parameters: Mapping[str, Any] | None = None,
-        provider: str | None = None,
+        provider: str | Profile | None = None,
         interface: Literal["chat", "responses"] | None = None,
         capabilities: Capabilities | None = None,
     ) -> None:
         self.name = model
         self.gen_params = dict(parameters or {})
         self.capabilities = capabilities or capabilities_of(model)
-        self._profile = profile = profile_at(base_url) if provider is None else _profile(provider)
+        self._profile = profile = _profile(provider, base_url)
         url = profile.address(base_url, model)
         # By its whole path an address says itself which interface is behind it.
         is_responses = url.partition("?")[0].rstrip("/").endswith(RESPONSES_PATH)
@@ -103,7 +103,9 @@ class OpenAIModel(ChatModel):
         return ask_openai(self._transport, self.name, request, parameters, None, self.capabilities, dialect)
 
 
-def _profile(name: str) -> Profile:
+def _profile(name: str | Profile | None, base_url: str | None) -> Profile:
+    if not isinstance(name, str):
+        return name or profile_at(base_url)
     found = PROFILES.get(name)
     if found is None or found.form != "openai":
         known = ", ".join(name for name, each in PROFILES.items() if each.form == "openai")

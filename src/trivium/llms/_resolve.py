@@ -76,7 +76,7 @@ def _of_provider(profile: Profile, name: str, base_url: str | None) -> LanguageM
         return GeminiModel(name, base_url=base_url)
     if profile.name == "openai" and base_url:  # any server of that interface; its address says which it is
         return OpenAIModel(name, base_url=base_url)
-    return OpenAIModel(name, base_url=base_url, provider=profile.name)
+    return OpenAIModel(name, base_url=base_url, provider=profile)
 
 
 def _configured(base_url: str | None) -> LanguageModel:

@@ -24,6 +24,7 @@ __all__ = [
     "as_dict",
     "clean",
     "error_text",
+    "json_text",
     "logprobs_of",
     "sent_error",
 ]
@@ -167,12 +168,11 @@ def sent_error(chunk: Mapping[str, Any]) -> ProviderError:
     text = f"the server sent an error: {error_text(chunk) or 'it gives no reason'}; {AGAIN}"
     given = chunk.get("error")
     places = [chunk, cast("dict[str, Any]", given)] if isinstance(given, dict) else [chunk]
-    raw = json.dumps(given or chunk)
     for place in places:
         for key in ("status", "code", "type"):
             if status := _status(place.get(key)):
-                return ProviderStatusError(text, raw, status)
-    return MalformedAnswerError(text, raw)
+                return ProviderStatusError(text, status=status)
+    return MalformedAnswerError(text)
 
 
 def _status(code: Any) -> int:
@@ -181,12 +181,25 @@ def _status(code: Any) -> int:
     return code if isinstance(code, int) and 400 <= code < 600 else 0
 
 
-def error_text(answer: Any) -> str:
+def error_text(answer: Any, depth: int = 3) -> str:
     """The message in an error object of any of the usual forms, or "" where there is none."""
     for key in ("error", "message", "detail"):
-        if isinstance(answer, dict) and (value := cast("dict[str, Any]", answer).get(key)):
-            return value if isinstance(value, str) else error_text(value) or json.dumps(value)
+        if value := as_dict(answer).get(key):
+            inner = error_text(value, depth - 1) if depth else ""
+            return value if isinstance(value, str) else inner or json_text(value)
     return ""
+
+
+def json_text(value: Any) -> str:
+    """A value that came as JSON, as its text.
+
+    Raises:
+        MalformedAnswerError: it is nested too deeply.
+    """
+    try:
+        return json.dumps(value)
+    except RecursionError as error:
+        raise MalformedAnswerError(f"the server sent something that is nested too deeply: {CHECK}") from error
 
 
 def as_dict(value: Any) -> dict[str, Any]:
@@ -240,4 +253,6 @@ def logprobs_of(entries: Any) -> Logprobs | None:
 
 def _token(entry: Mapping[str, Any]) -> tuple[str, float] | None:
     token, logprob = entry.get("token"), entry.get("logprob")
-    return (clean(token), float(logprob)) if isinstance(token, str) and isinstance(logprob, int | float) else None
+    if isinstance(token, str) and isinstance(logprob, int | float) and abs(logprob) < 1e15:
+        return clean(token), float(logprob)
+    return None

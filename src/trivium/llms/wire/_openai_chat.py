@@ -12,7 +12,17 @@ import jiter
 
 from trivium.exceptions import MalformedAnswerError
 from trivium.llms._protocol import Delta, Finish, Reasoning, ReasoningState, Request, ToolCallPart
-from trivium.llms.wire._answers import AGAIN, CHECK, Letters, as_dict, clean, error_text, logprobs_of, sent_error
+from trivium.llms.wire._answers import (
+    AGAIN,
+    CHECK,
+    Letters,
+    as_dict,
+    clean,
+    error_text,
+    json_text,
+    logprobs_of,
+    sent_error,
+)
 from trivium.llms.wire._requests import SentNames, is_strict, own_state, parts_of
 from trivium.llms.wire._tool_names import legal
 from trivium.schema import ToolSpec, Usage
@@ -175,7 +185,7 @@ class OpenAIMessageReader:
         """
         if "error" in chunk or "choices" not in chunk:
             chunk = _checked(_unpacked(chunk))
-        if usage := chunk.get("usage"):
+        if (usage := chunk.get("usage")) is not None:
             self._usage = token_counts(usage, "prompt_tokens", "completion_tokens") or self._usage
         choices = chunk.get("choices")
         if isinstance(choices, list):
@@ -192,7 +202,7 @@ class OpenAIMessageReader:
         """
         answer = _checked(_unpacked(answer))
         if not answer.get("choices"):
-            raise MalformedAnswerError(f"the server sent an answer without choices: {CHECK}", json.dumps(answer))
+            raise MalformedAnswerError(f"the server sent an answer without choices: {CHECK}")
         return self.read(answer)
 
     def _choice(self, choice: dict[str, Any]) -> Iterator[Delta]:
@@ -362,12 +372,13 @@ class CallReader:
         given = given if isinstance(given, str) else ""
         name = name.strip() if isinstance(name, str) else ""
         if not isinstance(arguments, str):
-            arguments = "" if arguments is None else json.dumps(arguments)
+            arguments = "" if arguments is None else json_text(arguments)
         index = call.get("index")
-        found = self._begun(index if index is None else (choice, index), given, name, place)
+        key = f"{choice} {index}" if isinstance(index, int | str) else None
+        found = self._begun(key, given, name, place)
         is_new = found is None
         if found is None:
-            found = self._new(None if index is None else (choice, index), given)
+            found = self._new(key, given)
         arguments = found.letters.whole(arguments)
         found.arguments.append(arguments)
         if not found.name and name:

@@ -6,7 +6,6 @@ in their place among the messages and calls of their answer.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
@@ -161,7 +160,7 @@ class ResponsesReader:
         self._letters = Letters()
         self._at: dict[Any, _Item] = {}  # by the server's index
         self._items: list[_Item] = []
-        self._seen: set[Any] = set()  # the ids of items
+        self._seen: set[str] = set()  # the ids of items
         self._usage: Usage | None = None
         self._reason: str | None = None
         self._thought = self._spoken = self._refused = False
@@ -203,9 +202,10 @@ class ResponsesReader:
         if answer.get("error") or status in ("failed", "cancelled") or (not output and error_text(answer)):
             raise sent_error(answer)
         if not isinstance(output, list) and not self._items:
-            raise MalformedAnswerError(f"the server sent an answer without output: {CHECK}", json.dumps(answer))
+            raise MalformedAnswerError(f"the server sent an answer without output: {CHECK}")
+        streamed = frozenset(self._seen)
         for index, item in enumerate(map(as_dict, cast("list[Any]", output) if isinstance(output, list) else ())):
-            if index not in self._at and not self._seen & {item.get("id"), item.get("call_id")}:
+            if index not in self._at and not streamed & _ids(item):
                 yield from self._ended(self._place({"output_index": index}), item)
         self._usage = token_counts(answer.get("usage"), "input_tokens", "output_tokens") or self._usage
         if status in (None, "completed"):
@@ -245,13 +245,13 @@ class ResponsesReader:
         yield part
 
     def _begun(self, place: _Item, item: Block) -> Iterator[Delta]:
-        self._seen |= {item.get("id"), item.get("call_id")} - {None}
+        self._seen |= _ids(item)
         if item.get("type") == "function_call":
             yield from self._call_piece(place, {"id": item.get("call_id"), **_named(item), "arguments": ""})
 
     def _ended(self, place: _Item, item: Block) -> Iterator[Delta]:
         """What has not come yet of an item that is whole."""
-        self._seen |= {item.get("id"), item.get("call_id")} - {None}
+        self._seen |= _ids(item)
         kind, came = item.get("type"), "".join(place.came)
         if kind == "function_call":
             rest = _rest(item.get("arguments"), came)
@@ -322,7 +322,11 @@ class _Item:
 def _index(chunk: Mapping[str, Any]) -> Any:
     """What the pieces of one item have in common."""
     index = chunk.get("output_index")
-    return index if isinstance(index, int) else chunk.get("item_id") or as_dict(chunk.get("item")).get("id")
+    return index if isinstance(index, int) else str(chunk.get("item_id") or as_dict(chunk.get("item")).get("id"))
+
+
+def _ids(item: Block) -> set[str]:
+    return {id for id in (item.get("id"), item.get("call_id")) if isinstance(id, str) and id}
 
 
 def _named(item: Block) -> Block:
