@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
@@ -81,8 +81,14 @@ def chat_chunk(delta: Any = None, reason: str | None = None, index: int = 0, **m
 
 def message_item(text: str, **more: Any) -> Item:
     """A message of the Responses format."""
-    part = {"type": "output_text", "text": text, "annotations": []}
-    item = {"type": "message", "id": f"msg_{text[:3]}", "role": "assistant", "status": "completed", "content": [part]}
+    part: Item = {"type": "output_text", "text": text, "annotations": []}
+    item: Item = {
+        "type": "message",
+        "id": f"msg_{text[:3]}",
+        "role": "assistant",
+        "status": "completed",
+        "content": [part],
+    }
     return {**item, **more}
 
 
@@ -138,14 +144,16 @@ ODD: tuple[Any, ...] = (None, "", "x", 0, -1, 10**400, True, [], [None], {}, {"m
 def with_oddities(value: Any) -> Iterator[Any]:
     """`value` with an odd one at one of its places, for each place and each odd value; and with each key left out."""
     if isinstance(value, dict):
-        for key in value:
-            yield {each: inner for each, inner in value.items() if each != key}
-            for changed in (*ODD, *with_oddities(value[key])):
-                yield {**value, key: changed}
+        known = cast("dict[str, Any]", value)
+        for key in known:
+            yield {each: inner for each, inner in known.items() if each != key}
+            for changed in (*ODD, *with_oddities(known[key])):
+                yield {**known, key: changed}
     elif isinstance(value, list):
-        for place, inner in enumerate(value):
+        several = cast("list[Any]", value)
+        for place, inner in enumerate(several):
             for changed in (*ODD, *with_oddities(inner)):
-                yield [*value[:place], changed, *value[place + 1 :]]
+                yield [*several[:place], changed, *several[place + 1 :]]
 
 
 _EMPTY: dict[str, Any] = {"arguments": "", "content": [], "summary": [], "encrypted_content": None}

@@ -14,8 +14,9 @@ from pydantic import ConfigDict, TypeAdapter
 
 from trivium.exceptions import MalformedAnswerError, ProviderError, ProviderStatusError
 from trivium.llms import Delta, Dialect, Finish, Logprobs, Reasoning, ReasoningState, Request, TokenLogprob
+from trivium.llms.wire._fields import CallNames
 from trivium.llms.wire._openai_chat import OPENAI, OpenAIMessageReader, chat_body
-from trivium.llms.wire._requests import SentNames, sent_arguments
+from trivium.llms.wire._requests import sent_arguments
 from trivium.schema import ToolSpec, Usage
 
 from ._wire_answers import (
@@ -38,7 +39,7 @@ ASK = [{"role": "user", "content": "hi"}]
 
 def body_of(request: Request, dialect: Dialect = OPENAI, **parameters: Any) -> dict[str, Any]:
     """What is sent; to OpenAI itself, as far as the official package's types know it."""
-    body = chat_body("m", request, parameters, SentNames.of(request), dialect)
+    body = chat_body("m", request, parameters, CallNames.of(request, False), dialect)
     if dialect == OPENAI:
         assert set(body) <= set(CompletionCreateParamsStreaming.__annotations__)
         MESSAGES.validate_python(body["messages"])
@@ -132,8 +133,6 @@ def test_a_server_without_schemas_and_usage_is_asked_for_an_object() -> None:
 def test_whatever_stands_as_arguments_a_server_gets_an_object(value: Any) -> None:
     for arguments in (value, json.dumps(value)):
         assert isinstance(json.loads(sent_arguments(arguments)), dict)
-    if isinstance(value, dict) and value == value and not any(each != each for each in value.values()):  # no NaN
-        assert sent_arguments(json.dumps({"a": "b"})) == '{"a": "b"}'
 
 
 @given(st.text())
@@ -184,7 +183,8 @@ def test_logprobs_come_with_their_text_and_odd_ones_are_passed_over() -> None:
     odd: list[Any] = [entry, {"token": None}, "x"]
     expected = Logprobs((TokenLogprob("a", -0.5, (("a", -0.5),)),))
     assert expected in read(chat_chunk({"content": "a"}, "stop", logprobs={"content": odd, "refusal": None}))
-    for nothing in ({}, {"content": None}, {"content": []}, [], "x"):
+    nothings: list[Any] = [{}, {"content": None}, {"content": []}, [], "x"]
+    for nothing in nothings:
         assert read(chat_chunk({"content": "a"}, "stop", logprobs=nothing)) == ["a", Finish("stop")]
 
 
@@ -340,7 +340,7 @@ def test_text_that_looks_like_a_call_is_text() -> None:
 
 
 LIKELY = {"token": "a", "logprob": -0.5, "top_logprobs": [{"token": "a", "logprob": -0.5}]}
-FULL = [
+FULL: list[dict[str, Any]] = [
     chat_chunk({"role": "assistant", "content": "a", "reasoning_details": [{"type": "reasoning.text", "text": "t"}]}),
     chat_chunk({"content": [{"type": "thinking", "thinking": [{"text": "t"}]}]}, logprobs={"content": [LIKELY]}),
     chat_chunk({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}], "refusal": "r"}),
@@ -352,7 +352,12 @@ FULL = [
 def test_any_odd_value_at_any_place_ends_in_an_answer_or_a_typed_error() -> None:
     for changed in with_oddities(FULL):
         assert_answer_or_typed_error(OpenAIMessageReader(), sent_events(changed) + b"data: [DONE]\n\n")
-    message = {"role": "assistant", "content": "a", "reasoning": "t", "tool_calls": FULL[2]["choices"][0]["delta"]}
+    message: dict[str, Any] = {
+        "role": "assistant",
+        "content": "a",
+        "reasoning": "t",
+        "tool_calls": FULL[2]["choices"][0]["delta"]["tool_calls"],
+    }
     for changed in with_oddities(
         {"choices": [{"message": message, "finish_reason": "stop"}], "usage": FULL[4]["usage"]}
     ):

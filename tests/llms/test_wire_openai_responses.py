@@ -14,8 +14,8 @@ from pydantic import ConfigDict, TypeAdapter
 
 from trivium.exceptions import MalformedAnswerError, ProviderError, ProviderStatusError
 from trivium.llms import Delta, Finish, Logprobs, Reasoning, ReasoningState, Request, TokenLogprob, ToolCallPart
+from trivium.llms.wire._fields import CallNames
 from trivium.llms.wire._openai_responses import ResponsesReader, responses_body
-from trivium.llms.wire._requests import SentNames
 from trivium.schema import ToolSpec, Usage
 
 from ._wire_answers import (
@@ -36,14 +36,14 @@ ITEMS: TypeAdapter[Any] = TypeAdapter(list[ResponseInputItemParam], config=Confi
 TOOLS: TypeAdapter[Any] = TypeAdapter(list[ToolParam], config=ConfigDict(extra="forbid"))
 CHOICE: TypeAdapter[Any] = TypeAdapter(ToolChoice, config=ConfigDict(extra="forbid"))
 STATE: TypeAdapter[Any] = TypeAdapter(tuple[ResponseTextConfigParam | None, SentReasoning | None])
-NO_NAMES = SentNames.of(Request([]))
+NO_NAMES = CallNames.of(Request([]), False)
 NUMBER = {"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"], "additionalProperties": False}
 ADD = ToolSpec("Kit.add", "A sum.", NUMBER)
 
 
 def body_of(request: Request, model: str = "gpt-5-mini", **parameters: Any) -> dict[str, Any]:
     """What is sent, as far as the official package's types know it."""
-    body = responses_body(model, request, parameters, SentNames.of(request))
+    body = responses_body(model, request, parameters, CallNames.of(request, False))
     assert set(body) <= set(ResponseCreateParamsStreaming.__annotations__)
     ITEMS.validate_python(body["input"])
     TOOLS.validate_python(body.get("tools", []))
@@ -267,7 +267,7 @@ def test_calls_that_share_one_index_stay_apart() -> None:
 
 def test_ids_are_unique_over_the_answer_and_the_history() -> None:
     history = {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": "{}"}}]}
-    taken = ResponsesReader(SentNames.of(Request([history])))
+    taken = ResponsesReader(CallNames.of(Request([history]), False))
     items = [
         call_item("f", "{}", "c1"),
         call_item("f", "{}", "c2"),

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 
 from trivium import __version__
-from trivium.cli import _extract, _models
 from trivium.cli._screen import as_error, one_line, prepare, say, silence
 from trivium.exceptions import ConfigurationError, RunKilledError, TriviumError
 
@@ -76,6 +75,18 @@ Exit status: 0; 1 if it fails, or a turn on a pipe did; 2 for a wrong
   option; 130 after Ctrl-C on a pipe."""
 _TOOL = "python, web, arxiv or module:function; may be repeated."
 _HISTORY = "Keep what is typed there; else it is forgotten at the end."
+
+_MCP_EXAMPLES = """\b
+Examples:
+  trivium mcp tools uvx mcp-server-time
+  trivium mcp tools https://example.com/mcp --header "Authorization: Bearer …"
+  trivium mcp serve tools:add agents:writer
+  trivium mcp serve agents:writer --http --port 0
+\b
+Exit status: 1 if it fails; 2 for a wrong option or object; 130 after Ctrl-C."""
+
+mcp = typer.Typer(help="MCP: show a server's tools, serve your own.", no_args_is_help=True)
+app.add_typer(mcp, name="mcp")
 
 models = typer.Typer(help="Models that run on this machine: list, fetch, remove.", no_args_is_help=True)
 app.add_typer(models, name="models")
@@ -187,6 +198,8 @@ def _extract_command(
 
     Each value is backed by its place in the text, or is empty.
     """
+    from trivium.cli import _extract  # each command loads what it needs, and the parser nothing
+
     options = _extract.Options(
         fields=fields,
         schema=schema,
@@ -216,7 +229,7 @@ def _serve_command(
     max_runs: Annotated[int, typer.Option(min=1, metavar="N", help="Runs at once; more are refused.")] = 100,
 ) -> None:
     """Serve the agent MODULE:OBJECT over HTTP; modules of this folder are found."""
-    from trivium.cli import _serve  # other commands need nothing of it
+    from trivium.cli import _serve
 
     options: Any = {"origins": origin or (), "keywords": allow or (), "timeout": timeout, "max_runs": max_runs}
     _serve.serve(reference, host, port, token, options)
@@ -238,7 +251,7 @@ def _chat_command(
 
     Ctrl-C stops an answer; q, /quit or Ctrl-D leaves; /help shows more.
     """
-    from trivium.cli import _chat  # other commands need nothing of it
+    from trivium.cli import _chat
 
     options = _chat.Options(
         model=model,
@@ -257,6 +270,8 @@ def _chat_command(
 @models.command("list")
 def _list(json: _AsJson = False) -> None:
     """Show the models that can be fetched, and which are here."""
+    from trivium.cli import _models
+
     _models.show(json)
 
 
@@ -266,16 +281,54 @@ def _fetch(name: _Name = "default") -> None:
 
     An interrupted download goes on where it ended.
     """
+    from trivium.cli import _models
+
     _models.fetch(name)
 
 
 @models.command("path")
 def _path(name: _Name = "default") -> None:
     """Print where a model's file is."""
+    from trivium.cli import _models
+
     _models.path(name)
 
 
 @models.command("remove")
 def _remove(name: _Name) -> None:
     """Delete a model's file."""
+    from trivium.cli import _models
+
     _models.remove(name)
+
+
+@mcp.command("tools", epilog=_MCP_EXAMPLES, no_args_is_help=True, context_settings={"allow_interspersed_args": False})
+def _mcp_tools(
+    command: Annotated[
+        list[str], typer.Argument(metavar="COMMAND-OR-URL", help="How the server is started, or where.")
+    ],
+    env: Annotated[list[str] | None, _option("NAME=VALUE for its process; may be repeated.", "PAIR")] = None,
+    header: Annotated[list[str] | None, _option("NAME: VALUE for a URL; may be repeated.", "PAIR")] = None,
+    json: _AsJson = False,
+) -> None:
+    """Show the tools of an MCP server, and the digest that pins them.
+
+    Options of this command stand before the server's command.
+    """
+    from trivium.cli import _mcp  # other commands need nothing of it
+
+    _mcp.tools(command, env or (), header or (), json)
+
+
+@mcp.command("serve", epilog=_MCP_EXAMPLES, no_args_is_help=True)
+def _mcp_serve(
+    references: Annotated[list[str], typer.Argument(metavar="MODULE:OBJECT", help="A tool, toolkit, agent or task.")],
+    http: Annotated[bool, typer.Option("--http", help="Over HTTP; else over stdin and stdout.")] = False,
+    host: Annotated[str, typer.Option(metavar="HOST", help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0 takes a free one.")] = 8091,
+    token: Annotated[str | None, _option(_SHOWN, "TEXT")] = None,
+) -> None:
+    """Serve MODULE:OBJECT as an MCP server; modules of this folder are found."""
+    from trivium.cli import _mcp  # other commands need nothing of it
+
+    _mcp.serve(references, "http" if http else "stdio", host, port, token)

@@ -19,13 +19,18 @@ from trivium.llms._protocol import (
 )
 
 if TYPE_CHECKING:
+    from trivium.llms._anthropic import AnthropicModel
     from trivium.llms._base import AsyncBaseAPILLM, AsyncBaseLLM, BaseAPILLM, BaseLLM
     from trivium.llms._call import DeltaEvent, UsageEvent
     from trivium.llms._chat_model import ChatModel
     from trivium.llms._claude import AsyncClaudeAPI, ClaudeAPI
+    from trivium.llms._fallback import Fallback, FallbackEvent, FallbackModel
+    from trivium.llms._gemini import GeminiModel
     from trivium.llms._gpt import GPTAPI, AsyncGPTAPI
     from trivium.llms._meta_template import INTERNLM2_META, APITemplateParser, LMTemplateParser
     from trivium.llms._openai import OpenAIModel
+    from trivium.llms._overflow import Overflow, OverflowEvent, OverflowModel
+    from trivium.llms._rate_limits import LimitedModel, RateLimiter, RateLimitEvent
     from trivium.llms._resolve import resolve
     from trivium.llms._sensenova import AsyncSensenovaAPI, SensenovaAPI
     from trivium.llms.engines import (
@@ -41,6 +46,7 @@ if TYPE_CHECKING:
         LMDeployServer,
         VllmModel,
     )
+    from trivium.llms.http._policy import Retry, RetryEvent, RetryPolicy
     from trivium.llms.local._local import LocalModel
     from trivium.llms.local._store import ModelFile, ModelStore, Progress
     from trivium.llms.providers import PROFILES, Capabilities, Profile, capabilities_of
@@ -51,6 +57,7 @@ __all__ = [
     "INTERNLM2_META",
     "PROFILES",
     "APITemplateParser",
+    "AnthropicModel",
     "AsyncBaseAPILLM",
     "AsyncBaseLLM",
     "AsyncClaudeAPI",
@@ -68,7 +75,11 @@ __all__ = [
     "Delta",
     "DeltaEvent",
     "Dialect",
+    "Fallback",
+    "FallbackEvent",
+    "FallbackModel",
     "Finish",
+    "GeminiModel",
     "HFTransformer",
     "HFTransformerCasualLM",
     "HFTransformerChat",
@@ -77,17 +88,26 @@ __all__ = [
     "LMDeployServer",
     "LMTemplateParser",
     "LanguageModel",
+    "LimitedModel",
     "LocalModel",
     "Logprobs",
     "ModelFile",
     "ModelStore",
     "OpenAIModel",
+    "Overflow",
+    "OverflowEvent",
+    "OverflowModel",
     "Profile",
     "Progress",
+    "RateLimitEvent",
+    "RateLimiter",
     "Reasoning",
     "ReasoningState",
     "Reply",
     "Request",
+    "Retry",
+    "RetryEvent",
+    "RetryPolicy",
     "SensenovaAPI",
     "TokenLogprob",
     "ToolCallPart",
@@ -100,6 +120,7 @@ __all__ = [
 # Where the names live that cost something to import.
 _HOMES = {
     "APITemplateParser": "_meta_template",
+    "AnthropicModel": "_anthropic",
     "AsyncBaseAPILLM": "_base",
     "AsyncBaseLLM": "_base",
     "AsyncClaudeAPI": "_claude",
@@ -116,7 +137,11 @@ _HOMES = {
     "ClaudeAPI": "_claude",
     "DeltaEvent": "_call",
     "Dialect": "wire._openai_chat",
+    "Fallback": "_fallback",
+    "FallbackEvent": "_fallback",
+    "FallbackModel": "_fallback",
     "GPTAPI": "_gpt",
+    "GeminiModel": "_gemini",
     "HFTransformer": "engines",
     "HFTransformerCasualLM": "engines",
     "HFTransformerChat": "engines",
@@ -125,13 +150,22 @@ _HOMES = {
     "LMDeployPipeline": "engines",
     "LMDeployServer": "engines",
     "LMTemplateParser": "_meta_template",
+    "LimitedModel": "_rate_limits",
     "LocalModel": "local._local",
     "ModelFile": "local._store",
     "ModelStore": "local._store",
     "OpenAIModel": "_openai",
     "PROFILES": "providers",
     "Profile": "providers",
+    "Overflow": "_overflow",
+    "OverflowEvent": "_overflow",
+    "OverflowModel": "_overflow",
     "Progress": "local._store",
+    "RateLimitEvent": "_rate_limits",
+    "RateLimiter": "_rate_limits",
+    "Retry": "http._policy",
+    "RetryEvent": "http._policy",
+    "RetryPolicy": "http._policy",
     "SensenovaAPI": "_sensenova",
     "UsageEvent": "_call",
     "VllmModel": "engines",

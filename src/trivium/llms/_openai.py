@@ -13,13 +13,14 @@ from trivium.llms._chat_model import ChatModel
 from trivium.llms._parameters import common_names
 from trivium.llms._protocol import Delta, Request
 from trivium.llms._schema_calls import SchemaCallReader, without_tools
+from trivium.llms.http._policy import RetryPolicy
 from trivium.llms.http._transport import Keys, Transport, bearer, with_path
 from trivium.llms.providers import PROFILES, Capabilities, Profile, capabilities_of
 from trivium.llms.providers._profiles import profile_at
 from trivium.llms.wire._answers import AnswerReader, MessageReader
+from trivium.llms.wire._fields import CallNames
 from trivium.llms.wire._openai_chat import OPENAI, Dialect, OpenAIMessageReader, chat_body
 from trivium.llms.wire._openai_responses import ResponsesReader, responses_body
-from trivium.llms.wire._requests import SentNames
 
 __all__ = ["OpenAIModel", "ask_openai"]
 
@@ -50,6 +51,7 @@ class OpenAIModel(ChatModel):
         interface: "chat" or "responses"; default "chat", but "responses" for models that think where the provider has
             it, so that their thoughts are kept between requests.
         capabilities: what the model can do; default what is known of its family.
+        retry: when a failed request is made again; default `RetryPolicy()`.
 
     Raises:
         ConfigurationError: the URL is not one of HTTP, or there is no provider of that name.
@@ -71,6 +73,7 @@ class OpenAIModel(ChatModel):
         provider: str | Profile | None = None,
         interface: Literal["chat", "responses"] | None = None,
         capabilities: Capabilities | None = None,
+        retry: RetryPolicy | None = None,
     ) -> None:
         self.name = model
         self.gen_params = dict(parameters or {})
@@ -84,7 +87,7 @@ class OpenAIModel(ChatModel):
         self._path = RESPONSES_PATH if self.interface == "responses" else PATH
         keys = Keys((), partial(_key, api_key, profile, profile.is_home(url)))
         headers = partial(_bare_key, profile.key_header) if profile.key_header else bearer
-        self._transport = Transport(with_path(url, self._path), keys, headers, timeout=timeout)
+        self._transport = Transport(with_path(url, self._path), keys, headers, timeout=timeout, retry=retry)
 
     def __repr__(self) -> str:
         return f"OpenAIModel({self.name!r}, base_url={self._transport.shown_url.removesuffix(self._path)!r})"
@@ -152,7 +155,7 @@ def ask_openai(
     form = None
     if request.tools and not known.tools:
         request, form = without_tools(request)
-    names = SentNames.of(request)
+    names = CallNames.of(request, is_answer_a_call=False)
     if dialect is None:
         body = responses_body(model, request, parameters, names)
     else:
@@ -161,7 +164,7 @@ def ask_openai(
         body = chat_body(model, request, parameters, names, dialect._replace(max_tokens=longest, schema=schema))
 
     def reader() -> AnswerReader:
-        message: MessageReader = OpenAIMessageReader(names.own, names.ids, model)
+        message: MessageReader = OpenAIMessageReader(names.own, names.taken, model)
         if dialect is None:
             message = ResponsesReader(names, model)
         return AnswerReader(message if form is None or form.schema is None else SchemaCallReader(message, form))

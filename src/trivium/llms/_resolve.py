@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from trivium.exceptions import ConfigurationError, NoModelError
-from trivium.llms._claude import ClaudeAPI
+from trivium.llms._anthropic import AnthropicModel
+from trivium.llms._gemini import GeminiModel
 from trivium.llms._openai import OpenAIModel
 from trivium.llms._protocol import LanguageModel
 from trivium.llms.local._local import LocalModel
@@ -15,7 +16,6 @@ from trivium.llms.providers._third_parties import third_party_model
 
 __all__ = ["resolve"]
 
-ANTHROPIC_TOKENS = 4096
 FORMS = (
     "a path to a .gguf file, 'local:NAME', a name of `trivium models list`, or a provider's, as 'openai:NAME' or "
     f"'anthropic:NAME' (the providers: {', '.join(PROFILES)}, and those that installed packages bring)"
@@ -69,10 +69,8 @@ def resolve(model: LanguageModel | str | None = None, base_url: str | None = Non
 
 def _of_provider(profile: Profile, name: str, base_url: str | None) -> LanguageModel:
     if profile.form == "anthropic":
-        return ClaudeAPI(name, max_new_tokens=ANTHROPIC_TOKENS, base_url=base_url or profile.url)
+        return AnthropicModel(name, base_url=base_url)
     if profile.form == "gemini":
-        from trivium.llms._gemini import GeminiModel
-
         return GeminiModel(name, base_url=base_url)
     if profile.name == "openai" and base_url:  # any server of that interface; its address says which it is
         return OpenAIModel(name, base_url=base_url)

@@ -43,7 +43,7 @@ class Profile(NamedTuple):
 
     def is_home(self, url: str) -> bool:
         """Whether an address is one that the provider's key may be sent to."""
-        return not self.url or urlsplit(url).hostname == urlsplit(self.url).hostname
+        return not self.url or _host(url) == _host(self.url)
 
     def address(self, base_url: str | None, model: str) -> str:
         """Where a model is asked, without the path of an interface.
@@ -90,7 +90,7 @@ PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
             ),
             Profile(
                 "gemini",
-                "https://generativelanguage.googleapis.com",
+                "https://generativelanguage.googleapis.com/v1beta",
                 "GEMINI_API_KEY",
                 "gemini",
                 default="gemini-3.8-flash",
@@ -141,6 +141,13 @@ def profile_at(base_url: str | None) -> Profile:
     """The provider whose address it is; none is OpenAI, and any other a compatible server."""
     if base_url is None:
         return PROFILES["openai"]
-    host = urlsplit(base_url).hostname
+    host = _host(base_url)
     remote = (each for each in PROFILES.values() if each.key and each.form == "openai")
-    return next((each for each in remote if host and host == urlsplit(each.url).hostname), COMPATIBLE)
+    return next((each for each in remote if host and host == _host(each.url)), COMPATIBLE)
+
+
+def _host(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:  # whoever asks there says what is wrong with it
+        return None

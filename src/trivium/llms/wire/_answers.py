@@ -121,7 +121,7 @@ class AnswerReader:
             self._done = True
         elif data and not data.isspace():
             self._last = data
-            chunk = _object(data)
+            chunk = _as_object(_json(data), data)
             try:
                 yield from self._message.read(chunk)
             except ProviderError as error:
@@ -135,9 +135,13 @@ class AnswerReader:
         if not body:
             raise MalformedAnswerError(f"the server sent an empty answer: {CHECK}")
         self._done = True
-        answer = _object(body)
+        answer = _json(body)
+        events: list[Any] = cast("list[Any]", answer) if isinstance(answer, list) else []
         try:
-            yield from self._message.whole(answer)
+            for event in events:  # all events of a stream at once
+                yield from self._message.read(_as_object(event, body))
+            if not events:
+                yield from self._message.whole(_as_object(answer, body))
         except ProviderError as error:
             raise _with_raw(error, body) from None
 
@@ -148,15 +152,18 @@ def _with_raw(error: ProviderError, data: bytes) -> ProviderError:
     return error
 
 
-def _object(data: bytes) -> dict[str, Any]:
+def _json(data: bytes) -> Any:
     try:
-        value = jiter.from_json(data)
+        return jiter.from_json(data)
     except ValueError:  # half a character, or what only the standard library takes
         text = data.decode("utf-8", "replace")
         try:
-            value = json.loads(text)
+            return json.loads(text)
         except (ValueError, RecursionError) as error:
             raise MalformedAnswerError(f"the server sent something that is not JSON: {CHECK}", text) from error
+
+
+def _as_object(value: Any, data: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         text = data.decode("utf-8", "replace")
         raise MalformedAnswerError(f"the server sent JSON that is no answer: {CHECK}", text)
@@ -183,6 +190,8 @@ def _status(code: Any) -> int:
 
 def error_text(answer: Any, depth: int = 3) -> str:
     """The message in an error object of any of the usual forms, or "" where there is none."""
+    if isinstance(answer, list) and answer:
+        answer = cast("list[Any]", answer)[0]
     for key in ("error", "message", "detail"):
         if value := as_dict(answer).get(key):
             inner = error_text(value, depth - 1) if depth else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, cast
@@ -23,7 +22,8 @@ from trivium.llms.wire._answers import (
     logprobs_of,
     sent_error,
 )
-from trivium.llms.wire._requests import SentNames, is_strict, own_state, parts_of
+from trivium.llms.wire._fields import CallNames, fresh_id, own_state
+from trivium.llms.wire._requests import is_strict, parts_of, sent_function
 from trivium.llms.wire._tool_names import legal
 from trivium.schema import ToolSpec, Usage
 
@@ -56,7 +56,7 @@ OPENAI: Final = Dialect()
 
 
 def chat_body(
-    model: str, request: Request, parameters: Mapping[str, Any], names: SentNames, dialect: Dialect = OPENAI
+    model: str, request: Request, parameters: Mapping[str, Any], names: CallNames, dialect: Dialect = OPENAI
 ) -> dict[str, Any]:
     """What is posted for a request.
 
@@ -76,8 +76,8 @@ def chat_body(
     if dialect.usage:
         body["stream_options"] = {"include_usage": True}
     if request.tools:
-        body["tools"] = [chat_tool(tool, names.sent) for tool in request.tools]
-        choice = names.sent.get(request.tool_choice, request.tool_choice)
+        body["tools"] = [chat_tool(tool, names.tools) for tool in request.tools]
+        choice = names.tools.get(request.tool_choice, request.tool_choice)
         named = choice not in ("auto", "none", "required")
         body["tool_choice"] = {"type": "function", "function": {"name": choice}} if named else choice
     else:
@@ -103,7 +103,7 @@ def _ask_for_logprobs(body: dict[str, Any]) -> None:
         body["logprobs"] = wanted is not False
 
 
-def _message(message: Mapping[str, Any], model: str, names: SentNames, dialect: Dialect) -> dict[str, Any]:
+def _message(message: Mapping[str, Any], model: str, names: CallNames, dialect: Dialect) -> dict[str, Any]:
     """A message with a role, names and arguments that the interface takes."""
     found = dict(message)
     role, name = found.get("role", "user"), found.pop("name", None)
@@ -113,7 +113,7 @@ def _message(message: Mapping[str, Any], model: str, names: SentNames, dialect: 
         role, name = "user", name or role
     found["role"] = role
     if name:
-        found["name"] = names.sent.get(name) or legal(str(name))
+        found["name"] = names.tools.get(name) or legal(str(name))
     if isinstance(found.get("content"), list):
         found["content"] = [_part(part) for part in parts_of(found["content"])]
     if calls := found.get("tool_calls"):
@@ -123,8 +123,8 @@ def _message(message: Mapping[str, Any], model: str, names: SentNames, dialect: 
     return found
 
 
-def _call(call: Mapping[str, Any], names: SentNames) -> dict[str, Any]:
-    return {"id": call.get("id"), "type": "function", "function": names.function(call)}
+def _call(call: Mapping[str, Any], names: CallNames) -> dict[str, Any]:
+    return {"id": call.get("id"), "type": "function", "function": sent_function(call, names)}
 
 
 def _part(part: dict[str, Any]) -> dict[str, Any]:
@@ -402,7 +402,7 @@ class CallReader:
         return found
 
     def _new(self, key: Any, given: str) -> _Call:
-        id = given if given and given not in self._taken else f"call_{uuid.uuid4().hex[:12]}"
+        id = fresh_id(given, self._taken)
         self._taken.add(id)
         call = _Call(len(self._calls), given, id)
         self._calls.append(call)
@@ -439,7 +439,14 @@ def token_counts(usage: Any, read: str, written: str) -> Usage | None:
     if not isinstance(usage, dict):
         return None
     counts = cast("dict[str, Any]", usage)
-    return Usage(_count(counts.get(read)), _count(counts.get(written)))
+    read_how, written_how = as_dict(counts.get(f"{read}_details")), as_dict(counts.get(f"{written}_details"))
+    return Usage(
+        _count(counts.get(read)),
+        _count(counts.get(written)),
+        cached_tokens=_count(read_how.get("cached_tokens")),
+        cache_write_tokens=_count(read_how.get("cache_write_tokens")),
+        reasoning_tokens=_count(written_how.get("reasoning_tokens")),
+    )
 
 
 def _count(value: Any) -> int:

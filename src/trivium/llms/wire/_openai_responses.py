@@ -12,8 +12,9 @@ from typing import Any, Final, cast
 from trivium.exceptions import MalformedAnswerError
 from trivium.llms._protocol import Delta, Finish, Reasoning, ReasoningState, Request
 from trivium.llms.wire._answers import AGAIN, CHECK, Letters, as_dict, clean, error_text, logprobs_of, sent_error
+from trivium.llms.wire._fields import CallNames, own_state
 from trivium.llms.wire._openai_chat import CallReader, check_answer, token_counts
-from trivium.llms.wire._requests import SentNames, is_strict, own_state, parts_of
+from trivium.llms.wire._requests import is_strict, parts_of, sent_function
 from trivium.schema import ToolSpec, Usage
 
 __all__ = ["NOT_TAKEN", "ResponsesReader", "responses_body"]
@@ -26,7 +27,7 @@ REASONS: Final = {"max_output_tokens": "length", "content_filter": "content_filt
 ROLES: Final = {"system", "developer", "assistant"}
 
 
-def responses_body(model: str, request: Request, parameters: Mapping[str, Any], names: SentNames) -> dict[str, Any]:
+def responses_body(model: str, request: Request, parameters: Mapping[str, Any], names: CallNames) -> dict[str, Any]:
     """What is posted for a request.
 
     Args:
@@ -48,7 +49,7 @@ def responses_body(model: str, request: Request, parameters: Mapping[str, Any], 
     body["input"] = [item for message in messages for item in _items(message, model, names)]
     if request.tools:
         body["tools"] = [_tool(tool, names) for tool in request.tools]
-        choice = names.sent.get(request.tool_choice, request.tool_choice)
+        choice = names.tools.get(request.tool_choice, request.tool_choice)
         named = choice not in ("auto", "none", "required")
         body["tool_choice"] = {"type": "function", "name": choice} if named else choice
     else:
@@ -79,7 +80,7 @@ def _rename(body: dict[str, Any], include: dict[str, None]) -> None:
         include["message.output_text.logprobs"] = None
 
 
-def _items(message: Mapping[str, Any], model: str, names: SentNames) -> Iterator[Block]:
+def _items(message: Mapping[str, Any], model: str, names: CallNames) -> Iterator[Block]:
     """The items that stand for a message."""
     role, content = message.get("role"), message.get("content")
     call_id = message.get("tool_call_id")
@@ -94,7 +95,7 @@ def _items(message: Mapping[str, Any], model: str, names: SentNames) -> Iterator
         yield {"role": role, "content": _text(content) if is_text else [_part(part) for part in parts_of(content)]}
 
 
-def _answer(message: Mapping[str, Any], model: str, names: SentNames) -> Iterator[Block]:
+def _answer(message: Mapping[str, Any], model: str, names: CallNames) -> Iterator[Block]:
     """An answer as the items that it came in, as far as it still says the same; else its text and its calls."""
     calls = {str(call.get("id")): _call(call, names) for call in message.get("tool_calls") or ()}
     text, state = _text(message.get("content")), own_state(message, FORM, model)
@@ -118,12 +119,12 @@ def _answer(message: Mapping[str, Any], model: str, names: SentNames) -> Iterato
     yield from calls.values()
 
 
-def _call(call: Mapping[str, Any], names: SentNames) -> Block:
-    return {"type": "function_call", "call_id": str(call.get("id")), **names.function(call)}
+def _call(call: Mapping[str, Any], names: CallNames) -> Block:
+    return {"type": "function_call", "call_id": str(call.get("id")), **sent_function(call, names)}
 
 
-def _tool(tool: ToolSpec, names: SentNames) -> Block:
-    name = names.sent.get(tool.name, tool.name)
+def _tool(tool: ToolSpec, names: CallNames) -> Block:
+    name = names.tools.get(tool.name, tool.name)
     # Without a word about it, this interface takes every tool for a strict one.
     found = {"name": name, "description": tool.description, "parameters": tool.parameters}
     return {"type": "function", **found, "strict": tool.strict}
@@ -154,8 +155,8 @@ class ResponsesReader:
         model: whose answer it is, for what is to be sent back.
     """
 
-    def __init__(self, names: SentNames, model: str = "") -> None:
-        self._calls = CallReader(names.own, names.ids)
+    def __init__(self, names: CallNames, model: str = "") -> None:
+        self._calls = CallReader(names.own, names.taken)
         self._model = model
         self._letters = Letters()
         self._at: dict[Any, _Item] = {}  # by the server's index

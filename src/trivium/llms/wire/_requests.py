@@ -2,54 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Self, cast
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
 
 import jiter
 
-from trivium.llms._protocol import ReasoningState, Request
 from trivium.llms.wire._answers import as_dict
-from trivium.llms.wire._tool_names import legal_names
+from trivium.llms.wire._fields import CallNames, name_of
 
-__all__ = ["SentNames", "is_strict", "own_state", "parts_of", "sent_arguments"]
-
-_DATED: Final = re.compile(r"[-@:](latest|\d{8}|\d{4}-\d{2}-\d{2})$")
+__all__ = ["is_strict", "parts_of", "sent_arguments", "sent_function"]
 
 
-class SentNames(NamedTuple):
-    """How tools are called on the way, and which ids calls have already.
-
-    Args:
-        sent: what is sent instead of the name of a tool.
-        own: the name of a tool by the one that was sent.
-        ids: the ids of all calls in the request.
-    """
-
-    sent: Mapping[str, str]
-    own: Mapping[str, str]
-    ids: frozenset[str]
-
-    @classmethod
-    def of(cls, request: Request) -> Self:
-        """The names and ids in a request: of the tools that can be called, then of those that were."""
-        calls = [call for message in request.messages for call in message.get("tool_calls") or ()]
-        names = [tool.name for tool in request.tools]
-        sent = legal_names([*names, *(str(as_function(call).get("name")) for call in calls)])
-        ids = frozenset(str(call.get("id")) for call in calls)
-        return cls(sent, {name: own for own, name in sent.items()}, ids)
-
-    def function(self, call: Mapping[str, Any]) -> dict[str, str]:
-        """The name and the arguments of a call as they are sent."""
-        function = as_function(call)
-        name = str(function.get("name"))
-        return {"name": self.sent.get(name, name), "arguments": sent_arguments(function.get("arguments"))}
-
-
-def as_function(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The part of a call that has its name and arguments."""
-    function = call.get("function")
-    return cast("Mapping[str, Any]", function) if isinstance(function, Mapping) else call
+def sent_function(call: Mapping[str, Any], names: CallNames) -> dict[str, str]:
+    """The name and the arguments of a call in a chat message as they are sent."""
+    name = name_of(call)
+    arguments = call.get("function", call).get("arguments")
+    return {"name": names.tools.get(name, name), "arguments": sent_arguments(arguments)}
 
 
 def sent_arguments(arguments: Any) -> str:
@@ -86,14 +54,6 @@ def is_strict(schema: Any) -> bool:
         if node.get("additionalProperties") is not False or keys - set(node.get("required", ())):
             return False
     return all(is_strict(value) for value in node.values())
-
-
-def own_state(message: Mapping[str, Any], form: str, model: str) -> Sequence[Any]:
-    """What a model of this family wants back of its thoughts, in this form; nothing where they are another's."""
-    state = message.get("reasoning_state")
-    if not isinstance(state, ReasoningState) or state.form != form:
-        return ()
-    return state.items if _DATED.sub("", state.model) == _DATED.sub("", model) else ()
 
 
 def parts_of(content: Any) -> Iterator[dict[str, Any]]:
