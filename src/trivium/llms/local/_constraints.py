@@ -268,7 +268,11 @@ def _call(call: Mapping[str, Any]) -> str:
 
 
 class Envelope:
-    """Reads `{"tool": NAME, "arguments": {…}}` as it comes; with `tool` given, the arguments alone."""
+    """Reads `{"tool": NAME, "arguments": {…}}` as it comes; with `tool` given, the arguments alone.
+
+    Attributes:
+        called: whether a call of a tool has begun.
+    """
 
     _HEAD = re.compile(r'\s*\{\s*"tool"\s*:\s*("(?:[^"\\]|\\.)*")\s*,\s*"arguments"\s*:\s*(?=\S)')
 
@@ -280,6 +284,7 @@ class Envelope:
         self.called = False
 
     def feed(self, piece: str) -> Iterator[Delta]:
+        """The deltas that `piece` completes."""
         self._held += piece
         if self._tool is None:
             head = self._HEAD.match(self._held)
@@ -296,6 +301,7 @@ class Envelope:
         yield from self._pass(ready)
 
     def end(self, whole: bool) -> Iterator[Delta]:
+        """What is left at the end of the text; `whole` if the model was not cut short."""
         rest = self._held.rstrip()
         if self._tool is not None:
             yield from self._pass(rest[:-1] if whole and not self._bare else rest)
