@@ -141,6 +141,11 @@ def test_arguments_that_are_no_object_are_told_as_they_stand(text: str) -> None:
     assert sent == {"arguments": text + "{"} or not text
 
 
+@pytest.mark.parametrize("text", ['{"a": NaN}', '{"a": Infinity}', '{"a": 1,}', "[1]", "3", '"x"'])
+def test_what_only_python_takes_for_an_object_is_told_as_it_stands(text: str) -> None:
+    assert json.loads(sent_arguments(text)) == {"arguments": text}
+
+
 # ---- what is made of an answer
 def test_the_thoughts_of_a_stream_are_kept_to_be_sent_back() -> None:
     def details(**more: Any) -> dict[str, Any]:
