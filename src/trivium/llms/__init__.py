@@ -50,10 +50,13 @@ if TYPE_CHECKING:
     from trivium.llms.http._policy import Retry, RetryEvent, RetryPolicy
     from trivium.llms.local._local import LocalModel
     from trivium.llms.local._store import ModelFile, ModelStore, Progress
+    from trivium.llms.providers import PROFILES, Capabilities, Profile, capabilities_of
+    from trivium.llms.wire._openai_chat import Dialect
 
 __all__ = [
     "GPTAPI",
     "INTERNLM2_META",
+    "PROFILES",
     "APITemplateParser",
     "AnthropicModel",
     "AsyncBaseAPILLM",
@@ -67,10 +70,12 @@ __all__ = [
     "AsyncVllmModel",
     "BaseAPILLM",
     "BaseLLM",
+    "Capabilities",
     "ChatModel",
     "ClaudeAPI",
     "Delta",
     "DeltaEvent",
+    "Dialect",
     "Fallback",
     "FallbackEvent",
     "FallbackModel",
@@ -95,6 +100,7 @@ __all__ = [
     "OverflowModel",
     "Price",
     "Pricing",
+    "Profile",
     "Progress",
     "PublishedPrice",
     "RateLimitEvent",
@@ -111,6 +117,7 @@ __all__ = [
     "ToolCallPart",
     "UsageEvent",
     "VllmModel",
+    "capabilities_of",
     "resolve",
 ]
 
@@ -129,9 +136,11 @@ _HOMES = {
     "AsyncVllmModel": "engines",
     "BaseAPILLM": "_base",
     "BaseLLM": "_base",
+    "Capabilities": "providers",
     "ChatModel": "_chat_model",
     "ClaudeAPI": "_claude",
     "DeltaEvent": "_call",
+    "Dialect": "wire._openai_chat",
     "Fallback": "_fallback",
     "FallbackEvent": "_fallback",
     "FallbackModel": "_fallback",
@@ -154,6 +163,8 @@ _HOMES = {
     "Pricing": "_prices",
     "Progress": "local._store",
     "PublishedPrice": "_prices",
+    "PROFILES": "providers",
+    "Profile": "providers",
     "Overflow": "_overflow",
     "OverflowEvent": "_overflow",
     "OverflowModel": "_overflow",
@@ -165,6 +176,7 @@ _HOMES = {
     "SensenovaAPI": "_sensenova",
     "UsageEvent": "_call",
     "VllmModel": "engines",
+    "capabilities_of": "providers",
     "resolve": "_resolve",
 }
 
