@@ -18,6 +18,7 @@ from trivium.actions._tool_message import ToolMessage
 from trivium.schema._tool_text import tool_calls_in
 
 if TYPE_CHECKING:
+    from trivium.actions._cached import cached
     from trivium.actions._passing_tools import AgentSendTool, DonePassTool, ForwardTool, PassTool, SendTool
     from trivium.actions._recipient_tools import AddRecipientTool, RecipientTool
     from trivium.actions._rewind_tool import RewindTool
@@ -97,6 +98,7 @@ __all__ = [
     "WebBrowser",
     "XMLToolMessage",
     "as_text",
+    "cached",
     "calls_in_text",
     "descriptions_of",
     "dual",
@@ -139,5 +141,6 @@ _HOMES = {
     "SendTool": "_passing_tools",
     "WebBrowser": "web",
     "XMLToolMessage": "_xml_tool_message",
+    "cached": "_cached",
 }
 __getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

@@ -78,6 +78,7 @@
     ├── RemoteAgentError                        an agent in another process was asked and failed
     │   ├── RemoteConnectionError (ConnectionError)  it cannot be reached, or the connection broke
     │   └── RemoteStartError                    its process did not start
+    ├── CacheError                              a cache cannot be reached or used
     ├── OutputError                             results could not be written
     └── CassetteError                           a recording cannot be used or made
         └── CassetteMismatchError (AssertionError)  a request is not the recorded one
@@ -113,6 +114,7 @@ from trivium.exceptions._root import (
     AgentNameError,
     ArgumentTypeError,
     BeadNotFoundError,
+    CacheError,
     CassetteError,
     CassetteMismatchError,
     ConfigurationError,
@@ -187,6 +189,7 @@ __all__ = [
     "ArgumentTypeError",
     "AttributeNotSetError",
     "BeadNotFoundError",
+    "CacheError",
     "CallOriginError",
     "CassetteError",
     "CassetteMismatchError",

@@ -21,16 +21,17 @@ from trivium.llms._protocol import (
 if TYPE_CHECKING:
     from trivium.llms._anthropic import AnthropicModel
     from trivium.llms._base import AsyncBaseAPILLM, AsyncBaseLLM, BaseAPILLM, BaseLLM
+    from trivium.llms._cached import CachedModel, CacheEvent, Lookup
     from trivium.llms._call import DeltaEvent, UsageEvent
     from trivium.llms._chat_model import ChatModel
     from trivium.llms._claude import AsyncClaudeAPI, ClaudeAPI
-    from trivium.llms._gemini import GeminiModel
     from trivium.llms._fallback import Fallback, FallbackEvent, FallbackModel
+    from trivium.llms._gemini import GeminiModel
     from trivium.llms._gpt import GPTAPI, AsyncGPTAPI
     from trivium.llms._meta_template import INTERNLM2_META, APITemplateParser, LMTemplateParser
     from trivium.llms._openai import OpenAIModel
-    from trivium.llms._prices import Price, Pricing, PublishedPrice
     from trivium.llms._overflow import Overflow, OverflowEvent, OverflowModel
+    from trivium.llms._prices import Price, Pricing, PublishedPrice
     from trivium.llms._rate_limits import LimitedModel, RateLimiter, RateLimitEvent
     from trivium.llms._resolve import resolve
     from trivium.llms._sensenova import AsyncSensenovaAPI, SensenovaAPI
@@ -67,6 +68,8 @@ __all__ = [
     "AsyncVllmModel",
     "BaseAPILLM",
     "BaseLLM",
+    "CacheEvent",
+    "CachedModel",
     "ChatModel",
     "ClaudeAPI",
     "Delta",
@@ -87,17 +90,17 @@ __all__ = [
     "LimitedModel",
     "LocalModel",
     "Logprobs",
+    "Lookup",
     "ModelFile",
     "ModelStore",
     "OpenAIModel",
+    "Overflow",
+    "OverflowEvent",
+    "OverflowModel",
     "Price",
     "Pricing",
     "Progress",
     "PublishedPrice",
-    "Overflow",
-    "OverflowEvent",
-    "OverflowModel",
-    "Progress",
     "RateLimitEvent",
     "RateLimiter",
     "Reasoning",
@@ -130,6 +133,8 @@ _HOMES = {
     "AsyncVllmModel": "engines",
     "BaseAPILLM": "_base",
     "BaseLLM": "_base",
+    "CacheEvent": "_cached",
+    "CachedModel": "_cached",
     "ChatModel": "_chat_model",
     "ClaudeAPI": "_claude",
     "DeltaEvent": "_call",
@@ -148,17 +153,17 @@ _HOMES = {
     "LMTemplateParser": "_meta_template",
     "LimitedModel": "_rate_limits",
     "LocalModel": "local._local",
+    "Lookup": "_cached",
     "ModelFile": "local._store",
     "ModelStore": "local._store",
     "OpenAIModel": "_openai",
+    "Overflow": "_overflow",
+    "OverflowEvent": "_overflow",
+    "OverflowModel": "_overflow",
     "Price": "_prices",
     "Pricing": "_prices",
     "Progress": "local._store",
     "PublishedPrice": "_prices",
-    "Overflow": "_overflow",
-    "OverflowEvent": "_overflow",
-    "OverflowModel": "_overflow",
-    "Progress": "local._store",
     "RateLimitEvent": "_rate_limits",
     "RateLimiter": "_rate_limits",
     "Retry": "http._policy",
