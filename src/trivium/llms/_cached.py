@@ -239,7 +239,11 @@ def _entry(delta: Delta) -> Any:
 def _read(text: str) -> list[Delta] | None:
     """The deltas of what was written; None for what is not to be read, as what another program put there."""
     try:
-        return [each if isinstance(each, str) else _READERS[each[0]](*each[1:]) for each in json.loads(text)]
+        entries = json.loads(text)
+        if not isinstance(entries, list) or not entries:
+            return None
+        found = cast("list[Any]", entries)
+        return [each if isinstance(each, str) else _READERS[each[0]](*each[1:]) for each in found]
     except (ValueError, TypeError, KeyError, IndexError, RecursionError):
         return None
 
