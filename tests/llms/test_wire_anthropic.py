@@ -188,17 +188,17 @@ def test_each_call_has_an_id_of_its_own(given: Any) -> None:
     assert all(ids)
 
 
-@pytest.mark.parametrize(
-    ("begun", "grown"),
-    [
-        ([0, 0], [0, 0]),
-        ([None, None], [None, None]),
-        ([7, 3], [7, 3]),
-        ([[1], {}], [[1], {}]),
-        ([0, 1], [None, None]),
-        ([0, 1], [8, 9]),
-    ],
-)
+INDICES: list[tuple[list[Any], list[Any]]] = [  # of blocks where they begin, and where they grow
+    ([0, 0], [0, 0]),
+    ([None, None], [None, None]),
+    ([7, 3], [7, 3]),
+    ([[1], {}], [[1], {}]),
+    ([0, 1], [None, None]),
+    ([0, 1], [8, 9]),
+]
+
+
+@pytest.mark.parametrize(("begun", "grown"), INDICES)
 def test_calls_are_told_apart_whatever_their_index(begun: list[Any], grown: list[Any]) -> None:
     events = list[bytes]()
     for start, delta, name in zip(begun, grown, "fg", strict=True):
