@@ -1,0 +1,60 @@
+"""The thirty bad answers of `hardening.md`, streamed and whole, for each wire format, over a real socket."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from trivium.exceptions import ProviderError, TriviumError
+from trivium.llms import LanguageModel
+
+from ._answers import BOTH, REPAIRED, RUNS, SHOWN
+from ._bytes_server import BytesServer
+from ._trial import GOOD, TRIALS, WIRES, Seen, Trial, try_out
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[BytesServer]:
+    with BytesServer([]) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def models(server: BytesServer) -> dict[str, LanguageModel]:
+    return {wire.name: wire.model(server.url) for wire in WIRES}
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the pauses between tries, which are the business of other tests."""
+    monkeypatch.setattr("trivium.llms.http._transport.FIRST_DELAY", 0.0)
+
+
+@pytest.mark.parametrize("trial", [each for each in TRIALS if each.applies], ids=str)
+def test_a_bad_answer_becomes(trial: Trial, server: BytesServer, models: dict[str, LanguageModel]) -> None:
+    check(trial, try_out(trial, models[trial.wire.name], server))
+
+
+@pytest.mark.parametrize("trial", [each for each in TRIALS if each.applies][::7], ids=str)
+def test_the_same_in_async_code(trial: Trial, server: BytesServer, models: dict[str, LanguageModel]) -> None:
+    check(trial, try_out(trial, models[trial.wire.name], server, in_loop=True))
+
+
+def check(trial: Trial, seen: Seen) -> None:
+    """See that it became what it should, and that the session is none the worse for it."""
+    case, expected = trial.case, trial.expected
+    assert (seen.words, seen.problems, seen.after) == (expected, [], GOOD), repr(seen)[:2000]
+    if expected == SHOWN:
+        assert seen.answer.content == case.text  # type: ignore[union-attr]
+    elif expected in (RUNS, BOTH):
+        assert seen.runs == [*case.runs, *case.runs] if case.next_call else seen.runs == [*case.runs]
+    elif expected == REPAIRED:
+        assert seen.results[-1].startswith("error: ")
+        assert case.says in seen.results[-1]
+    if not isinstance(seen.answer, TriviumError):
+        return
+    assert case.says in str(seen.answer)
+    assert isinstance(seen.answer, ProviderError)
+    assert seen.answer.raw or "gzip" in case.what, "what was sent is not kept"
+    assert "; " in str(seen.answer) or ": " in str(seen.answer)  # it says what to do
