@@ -32,7 +32,7 @@ ASK = [{"role": "user", "content": "hi"}]
 SAID = {"role": "user", "content": [{"type": "text", "text": "hi"}]}
 ING, END = ModelStatusCode.STREAM_ING, ModelStatusCode.END
 OBJECT = {"type": "object", "properties": {"start": {"type": "string"}}}
-USED = Usage(30, 15)
+USED = Usage(30, 15, cached_tokens=5)
 RESET: Script = []
 NO_NAMES = ClaudeNames({}, {}, {}, "")
 

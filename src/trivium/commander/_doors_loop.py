@@ -251,6 +251,18 @@ async def to_the_end(work: Awaitable[T]) -> T:
     return task.result()
 
 
+async def within(seconds: float | None, work: Awaitable[T]) -> T:
+    """Wait for work on a loop, but not longer than that; None is no limit.
+
+    Raises:
+        TimeoutError: the time is over; the work was cancelled.
+    """
+    if seconds is None:
+        return await work
+    async with asyncio.timeout(seconds):
+        return await work
+
+
 async def in_worker(function: Callable[[], T]) -> T:
     """Run sync user code under the async driver. A cancelled wait still waits for the thread: no orphans."""
     loop, node = asyncio.get_running_loop(), current.get()

@@ -40,9 +40,15 @@
     │   ├── ChecksumError                       a model file is not the pinned one
     │   ├── EngineError                         an engine on this machine does not start or stopped
     │   ├── AnswerFormatError (ValueError)      its answer has not the form that a parser wants
+    │   ├── AllModelsFailedError                none of a chain of models could
+    │   ├── RateLimitStoreError                 the place where a rate is counted cannot be used
     │   └── ProviderError                       a server was asked and failed
     │       ├── ProviderConnectionError (ConnectionError)
     │       ├── ProviderStatusError
+    │       │   ├── ProviderBusyError           it could not answer now: later, or another server, may
+    │       │   ├── ProviderQuotaError          the account has no money or no quota left
+    │       │   ├── ProviderAuthenticationError
+    │       │   └── ContextOverflowError        the messages do not fit into the model's window
     │       └── MalformedAnswerError
     ├── DocumentError                           a document could not be read
     │   ├── DocumentNotFoundError (FileNotFoundError)
@@ -83,17 +89,23 @@ Each error says in its text what to do next, and carries what it knows as attrib
 from __future__ import annotations
 
 from trivium.exceptions._models import (
+    AllModelsFailedError,
     AnswerFormatError,
     ChecksumError,
+    ContextOverflowError,
     DownloadError,
     EngineError,
     MalformedAnswerError,
     ModelError,
     ModelNotFoundError,
     NoModelError,
+    ProviderAuthenticationError,
+    ProviderBusyError,
     ProviderConnectionError,
     ProviderError,
+    ProviderQuotaError,
     ProviderStatusError,
+    RateLimitStoreError,
 )
 from trivium.exceptions._root import (
     AgentNameError,
@@ -166,6 +178,7 @@ LangroidImportError, InfiniteLoopException, XMLException = MissingExtraError, In
 
 __all__ = [
     "AgentNameError",
+    "AllModelsFailedError",
     "AnswerFormatError",
     "ArgumentTypeError",
     "AttributeNotSetError",
@@ -176,6 +189,7 @@ __all__ = [
     "CommanderError",
     "CommanderNotRunError",
     "ConfigurationError",
+    "ContextOverflowError",
     "ContextPieceTypeError",
     "ContextTokenError",
     "DeadlineExceededError",
@@ -213,9 +227,13 @@ __all__ = [
     "OutputError",
     "PasswordError",
     "PromptTemplateError",
+    "ProviderAuthenticationError",
+    "ProviderBusyError",
     "ProviderConnectionError",
     "ProviderError",
+    "ProviderQuotaError",
     "ProviderStatusError",
+    "RateLimitStoreError",
     "RecursionTooDeepError",
     "RemoteAgentError",
     "RemoteConnectionError",

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         LMDeployServer,
         VllmModel,
     )
+    from trivium.llms.http._policy import Retry, RetryEvent, RetryPolicy
     from trivium.llms.local._local import LocalModel
     from trivium.llms.local._store import ModelFile, ModelStore, Progress
 
@@ -82,6 +83,9 @@ __all__ = [
     "ReasoningState",
     "Reply",
     "Request",
+    "Retry",
+    "RetryEvent",
+    "RetryPolicy",
     "SensenovaAPI",
     "TokenLogprob",
     "ToolCallPart",
@@ -121,6 +125,9 @@ _HOMES = {
     "ModelStore": "local._store",
     "OpenAIModel": "_openai",
     "Progress": "local._store",
+    "Retry": "http._policy",
+    "RetryEvent": "http._policy",
+    "RetryPolicy": "http._policy",
     "SensenovaAPI": "_sensenova",
     "UsageEvent": "_call",
     "VllmModel": "engines",

@@ -12,7 +12,8 @@ from trivium.actions._run import sendable
 from trivium.commander import invoke, portable, step, wait
 from trivium.commander._node import make_scope
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, RemoteServiceError, ToolArgumentsError
-from trivium.llms.http._transport import back_off, seconds_to_wait
+from trivium.llms.http._policy import back_off
+from trivium.llms.http._retry_after import seconds_to_wait
 
 if TYPE_CHECKING:
     from ssl import SSLContext

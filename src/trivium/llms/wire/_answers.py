@@ -273,8 +273,19 @@ def _object(text: str) -> dict[str, Any]:
 
 
 def _usage(usage: dict[str, Any]) -> Usage:
-    counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
-    return Usage(*(max(count, 0) if isinstance(count, int) else 0 for count in counts))
+    read, written = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
+    return Usage(
+        _count(usage, "prompt_tokens"),
+        _count(usage, "completion_tokens"),
+        cached_tokens=_count(read, "cached_tokens"),
+        cache_write_tokens=_count(read, "cache_write_tokens"),
+        reasoning_tokens=_count(written, "reasoning_tokens"),
+    )
+
+
+def _count(counts: Any, name: str) -> int:
+    count = cast("dict[str, Any]", counts).get(name) if isinstance(counts, dict) else None
+    return max(count, 0) if isinstance(count, int) else 0
 
 
 def _text(content: Any) -> str:

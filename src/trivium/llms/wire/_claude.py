@@ -264,10 +264,16 @@ class ClaudeMessageReader:
         if not isinstance(usage, dict):
             return
         counts, before = cast("dict[str, Any]", usage), self._usage or Usage()
-        read = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+        fresh, kept, read = (
+            _number(counts, name) for name in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+        )
+        thoughts = _number(_dict(counts, "output_tokens_details"), "thinking_tokens")
         self._usage = Usage(
-            sum(_number(counts, name) for name in read) or before.input_tokens,
+            fresh + kept + read or before.input_tokens,
             _number(counts, "output_tokens") or before.output_tokens,
+            cached_tokens=read if fresh + kept + read else before.cached_tokens,
+            cache_write_tokens=kept if fresh + kept + read else before.cache_write_tokens,
+            reasoning_tokens=thoughts or before.reasoning_tokens,
         )
 
     def _end_with(self, reason: Any) -> None:
