@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ._said import ADD, LEFT_OUT, TEXT, Call, Http, Raw, Said, Way
+from ._said import ADD, LEFT_OUT, TEXT, Call, Http, Said, Way
 
 __all__ = ["AGAIN", "BOTH", "CASES", "REPAIRED", "RUNS", "SHOWN", "Case"]
 
@@ -254,4 +254,3 @@ def _other_kind(http: Http) -> Http:
 
 
 CASES: Final = [*_nothing(), *_arguments(), *_names(), *_endings(), *_deliveries(), *_rest()]
-del Raw

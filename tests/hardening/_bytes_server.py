@@ -100,5 +100,9 @@ def _read(readline: Callable[[], bytes], read: Callable[[int], bytes], bodies: l
         name, _, value = line.partition(b":")
         if name.lower() == b"content-length":
             length = int(value)
-    bodies.append(json.loads(read(length)))
+    bodies.append(json.loads(read(length), parse_constant=_no_json))
     return True
+
+
+def _no_json(name: str) -> Any:
+    raise AssertionError(f"{name} was sent, which is no JSON")

@@ -4,13 +4,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final, Protocol
 
 from trivium.llms import LanguageModel
 
-__all__ = ["ADD", "LEFT_OUT", "TEXT", "Call", "Event", "Http", "Raw", "Said", "Usual", "Wire", "as_bytes", "halves"]
+__all__ = [
+    "ADD",
+    "LEFT_OUT",
+    "TEXT",
+    "USUAL",
+    "Call",
+    "Event",
+    "Http",
+    "Raw",
+    "Said",
+    "Usual",
+    "Way",
+    "Wire",
+    "as_bytes",
+    "given_of",
+    "halves",
+    "stream_of",
+]
 
 TEXT: Final = "naïve ✓ 😀 yes"
 ADD: Final = '{"a": 1, "b": 2}'
@@ -91,7 +108,6 @@ class Http:
     headers: tuple[str, ...] = ()
     length: int | None = None
     cuts: tuple[int, ...] = ()
-    then: tuple[str, ...] = field(default=())
 
     def but(self, **changes: Any) -> Http:
         return replace(self, **changes)
@@ -174,6 +190,11 @@ def as_bytes(value: Any) -> bytes:
     for number, each in enumerate(raw):
         text = text.replace(f'"@@raw{number}@@"', each)
     return text.encode()
+
+
+def given_of(**values: Any) -> dict[str, Any]:
+    """The values that are there."""
+    return {key: value for key, value in values.items() if value is not LEFT_OUT}
 
 
 def halves(text: str) -> list[str]:

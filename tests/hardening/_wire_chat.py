@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from trivium.llms import LanguageModel, OpenAIModel
 
-from ._said import LEFT_OUT, USUAL, Call, Event, Raw, Said, Usual, halves
+from ._said import LEFT_OUT, USUAL, Call, Event, Raw, Said, Usual, given_of, halves
 
 __all__ = ["Chat", "is_object", "surrogates"]
 
@@ -27,7 +27,7 @@ class Chat:
     def whole(self, said: Said) -> Any:
         if said.error:
             return {"error": _error(said.error)}
-        message = {"role": said.roles[-1], **_given(content=said.text)}
+        message = {"role": said.roles[-1], **given_of(content=said.text)}
         if said.reasoning:
             message["reasoning_content"] = said.reasoning
         if said.refusal:
@@ -35,11 +35,11 @@ class Chat:
         found = [_choice("message", index, message, said) for index in range(_choices(said))]
         answer: dict[str, Any] = {"id": "1", "object": "chat.completion", "model": said.model}
         usage = said.usage[-1] if said.usage else LEFT_OUT
-        return {**answer, "choices": _or(said.parts, found), **_given(usage=_usage(usage))}
+        return {**answer, "choices": _or(said.parts, found), **given_of(usage=_usage(usage))}
 
     def events(self, said: Said) -> list[Event]:
         found = [self._chunk(said, choices) for choices in self._deltas(said)]
-        usage = [{**self._chunk(said, []), **_given(usage=_usage(each))} for each in said.usage]
+        usage = [{**self._chunk(said, []), **given_of(usage=_usage(each))} for each in said.usage]
         found = [*usage, *found] if said.usage_first else [*found, *usage]
         if said.error:
             found.append({"error": _error(said.error)})
@@ -57,11 +57,11 @@ class Chat:
         role: Any = LEFT_OUT
         for index, delta in _pieces(said):
             role = next(roles, role if len(said.roles) > 1 else LEFT_OUT)
-            message = {**_given(role=role), **delta} if said.message is USUAL else said.message
+            message = {**given_of(role=role), **delta} if said.message is USUAL else said.message
             yield [{"index": index, "delta": message, "finish_reason": None}]
         if not said.error:
             last = {} if said.message is USUAL else said.message
-            yield [{"index": 0, "delta": last, **_given(finish_reason=said.finish)}]
+            yield [{"index": 0, "delta": last, **given_of(finish_reason=said.finish)}]
 
     def problems(self, body: Any) -> list[str]:
         found = surrogates(body)
@@ -109,11 +109,11 @@ def _choice(key: str, index: int, message: dict[str, Any], said: Said) -> dict[s
     calls = [_call(call) for call in said.calls if call.choice == index]
     if calls:
         message = {"content": None, **message, "tool_calls": calls}
-    return {"index": index, key: _or(said.message, message), **_given(finish_reason=said.finish)}
+    return {"index": index, key: _or(said.message, message), **given_of(finish_reason=said.finish)}
 
 
 def _call(call: Call) -> dict[str, Any]:
-    return {**_given(id=call.id), "type": "function", "function": _given(name=call.name, arguments=call.arguments)}
+    return {**given_of(id=call.id), "type": "function", "function": given_of(name=call.name, arguments=call.arguments)}
 
 
 def _pieces(said: Said) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -137,10 +137,6 @@ def _pieces(said: Said) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _or(value: Any, usual: Any) -> Any:
     return usual if value is USUAL else value
-
-
-def _given(**values: Any) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if value is not LEFT_OUT}
 
 
 def _usage(usage: Any) -> Any:

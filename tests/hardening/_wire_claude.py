@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 from trivium.llms import ClaudeAPI, LanguageModel
 
-from ._said import LEFT_OUT, USUAL, Call, Event, Raw, Said, halves
+from ._said import LEFT_OUT, USUAL, Call, Event, Raw, Said, given_of, halves
 from ._wire_chat import surrogates
 
 __all__ = ["Claude", "object_of"]
@@ -34,13 +34,13 @@ class Claude:
         blocks = blocks if said.message is USUAL else [said.message]
         usage = said.usage[-1] if said.usage else LEFT_OUT
         found = self._message(said, blocks if said.parts is USUAL else said.parts)
-        return {**found, **_given(stop_reason=_reason(said.finish), usage=_usage(usage))}
+        return {**found, **given_of(stop_reason=_reason(said.finish), usage=_usage(usage))}
 
     def _message(self, said: Said, content: Any) -> Block:
         return {
             "id": "msg_1",
             "type": "message",
-            **_given(role=said.roles[-1]),
+            **given_of(role=said.roles[-1]),
             "content": content,
             "model": said.model,
         }
@@ -48,19 +48,19 @@ class Claude:
     def events(self, said: Said) -> list[Event]:
         first = said.usage[0] if said.usage else LEFT_OUT
         start = {**self._message(said, [] if said.parts is USUAL else said.parts), "stop_reason": None}
-        start.update(_given(usage=_usage(first if said.usage_first or len(said.usage) > 1 else (0, 0))))
+        start.update(given_of(usage=_usage(first if said.usage_first or len(said.usage) > 1 else (0, 0))))
         found: list[Any] = [{"type": "message_start", "message": start if said.message is USUAL else said.message}]
         found.append({"type": "ping"})
         for number, (index, block, deltas) in enumerate(_places(said)):
-            place = _given(index=number if index is USUAL else index)
+            place = given_of(index=number if index is USUAL else index)
             found.append({"type": "content_block_start", **place, "content_block": block})
             found += [{"type": "content_block_delta", **place, "delta": each} for each in deltas]
             found.append({"type": "content_block_stop", **place})
         if said.error:
             found.append(_error(said.error))
         else:
-            usage = _given(usage=LEFT_OUT if said.usage_first or not said.usage else _usage(said.usage[-1]))
-            found.append({"type": "message_delta", "delta": _given(stop_reason=_reason(said.finish)), **usage})
+            usage = given_of(usage=LEFT_OUT if said.usage_first or not said.usage else _usage(said.usage[-1]))
+            found.append({"type": "message_delta", "delta": given_of(stop_reason=_reason(said.finish)), **usage})
         return [(each["type"], each) for each in [*found, *([{"type": "message_stop"}] if said.done else [])]]
 
     def problems(self, body: Any) -> list[str]:
@@ -115,7 +115,7 @@ def _blocks(said: Said, whole: bool = False) -> Iterator[tuple[Block, list[Block
         deltas = [{"type": "text_delta", "text": each} for each in (halves(text) if isinstance(text, str) else [text])]
         yield {"type": "text", "text": text if whole else ""}, deltas
     for call in said.calls:
-        head = {"type": "tool_use", **_given(id=call.id, name=call.name)}
+        head = {"type": "tool_use", **given_of(id=call.id, name=call.name)}
         if whole or not isinstance(call.arguments, str):
             yield {**head, "input": object_of(call.arguments)}, []
             continue
@@ -144,10 +144,6 @@ def object_of(arguments: Any) -> Any:
 
 def _reason(finish: Any) -> Any:
     return REASONS.get(finish, finish) if isinstance(finish, str) else finish
-
-
-def _given(**values: Any) -> Block:
-    return {key: value for key, value in values.items() if value is not LEFT_OUT}
 
 
 def _usage(usage: Any) -> Any:

@@ -22,13 +22,10 @@ def server() -> Iterator[BytesServer]:
 
 @pytest.fixture(scope="module")
 def models(server: BytesServer) -> dict[str, LanguageModel]:
-    return {wire.name: wire.model(server.url) for wire in WIRES}
-
-
-@pytest.fixture(autouse=True)
-def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the pauses between tries, which are the business of other tests."""
-    monkeypatch.setattr("trivium.llms.http._transport.FIRST_DELAY", 0.0)
+    """One of each format. They wait for nothing between tries; how long they would is tested where that is made."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("trivium.llms.http._transport.FIRST_DELAY", 0.0)
+        return {wire.name: wire.model(server.url) for wire in WIRES}
 
 
 @pytest.mark.parametrize("trial", [each for each in TRIALS if each.applies], ids=str)
