@@ -19,10 +19,12 @@ from trivium.llms._protocol import (
 )
 
 if TYPE_CHECKING:
+    from trivium.llms._anthropic import AnthropicModel
     from trivium.llms._base import AsyncBaseAPILLM, AsyncBaseLLM, BaseAPILLM, BaseLLM
     from trivium.llms._call import DeltaEvent, UsageEvent
     from trivium.llms._chat_model import ChatModel
     from trivium.llms._claude import AsyncClaudeAPI, ClaudeAPI
+    from trivium.llms._gemini import GeminiModel
     from trivium.llms._gpt import GPTAPI, AsyncGPTAPI
     from trivium.llms._meta_template import INTERNLM2_META, APITemplateParser, LMTemplateParser
     from trivium.llms._openai import OpenAIModel
@@ -49,6 +51,7 @@ __all__ = [
     "GPTAPI",
     "INTERNLM2_META",
     "APITemplateParser",
+    "AnthropicModel",
     "AsyncBaseAPILLM",
     "AsyncBaseLLM",
     "AsyncClaudeAPI",
@@ -65,6 +68,7 @@ __all__ = [
     "Delta",
     "DeltaEvent",
     "Finish",
+    "GeminiModel",
     "HFTransformer",
     "HFTransformerCasualLM",
     "HFTransformerChat",
@@ -97,6 +101,7 @@ __all__ = [
 # Where the names live that cost something to import.
 _HOMES = {
     "APITemplateParser": "_meta_template",
+    "AnthropicModel": "_anthropic",
     "AsyncBaseAPILLM": "_base",
     "AsyncBaseLLM": "_base",
     "AsyncClaudeAPI": "_claude",
@@ -112,6 +117,7 @@ _HOMES = {
     "ClaudeAPI": "_claude",
     "DeltaEvent": "_call",
     "GPTAPI": "_gpt",
+    "GeminiModel": "_gemini",
     "HFTransformer": "engines",
     "HFTransformerCasualLM": "engines",
     "HFTransformerChat": "engines",
