@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from trivium import Agent
 from trivium.exceptions import TriviumError
-from trivium.llms import LanguageModel
+from trivium.llms import LanguageModel, RetryPolicy
 from trivium.schema import Message
 
 from ._answers import AGAIN, BOTH, CASES, REPAIRED, RUNS, SHOWN, Case
@@ -16,11 +16,14 @@ from ._bytes_server import BytesServer, Script
 from ._said import Http, Said, Wire, as_bytes, stream_of
 from ._wire_chat import Chat
 from ._wire_claude import Claude
+from ._wire_gemini import Gemini
 
-__all__ = ["GOOD", "TRIALS", "WIRES", "Seen", "Trial", "script_of", "try_out"]
+__all__ = ["AT_ONCE", "GOOD", "TRIALS", "WIRES", "Seen", "Trial", "script_of", "try_out"]
 
-WIRES: Final[Sequence[Wire]] = (Chat(), Claude())
+WIRES: Final[Sequence[Wire]] = (Chat(), Claude(), Gemini())
 GOOD: Final = "all is well"
+AT_ONCE: Final = RetryPolicy(first_delay=0.0, budget=None)
+"""Three tries with no wait between; how long they would wait is tested where that is made."""
 SECONDS: Final = 20.0
 """What no answer takes; one that does hangs."""
 

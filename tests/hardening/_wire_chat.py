@@ -22,7 +22,7 @@ class Chat:
     name = "OpenAI chat"
 
     def model(self, url: str, **options: Any) -> LanguageModel:
-        return OpenAIModel("m", base_url=f"{url}/v1", **options)
+        return OpenAIModel("m", api_key="k", base_url=f"{url}/v1", **options)
 
     def whole(self, said: Said) -> Any:
         if said.error:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, cast
 
-from trivium.llms import ClaudeAPI, LanguageModel
+from trivium.llms import AnthropicModel, LanguageModel
 
 from ._said import LEFT_OUT, USUAL, Call, Event, Raw, Said, given_of, halves
 from ._wire_chat import surrogates
@@ -25,7 +25,7 @@ class Claude:
     name = "Anthropic"
 
     def model(self, url: str, **options: Any) -> LanguageModel:
-        return ClaudeAPI("claude-sonnet-4-6", key="k", base_url=url, **options)
+        return AnthropicModel("claude-sonnet-4-6", api_key="k", base_url=url, **options)
 
     def whole(self, said: Said) -> Any:
         if said.error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final, cast
 
-from trivium.llms import LanguageModel, resolve
+from trivium.llms import GeminiModel, LanguageModel
 
 from ._said import LEFT_OUT, USUAL, Event, Said, given_of, halves
 from ._wire_chat import surrogates
@@ -24,7 +24,7 @@ class Gemini:
     name = "Gemini"
 
     def model(self, url: str, **options: Any) -> LanguageModel:
-        return resolve("gemini:gemini-3-flash", url)
+        return GeminiModel("gemini-3-flash", api_key="k", base_url=f"{url}/v1beta", **options)
 
     def whole(self, said: Said) -> Any:
         if said.error:

@@ -11,7 +11,7 @@ from trivium.llms import LanguageModel
 
 from ._answers import BOTH, REPAIRED, RUNS, SHOWN
 from ._bytes_server import BytesServer
-from ._trial import GOOD, TRIALS, WIRES, Seen, Trial, try_out
+from ._trial import AT_ONCE, GOOD, TRIALS, WIRES, Seen, Trial, try_out
 
 
 @pytest.fixture(scope="module")
@@ -22,10 +22,7 @@ def server() -> Iterator[BytesServer]:
 
 @pytest.fixture(scope="module")
 def models(server: BytesServer) -> dict[str, LanguageModel]:
-    """One of each format. They wait for nothing between tries; how long they would is tested where that is made."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("trivium.llms.http._transport.FIRST_DELAY", 0.0)
-        return {wire.name: wire.model(server.url) for wire in WIRES}
+    return {wire.name: wire.model(server.url, retry=AT_ONCE) for wire in WIRES}
 
 
 @pytest.mark.parametrize("trial", [each for each in TRIALS if each.applies], ids=str)
