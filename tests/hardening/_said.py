@@ -73,6 +73,7 @@ class Said:
         message: what stands in place of each of its entries' message.
         done: whether a stream says that it is over.
         error: an error object that a stream sends at its end, or a whole answer is.
+        code: of the error: 500 is the server's own, 400 a wrong request; other codes are sent as they are.
     """
 
     text: Any = LEFT_OUT
@@ -88,6 +89,7 @@ class Said:
     message: Any = USUAL
     done: bool = True
     error: str = ""
+    code: Any = 500
 
     def but(self, **changes: Any) -> Said:
         return replace(self, **changes)

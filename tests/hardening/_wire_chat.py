@@ -22,12 +22,12 @@ class Chat:
     name = "OpenAI chat"
 
     def model(self, url: str, **options: Any) -> LanguageModel:
-        return OpenAIModel("m", api_key="k", base_url=f"{url}/v1", **options)
+        return OpenAIModel("m", api_key="sk-of-a-test", base_url=f"{url}/v1", **options)
 
     def whole(self, said: Said) -> Any:
         if said.error:
-            return {"error": _error(said.error)}
-        message = {"role": said.roles[-1], **given_of(content=said.text)}
+            return {"error": _error(said)}
+        message = given_of(role=said.roles[-1], content=said.text)
         if said.reasoning:
             message["reasoning_content"] = said.reasoning
         if said.refusal:
@@ -42,7 +42,7 @@ class Chat:
         usage = [{**self._chunk(said, []), **given_of(usage=_usage(each))} for each in said.usage]
         found = [*usage, *found] if said.usage_first else [*found, *usage]
         if said.error:
-            found.append({"error": _error(said.error)})
+            found.append({"error": _error(said)})
         return [*(("", each) for each in found), *([("", Raw("[DONE]"))] if said.done else [])]
 
     def _chunk(self, said: Said, choices: Any) -> dict[str, Any]:
@@ -146,8 +146,9 @@ def _usage(usage: Any) -> Any:
     return {"prompt_tokens": tokens, "completion_tokens": written}
 
 
-def _error(text: str) -> dict[str, Any]:
-    return {"message": text, "type": "server_error", "code": 500}
+def _error(said: Said) -> dict[str, Any]:
+    kind = {500: "server_error", 400: "invalid_request_error"}.get(said.code, "odd")
+    return {"message": said.error, "type": kind, "code": said.code}
 
 
 def is_object(text: Any) -> bool:

@@ -25,11 +25,11 @@ class Claude:
     name = "Anthropic"
 
     def model(self, url: str, **options: Any) -> LanguageModel:
-        return AnthropicModel("claude-sonnet-4-6", api_key="k", base_url=url, **options)
+        return AnthropicModel("claude-sonnet-4-6", api_key="sk-of-a-test", base_url=url, **options)
 
     def whole(self, said: Said) -> Any:
         if said.error:
-            return _error(said.error)
+            return _error(said)
         blocks = [block for block, _ in _blocks(said, whole=True)]
         blocks = blocks if said.message is USUAL else [said.message]
         usage = said.usage[-1] if said.usage else LEFT_OUT
@@ -57,7 +57,7 @@ class Claude:
             found += [{"type": "content_block_delta", **place, "delta": each} for each in deltas]
             found.append({"type": "content_block_stop", **place})
         if said.error:
-            found.append(_error(said.error))
+            found.append(_error(said))
         else:
             usage = given_of(usage=LEFT_OUT if said.usage_first or not said.usage else _usage(said.usage[-1]))
             found.append({"type": "message_delta", "delta": given_of(stop_reason=_reason(said.finish)), **usage})
@@ -153,5 +153,6 @@ def _usage(usage: Any) -> Any:
     return {"input_tokens": tokens, "output_tokens": written}
 
 
-def _error(text: str) -> Block:
-    return {"type": "error", "error": {"type": "api_error", "message": text}}
+def _error(said: Said) -> Block:
+    kind = {500: "api_error", 400: "invalid_request_error"}.get(said.code, "odd")
+    return {"type": "error", "error": {"type": kind, "message": said.error}}

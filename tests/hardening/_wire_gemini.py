@@ -15,7 +15,12 @@ __all__ = ["Gemini"]
 
 Part = dict[str, Any]
 LEGAL: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
-REASONS: Final = {"stop": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"}
+REASONS: Final = {
+    "stop": "STOP",
+    "length": "MAX_TOKENS",
+    "content_filter": "SAFETY",
+    "error": "MALFORMED_RESPONSE",
+}
 
 
 class Gemini:
@@ -24,11 +29,11 @@ class Gemini:
     name = "Gemini"
 
     def model(self, url: str, **options: Any) -> LanguageModel:
-        return GeminiModel("gemini-3-flash", api_key="k", base_url=f"{url}/v1beta", **options)
+        return GeminiModel("gemini-3-flash", api_key="sk-of-a-test", base_url=f"{url}/v1beta", **options)
 
     def whole(self, said: Said) -> Any:
         if said.error:
-            return _error(said.error)
+            return _error(said)
         parts = [part for pieces in _parts(said) for part in pieces[:1]]
         content = {**given_of(role=_role(said.roles[-1])), "parts": parts}
         return self._chunk(said, content, said.finish, said.usage[-1] if said.usage else LEFT_OUT)
@@ -50,7 +55,7 @@ class Gemini:
         for number, usage in enumerate(said.usage):
             found[0 if said.usage_first else number - len(said.usage)].update(given_of(usageMetadata=_usage(usage)))
         if said.error:
-            found.append(_error(said.error))
+            found.append(_error(said))
         elif said.parts is USUAL and said.done:
             found[-1]["candidates"][0].update(given_of(finishReason=_reason(said, said.finish)))
         return [("", each) for each in found]
@@ -118,5 +123,6 @@ def _usage(usage: Any) -> Any:
     return {"promptTokenCount": tokens, "candidatesTokenCount": written}
 
 
-def _error(text: str) -> Part:
-    return {"error": {"code": 500, "message": text, "status": "INTERNAL"}}
+def _error(said: Said) -> Part:
+    status = {500: "INTERNAL", 400: "INVALID_ARGUMENT"}.get(said.code, "ODD")
+    return {"error": {"code": said.code, "message": said.error, "status": status}}

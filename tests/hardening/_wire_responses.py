@@ -26,7 +26,7 @@ class Responses:
 
     def whole(self, said: Said) -> Any:
         if said.error:
-            return {"error": _error(said.error)}
+            return {"error": _error(said)}
         items = [item for item, _ in _items(said)] if said.message is USUAL else [said.message]
         return self._response(said, items)
 
@@ -40,7 +40,7 @@ class Responses:
         elif said.finish in ("stop", "tool_calls"):
             found |= {"status": "completed"}
         elif said.finish == "error":
-            found |= {"status": "failed", "error": _error("overheated")}
+            found |= {"status": "failed", "error": _error(said.but(error="overheated"))}
         else:
             found |= given_of(status=said.finish)
         usage = said.usage[-1] if said.usage else LEFT_OUT
@@ -61,7 +61,7 @@ class Responses:
             found += [{**delta, **place, "item_id": item["id"]} for delta in deltas]
             found.append({"type": "response.output_item.done", **place, "item": item})
         if said.error:
-            found.append({"type": "error", **_error(said.error)})
+            found.append({"type": "error", **_error(said)})
         elif said.done:
             whole = self._response(said, [item for item, _ in items])
             if said.usage_first:
@@ -146,5 +146,6 @@ def _usage(usage: Any) -> Any:
     return {"input_tokens": tokens, "output_tokens": written}
 
 
-def _error(text: str) -> Item:
-    return {"code": "server_error", "message": text}
+def _error(said: Said) -> Item:
+    code = {500: "server_error", 400: "invalid_prompt"}.get(said.code, said.code)
+    return {"code": code, "message": said.error}
