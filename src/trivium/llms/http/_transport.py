@@ -157,6 +157,11 @@ class Transport:
         except httpx2.InvalidURL as error:
             raise ConfigurationError(f"{self._setting} is no address that can be asked: {error}") from error
         except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
+            rest = _rest(reader)  # where the answer is whole, nothing was lost
+            if rest:
+                for delta in rest:
+                    yield delta
+                return
             raise ProviderConnectionError(
                 f"no answer from {self.shown_url} ({str(error) or type(error).__name__}): check that the "
                 f"server runs, that {self._setting} is right and that the network lets it through"
@@ -185,6 +190,14 @@ class Transport:
         for secret in filter(None, {sent, *pieces, *(self._auth or ())[1:]}):
             error.args = tuple(str(part).replace(secret, "***") for part in error.args)
             error.raw = error.raw.replace(secret, "***")
+
+
+def _rest(reader: Reader) -> list[Delta]:
+    """The end of an answer, if all of it has arrived."""
+    try:
+        return list(reader.end())
+    except ProviderError:
+        return []
 
 
 async def _first(deltas: AsyncGenerator[Delta]) -> list[Delta]:
