@@ -70,9 +70,9 @@ def test_the_client_adds_less_than_half_of_what_the_sdk_of_openai_adds() -> None
     wire = load_benchmark("wire")
 
     async def added(url: str) -> tuple[float, float]:
-        clients = [make(url) for make in (wire.bare, wire.sdk, wire.trivium)]
-        bare, sdk, ours = [await wire.cost(call, "pieces-20", 20, 3) for call in clients]
-        return ours - bare, sdk - bare
+        async with wire.bare(url) as bare, wire.sdk(url) as sdk, wire.trivium(url) as trivium:
+            floor, theirs, ours = [await wire.cost(call, "pieces-20", 20, 3) for call in (bare, sdk, trivium)]
+        return ours - floor, theirs - floor
 
     with wire.server() as url:
         ours, sdk = asyncio.run(added(url))
@@ -84,7 +84,8 @@ def test_arguments_are_read_in_linear_time() -> None:
     wire = load_benchmark("wire")
 
     async def ratio(url: str) -> float:
-        short, long = [await wire.cost(wire.trivium(url), f"arguments-{size}", 1, 2) for size in (60_000, 240_000)]
+        async with wire.trivium(url) as call:
+            short, long = [await wire.cost(call, f"arguments-{size}", 1, 2) for size in (60_000, 240_000)]
         return long / short
 
     with wire.server() as url:

@@ -78,4 +78,4 @@ def test_a_loop_for_each_call_leaves_nothing_behind(url: str):
         agent("hi")
     assert (open_files(), threading.active_count()) == before
     gc.collect()
-    assert len(model._transport._clients) == 1, "that of the background loop"
+    assert len(model._transport._connections._clients) == 1, "that of the background loop"

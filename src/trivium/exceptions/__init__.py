@@ -78,7 +78,9 @@
     ├── RemoteAgentError                        an agent in another process was asked and failed
     │   ├── RemoteConnectionError (ConnectionError)  it cannot be reached, or the connection broke
     │   └── RemoteStartError                    its process did not start
-    └── OutputError                             results could not be written
+    ├── OutputError                             results could not be written
+    └── CassetteError                           a recording cannot be used or made
+        └── CassetteMismatchError (AssertionError)  a request is not the recorded one
 
 `LangroidImportError`, `InfiniteLoopException` and `XMLException` are names of the documents for `MissingExtraError`,
 `InfiniteLoopError` and `AnswerFormatError`.
@@ -111,6 +113,8 @@ from trivium.exceptions._root import (
     AgentNameError,
     ArgumentTypeError,
     BeadNotFoundError,
+    CassetteError,
+    CassetteMismatchError,
     ConfigurationError,
     ContextPieceTypeError,
     ContextTokenError,
@@ -184,6 +188,8 @@ __all__ = [
     "AttributeNotSetError",
     "BeadNotFoundError",
     "CallOriginError",
+    "CassetteError",
+    "CassetteMismatchError",
     "ChecksumError",
     "CommanderAlreadyRunningError",
     "CommanderError",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+from base64 import b64encode
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
@@ -21,6 +23,7 @@ from trivium.exceptions import (
 )
 from trivium.llms._protocol import Delta
 from trivium.llms.http._connections import Connections
+from trivium.llms.http._exchange import exchange, needed_key
 from trivium.llms.http._keys import Keys, bearer
 from trivium.llms.http._policy import RetryBudget, RetryPolicy, Tries
 from trivium.llms.http._refusals import refusal
@@ -83,7 +86,8 @@ class Transport:
         auth = None if host == parts.netloc else (unquote(parts.username or ""), unquote(parts.password or ""))
         self._url = urlunsplit(parts._replace(netloc=host))  # without the password: the client logs it
         self.shown_url = urlunsplit(parts._replace(netloc=host, query="", fragment=""))
-        self._keys, self._headers, self._setting, self._auth = keys, headers, setting, auth
+        self._keys, self._headers, self._setting = keys, headers, setting
+        self._hidden = (auth[1], b64encode(":".join(auth).encode()).decode()) if auth else ()
         self._retry = retry or RetryPolicy(first_delay=FIRST_DELAY)
         self._budget = RetryBudget(self._retry.budget)
         self._connections = Connections(parts.scheme, auth, timeout, proxies)
@@ -107,7 +111,7 @@ class Transport:
         data, client = _as_json(body), await self._connections.client()
         left = Tries(self._retry, self._budget, tries)
         while True:
-            key, begun = self._keys.take(), False
+            key, begun = needed_key(self._keys.take), False
             headers = {**HEADERS, **self._headers(key)}
             try:
                 async with contextlib.aclosing(self._ask(client, data, headers, reader())) as deltas:
@@ -144,7 +148,9 @@ class Transport:
         import httpx2
 
         try:
-            async with client.stream("POST", self._url, content=data, headers=headers) as response:
+            request = client.build_request("POST", self._url, content=data, headers=headers)
+            secrets = (*self._keys.all, *self._hidden)
+            async with exchange(request, partial(client.send, stream=True), secrets) as response:
                 if response.status_code != 200:
                     raise await self._refusal(response)
                 async for piece in response.aiter_bytes():
@@ -187,7 +193,7 @@ class Transport:
         """Blot out in `error` all that is secret, which some servers send back."""
         sent = headers.get("authorization", "").removeprefix("Bearer ")
         pieces = (piece.strip() for each in (key, *self._keys.all) for piece in (each, *each.split(",")))
-        for secret in filter(None, {sent, *pieces, *(self._auth or ())[1:]}):
+        for secret in filter(None, {sent, *pieces, *self._hidden}):
             error.args = tuple(str(part).replace(secret, "***") for part in error.args)
             error.raw = error.raw.replace(secret, "***")
 
