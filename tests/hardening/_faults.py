@@ -57,7 +57,7 @@ def cuts(wire: Wire, said: Said) -> Iterator[tuple[int, str, list[bytes]]]:
     head, events = events_of(wire, said)
     begins = next(at for at, each in enumerate(events) if _tells(each)) + 1
     ends = max(at for at, each in enumerate(events) if _ends(each)) + 1
-    for sent in range(len(events)):
+    for sent in range(len(events) + 1):
         expected = AGAIN if sent < begins else CONNECTION if sent < ends else SHOWN
         yield sent, expected, [head, *events[:sent]]
 
