@@ -41,6 +41,12 @@ class Fault:
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     waits: float = 0.0
 
+    @property
+    def expected(self) -> str:
+        """What becomes of it, in words."""
+        is_error = self.becomes.endswith("Error") and self.asked > 1
+        return f"{self.becomes} after {self.asked} requests" if is_error else self.becomes
+
     def __str__(self) -> str:
         return self.what
 

@@ -13,12 +13,28 @@ from trivium.schema import Message
 
 from ._answers import AGAIN, BOTH, CASES, REPAIRED, RUNS, SHOWN, Case
 from ._bytes_server import BytesServer, Script
+from ._faults import Fault
 from ._said import Http, Said, Wire, as_bytes, stream_of
 from ._wire_chat import Chat
 from ._wire_claude import Claude
 from ._wire_gemini import Gemini
 
-__all__ = ["AT_ONCE", "GOOD", "TRIALS", "WIRES", "Seen", "Trial", "script_of", "try_out"]
+__all__ = [
+    "AT_ONCE",
+    "GOOD",
+    "SECONDS",
+    "TRIALS",
+    "WIRES",
+    "Broken",
+    "Seen",
+    "Trial",
+    "agent_at",
+    "asked",
+    "break_down",
+    "good",
+    "script_of",
+    "try_out",
+]
 
 WIRES: Final[Sequence[Wire]] = (Chat(), Claude(), Gemini())
 GOOD: Final = "all is well"
@@ -119,26 +135,69 @@ def try_out(trial: Trial, model: LanguageModel, server: BytesServer, in_loop: bo
     server.play(script_of(wire, case.said, trial.streamed, case), then=script_of(wire, Said(text=GOOD), trial.streamed))
     tools = _Tools()
     agent = Agent(model, "Be exact.", tools=[tools.add, tools.half, tools.now, tools.say])
-    answer = _call(agent, "1 + 2?", in_loop)
-    asked = list(server.bodies)
+    answer = asked(agent, "1 + 2?", in_loop)
+    bodies = list(server.bodies)
     if case.next_call:
         server.scripts.append(script_of(wire, case.said, trial.streamed))
-    after = _call(agent, "And then?", in_loop)
+    after = asked(agent, "And then?", in_loop)
     problems = [problem for body in server.bodies for problem in wire.problems(body)]
-    results = wire.results(asked[-1])
-    words = _words(answer, tools.runs[: len(results)], results, asked)
+    results = wire.results(bodies[-1])
+    words = _words(answer, tools.runs[: len(results)], results, bodies)
     return Seen(words, answer, tools.runs, results, str(getattr(after, "content", after)), problems)
 
 
-def _call(agent: Agent, text: str, in_loop: bool) -> Message | TriviumError:
+class Broken(NamedTuple):
+    """What became of a fault.
+
+    Args:
+        words: the same in words.
+        answer: of the agent, or its error.
+        asked: how many requests the server received before the next turn.
+        after: what the next turn answered.
+        problems: of all requests that the server received.
+    """
+
+    words: str
+    answer: Message | TriviumError
+    asked: int
+    after: str
+    problems: list[str]
+
+
+def agent_at(url: str, wire: Wire, retry: RetryPolicy = AT_ONCE, **options: Any) -> Agent:
+    """An agent that can add."""
+    return Agent(wire.model(url, retry=retry, **options), "Be exact.", tools=[_Tools().add])
+
+
+def good(wire: Wire) -> list[Any]:
+    """A good answer, as bytes."""
+    return list(script_of(wire, Said(text=GOOD), streamed=True))
+
+
+def break_down(fault: Fault, wire: Wire, server: BytesServer) -> Broken:
+    """Let something break, then ask once more."""
+    server.play(*fault.scripts(wire), then=good(wire))
+    agent = agent_at(server.url, wire, **fault.options)
+    answer = asked(agent, "1 + 2?")
+    count = len(server.bodies)
+    after = asked(agent, "And then?")
+    problems = [problem for body in server.bodies for problem in wire.problems(body)]
+    words = _words(answer, [], [], server.bodies[:count])
+    if words.startswith(f"{AGAIN}, then "):
+        words = f"{words.removeprefix(f'{AGAIN}, then ')} after {count} requests"
+    return Broken(words, answer, count, str(getattr(after, "content", after)), problems)
+
+
+def asked(agent: Agent, text: str, in_loop: bool = False, timeout: float = SECONDS) -> Message | TriviumError:
+    """What an agent answers, or its error."""
     try:
-        return asyncio.run(agent.acall(text, timeout=SECONDS)) if in_loop else agent(text, timeout=SECONDS)
+        return asyncio.run(agent.acall(text, timeout=timeout)) if in_loop else agent(text, timeout=timeout)
     except TriviumError as error:
         return error
 
 
-def _words(answer: Message | TriviumError, runs: list[tuple[Any, ...]], results: list[str], asked: list[Any]) -> str:
-    again = f"{AGAIN}, then " if len(asked) > 1 and asked[0] == asked[1] else ""
+def _words(answer: Message | TriviumError, runs: list[tuple[Any, ...]], results: list[str], bodies: list[Any]) -> str:
+    again = f"{AGAIN}, then " if len(bodies) > 1 and bodies[0] == bodies[1] else ""
     if isinstance(answer, TriviumError):
         return f"{again}{type(answer).__name__}"
     if runs:

@@ -60,7 +60,7 @@ class Chat:
             message = {**given_of(role=role), **delta} if said.message is USUAL else said.message
             yield [{"index": index, "delta": message, "finish_reason": None}]
         if not said.error:
-            last = {} if said.message is USUAL else said.message
+            last: Any = {} if said.message is USUAL else said.message
             yield [{"index": 0, "delta": last, **given_of(finish_reason=said.finish)}]
 
     def problems(self, body: Any) -> list[str]:

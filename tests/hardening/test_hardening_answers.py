@@ -11,6 +11,7 @@ from trivium.llms import LanguageModel
 
 from ._answers import BOTH, REPAIRED, RUNS, SHOWN
 from ._bytes_server import BytesServer
+from ._page import PAGE, page
 from ._trial import AT_ONCE, GOOD, TRIALS, WIRES, Seen, Trial, try_out
 
 
@@ -52,3 +53,8 @@ def check(trial: Trial, seen: Seen) -> None:
     assert isinstance(seen.answer, ProviderError)
     assert seen.answer.raw or "gzip" in case.what, "what was sent is not kept"
     assert "; " in str(seen.answer) or ": " in str(seen.answer)  # it says what to do
+
+
+def test_the_page_says_what_becomes_of_all() -> None:
+    """The tests here and those of the transport hold that what is seen is what is expected."""
+    assert PAGE.read_text(encoding="utf-8") == page(), "run scripts/hardening_table.py"

@@ -49,7 +49,7 @@ def places(wire: Wire) -> dict[str, Script]:
 
 
 @pytest.mark.parametrize("mode", ["sync", "async"])
-@pytest.mark.parametrize("number", range(len(WIRES)), ids=lambda number: WIRES[number].name)
+@pytest.mark.parametrize("number", range(len(WIRES)), ids=[wire.name for wire in WIRES])
 def test_an_interrupted_run_leaves_a_history_that_goes_on(
     number: int, mode: str, server: BytesServer, program: subprocess.Popen[str]
 ) -> None:
