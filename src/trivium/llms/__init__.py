@@ -24,10 +24,13 @@ if TYPE_CHECKING:
     from trivium.llms._call import DeltaEvent, UsageEvent
     from trivium.llms._chat_model import ChatModel
     from trivium.llms._claude import AsyncClaudeAPI, ClaudeAPI
+    from trivium.llms._fallback import Fallback, FallbackEvent, FallbackModel
     from trivium.llms._gemini import GeminiModel
     from trivium.llms._gpt import GPTAPI, AsyncGPTAPI
     from trivium.llms._meta_template import INTERNLM2_META, APITemplateParser, LMTemplateParser
     from trivium.llms._openai import OpenAIModel
+    from trivium.llms._overflow import Overflow, OverflowEvent, OverflowModel
+    from trivium.llms._rate_limits import LimitedModel, RateLimiter, RateLimitEvent
     from trivium.llms._resolve import resolve
     from trivium.llms._sensenova import AsyncSensenovaAPI, SensenovaAPI
     from trivium.llms.engines import (
@@ -67,6 +70,9 @@ __all__ = [
     "ClaudeAPI",
     "Delta",
     "DeltaEvent",
+    "Fallback",
+    "FallbackEvent",
+    "FallbackModel",
     "Finish",
     "GeminiModel",
     "HFTransformer",
@@ -77,12 +83,18 @@ __all__ = [
     "LMDeployServer",
     "LMTemplateParser",
     "LanguageModel",
+    "LimitedModel",
     "LocalModel",
     "Logprobs",
     "ModelFile",
     "ModelStore",
     "OpenAIModel",
+    "Overflow",
+    "OverflowEvent",
+    "OverflowModel",
     "Progress",
+    "RateLimitEvent",
+    "RateLimiter",
     "Reasoning",
     "ReasoningState",
     "Reply",
@@ -116,6 +128,9 @@ _HOMES = {
     "ChatModel": "_chat_model",
     "ClaudeAPI": "_claude",
     "DeltaEvent": "_call",
+    "Fallback": "_fallback",
+    "FallbackEvent": "_fallback",
+    "FallbackModel": "_fallback",
     "GPTAPI": "_gpt",
     "GeminiModel": "_gemini",
     "HFTransformer": "engines",
@@ -126,11 +141,17 @@ _HOMES = {
     "LMDeployPipeline": "engines",
     "LMDeployServer": "engines",
     "LMTemplateParser": "_meta_template",
+    "LimitedModel": "_rate_limits",
     "LocalModel": "local._local",
     "ModelFile": "local._store",
     "ModelStore": "local._store",
     "OpenAIModel": "_openai",
+    "Overflow": "_overflow",
+    "OverflowEvent": "_overflow",
+    "OverflowModel": "_overflow",
     "Progress": "local._store",
+    "RateLimitEvent": "_rate_limits",
+    "RateLimiter": "_rate_limits",
     "Retry": "http._policy",
     "RetryEvent": "http._policy",
     "RetryPolicy": "http._policy",

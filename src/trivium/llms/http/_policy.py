@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from threading import Lock
 from time import monotonic
@@ -20,10 +21,12 @@ from trivium.exceptions import (
     ProviderStatusError,
 )
 
-__all__ = ["Retry", "RetryBudget", "RetryEvent", "RetryPolicy", "Tries", "back_off"]
+__all__ = ["Retry", "RetryBudget", "RetryEvent", "RetryPolicy", "Tries", "back_off", "before_retry"]
 
 STATUSES: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 FLOOR, CAPACITY = 10.0, 100.0
+before_retry: ContextVar[Callable[[], Awaitable[object]] | None] = ContextVar("trivium_before_retry", default=None)
+"""Awaited before a request is made again, by who counts requests."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from trivium.llms._protocol import Delta
 from trivium.llms.http._connections import Connections
 from trivium.llms.http._exchange import exchange, needed_key
 from trivium.llms.http._keys import Keys, bearer
-from trivium.llms.http._policy import RetryBudget, RetryPolicy, Tries
+from trivium.llms.http._policy import RetryBudget, RetryPolicy, Tries, before_retry
 from trivium.llms.http._refusals import refusal
 
 if TYPE_CHECKING:
@@ -130,6 +130,8 @@ class Transport:
                 if delay is None:
                     raise error from None
             await wait(delay)
+            if (counted := before_retry.get()) is not None:
+                await counted()
 
     async def _in_time(self, seconds: float | None, begin: Coroutine[Any, Any, list[Delta]]) -> list[Delta]:
         """How an answer begins, if that is not later than in so many seconds."""
