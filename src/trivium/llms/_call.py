@@ -118,14 +118,22 @@ class _Answer:
 def _fault(text: str, calls: tuple[ToolCall, ...], reason: str | None) -> str:
     """Why an answer that has ended so is none; "" for a good one."""
     if not calls:
-        if reason == "tool_calls":
-            return "stopped to call a tool, and no call came"
         return "" if text else "answered nothing"
     if reason == "content_filter":
         return "was stopped by a filter while it called tools, so none was run"
-    if reason == "length" and not calls[-1].arguments.strip():
-        return "was cut off before the arguments of a tool call"
+    if reason == "length" and not all(_is_whole(call.arguments) for call in calls):
+        return "was cut off within a tool call"
     return ""
+
+
+def _is_whole(arguments: str) -> bool:
+    import jiter  # for what seldom happens
+
+    try:
+        jiter.from_json(arguments.encode("utf-8", "replace"))
+    except ValueError:
+        return False
+    return True
 
 
 def model_node() -> CallNode:

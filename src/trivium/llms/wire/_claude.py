@@ -223,10 +223,9 @@ class ClaudeMessageReader:
         yield Finish(self._finish())
 
     def _finish(self) -> str:
-        if self._ids and self._reason in (None, "stop"):
-            return "tool_calls"
-        is_answer = self._reason == "tool_calls" and self._answered and not self._ids
-        return "stop" if is_answer or self._reason is None else self._reason
+        if self._reason in (None, "stop", "tool_calls"):
+            return "tool_calls" if self._ids else "stop"
+        return self._reason
 
 
 def _index(chunk: Block) -> int | None:
