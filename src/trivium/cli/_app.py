@@ -76,6 +76,18 @@ Exit status: 0; 1 if it fails, or a turn on a pipe did; 2 for a wrong
 _TOOL = "python, web, arxiv or module:function; may be repeated."
 _HISTORY = "Keep what is typed there; else it is forgotten at the end."
 
+_MCP_EXAMPLES = """\b
+Examples:
+  trivium mcp tools uvx mcp-server-time
+  trivium mcp tools https://example.com/mcp --header "Authorization: Bearer …"
+  trivium mcp serve tools:add agents:writer
+  trivium mcp serve agents:writer --http --port 0
+\b
+Exit status: 1 if it fails; 2 for a wrong option or object; 130 after Ctrl-C."""
+
+mcp = typer.Typer(help="MCP: show a server's tools, serve your own.", no_args_is_help=True)
+app.add_typer(mcp, name="mcp")
+
 models = typer.Typer(help="Models that run on this machine: list, fetch, remove.", no_args_is_help=True)
 app.add_typer(models, name="models")
 
@@ -288,3 +300,35 @@ def _remove(name: _Name) -> None:
     from trivium.cli import _models
 
     _models.remove(name)
+
+
+@mcp.command("tools", epilog=_MCP_EXAMPLES, no_args_is_help=True, context_settings={"allow_interspersed_args": False})
+def _mcp_tools(
+    command: Annotated[
+        list[str], typer.Argument(metavar="COMMAND-OR-URL", help="How the server is started, or where.")
+    ],
+    env: Annotated[list[str] | None, _option("NAME=VALUE for its process; may be repeated.", "PAIR")] = None,
+    header: Annotated[list[str] | None, _option("NAME: VALUE for a URL; may be repeated.", "PAIR")] = None,
+    json: _AsJson = False,
+) -> None:
+    """Show the tools of an MCP server, and the digest that pins them.
+
+    Options of this command stand before the server's command.
+    """
+    from trivium.cli import _mcp  # other commands need nothing of it
+
+    _mcp.tools(command, env or (), header or (), json)
+
+
+@mcp.command("serve", epilog=_MCP_EXAMPLES, no_args_is_help=True)
+def _mcp_serve(
+    references: Annotated[list[str], typer.Argument(metavar="MODULE:OBJECT", help="A tool, toolkit, agent or task.")],
+    http: Annotated[bool, typer.Option("--http", help="Over HTTP; else over stdin and stdout.")] = False,
+    host: Annotated[str, typer.Option(metavar="HOST", help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0 takes a free one.")] = 8091,
+    token: Annotated[str | None, _option(_SHOWN, "TEXT")] = None,
+) -> None:
+    """Serve MODULE:OBJECT as an MCP server; modules of this folder are found."""
+    from trivium.cli import _mcp  # other commands need nothing of it
+
+    _mcp.serve(references, "http" if http else "stdio", host, port, token)

@@ -148,7 +148,7 @@ def is_async(function: Any) -> bool:
 
 
 # ---- primitive 1: call user code
-def invoke(function: Callable[..., Any], *args: Any, quick: bool = False, **kwargs: Any) -> Core[Any]:
+def invoke(function: Callable[..., Any], /, *args: Any, quick: bool = False, **kwargs: Any) -> Core[Any]:
     """Call user code, `def` or `async def`, and return what it returns.
 
     Under the async driver a `def` runs in a worker, so it may block; `quick` keeps it in place (hooks,

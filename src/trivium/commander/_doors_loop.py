@@ -181,7 +181,7 @@ def _next_letter(inbox: queue.SimpleQueue[_Letter], node: TaskNode | None) -> _L
 def _run_lent(letter: _Letter) -> None:
     try:
         out = letter.what()
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a tool that exits the program has failed; else it comes back to here
         letter.reply(None, error)
     except BaseException as error:  # Ctrl-C or Stop inside lent code ends this thread's wait too
         letter.reply(None, error if isinstance(error, Stop) else asyncio.CancelledError())

@@ -84,18 +84,18 @@ class Budget:
         if maximum is not None and wanted > maximum:
             raise LimitExceededError(name, maximum)
 
-    def take_tool_call(self) -> None:
-        """Count one tool call before it is made.
+    def take_tool_call(self, calls: int = 1) -> None:
+        """Count one tool call, or several that start together, before it is made.
 
         Raises:
-            LimitExceededError: no tool call is left; nothing is counted.
+            LimitExceededError: not so many tool calls are left; nothing is counted.
         """
         with _lock:
             chain = self._chain()
             for budget in chain:
-                budget._check("tool_calls", budget.tool_calls + 1)
+                budget._check("tool_calls", budget.tool_calls + calls)
             for budget in chain:
-                budget.tool_calls += 1
+                budget.tool_calls += calls
 
     def settle(self, estimate: int, tokens: int, usd: float = 0.0) -> None:
         """Count what a model call has used, in place of what was reserved for it."""

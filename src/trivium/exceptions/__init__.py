@@ -59,11 +59,18 @@
     │   ├── ToolDefinitionError (TypeError)
     │   │   └── ToolkitError (KeyError)         a class is a tool and a toolkit at once
     │   ├── ToolArgumentsError (ValueError)
+    │   ├── RetryableToolError                  a tool could not do it for now
+    │   ├── ToolNotApprovedError                a call that needs approval was refused
     │   ├── RemoteServiceError                  a service that a tool asks failed
     │   ├── CallOriginError                     a call was made of a message of a person
     │   ├── NoExecutorError (RuntimeError)      an agent has nothing that runs what its model called
     │   ├── SandboxUnavailableError             this machine cannot shut code in
-    │   └── UnknownToolError (KeyError, ValueError)
+    │   ├── UnknownToolError (KeyError, ValueError)
+    │   └── MCPError                            an MCP server was asked and failed
+    │       ├── MCPConnectionError (ConnectionError)  it does not start, or went away
+    │       ├── MCPProtocolError                it answered with an error, or with no answer
+    │       ├── MCPTimeoutError (TimeoutError)  it took too long
+    │       └── MCPToolsChangedError            its tools are not those that were pinned
     ├── FetchError                              a page of the web could not be fetched
     │   ├── FetchAddressError                   its URL, or the address behind it, is not allowed
     │   ├── FetchConnectionError (ConnectionError)  its server cannot be reached, or broke off
@@ -164,16 +171,23 @@ from trivium.exceptions._tools import (
     FetchStatusError,
     FetchTimeoutError,
     FetchTooLargeError,
+    MCPConnectionError,
+    MCPError,
+    MCPProtocolError,
+    MCPTimeoutError,
+    MCPToolsChangedError,
     NoExecutorError,
     RemoteAgentError,
     RemoteConnectionError,
     RemoteServiceError,
     RemoteStartError,
+    RetryableToolError,
     SandboxUnavailableError,
     ToolArgumentsError,
     ToolDefinitionError,
     ToolError,
     ToolkitError,
+    ToolNotApprovedError,
     UnknownToolError,
     UnreadableDocumentError,
 )
@@ -219,6 +233,11 @@ __all__ = [
     "KillChannelError",
     "LangroidImportError",
     "LimitExceededError",
+    "MCPConnectionError",
+    "MCPError",
+    "MCPProtocolError",
+    "MCPTimeoutError",
+    "MCPToolsChangedError",
     "MalformedAnswerError",
     "MissingExtraError",
     "ModelError",
@@ -245,6 +264,7 @@ __all__ = [
     "RemoteConnectionError",
     "RemoteServiceError",
     "RemoteStartError",
+    "RetryableToolError",
     "RunError",
     "RunKilledError",
     "SandboxUnavailableError",
@@ -255,6 +275,7 @@ __all__ = [
     "ToolArgumentsError",
     "ToolDefinitionError",
     "ToolError",
+    "ToolNotApprovedError",
     "ToolkitError",
     "TriviumError",
     "UnknownRoleError",

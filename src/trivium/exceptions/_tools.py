@@ -17,15 +17,22 @@ __all__ = [
     "FetchStatusError",
     "FetchTimeoutError",
     "FetchTooLargeError",
+    "MCPConnectionError",
+    "MCPError",
+    "MCPProtocolError",
+    "MCPTimeoutError",
+    "MCPToolsChangedError",
     "NoExecutorError",
     "RemoteAgentError",
     "RemoteConnectionError",
     "RemoteServiceError",
     "RemoteStartError",
+    "RetryableToolError",
     "SandboxUnavailableError",
     "ToolArgumentsError",
     "ToolDefinitionError",
     "ToolError",
+    "ToolNotApprovedError",
     "ToolkitError",
     "UnknownToolError",
     "UnreadableDocumentError",
@@ -76,6 +83,25 @@ class ToolArgumentsError(ToolError, ValueError):
     """The arguments of a tool call do not fit the tool."""
 
 
+class RetryableToolError(ToolError):
+    """A tool could not do it for now, and the same call may succeed soon: raise it in a tool that has `retries`.
+
+    `after` is how many seconds to wait before the next try; None leaves it to the back-off.
+    """
+
+    def __init__(self, message: str, tool: str = "", after: float | None = None) -> None:
+        super().__init__(message, tool)
+        self.after = after
+
+
+class ToolNotApprovedError(ToolError):
+    """A call that needs approval was refused, or there was nobody to ask; the tool did not run. `reason` says why."""
+
+    def __init__(self, reason: str, tool: str = "") -> None:
+        super().__init__(f"not approved: {reason}", tool)
+        self.reason = reason
+
+
 class RemoteServiceError(ToolError):
     """A service that a tool asks gave no answer, an error, or one that cannot be read.
 
@@ -105,6 +131,47 @@ class SandboxUnavailableError(ToolError):
 
 class UnknownToolError(ToolError, KeyError, ValueError):
     """There is no tool of that name."""
+
+
+class MCPError(ToolError):
+    """An MCP server was asked and failed. `server` is its name."""
+
+    def __init__(self, message: str, server: str = "", tool: str = "") -> None:
+        super().__init__(message, tool)
+        self.server = server
+
+
+class MCPConnectionError(MCPError, ConnectionError):
+    """An MCP server does not start, cannot be reached, or went away. `log` is the end of what it wrote to stderr."""
+
+    def __init__(self, message: str, server: str = "", tool: str = "", log: str = "") -> None:
+        super().__init__(message, server, tool)
+        self.log = log
+
+
+class MCPProtocolError(MCPError):
+    """An MCP server answered with an error, or with what is no answer. `code` is the protocol's number, or 0."""
+
+    def __init__(self, message: str, server: str = "", tool: str = "", code: int = 0) -> None:
+        super().__init__(message, server, tool)
+        self.code = code
+
+
+class MCPTimeoutError(MCPError, TimeoutError):
+    """An MCP server took too long; it was told to stop."""
+
+
+class MCPToolsChangedError(MCPError):
+    """The tools of an MCP server are not those that were pinned, or that a model was told of.
+
+    `diff` shows what changed, as text; `expected` and `actual` are the digests.
+    """
+
+    def __init__(
+        self, message: str, server: str = "", tool: str = "", diff: str = "", expected: str = "", actual: str = ""
+    ) -> None:
+        super().__init__(message, server, tool)
+        self.diff, self.expected, self.actual = diff, expected, actual
 
 
 class FetchError(TriviumError):

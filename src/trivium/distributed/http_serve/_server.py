@@ -7,7 +7,7 @@ import secrets
 import socket
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Unpack, cast
+from typing import Any, Protocol, Self, Unpack
 
 from trivium._arguments import checked, positive
 from trivium.commander import Bell, door, gather, portable, wait
@@ -19,65 +19,48 @@ from trivium.distributed.http_serve._guard import LOOPBACK, is_loopback
 from trivium.exceptions import ConfigurationError, MissingExtraError
 from trivium.module import Module
 
-__all__ = ["AgentServer"]
+__all__ = ["AgentServer", "HTTPServing"]
 
 
-class AgentServer:
-    """Serves a module over HTTP: in the background as a context manager, or in place with `serve`.
+class Served(Protocol):
+    """What listens: an ASGI application, and how its runs are ended."""
+
+    @property
+    def app(self) -> Any:
+        """The application."""
+
+    async def end_runs(self, grace: float, over: Bell) -> None:
+        """Kill the runs that are not over after that many seconds."""
+
+
+class HTTPServing:
+    """Listens for an application: in the background as a context manager, or in place with `serve`.
 
     Args:
-        agent: what is served: an agent, a task or any other module.
-        host: where to listen; the default is reached from this machine only.
+        host: where to listen.
         port: 0 takes a free one.
-        token: what clients must show; default `$TRIVIUM_SERVE_TOKEN`, else one is made. `""` lets in everybody, on
-            this machine only. A dict gives each user, by name, a token and sessions of his own.
-        grace: seconds that runs have to end when the server stops; then they are killed.
-        **options: see `ServeOptions`.
-
-    Attributes:
-        token: the token, where there is one for all.
-        token_is_made: whether it was made here, so that somebody has to be told.
-        port: where it listens, once it runs.
+        token: what clients must show, as `AgentServer` takes it.
+        grace: seconds that runs have to end.
 
     Raises:
-        ConfigurationError: the token or an option cannot be used.
-        MissingExtraError: the packages of the extra `serve` are not installed.
-
-    Example:
-        >>> from trivium import Agent
-        >>> from trivium.distributed import HTTPAgentClient
-        >>> from trivium.testing import ScriptedModel
-        >>> with AgentServer(Agent(ScriptedModel(["hello"])), port=0) as server:
-        ...     HTTPAgentClient(port=server.port, token=server.token)("hi").content
-        'hello'
+        ConfigurationError: anybody could come in from other machines.
     """
 
-    @checked
-    def __init__(
-        self,
-        agent: Module,
-        host: str = "127.0.0.1",
-        port: int = 8090,
-        *,
-        token: str | Mapping[str, str] | None = None,
-        grace: float = 5.0,
-        **options: Unpack[ServeOptions],
-    ) -> None:
+    _service: Served
+
+    def __init__(self, host: str, port: int, token: str | Mapping[str, str] | None, grace: float) -> None:
         positive(grace=grace or 1)
         given = os.environ.get("TRIVIUM_SERVE_TOKEN") or None if token is None else token
         self.token_is_made = given is None
-        chosen = secrets.token_urlsafe(32) if given is None else given
-        if not chosen and not is_loopback(host):
+        self._chosen = secrets.token_urlsafe(32) if given is None else given
+        if not self._chosen and not is_loopback(host):
             raise ConfigurationError(f"{host} can be reached from other machines: give a token")
-        self.agent, self.host, self.port, self.grace = agent, host, port, grace
-        self.token = chosen if isinstance(chosen, str) else ""
-        self._service = Service(agent, chosen, (*LOOPBACK, host) if is_loopback(host) else None, options)
+        self.host, self.port, self.grace = host, port, grace
+        self.token = self._chosen if isinstance(self._chosen, str) else ""
+        self._hosts = (*LOOPBACK, host) if is_loopback(host) else None
         self._server: Any = None
         self._stopped = False
         self._over: Bell | None = None
-
-    def __repr__(self) -> str:
-        return f"AgentServer({self.agent.name!r}, {self.url!r})"
 
     @property
     def url(self) -> str:
@@ -151,14 +134,14 @@ class AgentServer:
 
     close = door(close_async)
 
-    def __enter__(self) -> AgentServer:
+    def __enter__(self) -> Self:
         self.start()
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    async def __aenter__(self) -> AgentServer:
+    async def __aenter__(self) -> Self:
         await self.start_async()
         return self
 
@@ -166,7 +149,56 @@ class AgentServer:
         await self.close_async()
 
 
-def _uvicorn(service: Service, grace: float, ready: Callable[[], object]) -> Any:
+class AgentServer(HTTPServing):
+    """Serves a module over HTTP: in the background as a context manager, or in place with `serve`.
+
+    Args:
+        agent: what is served: an agent, a task or any other module.
+        host: where to listen; the default is reached from this machine only.
+        port: 0 takes a free one.
+        token: what clients must show; default `$TRIVIUM_SERVE_TOKEN`, else one is made. `""` lets in everybody, on
+            this machine only. A dict gives each user, by name, a token and sessions of his own.
+        grace: seconds that runs have to end when the server stops; then they are killed.
+        **options: see `ServeOptions`.
+
+    Attributes:
+        token: the token, where there is one for all.
+        token_is_made: whether it was made here, so that somebody has to be told.
+        port: where it listens, once it runs.
+
+    Raises:
+        ConfigurationError: the token or an option cannot be used.
+        MissingExtraError: the packages of the extra `serve` are not installed.
+
+    Example:
+        >>> from trivium import Agent
+        >>> from trivium.distributed import HTTPAgentClient
+        >>> from trivium.testing import ScriptedModel
+        >>> with AgentServer(Agent(ScriptedModel(["hello"])), port=0) as server:
+        ...     HTTPAgentClient(port=server.port, token=server.token)("hi").content
+        'hello'
+    """
+
+    @checked
+    def __init__(
+        self,
+        agent: Module,
+        host: str = "127.0.0.1",
+        port: int = 8090,
+        *,
+        token: str | Mapping[str, str] | None = None,
+        grace: float = 5.0,
+        **options: Unpack[ServeOptions],
+    ) -> None:
+        super().__init__(host, port, token, grace)
+        self.agent = agent
+        self._service = Service(agent, self._chosen, self._hosts, options)
+
+    def __repr__(self) -> str:
+        return f"AgentServer({self.agent.name!r}, {self.url!r})"
+
+
+def _uvicorn(service: Served, grace: float, ready: Callable[[], object]) -> Any:
     """A uvicorn that says when it listens, and that kills what runs too long after it was stopped."""
     try:
         import uvicorn
@@ -189,7 +221,7 @@ def _uvicorn(service: Service, grace: float, ready: Callable[[], object]) -> Any
                 over.ring()
 
     config = uvicorn.Config(
-        cast("Any", service.app),
+        service.app,
         http="h11",
         ws="none",
         lifespan="off",

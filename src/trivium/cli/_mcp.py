@@ -1,0 +1,71 @@
+"""`trivium mcp`: what a server offers, and tools, agents and tasks of your own as one."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from trivium.actions import BaseAction, Tool
+from trivium.cli._objects_at import object_at
+from trivium.cli._screen import one_line, say
+from trivium.distributed.http_serve._guard import is_loopback
+from trivium.exceptions import ConfigurationError
+from trivium.mcp import MCPServer, ToolServer, serve_mcp
+from trivium.module import Module
+
+__all__ = ["serve", "tools"]
+
+
+def serve(
+    references: Sequence[str], transport: Literal["stdio", "http"], host: str, port: int, token: str | None
+) -> None:
+    """Serve what stands at each `module:object` until the client leaves or a signal comes."""
+    what = [object_at(each, "tool, agent or task", "tools:add", (Module, BaseAction, Tool)) for each in references]
+    if transport == "stdio":
+        serve_mcp(what, "stdio")
+        return
+    server = ToolServer(what, host, port, token=token)
+
+    def ready() -> None:
+        say(f"serving {', '.join(map(one_line, references))} at {server.endpoint}; Ctrl-C ends it")
+        if server.token_is_made:
+            say(f"token: {server.token} (for this run; TRIVIUM_SERVE_TOKEN sets one)")
+        if not server.token:
+            say("warning: no token: every program on this machine may call it")
+        if not is_loopback(host):
+            say("warning: reached from other machines, unencrypted: put a proxy with TLS before it")
+
+    server.serve(ready)
+
+
+def tools(command: Sequence[str], env: Sequence[str], headers: Sequence[str], as_json: bool) -> None:
+    """Show the tools of a server, and the digest that pins them."""
+    given = {"env": dict(_pair(each, "=") for each in env), "headers": dict(_pair(each, ":") for each in headers)}
+    is_url = len(command) == 1 and command[0].startswith(("http://", "https://"))
+    wanted: dict[str, Any] = {name: pairs for name, pairs in given.items() if pairs}
+    with MCPServer(command[0] if is_url or len(command) == 1 else command, **wanted) as server:
+        digest, found = server.digest(), server.tools()
+    start = len(server.name) + 1
+    if as_json:
+        told = [_as_dict(tool, tool.name[start:]) for tool in found]
+        sys.stdout.write(json.dumps({"server": server.name, "pin": digest, "tools": told}, ensure_ascii=False) + "\n")
+        return
+    for tool in found:
+        names = ", ".join(tool.spec.parameters.get("properties", {}))
+        sys.stdout.write(f"{one_line(f'{tool.name[start:]}({names})')}\n")
+        if tool.spec.description:
+            sys.stdout.write(f"    {one_line(tool.spec.description)}\n")
+    sys.stdout.write(f"pin: {digest}\n")
+
+
+def _as_dict(tool: Tool, name: str) -> dict[str, Any]:
+    return {"name": name, "description": tool.spec.description, "parameters": tool.spec.parameters}
+
+
+def _pair(text: str, sign: str) -> tuple[str, str]:
+    name, found, value = text.partition(sign)
+    if not found or not name.strip():
+        raise ConfigurationError(f"write it as NAME{sign}VALUE, not {one_line(name)!r}")
+    return name.strip(), value.strip()

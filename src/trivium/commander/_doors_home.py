@@ -1,0 +1,113 @@
+"""A loop of its own in a worker, for what has to be opened, used and closed on one loop: a connection that is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
+from typing import Any, TypeVar
+
+from trivium.commander._doors_loop import lender, worker_context
+from trivium.commander._node import current
+from trivium.commander._workers import get_running_loop, post_later, submit
+from trivium.exceptions import RunKilledError
+
+__all__ = ["Home"]
+
+T = TypeVar("T")
+Work = Callable[[], Coroutine[Any, Any, T]]
+_LAST_SECONDS = 10.0
+
+
+class Home:
+    """A loop that begins with the first call and goes on until it is closed; any thread and any loop may call.
+
+    What lives there waits for nobody outside, so whoever waits for it cannot wait for himself.
+
+    Args:
+        farewell: what is awaited there before the loop ends.
+    """
+
+    def __init__(self, farewell: Work[object]) -> None:
+        self._farewell = farewell
+        self._lock = threading.Lock()
+        self._stay: _Stay | None = None
+
+    async def call(self, work: Work[T]) -> T:
+        """The result of `await work()` there. Go through `invoke`, so that a kill reaches the work.
+
+        Raises:
+            RunKilledError: the loop was closed meanwhile.
+        """
+        with self._lock:
+            stay = self._stay
+            if stay is None or stay.pid != os.getpid():  # a forked child has none of its parent's threads
+                stay = self._stay = _Stay(self._farewell)
+            context = copy_context()
+            context.run(_belong_to_nobody)
+            future = context.run(asyncio.run_coroutine_threadsafe, work(), stay.loop)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise RunKilledError("what it was asked of was closed meanwhile") from None
+
+    async def close(self) -> None:
+        """Say farewell, end the loop, and wait for its end; a later call begins another."""
+        stay = self._leave()
+        if stay is not None:
+            await asyncio.wrap_future(stay.over)
+
+    def abandon(self) -> None:
+        """The same for a finalizer, which may run in any thread: one that runs a loop does not wait."""
+        stay = self._leave()
+        if stay is not None and get_running_loop() is None:
+            with suppress(TimeoutError):
+                stay.over.result(_LAST_SECONDS)
+
+    def _leave(self) -> _Stay | None:
+        with self._lock:
+            stay, self._stay = self._stay, None
+        if stay is None or stay.pid != os.getpid():
+            return None
+        post_later(stay.loop, stay.leaving.set)
+        return stay
+
+
+def _belong_to_nobody() -> None:
+    """What runs there is no part of the caller's run: a kill comes as a cancellation."""
+    current.set(None)
+    lender.set(None)
+
+
+class _Stay:
+    """One life of the loop."""
+
+    loop: asyncio.AbstractEventLoop
+    leaving: asyncio.Event
+
+    def __init__(self, farewell: Work[object]) -> None:
+        self.pid, self.over = os.getpid(), Future[None]()
+        ready = threading.Event()
+        submit(partial(self._body, farewell, ready))
+        ready.wait()
+
+    def _body(self, farewell: Work[object], ready: threading.Event) -> None:
+        worker_context(None, 0)
+        try:
+            asyncio.run(self._live(farewell, ready))
+        finally:
+            self.over.set_result(None)
+
+    async def _live(self, farewell: Work[object], ready: threading.Event) -> None:
+        self.loop, self.leaving = asyncio.get_running_loop(), asyncio.Event()
+        ready.set()
+        await self.leaving.wait()
+        await farewell()

@@ -1,0 +1,17 @@
+"""MCP: servers whose tools, resources and prompts are ours to use, and our tools, agents and tasks served by it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trivium._lazy import lazy_names
+from trivium.mcp._client import MCPServer
+from trivium.mcp._results import MCPContent, MCPPrompt, MCPResource
+
+if TYPE_CHECKING:
+    from trivium.mcp._serving import ToolServer, serve_mcp
+
+__all__ = ["MCPContent", "MCPPrompt", "MCPResource", "MCPServer", "ToolServer", "serve_mcp"]
+
+_HOMES = {"ToolServer": "_serving", "serve_mcp": "_serving"}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

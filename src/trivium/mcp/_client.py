@@ -1,0 +1,331 @@
+"""A server's tools, resources and prompts as ours."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from weakref import finalize
+
+from trivium._arguments import checked, positive
+from trivium.actions import BaseAction, Tool
+from trivium.actions._action import describe, invalid_api
+from trivium.actions._run import outcome_of
+from trivium.actions._tool import unfenced
+from trivium.commander import door, invoke, portable
+from trivium.exceptions import ConfigurationError, ToolArgumentsError
+from trivium.mcp._link import Link, pages
+from trivium.mcp._pins import Definition, Pins, digest_of
+from trivium.mcp._results import MCPContent, MCPPrompt, MCPResource, contents_of, messages_of
+from trivium.mcp._results import outcome_of as as_outcome
+from trivium.mcp._transports import way_to
+from trivium.schema import ActionReturn, Message, ToolSpec
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+__all__ = ["MCPServer"]
+
+T = TypeVar("T")
+
+
+class MCPServer(BaseAction):
+    """An MCP server, in a process of ours or at a URL, as a toolkit: what agents and executors take as tools.
+
+    The connection opens at the first use, or where a `with` or `async with` block begins; it is kept, shared by all
+    threads and loops, and opened anew where it broke or the server forgot the session. It is closed at the end of the
+    block, by `close`, when nothing holds this object any more, and at the end of the program; a process that was
+    started ends with it. A kill or a deadline of the run cancels the call at the server.
+
+    What a server says is text of a stranger: its descriptions are shown to the model, nothing of it runs here. A tool
+    whose definition changed since the model was told of it is refused. `pin` and `pins` hold the tools to what they
+    were when somebody looked at them.
+
+    Args:
+        server: a URL, or a command as text or as a list, as `"uvx mcp-server-time"`.
+        env: what the process finds in its environment beside HOME, LOGNAME, PATH, SHELL, TERM and USER.
+        cwd: where the process runs.
+        headers: sent with each request to a URL, and to no other origin.
+        name: how its tools are prefixed, as `name.tool`; default: the program's or host's name.
+        only: the tools that are offered; default all.
+        pin: the digest that its tools must have; `trivium mcp tools` shows it.
+        pins: a JSON file that remembers the tools at the first use; later ones must be the same.
+        resources: offer tools that list and read its resources, too.
+        prompts: offer tools that list and get its prompts, too.
+        timeout: seconds that one request may take; None is no end.
+        start_seconds: seconds until a new connection must be ready.
+
+    Raises:
+        ConfigurationError: the server or an option cannot be used.
+
+    Example::
+
+        with MCPServer("uvx mcp-server-time") as clock:
+            agent = Agent("default", tools=[clock])
+            print(agent("What time is it in Lisbon?").content)
+    """
+
+    @checked
+    def __init__(
+        self,
+        server: str | Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: str | Path | None = None,
+        headers: Mapping[str, str] | None = None,
+        name: str | None = None,
+        only: Collection[str] | None = None,
+        pin: str | None = None,
+        pins: str | Path | None = None,
+        resources: bool = False,
+        prompts: bool = False,
+        timeout: float | None = 60.0,
+        start_seconds: float = 60.0,
+    ) -> None:
+        super().__init__()
+        positive(timeout=timeout or 1.0, start_seconds=start_seconds)
+        way = way_to(server, env, None if cwd is None else Path(cwd), headers)
+        self._name = way.name if name is None else name
+        if not self._name or "." in self._name:
+            raise ConfigurationError("the name of an MCP server is a text without dots: its tools are `name.tool`")
+        self._only = None if only is None else frozenset(only)
+        self._with_resources, self._with_prompts = resources, prompts
+        rule = Pins(self._name, pin, None if pins is None else Path(pins))
+        self._link = Link(self._name, way, rule, start_seconds, timeout)
+        self._end = finalize(self, self._link.home.abandon)
+
+    @property
+    def name(self) -> str:
+        """How its tools are prefixed."""
+        return self._name
+
+    @property
+    def is_toolkit(self) -> bool:
+        """Always: a server has any number of tools."""
+        return True
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What a model that reads tools in the text is told; the tools are listed by the server."""
+        start = len(self.name) + 1
+        said = [describe(tool.but(name=tool.name[start:])) for tool in self.tools()]
+        return {"name": self.name, "description": f"The tools of {self.name}.", "api_list": said}
+
+    def __repr__(self) -> str:
+        return f"MCPServer(name={self.name!r})"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> MCPServer:
+        return self  # there is one connection, and whoever copies an agent means to go on using it
+
+    # ---- what it is as a toolkit
+    @portable
+    async def tools_async(self) -> list[Tool]:
+        """Its tools, called `name.tool`, as the server lists them now.
+
+        Raises:
+            MCPToolsChangedError: they are not the pinned ones.
+            MCPConnectionError: it does not start, or cannot be reached.
+            ConfigurationError: `only` names a tool that it does not have.
+        """
+        definitions = await self._on(self._link.definitions)
+        if self._only is not None and (missing := sorted(self._only - definitions.keys())):
+            known = ", ".join(definitions) or "none"
+            raise ConfigurationError(f"{self.name} has no tool {', '.join(missing)}; there are {known}")
+        wanted = [each for name, each in definitions.items() if self._only is None or name in self._only]
+        return [*map(self._tool_of, wanted), *self._own_tools()]
+
+    if TYPE_CHECKING:  # `door` does not say that this is the method of the base class
+
+        def tools(self) -> list[Tool]: ...
+    else:
+        tools = door(tools_async)
+
+    @portable
+    async def acall(self, inputs: str | Mapping[str, Any] = "", name: str = "") -> ActionReturn:
+        """Run a tool by its name here, without the prefix; the same as calling the object, from async code.
+
+        Args:
+            inputs: the arguments, as JSON text or by name.
+            name: the tool.
+        """
+        found = {tool.name: tool for tool in await self.tools_async()}.get(f"{self.name}.{name}")
+        return invalid_api(self.name, name, inputs) if found is None else await outcome_of(found, inputs)
+
+    __call__ = door(acall)
+
+    def _tool_of(self, definition: Definition) -> Tool:
+        name = f"{self.name}.{definition['name']}"
+
+        async def call(**values: Any) -> ActionReturn:
+            return as_outcome(await self._on(partial(self._link.call, definition, values)))
+
+        call.__portable__ = True  # type: ignore[attr-defined] - a mark on the function
+        spec = ToolSpec(name, definition.get("description", ""), definition["inputSchema"])
+        return Tool(spec, call, partial(_as_object, name))
+
+    def _own_tools(self) -> list[Tool]:
+        """What reads resources and prompts, where that is wanted."""
+
+        async def list_resources() -> list[MCPResource]:
+            """List what can be read: documents, records, files."""
+            return await self.resources_async()
+
+        async def read_resource(uri: str) -> str:
+            """Read a resource.
+
+            Args:
+                uri: as the list of resources says it.
+            """
+            return "\n".join(map(str, await self.read_resource_async(uri)))
+
+        async def list_prompts() -> list[MCPPrompt]:
+            """List the prompts that there are, with their arguments."""
+            return await self.prompts_async()
+
+        async def get_prompt(name: str, arguments: dict[str, str] | None = None) -> str:
+            """Get a prompt with its arguments filled in.
+
+            Args:
+                name: as the list of prompts says it.
+                arguments: texts by name.
+            """
+            messages = await self.get_prompt_async(name, **(arguments or {}))
+            return "\n".join(f"{each.sender}: {each.content}" for each in messages)
+
+        wanted: list[Callable[..., Any]] = [list_resources, read_resource] if self._with_resources else []
+        wanted += [list_prompts, get_prompt] if self._with_prompts else []
+        for function in wanted:
+            portable(function)
+        return [(tool := Tool.of(each)).but(name=f"{self.name}.{tool.name}") for each in wanted]
+
+    # ---- pins
+    @portable
+    async def digest_async(self) -> str:
+        """The digest over the names, descriptions and schemas of all its tools, as `pin` takes it."""
+        return digest_of(await self._on(self._link.definitions))
+
+    digest = door(digest_async)
+
+    # ---- resources and prompts
+    @portable
+    async def resources_async(self) -> list[MCPResource]:
+        """What it offers to be read, templates of addresses last.
+
+        Raises:
+            MCPError: it could not be asked.
+        """
+
+        async def work(client: Client) -> list[MCPResource]:
+            if client.server_capabilities.resources is None:
+                return []
+            plain = [_resource(each, each.uri, False) for each in await pages(client, "resources")]
+            templates = await pages(client, "resource_templates")
+            return plain + [_resource(each, each.uri_template, True) for each in templates]
+
+        return await self._asked(work)
+
+    resources = door(resources_async)
+
+    @portable
+    async def read_resource_async(self, uri: str) -> list[MCPContent]:
+        """What a resource holds; mostly one piece.
+
+        Raises:
+            MCPProtocolError: there is none at that address.
+        """
+        return contents_of(await self._asked(lambda client: client.read_resource(uri)))
+
+    read_resource = door(read_resource_async)
+
+    @portable
+    async def prompts_async(self) -> list[MCPPrompt]:
+        """The prompts that it offers."""
+
+        async def work(client: Client) -> list[MCPPrompt]:
+            has_any = client.server_capabilities.prompts is not None
+            return [_prompt(each) for each in (await pages(client, "prompts") if has_any else ())]
+
+        return await self._asked(work)
+
+    prompts = door(prompts_async)
+
+    @portable
+    async def get_prompt_async(self, prompt: str, /, **arguments: str) -> list[Message]:
+        """A prompt's messages, with its arguments filled in; the sender of each is `user` or `assistant`.
+
+        Args:
+            prompt: its name.
+            **arguments: texts.
+
+        Raises:
+            MCPProtocolError: there is no such prompt, or an argument is missing.
+        """
+        return messages_of(await self._asked(lambda client: client.get_prompt(prompt, arguments)))
+
+    get_prompt = door(get_prompt_async)
+
+    async def _asked(self, work: Callable[[Client], Awaitable[T]]) -> T:
+        return await self._on(partial(self._link.ask, lambda connection: work(connection.client)))
+
+    async def _on(self, work: Callable[[], Awaitable[T]]) -> T:
+        return cast("T", await invoke(self._link.home.call, work))
+
+    # ---- its life
+    @portable
+    async def open_async(self) -> Self:
+        """Open the connection now, so that what is wrong shows here.
+
+        Raises:
+            MCPError: it does not start, cannot be reached, or its tools are not the pinned ones.
+        """
+        await self._on(self._link.definitions)
+        return self
+
+    open = door(open_async)
+
+    @portable
+    async def close_async(self) -> None:
+        """Close the connection, and end the process where there is one. A later use opens it again."""
+        await invoke(self._link.home.close)
+
+    close = door(close_async)
+
+    @property
+    def log(self) -> str:
+        """The end of what its process wrote to stderr, at most 8 KiB."""
+        return self._link.way.log
+
+    def __enter__(self) -> Self:
+        return self.open()
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return await self.open_async()
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close_async()
+
+
+def _as_object(name: str, arguments: str | Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments as the object that the protocol wants; whether they fit, the server judges."""
+    try:
+        found = json.loads(unfenced(arguments) or "{}", strict=False) if isinstance(arguments, str) else arguments
+    except (ValueError, RecursionError) as error:
+        raise ToolArgumentsError(f"the arguments of {name} are no JSON: {error}", name) from None
+    if not isinstance(found, Mapping):
+        raise ToolArgumentsError(f"the arguments of {name} are no object", name)
+    return dict(cast("Mapping[str, Any]", found))
+
+
+def _resource(each: Any, uri: str, is_template: bool) -> MCPResource:
+    return MCPResource(uri, each.name, each.description or "", each.mime_type or "", is_template)
+
+
+def _prompt(each: Any) -> MCPPrompt:
+    arguments = each.arguments or ()
+    required = tuple(one.name for one in arguments if one.required)
+    return MCPPrompt(each.name, each.description or "", tuple(one.name for one in arguments), required)

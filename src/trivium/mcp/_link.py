@@ -1,0 +1,347 @@
+"""One connection that is kept open: who opens it, who waits for it, and when it is opened anew.
+
+Everything here runs on the link's own loop. A connection is one task there from its first word to its last, because
+what the SDK opens in a task it closes in that task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from contextvars import Context
+from functools import partial
+from random import random
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
+
+from trivium.commander import Bell, gather, wait
+from trivium.commander._doors_home import Home
+from trivium.commander._workers import get_running_loop
+from trivium.exceptions import (
+    MCPConnectionError,
+    MCPProtocolError,
+    MCPTimeoutError,
+    MCPToolsChangedError,
+    MissingExtraError,
+    TriviumError,
+)
+from trivium.mcp._pins import Definition, Pins, definitions_of, difference
+from trivium.mcp._transports import Address, Way
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+__all__ = ["Link"]
+
+T = TypeVar("T")
+_ATTEMPTS: Final = 4
+_MOST_PAGES: Final = 100
+_CLOSED, _TIMEOUT, _INVALID_REQUEST, _NO_METHOD = -32000, -32001, -32600, -32601
+
+
+class Link:
+    """The way to one server, and the connection that is open now.
+
+    Args:
+        name: the server's name, for errors.
+        way: how it is reached.
+        pins: what its tools have to be.
+        start_seconds: how long a connection may take until the tools are known.
+        timeout: seconds that one request may take; None is no end.
+    """
+
+    def __init__(self, name: str, way: Way, pins: Pins, start_seconds: float, timeout: float | None) -> None:
+        self.name, self.way, self.pins = name, way, pins
+        self.start_seconds, self.timeout = start_seconds, timeout
+        self.home = Home(self._farewell)
+        self._open: _Connection | None = None
+        self._was_open = False
+
+    async def definitions(self) -> Mapping[str, Definition]:
+        """The tools that the server offers now."""
+        connection = await self._connected()
+        await connection.listed()
+        return connection.definitions
+
+    async def call(self, told: Definition, arguments: dict[str, Any]) -> Any:
+        """Call the tool that a model was told of; one that changed since is refused.
+
+        A call whose connection broke is made again only where the server says that this does no harm.
+        """
+        hints = told.get("annotations", {})
+        again = bool(hints.get("readOnlyHint") or hints.get("idempotentHint"))
+
+        async def work(connection: _Connection) -> Any:
+            await connection.listed()
+            self._check(told, connection.definitions)
+            return await connection.client.call_tool(told["name"], arguments, self.timeout)
+
+        return await self.ask(work, again, told["name"])
+
+    def _check(self, told: Definition, now: Mapping[str, Definition]) -> None:
+        name = told["name"]
+        if now.get(name) != told:
+            diff = difference({name: told}, {name: now[name]} if name in now else {})
+            text = f"the tool {name} of {self.name} is not what the model was told; take its tools() anew\n{diff}"
+            raise MCPToolsChangedError(text, self.name, name, diff)
+
+    async def ask(self, work: Callable[[_Connection], Awaitable[T]], again: bool = True, tool: str = "") -> T:
+        """The result of work with the connection; `again` where it may be done twice.
+
+        Raises:
+            MCPError: the connection broke, or the server refused, or took too long.
+        """
+        from mcp import MCPError as Refusal
+
+        for is_last in (False, True):
+            connection = await self._connected()
+            try:
+                return await work(connection)
+            except TriviumError:
+                raise
+            except Refusal as error:
+                expired = connection.is_expired and error.code == _INVALID_REQUEST  # nothing was done there
+                if not expired and not connection.is_lost(error):
+                    self._refused(error, tool)
+                connection.leave()
+                await connection.over()
+                if is_last or not (again or expired or connection.was_refused):
+                    raise self._lost(connection, tool) from None
+            except Exception as error:  # the SDK's own: an answer that does not fit
+                raise MCPProtocolError(f"{self.name} gave no proper answer: {_leaf(error)}", self.name, tool) from error
+        raise AssertionError("the last attempt raises or returns")
+
+    def _refused(self, error: Any, tool: str) -> NoReturn:
+        if error.code == _TIMEOUT:
+            text = f"{self.name} took longer than {self.timeout:g} seconds; give it more with timeout="
+            raise MCPTimeoutError(text, self.name, tool) from None
+        status = getattr(self.way, "status", 0)
+        hint = f" (HTTP status {status})" if status else ""
+        raise MCPProtocolError(f"{self.name}: {error}{hint}", self.name, tool, error.code) from None
+
+    def _lost(self, connection: _Connection, tool: str) -> MCPConnectionError:
+        what = f"whether {tool} ran there is not known" if tool else "nothing came back"
+        why = f" ({connection.why})" if connection.why else ""
+        return MCPConnectionError(
+            f"the connection to {self.name} broke{why}: {what}{_last_words(self.way.log)}",
+            self.name,
+            tool,
+            self.way.log,
+        )
+
+    # ---- opening and closing
+    async def _connected(self) -> _Connection:
+        for attempt in range(_ATTEMPTS):
+            connection = self._open
+            if connection is None or connection.is_left:
+                connection = self._open = _Connection(self)
+            failed = await connection.opened()
+            if failed is None:
+                self._was_open = True
+                return connection
+            if not self._was_open or not isinstance(failed, MCPConnectionError) or attempt == _ATTEMPTS - 1:
+                raise failed
+            await wait(0.1 * 3**attempt * (0.5 + random()))  # noqa: S311 - so that many do not come at once
+        raise AssertionError("the last attempt raises or returns")
+
+    async def _farewell(self) -> None:
+        connection, self._open = self._open, None
+        if connection is not None:
+            connection.leave()
+            await connection.over()
+
+
+class _Connection:
+    """One life of the connection: a task on the loop, from the start of the server to its end."""
+
+    client: Client
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        self.definitions: Mapping[str, Definition] = {}
+        self.failed: TriviumError | None = None
+        self.why, self.was_refused = "", False
+        """Why it broke, and whether nothing was sent."""
+        self._ready, self._leaving, self._over = Bell(), Bell(), Bell()
+        self._is_stale = False
+        loop: Any = get_running_loop()
+        self._task = loop.create_task(self._run(), context=Context())  # it outlives the call that began it
+
+    @property
+    def is_left(self) -> bool:
+        """Whether it serves no new call."""
+        return self._leaving.rung
+
+    @property
+    def is_expired(self) -> bool:
+        """Whether the server has forgotten the session."""
+        return isinstance(self.link.way, Address) and self.link.way.is_expired
+
+    def is_lost(self, error: Any) -> bool:
+        """Whether an error says that the connection broke, or the answer's own stream."""
+        return error.code == _CLOSED and (self.is_left or str(error).startswith(("Connection closed", "SSE stream")))
+
+    async def opened(self) -> TriviumError | None:
+        """Wait until it can be used; what is returned is why not."""
+        await wait(bell=self._ready)
+        return self.failed
+
+    def leave(self) -> None:
+        """Serve no new call, and end."""
+        self._leaving.ring()
+
+    async def over(self) -> None:
+        """Wait for its end."""
+        await wait(bell=self._over)
+
+    async def listed(self) -> None:
+        """List the tools anew where the server said that they changed.
+
+        Raises:
+            MCPToolsChangedError: they are not the pinned ones; the connection ends.
+        """
+        if self._is_stale:
+            self._is_stale = False
+            try:
+                await self._list(self.client)
+            except BaseException:
+                self._is_stale = True
+                raise
+
+    async def _list(self, client: Client) -> None:
+        self.definitions = definitions_of(await pages(client, "tools"))
+        self.link.pins.check(self.definitions)
+
+    async def _run(self) -> None:
+        loop: Any = get_running_loop()
+        timer = loop.call_later(self.link.start_seconds, self._too_late)
+        try:
+            await self._live(timer)
+        except TriviumError as error:
+            self.failed = error
+        except Exception as error:
+            self.why, self.was_refused = _leaf(error), _was_refused(error)
+        except BaseException:
+            self.why = self.why or "it was closed"
+        finally:
+            timer.cancel()
+            self._leaving.ring()
+            self._settle()
+            self._over.ring()
+
+    def _too_late(self) -> None:
+        self.why = f"not ready within {self.link.start_seconds:g} seconds (start_seconds)"
+        self._task.cancel()
+
+    def _settle(self) -> None:
+        if not self._ready.rung and self.failed is None:
+            link = self.link
+            status = getattr(link.way, "status", 0)
+            hint = f"; HTTP status {status}" + (": give headers= with what it wants" if status in (401, 403) else "")
+            text = f"{link.name} cannot be used: {self.why or 'it ended at once'}{hint if status else ''}"
+            self.failed = MCPConnectionError(text + _last_words(link.way.log), link.name, log=link.way.log)
+        self._ready.ring()
+
+    async def _live(self, timer: Any) -> None:
+        client_class = _client_class()
+        async with AsyncExitStack() as stack:
+            client = client_class(
+                _Opened(self.link.way, self.leave), cache=None, message_handler=self._heard, client_info=_who()
+            )
+            self.client = await stack.enter_async_context(client)
+            if self.client.server_capabilities.tools is not None:
+                await self._list(self.client)
+            timer.cancel()
+            self._ready.ring()
+            await gather(self._leaving_rings, partial(self._listen, self.client))
+
+    async def _leaving_rings(self) -> None:
+        await wait(bell=self._leaving)
+
+    async def _heard(self, message: Any) -> None:
+        if getattr(message, "method", "") == "notifications/tools/list_changed":
+            self._is_stale = True
+
+    async def _listen(self, client: Client) -> None:
+        """Servers of the newer protocol tell of changes only those who ask to be told."""
+        from mcp import MCPError as Refusal
+        from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+
+        tools = client.server_capabilities.tools
+        while tools is not None and tools.list_changed and not self.is_left:
+            try:
+                async with client.listen(tools_list_changed=True) as changes:
+                    async for _ in changes:
+                        self._is_stale = True
+            except SubscriptionLost:
+                self._is_stale = True
+            except (ListenNotSupportedError, Refusal, TimeoutError):
+                return
+            await wait(1.0, bell=self._leaving)
+
+
+class _Opened:
+    """A way as the SDK's transports are: to be entered once."""
+
+    def __init__(self, way: Way, ended: Callable[[], object]) -> None:
+        self._context = way.open(ended)
+
+    async def __aenter__(self) -> Any:
+        return await self._context.__aenter__()
+
+    async def __aexit__(self, *exc: Any) -> Any:
+        return await self._context.__aexit__(*exc)
+
+
+async def pages(client: Client, what: str) -> list[Any]:
+    """All that a server lists of tools, prompts, resources or resource_templates; of what it lacks, nothing."""
+    from mcp import MCPError as Refusal
+
+    found, cursor = list[Any](), None
+    for _ in range(_MOST_PAGES):
+        try:
+            page: Any = await getattr(client, f"list_{what}")(cursor=cursor)
+        except Refusal as error:
+            if error.code == _NO_METHOD and not found:
+                return []
+            raise
+        found += getattr(page, what)
+        cursor = page.next_cursor
+        if not cursor:
+            return found
+    raise MCPProtocolError(f"the list of {what} has no end: more than {_MOST_PAGES} pages")
+
+
+def _client_class() -> type[Client]:
+    try:
+        from mcp import Client
+    except ImportError:
+        raise MissingExtraError("mcp", "mcp") from None
+    return Client
+
+
+def _who() -> Any:
+    from mcp import Implementation
+
+    return Implementation(name="trivium", version="")
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """What happened, of an error that task groups have wrapped."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error
+
+
+def _leaf(error: BaseException) -> str:
+    found = _innermost(error)
+    return f"{type(found).__name__}: {found}" if str(found) else type(found).__name__
+
+
+def _was_refused(error: BaseException) -> bool:
+    import httpx2
+
+    return isinstance(_innermost(error), httpx2.ConnectError | httpx2.ConnectTimeout)
+
+
+def _last_words(log: str) -> str:
+    return f"\nIts last words:\n{log}" if log else ""

@@ -1,0 +1,214 @@
+"""Tools, agents and tasks as an MCP server: over stdin and stdout, or over HTTP behind the guard."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Collection
+from contextlib import redirect_stdout
+from functools import partial
+from typing import Any, Final, Literal, cast
+
+from trivium._arguments import checked, positive
+from trivium.commander import Bell, wait
+from trivium.commander._doors import run_loop
+from trivium.commander._workers import submit
+from trivium.distributed.http_serve._guard import Guard, checked_tokens
+from trivium.distributed.http_serve._server import HTTPServing
+from trivium.exceptions import ConfigurationError
+from trivium.mcp._offers import Offers
+
+__all__ = ["ToolServer", "serve_mcp"]
+
+_PATH: Final = "/mcp"
+
+
+class ToolServer(HTTPServing):
+    """Serves tools, agents and tasks as MCP over HTTP: in the background as a context manager, or with `serve`.
+
+    Requests that come for another Host, from a page of another origin, or without the token are refused. An agent is
+    one tool, called by its name, with a `message` and, if wanted, a `session`; a session of the protocol is a
+    conversation of its own. Clients that want progress are told what its models say. A client that cancels has its run
+    killed.
+
+    Args:
+        what: a tool, a function, an action or toolkit, an agent, a task; or a list of them.
+        host: where to listen; the default is reached from this machine only.
+        port: 0 takes a free one.
+        token: what clients must show as `Authorization: Bearer …`; default `$TRIVIUM_SERVE_TOKEN`, else one is made.
+            `""` lets in everybody, on this machine only.
+        name: how the server calls itself.
+        origins: web origins whose pages may call it; default none.
+        timeout: seconds that an agent's run may take; None is no end.
+        max_bytes: size of a request's body.
+        grace: seconds that calls have to end when the server stops.
+
+    Raises:
+        ConfigurationError: there is nothing to serve, or an option cannot be used.
+        MissingExtraError: the packages of the extra `mcp` are not installed.
+
+    Example:
+        >>> from trivium.mcp import MCPServer
+        >>> def add(a: int, b: int) -> int:
+        ...     "Add two numbers."
+        ...     return a + b
+        >>> with ToolServer(add, port=0) as server:
+        ...     with MCPServer(server.endpoint, headers=server.headers) as client:
+        ...         client({"a": 1, "b": 2}, "add").format_result()
+        '3'
+    """
+
+    @checked
+    def __init__(
+        self,
+        what: Any,
+        host: str = "127.0.0.1",
+        port: int = 8091,
+        *,
+        token: str | None = None,
+        name: str = "trivium",
+        origins: Collection[str] = (),
+        timeout: float | None = None,
+        max_bytes: int = 4 << 20,
+        grace: float = 5.0,
+    ) -> None:
+        super().__init__(host, port, token, grace)
+        positive(timeout=timeout or 1.0, max_bytes=max_bytes)
+        self.name = name
+        guard = partial(
+            Guard, tokens=checked_tokens(self.token), hosts=self._hosts, origins=origins, max_bytes=max_bytes
+        )
+        self._service = self._mcp = _Service(Offers(what, timeout), name, guard, list(origins), max_bytes)
+
+    def __repr__(self) -> str:
+        return f"ToolServer({self.name!r}, {self.url!r})"
+
+    @property
+    def endpoint(self) -> str:
+        """The URL that clients are given."""
+        return self.url + _PATH
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What clients send with each request."""
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
+    async def serve_async(self, ready: Callable[[], object] = bool) -> None:
+        """Serve until `stop`, SIGINT or SIGTERM, on a loop of yours."""
+        async with self._mcp.sessions():
+            await super().serve_async(ready)
+
+
+class _Service:
+    """The SDK's application behind the guard."""
+
+    def __init__(
+        self, offers: Offers, name: str, guard: Callable[[Any], Guard], origins: list[str], max_bytes: int
+    ) -> None:
+        self._offers, self._name, self._guard = offers, name, guard
+        self._origins, self._max_bytes = origins, max_bytes
+        self.app: Any = None
+        offers.server(name)  # what is missing shows now
+
+    def sessions(self) -> Any:
+        """The SDK's sessions, which last as long as the block; each time the server runs has its own."""
+        from mcp.server.transport_security import TransportSecuritySettings
+        from starlette.middleware.cors import CORSMiddleware
+
+        server = self._offers.server(self._name)
+        # The guard before it looks at Host and Origin, and at the token.
+        security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+        app: Any = server.streamable_http_app(
+            streamable_http_path=_PATH, transport_security=security, max_request_body_size=self._max_bytes
+        )
+        app = self._guard(app)
+        if self._origins:
+            given: dict[str, Any] = {"allow_methods": ["GET", "POST", "DELETE"], "allow_headers": ["*"]}
+            app = CORSMiddleware(app, allow_origins=self._origins, expose_headers=["mcp-session-id"], **given)
+        self.app = app
+        return server.session_manager.run()
+
+    async def end_runs(self, grace: float, over: Bell) -> None:
+        """Nothing: a call ends with its connection, and that with uvicorn's own grace."""
+
+
+@checked
+def serve_mcp(
+    what: Any,
+    transport: Literal["stdio", "http"] = "stdio",
+    host: str = "127.0.0.1",
+    port: int = 8091,
+    token: str | None = None,
+    *,
+    name: str = "trivium",
+    timeout: float | None = None,
+) -> None:
+    """Serve tools, agents and tasks as an MCP server until the client leaves or a signal comes.
+
+    Over stdio nothing but the protocol is written to stdout: what the program prints goes to stderr meanwhile.
+
+    Args:
+        what: see `ToolServer`.
+        transport: `"stdio"`, for a client that starts this program, or `"http"`.
+        host: for HTTP: where to listen.
+        port: for HTTP: 0 takes a free one.
+        token: for HTTP: what clients must show; see `ToolServer`.
+        name: how the server calls itself.
+        timeout: seconds that an agent's run may take; None is no end.
+
+    Raises:
+        ConfigurationError: there is nothing to serve, or an option cannot be used.
+        MissingExtraError: the packages of the extra `mcp` are not installed.
+
+    Example::
+
+        serve_mcp([add, agent], "stdio")
+    """
+    if transport == "http":
+        ToolServer(what, host, port, token=token, name=name, timeout=timeout).serve()
+    elif transport == "stdio":
+        run_loop(partial(_over_stdio, Offers(what, timeout).server(name)))
+    else:
+        raise ConfigurationError(f"there is no transport {transport!r}; there are stdio and http")
+
+
+async def _over_stdio(server: Any) -> None:
+    from mcp.server.stdio import stdio_server
+
+    with _own_stdin() as lines:
+        # What is printed would stand in a buffer until the SDK gives stdout back, and go to the client then.
+        async with stdio_server(stdin=cast("Any", lines)) as (reader, writer):
+            with redirect_stdout(sys.stderr):
+                await server.run(reader, writer, server.create_initialization_options())
+
+
+class _own_stdin:
+    """The lines of stdin, read so that Ctrl-C need not wait for the next one; who else reads stdin finds its end."""
+
+    def __enter__(self) -> _own_stdin:
+        self._file = os.fdopen(os.dup(0), encoding="utf-8", errors="replace", closefd=False)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        os.dup2(self._file.fileno(), 0)
+
+    def __aiter__(self) -> _own_stdin:
+        return self
+
+    async def __anext__(self) -> str:
+        bell, lines = Bell(), list[str]()
+
+        def read() -> None:
+            try:
+                lines.append(self._file.readline())
+            finally:
+                bell.ring()
+
+        submit(read)
+        await wait(bell=bell)
+        if not lines or not lines[0]:
+            raise StopAsyncIteration
+        return lines[0]

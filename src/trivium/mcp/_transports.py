@@ -1,0 +1,181 @@
+"""The two ways to a server: a process of ours, or an address. What is said there is the SDK's business."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final, TextIO
+from urllib.parse import urlsplit
+
+from trivium.commander._workers import get_running_loop
+from trivium.exceptions import ConfigurationError
+
+__all__ = ["Address", "Child", "Way", "way_to"]
+
+MOST_BYTES: Final = 64 << 20
+"""The largest event that a server may send over HTTP."""
+_KEPT = 8192
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
+_CONNECT_SECONDS = 30.0
+
+
+class Child:
+    """A server that runs as a process of ours, with a group of its own.
+
+    Args:
+        command: what is run.
+        env: what it finds in its environment beside the usual few (HOME, PATH, …).
+        cwd: where it runs; None is here.
+    """
+
+    def __init__(self, command: Sequence[str], env: Mapping[str, str], cwd: Path | None) -> None:
+        self.command, self.env, self.cwd = list(command), dict(env), cwd
+        self.kept = bytearray()
+
+    @property
+    def name(self) -> str:
+        """The program's name."""
+        plain = [Path(each).name for each in self.command if not each.startswith("-")]
+        runs_others = plain[0] in ("uvx", "npx", "pipx", "python", "python3") and len(plain) > 1
+        return _NOT_PLAIN.sub("_", Path(plain[1 if runs_others else 0]).stem)
+
+    @property
+    def log(self) -> str:
+        """The end of what it wrote to stderr."""
+        return self.kept.decode("utf-8", "replace").strip()
+
+    @asynccontextmanager
+    async def open(self, ended: Callable[[], object]) -> AsyncGenerator[Any]:
+        """Start the process, and give its two streams; it ends with its group at the end of the block."""
+        from mcp.client.stdio import StdioServerParameters, stdio_client
+
+        given = {"args": self.command[1:], "env": self.env, "cwd": self.cwd, "encoding_error_handler": "replace"}
+        parameters = StdioServerParameters.model_validate({"command": self.command[0], **given})
+        self.kept.clear()
+        async with AsyncExitStack() as stack:
+            log = stack.enter_context(self._reading())
+            reader, writer = await stack.enter_async_context(stdio_client(parameters, log))
+            log.close()  # the process has its own
+            yield _Watched(reader, ended), writer
+
+    @contextmanager
+    def _reading(self) -> Generator[TextIO]:
+        read, write = os.pipe()
+        os.set_blocking(read, False)
+        loop: Any = get_running_loop()
+        loop.add_reader(read, self._take, read, loop)
+        try:
+            with os.fdopen(write, "w") as log:
+                yield log
+        finally:
+            self._take(read, loop)  # its last words
+            loop.remove_reader(read)
+            os.close(read)
+
+    def _take(self, read: int, loop: Any) -> None:
+        with suppress(BlockingIOError):
+            while piece := os.read(read, 1 << 16):
+                self.kept += piece
+                del self.kept[:-_KEPT]
+            loop.remove_reader(read)  # all who wrote are gone
+
+
+class Address:
+    """A server at a URL.
+
+    Args:
+        url: its endpoint.
+        headers: sent with each request; never to another origin.
+    """
+
+    log = ""
+
+    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+        self.url, self.headers = url, dict(headers)
+        self.status = 0
+        self.is_expired = False
+
+    @property
+    def name(self) -> str:
+        """The host's name."""
+        return _NOT_PLAIN.sub("_", urlsplit(self.url).hostname or "server")
+
+    @asynccontextmanager
+    async def open(self, ended: Callable[[], object]) -> AsyncGenerator[Any]:
+        """Give the two streams of a session with the server."""
+        import httpx2
+        from mcp.client.streamable_http import streamable_http_client
+
+        self.status, self.is_expired = 0, False
+        # No time for reading: a stream may be silent for long, and each call has its own.
+        timeout = httpx2.Timeout(_CONNECT_SECONDS, read=None)
+        hooks: Any = {"response": [self._saw]}
+        async with AsyncExitStack() as stack:
+            client = httpx2.AsyncClient(headers=self.headers, timeout=timeout, event_hooks=hooks)
+            await stack.enter_async_context(client)
+            way = streamable_http_client(self.url, http_client=client, max_sse_event_size=MOST_BYTES)
+            reader, writer = await stack.enter_async_context(way)
+            yield _Watched(reader, ended), writer
+
+    async def _saw(self, response: Any) -> None:
+        if response.status_code >= 300:
+            self.status = response.status_code
+        if response.status_code == 404 and "mcp-session-id" in response.request.headers:
+            self.is_expired = True
+
+
+Way = Child | Address
+
+
+def way_to(
+    server: str | Sequence[str], env: Mapping[str, str] | None, cwd: Path | None, headers: Mapping[str, str] | None
+) -> Way:
+    """The way to what a user calls a server: a URL, or a command as text or as a list.
+
+    Raises:
+        ConfigurationError: it is neither, or an option does not go with it.
+    """
+    if isinstance(server, str) and server.startswith(("http://", "https://")):
+        if env or cwd:
+            raise ConfigurationError("a server at a URL has no env and no cwd: they are for a command")
+        return Address(server, headers or {})
+    if headers:
+        raise ConfigurationError("headers are for a server at a URL; a command gets what it needs by env")
+    try:
+        command = shlex.split(server) if isinstance(server, str) else list(server)
+    except ValueError as error:
+        raise ConfigurationError(f"the command cannot be read ({error}); give it as a list of texts") from None
+    if not command or not all(isinstance(each, str) for each in command):  # type: ignore[unnecessary] - users pass anything
+        raise ConfigurationError("an MCP server is a URL, or a command as text or as a list of texts")
+    return Child(command, env or {}, cwd)
+
+
+class _Watched:
+    """A stream that tells when it ends; all else is the stream itself."""
+
+    def __init__(self, stream: Any, ended: Callable[[], object]) -> None:
+        self._stream, self._ended = stream, ended
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    async def __aenter__(self) -> _Watched:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: Any) -> Any:
+        return await self._stream.__aexit__(*exc)
+
+    def __aiter__(self) -> _Watched:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await self._stream.__anext__()
+        except BaseException:
+            self._ended()
+            raise
