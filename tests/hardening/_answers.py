@@ -92,9 +92,8 @@ def _arguments() -> Iterator[Case]:
     yield Case(6, 'arguments "", the tool wants none', RUNS, called(name="now", arguments=""), runs=((),))
     yield Case(7, "arguments null", REPAIRED, called(arguments=None), says="Field required")
     yield Case(7, "arguments null, the tool wants none", RUNS, called(name="now", arguments=None), runs=((),))
-    objects = {"Gemini": REPAIRED}  # arguments are objects there; a text in their place is what is nearest
     cut = called(arguments=ADD[:9]).but(finish="length")
-    yield Case(8, "arguments truncated, finish length", MALFORMED, cut, says="max_tokens", otherwise=objects)
+    yield Case(8, "arguments truncated, finish length", MALFORMED, cut, says="max_tokens")
     cut = called(name="now", arguments="").but(finish="length")
     objects = {"Gemini": RUNS}  # no arguments and empty ones are one thing there
     yield Case(8, 'arguments "", finish length', MALFORMED, cut, says="max_tokens", otherwise=objects, runs=((),))
