@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
-from trivium.llms import LanguageModel, resolve
+from trivium.llms import LanguageModel, OpenAIModel
 
 from ._said import LEFT_OUT, USUAL, Call, Event, Said, given_of, halves
 from ._wire_chat import LEGAL, is_object, surrogates
@@ -22,7 +22,7 @@ class Responses:
     name = "OpenAI Responses"
 
     def model(self, url: str, **options: Any) -> LanguageModel:
-        return resolve("openai-responses:m", f"{url}/v1")
+        return OpenAIModel("m", api_key="sk-of-a-test", base_url=f"{url}/v1", interface="responses", **options)
 
     def whole(self, said: Said) -> Any:
         if said.error:
