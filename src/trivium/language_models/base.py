@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import Any, Literal, TypeAlias, cast
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 from trivium._older_names import OlderNames
 from trivium._settings import settings
@@ -98,12 +98,14 @@ class LLMConfig(OlderNames):
         retry_params: how often a failed request is tried; None is as usual.
     """
 
-    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True, validate_assignment=True)
+    model_config = ConfigDict(
+        extra="forbid", arbitrary_types_allowed=True, validate_assignment=True, hide_input_in_errors=True
+    )
 
     type: str | None = "openai"
     streamer: Callable[..., Any] | None = None
     streamer_async: Callable[..., Any] | None = None
-    api_base: str | None = None
+    api_base: str | None = Field(default=None, repr=False)  # it may hold a password
     formatter: str | None = None
     max_output_tokens: int | None = None
     timeout: float = 120.0

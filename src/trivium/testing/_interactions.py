@@ -8,19 +8,19 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import quote
+
+from trivium.llms.http._secrets import HIDDEN, secrets_of, shown
 
 if TYPE_CHECKING:
     from httpx2 import Request
 
-__all__ = ["HIDDEN", "RecordedRequest", "Recording", "Scrubber", "body_of", "laid_out", "pieces_of", "stored_body"]
+__all__ = ["RecordedRequest", "Recording", "Scrubber", "body_of", "laid_out", "pieces_of", "stored_body"]
 
-HIDDEN: Final = "***"
 MIN_SECRET: Final = 8
 """A shorter text is no secret but a stand-in, as "EMPTY"; to hide it everywhere would spoil what is recorded."""
 MAX_DEPTH: Final = 100
 _WIDTH: Final = 100
-_SECRET_NAME: Final = re.compile("key|token|secret|signature|passw|auth|cookie|credential", re.IGNORECASE)
 _KEPT_HEADERS: Final = frozenset(
     {"content-type", "location", "mcp-session-id", "retry-after", "retry-after-ms", "x-should-retry"}
 )
@@ -57,19 +57,14 @@ class Scrubber:
     def learn(self, request: Request, secrets: Collection[str]) -> None:
         """Have the secrets of a request blotted out from here on: its keys, those in its headers and its address."""
         found = [part.strip() for each in secrets for part in (each, *each.split(","))]
-        for name, value in request.headers.items():
-            if _SECRET_NAME.search(name):
-                found += [value, *re.split(r"[\s;,=]+", value)]
-        url = urlsplit(str(request.url))
-        found += [unquote(url.password or "")]
-        found += [value for name, value in parse_qsl(url.query) if _SECRET_NAME.search(name)]
+        found += secrets_of(str(request.url), request.headers)
         known = {form for each in found if len(each) >= MIN_SECRET for form in _forms(each)}
         self._secrets = tuple(sorted({*self._secrets, *known}, key=len, reverse=True))
 
     def request(self, request: Request) -> RecordedRequest:
         """What is kept of a request, whose body has been read."""
         body = body_of(request.content) if request.content else None
-        return RecordedRequest(request.method, self._url(str(request.url)), self.value(body))
+        return RecordedRequest(request.method, self.value(shown(str(request.url))), self.value(body))
 
     def value(self, value: Any) -> Any:
         """A value with every text in it, keys too, as it may be kept."""
@@ -86,12 +81,6 @@ class Scrubber:
         if isinstance(value, list):
             return [self.value(each) for each in cast("list[Any]", value)]
         return value
-
-    def _url(self, url: str) -> str:
-        parts = urlsplit(url)
-        query = [(name, HIDDEN if _SECRET_NAME.search(name) else each) for name, each in parse_qsl(parts.query, True)]
-        kept = parts._replace(netloc=parts.netloc.rpartition("@")[2], query=urlencode(query, safe="*"), fragment="")
-        return cast("str", self.value(urlunsplit(kept)))
 
 
 def _forms(secret: str) -> Collection[str]:

@@ -169,7 +169,8 @@ class Remote:
         try:
             return read(text)
         except UnreadableError as error:
-            raise self._error(str(error), 200) from None
+            problem = self._error(str(error), 200)
+        raise problem  # outside, so that it does not hold the one that holds the answer
 
     @portable
     async def _answer(self, request: _Request) -> str:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from trivium.exceptions import ConfigurationError
+from trivium.llms.http._secrets import quiet, secrets_of
 
 if TYPE_CHECKING:
     from httpx2 import Request, Response
@@ -57,15 +58,18 @@ def add_layer(layer: Layer) -> Callable[[], None]:
 
 @asynccontextmanager
 async def exchange(request: Request, send: Send, secrets: Collection[str] = ()) -> AsyncGenerator[Response]:
-    """The answer to a request, not read yet; it is closed at the end of the block.
+    """The answer to a request, not read yet; it is closed at the end of the block. No log shows a secret in its URL.
 
     Args:
         request: what is asked.
         send: asks the network.
         secrets: texts that belong to the request and must be kept nowhere.
     """
-    for layer in _layers.get():
-        send = partial(layer.respond, send=send, secrets=secrets)
+    layers = _layers.get()
+    known = (*secrets, *secrets_of(str(request.url))) if layers else ()
+    request.url = quiet(request.url)
+    for layer in layers:
+        send = partial(layer.respond, send=send, secrets=known)
     response = await send(request)
     try:
         yield response

@@ -140,7 +140,7 @@ class RetryBudget:
         if self._share is None:
             return True
         with self._lock:
-            if self._left < 1:
+            if self._left < 1 - 1e-6:  # tenths do not add up to one
                 return False
             self._left -= 1
             return True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-from base64 import b64encode
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -27,6 +26,7 @@ from trivium.llms.http._exchange import exchange, needed_key
 from trivium.llms.http._keys import Keys, bearer
 from trivium.llms.http._policy import RetryBudget, RetryPolicy, Tries, before_retry
 from trivium.llms.http._refusals import refusal
+from trivium.llms.http._secrets import secrets_of, without
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response
@@ -87,7 +87,7 @@ class Transport:
         self._url = urlunsplit(parts._replace(netloc=host))  # without the password: the client logs it
         self.shown_url = urlunsplit(parts._replace(netloc=host, query="", fragment=""))
         self._keys, self._headers, self._setting = keys, headers, setting
-        self._hidden = (auth[1], b64encode(":".join(auth).encode()).decode()) if auth else ()
+        self._hidden = {secret for each in (url, *(proxies or {}).values()) for secret in secrets_of(each)}
         self._retry = retry or RetryPolicy(first_delay=FIRST_DELAY)
         self._budget = RetryBudget(self._retry.budget)
         self._connections = Connections(parts.scheme, auth, timeout, proxies)
@@ -193,11 +193,11 @@ class Transport:
 
     def _without_secrets(self, error: ProviderError, key: str, headers: Mapping[str, str]) -> None:
         """Blot out in `error` all that is secret, which some servers send back."""
-        sent = headers.get("authorization", "").removeprefix("Bearer ")
         pieces = (piece.strip() for each in (key, *self._keys.all) for piece in (each, *each.split(",")))
-        for secret in filter(None, {sent, *pieces, *self._hidden}):
-            error.args = tuple(str(part).replace(secret, "***") for part in error.args)
-            error.raw = error.raw.replace(secret, "***")
+        secrets = {*pieces, *secrets_of("", headers), *self._hidden}
+        error.args = tuple(without(str(part), secrets) for part in error.args)
+        error.raw = without(error.raw, secrets)
+        error.__cause__ = error.__context__ = None  # they hold the request, or what was read of the answer
 
 
 def _rest(reader: Reader) -> list[Delta]:

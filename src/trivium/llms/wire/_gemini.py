@@ -40,7 +40,7 @@ FAILED: Final = {
     "MALFORMED_FUNCTION_CALL": "the model wrote a tool call that cannot be read",
     "UNEXPECTED_TOOL_CALL": "the model called a tool that it was not given",
     "TOO_MANY_TOOL_CALLS": "the model made too many tool calls",
-    "MISSING_THOUGHT_SIGNATURE": "the history lacks a signature of the model's thoughts",
+    "MISSING_THOUGHT_SIGNATURE": "the history lacks a signature of what the model thought",
     "MALFORMED_RESPONSE": "the model wrote an answer that cannot be read",
 }
 """Reasons after which there is no answer."""
