@@ -18,6 +18,7 @@ from ._said import Http, Said, Wire, as_bytes, stream_of
 from ._wire_chat import Chat
 from ._wire_claude import Claude
 from ._wire_gemini import Gemini
+from ._wire_responses import Responses
 
 __all__ = [
     "AT_ONCE",
@@ -36,7 +37,7 @@ __all__ = [
     "try_out",
 ]
 
-WIRES: Final[Sequence[Wire]] = (Chat(), Claude(), Gemini())
+WIRES: Final[Sequence[Wire]] = (Chat(), Responses(), Claude(), Gemini())
 GOOD: Final = "all is well"
 AT_ONCE: Final = RetryPolicy(first_delay=0.0, budget=None)
 """Three tries with no wait between; how long they would wait is tested where that is made."""

@@ -49,10 +49,13 @@ if TYPE_CHECKING:
     from trivium.llms.http._policy import Retry, RetryEvent, RetryPolicy
     from trivium.llms.local._local import LocalModel
     from trivium.llms.local._store import ModelFile, ModelStore, Progress
+    from trivium.llms.providers import PROFILES, Capabilities, Profile, capabilities_of
+    from trivium.llms.wire._openai_chat import Dialect
 
 __all__ = [
     "GPTAPI",
     "INTERNLM2_META",
+    "PROFILES",
     "APITemplateParser",
     "AnthropicModel",
     "AsyncBaseAPILLM",
@@ -66,10 +69,12 @@ __all__ = [
     "AsyncVllmModel",
     "BaseAPILLM",
     "BaseLLM",
+    "Capabilities",
     "ChatModel",
     "ClaudeAPI",
     "Delta",
     "DeltaEvent",
+    "Dialect",
     "Fallback",
     "FallbackEvent",
     "FallbackModel",
@@ -92,6 +97,7 @@ __all__ = [
     "Overflow",
     "OverflowEvent",
     "OverflowModel",
+    "Profile",
     "Progress",
     "RateLimitEvent",
     "RateLimiter",
@@ -107,6 +113,7 @@ __all__ = [
     "ToolCallPart",
     "UsageEvent",
     "VllmModel",
+    "capabilities_of",
     "resolve",
 ]
 
@@ -125,9 +132,11 @@ _HOMES = {
     "AsyncVllmModel": "engines",
     "BaseAPILLM": "_base",
     "BaseLLM": "_base",
+    "Capabilities": "providers",
     "ChatModel": "_chat_model",
     "ClaudeAPI": "_claude",
     "DeltaEvent": "_call",
+    "Dialect": "wire._openai_chat",
     "Fallback": "_fallback",
     "FallbackEvent": "_fallback",
     "FallbackModel": "_fallback",
@@ -146,6 +155,8 @@ _HOMES = {
     "ModelFile": "local._store",
     "ModelStore": "local._store",
     "OpenAIModel": "_openai",
+    "PROFILES": "providers",
+    "Profile": "providers",
     "Overflow": "_overflow",
     "OverflowEvent": "_overflow",
     "OverflowModel": "_overflow",
@@ -158,6 +169,7 @@ _HOMES = {
     "SensenovaAPI": "_sensenova",
     "UsageEvent": "_call",
     "VllmModel": "engines",
+    "capabilities_of": "providers",
     "resolve": "_resolve",
 }
 

@@ -29,7 +29,7 @@ __all__ = [
     "text_at",
 ]
 
-_RELEASE: Final = re.compile(r"[-@](\d{8}|latest|\d{3}|(preview|exp)\b.*)$")
+_RELEASE: Final = re.compile(r"[-@](\d{8}|\d{4}-\d\d-\d\d|latest|\d{3}|(preview|exp)\b.*)$")
 
 
 class CallNames(NamedTuple):
