@@ -147,7 +147,8 @@ def _endings() -> Iterator[Case]:
     cut = FINE.but(finish=None, done=False)
     yield Case(19, "finish reason null, and the stream's end is not said", MALFORMED, cut, otherwise={"whole": SHOWN})
     yield Case(19, "finish reason unknown", SHOWN, FINE.but(finish="bored"))
-    yield Case(19, 'finish reason "error"', MALFORMED, FINE.but(finish="error"))
+    failed = {"OpenAI Responses streamed": BUSY, "OpenAI Responses whole": AGAIN}  # with an error that has a status
+    yield Case(19, 'finish reason "error"', MALFORMED, FINE.but(finish="error"), otherwise=failed)
     yield Case(20, "finish tool_calls with no calls", MALFORMED, Said(finish="tool_calls"))
     told = {"Gemini": MALFORMED}  # MALFORMED_FUNCTION_CALL, which says that there should have been one
     yield Case(20, "the same, with text", SHOWN, FINE.but(finish="tool_calls"), otherwise=told)
@@ -202,7 +203,7 @@ def _deliveries() -> Iterator[Case]:
     page = "the server sent a web page"
     yield Case(23, "HTML with 200", MALFORMED, FINE, _page, says=page)
     yield Case(23, "HTML with 502", AGAIN, FINE, lambda http: _page(http).but(status="502 Bad Gateway"))
-    unsaid = {**in_json, "Gemini": "- it is never sent"}
+    unsaid = {**in_json, "Gemini": "- it is never sent", "OpenAI Responses": "- it is never sent"}
     yield Case(24, "in a stream: no `[DONE]`", SHOWN, FINE.but(done=False), otherwise=unsaid)
     yield Case(24, "data split inside UTF-8 characters", SHOWN, FINE, _inside_characters)
     yield Case(24, "in a stream: CRLF for LF", SHOWN, FINE, _newlines(b"\r\n"), otherwise=in_json)

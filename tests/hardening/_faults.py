@@ -70,7 +70,7 @@ def cuts(wire: Wire, said: Said) -> Iterator[tuple[int, str, list[bytes]]]:
 
 def _tells(event: bytes) -> bool:
     """Whether a delta comes of an event: a piece of the text or of a call."""
-    return any(each in event for each in (b'"na', b"add")) and b"response.created" not in event
+    return any(each in event for each in (b'"na', b'"add"')) and b"response.created" not in event
 
 
 def _ends(event: bytes) -> bool:

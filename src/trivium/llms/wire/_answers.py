@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, cast
 
 import jiter
 
-from trivium.exceptions import MalformedAnswerError, ProviderError, ProviderStatusError
+from trivium.exceptions import MalformedAnswerError, ProviderError
 from trivium.llms._protocol import Delta, Logprobs, TokenLogprob
 from trivium.llms.wire._events import EventDecoder, check_size
 
@@ -172,14 +172,15 @@ def _as_object(value: Any, data: bytes) -> dict[str, Any]:
 
 def sent_error(chunk: Mapping[str, Any]) -> ProviderError:
     """The error that a server told of in an answer: with a status where it gave one, or a code that has one."""
-    text = f"the server sent an error: {error_text(chunk) or 'it gives no reason'}; {AGAIN}"
+    from trivium.llms.http._refusals import refusal  # which reads the error's text with what is here
+
     given = chunk.get("error")
     places = [chunk, cast("dict[str, Any]", given)] if isinstance(given, dict) else [chunk]
     for place in places:
         for key in ("status", "code", "type"):
             if status := _status(place.get(key)):
-                return ProviderStatusError(text, status=status)
-    return MalformedAnswerError(text)
+                return refusal("the server", "base_url", status, "", {}, json.dumps(chunk))
+    return MalformedAnswerError(f"the server sent an error: {error_text(chunk) or 'it gives no reason'}; {AGAIN}")
 
 
 def _status(code: Any) -> int:

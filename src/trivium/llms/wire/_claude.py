@@ -220,6 +220,8 @@ class ClaudeMessageReader:
         if self._reason == "content_filter" and (self._ids or not self._any):
             why = f": {self._why}" if self._why else ""
             raise MalformedAnswerError(f"the model refused to answer{why}; ask in another way, or another model")
+        if not self._any:
+            raise MalformedAnswerError(f"the server sent no answer (it stopped with '{self._reason}'); {AGAIN}")
         yield Finish(self._finish())
 
     def _finish(self) -> str:

@@ -163,6 +163,8 @@ class GeminiMessageReader:
         if self._reason == "content_filter" and (self._ids or not self._any):
             why = f": {self._why}" if self._why else ""
             raise MalformedAnswerError(f"the provider's filter stopped the answer{why}; ask in another way")
+        if not self._any:
+            raise MalformedAnswerError(f"the server sent no answer (it stopped with '{self._reason}'); {AGAIN}")
         is_plain = self._reason in (None, "stop")
         yield Finish(str(self._reason if not is_plain else "tool_calls" if self._ids else "stop"))
 

@@ -214,6 +214,8 @@ class ResponsesReader:
         elif status == "incomplete":
             why = as_dict(answer.get("incomplete_details")).get("reason")
             self._reason = REASONS.get(str(why), str(why or "length"))
+        elif isinstance(status, str) and status not in ("in_progress", "queued"):
+            self._reason = status
 
     def _place(self, chunk: Mapping[str, Any]) -> _Item:
         index = _index(chunk)
