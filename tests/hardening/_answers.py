@@ -133,8 +133,7 @@ def _names() -> Iterator[Case]:
     yield Case(17, "stream indexes out of order", BOTH, turned, runs=TWICE, otherwise=none)
     yield Case(18, "a tool call after text", RUNS, called().but(text=TEXT))
     aside = called(choice=1).but(text=TEXT)
-    alone: tuple[str, ...] = ("Anthropic", "OpenAI Responses", "Gemini")
-    one = dict.fromkeys(alone, "- there is only one")
+    one = {name: "- there is only one" for name in ("Anthropic", "OpenAI Responses", "Gemini")}
     yield Case(18, "a tool call in another choice than the text", RUNS, aside, otherwise=one)
     both = calls(Call(), Call(arguments=OTHER, id="call_2", choice=1))
     yield Case(18, "a tool call in each of two choices", BOTH, both, runs=TWICE, otherwise=one)

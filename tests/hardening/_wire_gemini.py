@@ -65,10 +65,11 @@ class Gemini:
         waited: list[str] = []
         before = ""
         for content in body["contents"]:
-            parts: list[Part] = content["parts"]
-            if content["role"] not in ("user", "model") or not parts or content["role"] == before:
-                found.append(f"{content['role']} after {before or 'nothing'} with {len(parts)} parts")
-            before = content["role"]
+            parts: list[Part] = content["parts"] or [{"text": ""}]
+            role = "results" if "functionResponse" in parts[0] else content["role"]
+            if role not in ("user", "model", "results") or role == before:
+                found.append(f"{role} after {before or 'nothing'}")
+            before = role
             results = [part["functionResponse"]["name"] for part in parts if "functionResponse" in part]
             if results != waited:
                 found.append(f"results of {results} for {waited}")

@@ -6,13 +6,27 @@ from collections.abc import Iterator
 
 import pytest
 
-from trivium.exceptions import ProviderError, TriviumError
+from trivium.exceptions import LimitExceededError, ProviderError, TriviumError
 from trivium.llms import LanguageModel
 
 from ._answers import BOTH, REPAIRED, RUNS, SHOWN
 from ._bytes_server import BytesServer
 from ._page import PAGE, page
-from ._trial import AT_ONCE, GOOD, TRIALS, WIRES, Seen, Trial, try_out
+from ._said import Call, Said, Wire
+from ._trial import (
+    AT_ONCE,
+    GOOD,
+    SECONDS,
+    TRIALS,
+    WIRES,
+    Seen,
+    Trial,
+    agent_at,
+    asked,
+    good,
+    script_of,
+    try_out,
+)
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +48,18 @@ def test_a_bad_answer_becomes(trial: Trial, server: BytesServer, models: dict[st
 @pytest.mark.parametrize("trial", [each for each in TRIALS if each.applies][::7], ids=str)
 def test_the_same_in_async_code(trial: Trial, server: BytesServer, models: dict[str, LanguageModel]) -> None:
     check(trial, try_out(trial, models[trial.wire.name], server, in_loop=True))
+
+
+@pytest.mark.parametrize("wire", WIRES, ids=[wire.name for wire in WIRES])
+def test_a_model_that_never_mends_its_calls_is_given_up(wire: Wire, server: BytesServer) -> None:
+    """What was asked stays; what it made of it is remembered with the results, so the session goes on."""
+    agent = agent_at(server.url, wire)
+    agent.max_rounds = 3
+    server.play(*[script_of(wire, Said(calls=(Call(name="fly"),), finish="tool_calls"), True)] * 3, then=good(wire))
+    assert isinstance(asked(agent, "1 + 2?"), LimitExceededError)
+    assert len(server.bodies) == 3
+    assert agent("And then?", timeout=SECONDS).content == GOOD
+    assert [problem for body in server.bodies for problem in wire.problems(body)] == []
 
 
 def check(trial: Trial, seen: Seen) -> None:

@@ -69,6 +69,19 @@ def test_a_stream_may_break_off_at_each_chunk(
     assert {AGAIN, SHOWN} <= set(seen)
 
 
+@pytest.mark.parametrize("wire", [each for each in WIRES if each.name != "Gemini"], ids=lambda wire: str(wire.name))
+def test_a_server_that_leaves_its_connection_open_is_left(wire: Wire, server: BytesServer) -> None:
+    """Where the answer itself says that it is over; the model would wait two minutes for the next byte."""
+    head, events = events_of(wire)
+    server.play([head, *events, Does.STALL], then=good(wire))
+    agent = agent_at(server.url, wire)
+    answer = asked(agent, "1 + 2?")
+    assert isinstance(answer, Message)
+    assert (answer.content, len(server.bodies)) == (TEXT, 1)
+    assert server.left.wait(SECONDS), "the connection is not closed"
+    sound(wire, server, agent)
+
+
 @pytest.mark.parametrize("wire", WIRES, ids=[wire.name for wire in WIRES])
 def test_a_stall_ends_with_the_deadline_of_the_run(wire: Wire, server: BytesServer) -> None:
     head, events = events_of(wire)

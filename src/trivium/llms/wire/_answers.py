@@ -54,7 +54,13 @@ STATUS: Final = {
 
 
 class MessageReader(Protocol):
-    """Reads the objects of one answer, in the words of one interface."""
+    """Reads the objects of one answer, in the words of one interface.
+
+    Attributes:
+        over: whether the server has said, in these words, that nothing follows.
+    """
+
+    over: bool
 
     def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
         """The deltas of one event's object."""
@@ -74,6 +80,9 @@ class AnswerReader:
 
     Args:
         message: reads the objects in the body.
+
+    Attributes:
+        done: whether the server has said that nothing follows.
     """
 
     def __init__(self, message: MessageReader) -> None:
@@ -81,7 +90,7 @@ class AnswerReader:
         self._head = bytearray()
         self._last = b""  # the last object, for errors that are found at the end
         self._message = message
-        self._done = False
+        self.done = False
 
     def feed(self, piece: bytes) -> Iterator[Delta]:
         """The deltas that `piece` completes.
@@ -112,18 +121,19 @@ class AnswerReader:
             for data in self._events.end():
                 yield from self._event(data)
         try:
-            yield from self._message.end(self._done)
+            yield from self._message.end(self.done)
         except ProviderError as error:
             raise _with_raw(error, self._last or bytes(self._head)) from None
 
     def _event(self, data: bytes) -> Iterator[Delta]:
         if data.startswith(b"[DONE]"):
-            self._done = True
+            self.done = True
         elif data and not data.isspace():
             self._last = data
             chunk = _as_object(_json(data), data)
             try:
                 yield from self._message.read(chunk)
+                self.done = self.done or self._message.over
             except ProviderError as error:
                 raise _with_raw(error, data) from None
 
@@ -134,7 +144,7 @@ class AnswerReader:
             raise MalformedAnswerError("the server sent a web page instead of an answer: check base_url", text)
         if not body:
             raise MalformedAnswerError(f"the server sent an empty answer: {CHECK}")
-        self._done = True
+        self.done = True
         answer = _json(body)
         events: list[Any] = cast("list[Any]", answer) if isinstance(answer, list) else []
         try:

@@ -61,7 +61,7 @@ class GeminiMessageReader:
         self._usage: Usage | None = None
         self._reason: str | None = None
         self._why = ""
-        self._any = self._answered = False
+        self.over = self._any = self._answered = False
 
     def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
         """The deltas of one piece.
