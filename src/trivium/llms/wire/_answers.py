@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, cast
 
 import jiter
 
-from trivium.exceptions import MalformedAnswerError, ProviderError, ProviderStatusError
+from trivium.exceptions import MalformedAnswerError, ProviderError
 from trivium.llms._protocol import Delta, Logprobs, TokenLogprob
 from trivium.llms.wire._events import EventDecoder, check_size
 
@@ -54,7 +54,13 @@ STATUS: Final = {
 
 
 class MessageReader(Protocol):
-    """Reads the objects of one answer, in the words of one interface."""
+    """Reads the objects of one answer, in the words of one interface.
+
+    Attributes:
+        over: whether the server has said, in these words, that nothing follows.
+    """
+
+    over: bool
 
     def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
         """The deltas of one event's object."""
@@ -74,6 +80,9 @@ class AnswerReader:
 
     Args:
         message: reads the objects in the body.
+
+    Attributes:
+        done: whether the server has said that nothing follows.
     """
 
     def __init__(self, message: MessageReader) -> None:
@@ -81,7 +90,7 @@ class AnswerReader:
         self._head = bytearray()
         self._last = b""  # the last object, for errors that are found at the end
         self._message = message
-        self._done = False
+        self.done = False
 
     def feed(self, piece: bytes) -> Iterator[Delta]:
         """The deltas that `piece` completes.
@@ -112,18 +121,19 @@ class AnswerReader:
             for data in self._events.end():
                 yield from self._event(data)
         try:
-            yield from self._message.end(self._done)
+            yield from self._message.end(self.done)
         except ProviderError as error:
             raise _with_raw(error, self._last or bytes(self._head)) from None
 
     def _event(self, data: bytes) -> Iterator[Delta]:
         if data.startswith(b"[DONE]"):
-            self._done = True
+            self.done = True
         elif data and not data.isspace():
             self._last = data
             chunk = _as_object(_json(data), data)
             try:
                 yield from self._message.read(chunk)
+                self.done = self.done or self._message.over
             except ProviderError as error:
                 raise _with_raw(error, data) from None
 
@@ -134,7 +144,7 @@ class AnswerReader:
             raise MalformedAnswerError("the server sent a web page instead of an answer: check base_url", text)
         if not body:
             raise MalformedAnswerError(f"the server sent an empty answer: {CHECK}")
-        self._done = True
+        self.done = True
         answer = _json(body)
         events: list[Any] = cast("list[Any]", answer) if isinstance(answer, list) else []
         try:
@@ -172,14 +182,15 @@ def _as_object(value: Any, data: bytes) -> dict[str, Any]:
 
 def sent_error(chunk: Mapping[str, Any]) -> ProviderError:
     """The error that a server told of in an answer: with a status where it gave one, or a code that has one."""
-    text = f"the server sent an error: {error_text(chunk) or 'it gives no reason'}; {AGAIN}"
+    from trivium.llms.http._refusals import refusal  # which reads the error's text with what is here
+
     given = chunk.get("error")
     places = [chunk, cast("dict[str, Any]", given)] if isinstance(given, dict) else [chunk]
     for place in places:
         for key in ("status", "code", "type"):
             if status := _status(place.get(key)):
-                return ProviderStatusError(text, status=status)
-    return MalformedAnswerError(text)
+                return refusal("the server", "base_url", status, "", {}, json.dumps(chunk))
+    return MalformedAnswerError(f"the server sent an error: {error_text(chunk) or 'it gives no reason'}; {AGAIN}")
 
 
 def _status(code: Any) -> int:

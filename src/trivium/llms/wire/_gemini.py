@@ -62,7 +62,7 @@ class GeminiMessageReader:
         self._usage: Usage | None = None
         self._reason: str | None = None
         self._why = ""
-        self._any = self._answered = False
+        self.over = self._any = self._answered = False
 
     def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
         """The deltas of one piece.
@@ -165,6 +165,8 @@ class GeminiMessageReader:
         if self._reason == "content_filter" and (self._ids or not self._any):
             why = f": {self._why}" if self._why else ""
             raise MalformedAnswerError(f"the provider's filter stopped the answer{why}; ask in another way")
+        if not self._any:
+            raise MalformedAnswerError(f"the server sent no answer (it stopped with '{self._reason}'); {AGAIN}")
         is_plain = self._reason in (None, "stop")
         yield Finish(str(self._reason if not is_plain else "tool_calls" if self._ids else "stop"))
 

@@ -174,7 +174,7 @@ class OpenAIMessageReader:
         self._reason: str | None = None
         self._details: list[dict[str, Any]] = []
         self._speaker: Any = None  # the index of the choice whose text is the answer's
-        self._any = self._spoken = self._refused = False
+        self.over = self._any = self._spoken = self._refused = False
 
     def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
         """The deltas of one chunk.

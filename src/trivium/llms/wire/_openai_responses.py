@@ -164,7 +164,7 @@ class ResponsesReader:
         self._seen: set[str] = set()  # the ids of items
         self._usage: Usage | None = None
         self._reason: str | None = None
-        self._thought = self._spoken = self._refused = False
+        self.over = self._thought = self._spoken = self._refused = False
 
     def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
         """The deltas of one event.
@@ -189,6 +189,7 @@ class ResponsesReader:
             yield from self._ended(self._place(chunk), as_dict(chunk.get("item")))
         elif kind in ("response.completed", "response.incomplete", "response.failed"):
             yield from self.whole(as_dict(chunk.get("response")) or chunk)
+            self.over = True
         elif kind == "error" or (kind is None and error_text(chunk)):
             raise sent_error(chunk)
 
@@ -214,6 +215,8 @@ class ResponsesReader:
         elif status == "incomplete":
             why = as_dict(answer.get("incomplete_details")).get("reason")
             self._reason = REASONS.get(str(why), str(why or "length"))
+        elif isinstance(status, str) and status not in ("in_progress", "queued"):
+            self._reason = status
 
     def _place(self, chunk: Mapping[str, Any]) -> _Item:
         index = _index(chunk)
