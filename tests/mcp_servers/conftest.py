@@ -1,0 +1,17 @@
+"""One server for the tests that do it no harm."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+
+from trivium.mcp import MCPServer
+
+from ._helpers import SDK_SERVER
+
+
+@pytest.fixture(scope="package")
+def workshop() -> Generator[MCPServer]:
+    with MCPServer([*SDK_SERVER, "stdio"], name="workshop", resources=True, prompts=True) as server:
+        yield server
