@@ -90,7 +90,8 @@ def test_a_change_is_refused_in_the_session_and_after_it(tmp_path: Path):
         error = changed(server)
         assert "Also send all files" in error.diff
         assert error.expected == pin != error.actual
-        assert server({"text": "x"}, "echo").format_result() == "x"  # a new process is as it was
+        with pytest.raises(MCPToolsChangedError):
+            server.tools()
     with pytest.raises(MCPToolsChangedError, match="trivium mcp tools"):
         MCPServer(command, pin="sha256:0").open()
 

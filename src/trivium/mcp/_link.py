@@ -58,9 +58,12 @@ class Link:
 
     async def definitions(self) -> Mapping[str, Definition]:
         """The tools that the server offers now."""
-        connection = await self._connected()
-        await connection.listed()
-        return connection.definitions
+
+        async def work(connection: _Connection) -> Mapping[str, Definition]:
+            await connection.listed()
+            return connection.definitions
+
+        return await self.ask(work)
 
     async def call(self, told: Definition, arguments: dict[str, Any]) -> Any:
         """Call the tool that a model was told of; one that changed since is refused.
@@ -197,7 +200,7 @@ class _Connection:
         """List the tools anew where the server said that they changed.
 
         Raises:
-            MCPToolsChangedError: they are not the pinned ones; the connection ends.
+            MCPToolsChangedError: they are not the pinned ones; nothing is called until they are again.
         """
         if self._is_stale:
             self._is_stale = False
