@@ -21,7 +21,7 @@ export UV_SYSTEM_CERTS ?= 1
 # A sandbox cannot write what it compiles: without this each start of a kernel compiles a thousand modules anew.
 export UV_COMPILE_BYTECODE ?= 1
 
-.PHONY: help env dev quickstart test check bench-extract bench bench-lagent bench-langroid clean
+.PHONY: help env dev quickstart test check bench-extract bench bench-lagent bench-langroid bench-wire clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -64,6 +64,9 @@ bench-lagent: env .peers/lagent/.ready ## measure trivium beside Lagent's own so
 
 bench-langroid: env .peers/langroid/.ready ## measure trivium's tasks beside Langroid itself
 	$(PYTHON_BIN) benchmarks/beside_langroid.py $(BENCH_ARGS)
+
+bench-wire: dev ## measure the client of model servers beside a bare request and OpenAI's SDK
+	$(PYTHON_BIN) benchmarks/wire.py $(BENCH_ARGS)
 
 clean: ## remove what make made here; fetched models stay in the user's cache
 	rm -rf .venv .tools .peers out build dist .coverage* htmlcov .hypothesis .ruff_cache .import_linter_cache

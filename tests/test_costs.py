@@ -5,6 +5,7 @@ The bounds are looser than the figures that the benchmark prints on a quiet mach
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 from pathlib import Path
 from types import ModuleType
@@ -62,3 +63,30 @@ def test_a_handler_costs_little_more_than_a_bare_task(way: str) -> None:
         cost = nodes.node_costs(1000, rounds=5)[way]
         ratios.append(cost["trivium"] / cost["TaskGroup"])
     assert min(ratios) < 1.85
+
+
+def test_the_client_adds_less_than_half_of_what_the_sdk_of_openai_adds() -> None:
+    """To a bare request of httpx2; the benchmark prints 0.1 to 0.3."""
+    wire = load_benchmark("wire")
+
+    async def added(url: str) -> tuple[float, float]:
+        async with wire.bare(url) as bare, wire.sdk(url) as sdk, wire.trivium(url) as trivium:
+            floor, theirs, ours = [await wire.cost(call, "pieces-20", 20, 3) for call in (bare, sdk, trivium)]
+        return ours - floor, theirs - floor
+
+    with wire.server() as url:
+        ours, sdk = asyncio.run(added(url))
+    assert ours <= sdk / 2
+
+
+def test_arguments_are_read_in_linear_time() -> None:
+    """Four times as much takes four times as long; noise has three tries, and quadratic would be sixteen."""
+    wire = load_benchmark("wire")
+
+    async def ratio(url: str) -> float:
+        async with wire.trivium(url) as call:
+            short, long = [await wire.cost(call, f"arguments-{size}", 1, 2) for size in (60_000, 240_000)]
+        return long / short
+
+    with wire.server() as url:
+        assert min(asyncio.run(ratio(url)) for _ in range(3)) < 8

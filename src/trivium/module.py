@@ -72,6 +72,9 @@ class Module:
         memory: keeps what was said, by session; None remembers nothing.
         hooks: change messages on their way in and out.
 
+    Attributes:
+        approve: who is asked before a tool that `needs_approval` runs, here and below; None is whom the caller has.
+
     Example:
         >>> class Shout(Module):
         ...     def forward(self, message):
@@ -82,6 +85,7 @@ class Module:
 
     name: str = "Module"
     memory: MemoryManager | None = None
+    approve: Callable[[Any], Any] | None = None
     _hooks: dict[int, Hook] | None = None
     _forward_takes_session: ClassVar[bool] = False
     _in_repr: ClassVar[bool] = True  # whether it is shown in the tree of the module that holds it
@@ -122,6 +126,7 @@ class Module:
         limits: Limits | None = None,
         listeners: Sequence[Listener] = (),
         context: Any = None,
+        approve: Callable[[Any], Any] | None = None,
         **kwargs: Any,
     ) -> Message:
         """Call it from sync code, also inside a running loop.
@@ -133,6 +138,7 @@ class Module:
             limits: what the call and everything below may spend.
             listeners: called for each event of the call and of everything below.
             context: any object, read below as `this_call().context`.
+            approve: asked with an `ApprovalRequest` before a tool that `needs_approval` runs, here and below.
             **kwargs: passed to `forward`.
 
         Returns:
@@ -143,7 +149,7 @@ class Module:
             DeadlineExceededError: it took longer than it was given.
             LimitExceededError: it reached a limit.
         """
-        node = self._node(session_id, timeout, limits, listeners, context)
+        node = self._node(session_id, timeout, limits, listeners, context, approve)
         return drive(self._turn(node, message, kwargs))
 
     @portable
@@ -155,10 +161,11 @@ class Module:
         limits: Limits | None = None,
         listeners: Sequence[Listener] = (),
         context: Any = None,
+        approve: Callable[[Any], Any] | None = None,
         **kwargs: Any,
     ) -> Message:
         """The same call from async code."""
-        node = self._node(session_id, timeout, limits, listeners, context)
+        node = self._node(session_id, timeout, limits, listeners, context, approve)
         turn = self._turn(node, message, kwargs)
         return await (from_trio(node, partial(drive, turn)) if in_trio() else turn)
 
@@ -173,7 +180,7 @@ class Module:
         return AsyncStream(node, work)
 
     def _streamed(self, message: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[CallNode, Work]:
-        names = ("session_id", "timeout", "limits", "listeners", "context")
+        names = ("session_id", "timeout", "limits", "listeners", "context", "approve")
         node = self._node(**{name: kwargs.pop(name) for name in names if name in kwargs})
         return node, partial(self._turn, node, message, kwargs)
 
@@ -185,6 +192,7 @@ class Module:
         limits: Limits | None = None,
         listeners: Sequence[Listener] = (),
         context: Any = None,
+        approve: Callable[[Any], Any] | None = None,
     ) -> CallNode:
         node = CallNode(self.name, current.get())
         scope = node._scope
@@ -192,6 +200,8 @@ class Module:
             scope = node._scope = scope.but(session_id=session_id)
         if context is not None:
             node._scope = scope.but(context=context)
+        if (approve := approve or self.approve) is not None:
+            node._scope = node._scope.but(approve=_checked_approver(approve))
         if timeout is not None or limits is not None or listeners:
             listeners = _checked_options(timeout, limits, listeners)
             node._scope = make_scope(node, timeout=timeout, limits=limits, listeners=listeners)
@@ -377,6 +387,12 @@ def _taken_in(message: Any) -> Message:
     if isinstance(message, str):  # first: pydantic makes it slow to learn that something is no message
         return message_of({"content": message})
     return message.__deepcopy__() if isinstance(message, Message) else Message(content=message)
+
+
+def _checked_approver(approve: Any) -> Callable[[Any], Any]:
+    if not callable(approve):
+        raise ArgumentTypeError(f"a call takes a function as approve, not {type(approve).__name__}", "approve")
+    return approve
 
 
 def _checked_options(timeout: Any, limits: Any, listeners: Any) -> tuple[Listener, ...]:

@@ -8,7 +8,29 @@ from typing import Any
 
 from ._servers import Script, event_stream, http_answer
 
-__all__ = ["claude_events", "claude_text", "claude_whole", "gpt_call", "gpt_text", "refused", "sent"]
+__all__ = [
+    "HIDDEN",
+    "SIGNED",
+    "claude_events",
+    "claude_said",
+    "claude_text",
+    "claude_thought",
+    "claude_use",
+    "claude_whole",
+    "gemini_answer",
+    "gemini_call",
+    "gemini_piece",
+    "gemini_stream",
+    "gpt_call",
+    "gpt_text",
+    "refused",
+    "sent",
+]
+
+
+SIGNED = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+HIDDEN = {"type": "redacted_thinking", "data": "ZGF0YQ=="}
+Block = tuple[dict[str, Any], list[dict[str, Any]]]
 
 
 def sent(data: Any, name: str = "") -> bytes:
@@ -58,6 +80,24 @@ def claude_events(blocks: Sequence[tuple[dict[str, Any], Sequence[dict[str, Any]
     return [sent(event, event["type"]) for event in events]
 
 
+def claude_use(name: Any, *pieces: Any, call_id: Any = "toolu_1", given: Any = None) -> Block:
+    """A block that is a call, and its deltas."""
+    deltas: list[dict[str, Any]] = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
+    return {"type": "tool_use", "id": call_id, "name": name, "input": {} if given is None else given}, deltas
+
+
+def claude_said(*pieces: str) -> Block:
+    """A block of text, and its deltas."""
+    return {"type": "text", "text": ""}, [{"type": "text_delta", "text": piece} for piece in pieces]
+
+
+def claude_thought(*pieces: str, signature: str = "c2ln") -> Block:
+    """A block of thoughts, and its deltas."""
+    deltas: list[dict[str, Any]] = [{"type": "thinking_delta", "thinking": piece} for piece in pieces]
+    signed = {"type": "signature_delta", "signature": signature}
+    return {"type": "thinking", "thinking": "", "signature": ""}, [*deltas, signed]
+
+
 def claude_text(*texts: str, reason: str | None = "end_turn") -> Script:
     """A text in pieces, as Anthropic streams it."""
     deltas = [{"type": "text_delta", "text": text} for text in texts]
@@ -69,6 +109,31 @@ def claude_whole(*blocks: dict[str, Any], reason: str | None = "end_turn") -> Sc
     usage = {"input_tokens": 25, "output_tokens": 15}
     message = {"type": "message", "role": "assistant", "content": blocks, "stop_reason": reason, "usage": usage}
     return http_answer(json.dumps(message).encode())
+
+
+def gemini_piece(*parts: dict[str, Any], reason: str | None = None, **more: Any) -> dict[str, Any]:
+    """A piece of a stream, as Gemini sends it."""
+    candidate: dict[str, Any] = {"content": {"parts": list(parts), "role": "model"}, "index": 0}
+    return {"candidates": [candidate | ({"finishReason": reason} if reason else {})], **more}
+
+
+def gemini_call(name: Any, args: Any, call_id: Any = None, signature: str = "") -> dict[str, Any]:
+    """A part that is a call."""
+    call = {"name": name, "args": args, "id": call_id}
+    part: dict[str, Any] = {"functionCall": {key: value for key, value in call.items() if value is not None}}
+    return {**part, "thoughtSignature": signature} if signature else part
+
+
+def gemini_answer(*texts: str, **more: Any) -> dict[str, Any]:
+    """A whole answer, as it comes where nothing is streamed."""
+    return gemini_piece(*({"text": text} for text in texts), reason="STOP", **more)
+
+
+def gemini_stream(*parts: dict[str, Any]) -> Script:
+    """Parts in pieces, as Gemini streams them."""
+    usage = {"promptTokenCount": 5, "candidatesTokenCount": 2}
+    pieces = [*map(gemini_piece, parts), gemini_piece(reason="STOP", usageMetadata=usage)]
+    return event_stream(*map(sent, pieces))
 
 
 def refused(status: str, message: str = "no", code: str = "", kind: str = "", **headers: str) -> Script:

@@ -20,9 +20,10 @@ from trivium.exceptions import (
     ProviderError,
     ProviderStatusError,
 )
-from trivium.llms import AsyncClaudeAPI, ClaudeAPI, Delta, Finish, Reasoning, Request, ToolCallPart
+from trivium.llms import AsyncClaudeAPI, ClaudeAPI, Delta, Finish, Reasoning, ReasoningState, Request, ToolCallPart
 from trivium.llms.wire._answers import AnswerReader
-from trivium.llms.wire._claude import ClaudeMessageReader, ClaudeNames
+from trivium.llms.wire._claude import ClaudeMessageReader
+from trivium.llms.wire._fields import CallNames
 from trivium.schema import ModelStatusCode, ToolSpec, Usage
 
 from ._provider_answers import claude_events, claude_text, claude_whole, refused, sent
@@ -32,9 +33,10 @@ ASK = [{"role": "user", "content": "hi"}]
 SAID = {"role": "user", "content": [{"type": "text", "text": "hi"}]}
 ING, END = ModelStatusCode.STREAM_ING, ModelStatusCode.END
 OBJECT = {"type": "object", "properties": {"start": {"type": "string"}}}
-USED = Usage(30, 15)
+USED = Usage(30, 15, cached_tokens=5)
 RESET: Script = []
-NO_NAMES = ClaudeNames({}, {}, {}, "")
+STATE = ReasoningState("anthropic", "claude-x", ({"type": "thinking", "thinking": "hm", "signature": "x"},))
+NO_NAMES = CallNames({}, {}, {})
 
 
 @pytest.fixture(autouse=True)
@@ -173,7 +175,7 @@ def test_tools_and_their_choice_are_translated(chat: ChatServer, choice: str, wa
     body = chat.received[0].body
     assert body["tools"] == [
         {"name": "Kit_f", "description": "Does f.", "input_schema": {"type": "object", "properties": {}}},
-        {"name": "g", "description": "", "input_schema": OBJECT, "strict": True},
+        {"name": "g", "description": "", "input_schema": OBJECT | {"additionalProperties": False}, "strict": True},
     ]
     assert body["tool_choice"] == wanted
 
@@ -199,7 +201,7 @@ ANSWERS: dict[str, tuple[Script, list[Delta]]] = {
     "another reason": (claude_text("a", reason="pause_turn"), ["a", USED, Finish("pause_turn")]),
     "thinking": (
         event_stream(*claude_events([THOUGHT, text("a")], "end_turn")),
-        [Reasoning("hm"), "a", USED, Finish("stop")],
+        [Reasoning("hm"), "a", STATE, USED, Finish("stop")],
     ),
     "two calls": (
         event_stream(

@@ -26,7 +26,8 @@ from trivium.exceptions import (
     ProviderStatusError,
 )
 from trivium.llms import GPTAPI, AsyncGPTAPI, Request
-from trivium.llms.http._transport import Keys
+from trivium.llms.http._keys import Keys
+from trivium.llms.http._policy import RetryPolicy
 from trivium.schema import ModelStatusCode
 
 from ._provider_answers import gpt_call, gpt_text, refused
@@ -263,17 +264,17 @@ def test_a_busy_server_is_asked_as_often_as_retry_says(chat: ChatServer, retry: 
 def test_a_server_that_is_not_there_ends_after_the_tries(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[int] = []
 
-    def delay(error: ProviderError, attempt: int) -> float:
+    def delay(self: RetryPolicy, error: ProviderError, attempt: int) -> float | None:
         waits.append(attempt)
-        return 0.0
+        return 0.0 if attempt < self.max_tries else None
 
-    monkeypatch.setattr("trivium.llms.http._transport.retry_delay", delay)
+    monkeypatch.setattr(RetryPolicy, "delay", delay)
     with socket.create_server(("127.0.0.1", 0)) as free:
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     model = kind("gpt-4o", retry=3, api_base=url)
     with pytest.raises(ProviderConnectionError, match="api_base"):
         model.chat(ASK) if kind is GPTAPI else asyncio.run(model.chat(ASK))
-    assert waits == [1, 2]
+    assert waits == [1, 2, 3]
 
 
 def test_a_server_says_how_long_to_wait(chat: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,14 @@ from typing import Any
 import pytest
 
 from trivium import Agent
-from trivium.exceptions import ConfigurationError, EngineError, MissingExtraError, ModelError, ModelNotFoundError
+from trivium.exceptions import (
+    ConfigurationError,
+    ContextOverflowError,
+    EngineError,
+    MissingExtraError,
+    ModelError,
+    ModelNotFoundError,
+)
 from trivium.llms import Delta, Finish, LanguageModel, LocalModel, ModelStore, Request, ToolCallPart
 from trivium.llms.local._engine import Engine, physical_cores
 from trivium.schema import ToolSpec, Usage
@@ -180,7 +187,7 @@ def test_two_threads_share_one_engine(small: LocalModel) -> None:
 def test_says_how_much_is_too_much(small: LocalModel) -> None:
     with pytest.raises(ModelError, match=r"take \d{4} tokens and .* is loaded for 2048.*context=") as caught:
         list(small.stream(asked("word " * 3000)))
-    assert type(caught.value) is ModelError
+    assert isinstance(caught.value, ContextOverflowError)
 
 
 @pytest.mark.model

@@ -18,7 +18,7 @@ from trivium.exceptions import (
     ProviderStatusError,
 )
 from trivium.llms import Delta, Finish, OpenAIModel, Reasoning, Request, ToolCallPart
-from trivium.llms.http._transport import retry_delay
+from trivium.llms.http._policy import RetryPolicy
 from trivium.schema import ToolSpec, Usage
 
 from ._servers import ChatServer, Script, event_stream, http_answer
@@ -380,5 +380,16 @@ def test_one_line_may_hold_a_megabyte(chat: ChatServer) -> None:
 
 
 def test_what_must_not_be_tried_again() -> None:
-    assert retry_delay(MalformedAnswerError("x"), 1) is None
-    assert retry_delay(ProviderConnectionError("x"), 1) is not None
+    assert RetryPolicy().delay(MalformedAnswerError("x"), 1) is None
+    assert RetryPolicy().delay(ProviderConnectionError("x"), 1) is not None
+
+
+def test_the_parts_of_the_usage_are_kept(chat: ChatServer) -> None:
+    parts: dict[str, Any] = {
+        "prompt_tokens": 50,
+        "completion_tokens": 20,
+        "prompt_tokens_details": {"cached_tokens": 40, "cache_write_tokens": 3},
+        "completion_tokens_details": {"reasoning_tokens": 15},
+    }
+    script = event_stream(event({"content": "a"}, usage=parts), END)
+    assert answer(chat, script)[1] == Usage(50, 20, 0.0, 40, 3, 15)

@@ -10,7 +10,7 @@ import pytest
 
 import trivium.llms
 from trivium.exceptions import ConfigurationError, ModelNotFoundError, NoModelError
-from trivium.llms import ClaudeAPI, LocalModel, ModelStore, OpenAIModel, resolve
+from trivium.llms import AnthropicModel, LocalModel, ModelStore, OpenAIModel, resolve
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,7 @@ def test_a_model_is_returned_as_it_is() -> None:
         ("local:default", LocalModel, "qwen2.5-coder-1.5b"),
         ("openai:gpt-x", OpenAIModel, "gpt-x"),
         ("openai:family:size", OpenAIModel, "family:size"),
-        ("anthropic:claude-x", ClaudeAPI, "claude-x"),
+        ("anthropic:claude-x", AnthropicModel, "claude-x"),
     ],
 )
 def test_text_names_a_model(text: str, kind: type, name: str) -> None:
@@ -51,7 +51,7 @@ def test_a_base_url_makes_any_name_one_of_its_server(name: str) -> None:
 
 def test_a_base_url_goes_with_the_provider_that_is_named() -> None:
     model = resolve("anthropic:x", "http://localhost:1/v1")
-    assert repr(model) == "ClaudeAPI('x', base_url='http://localhost:1/v1/messages')"
+    assert repr(model) == "AnthropicModel('x', base_url='http://localhost:1')"
 
 
 @pytest.mark.parametrize("text", ["claude:x", "gpt-x", "", "openai:", "local:", ":"])

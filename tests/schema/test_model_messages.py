@@ -20,6 +20,7 @@ from trivium.schema import (
     LLMMessages,
     LLMResponse,
     LLMTokenUsage,
+    Message,
     OpenAIJsonSchemaSpec,
     OpenAIToolCall,
     OpenAIToolSpec,
@@ -147,6 +148,16 @@ def test_a_usage_without_a_price_looks_as_before_and_prices_add_up():
     assert repr(Usage(1, 2)) == "Usage(input_tokens=1, output_tokens=2)"
     assert Usage(1, 2, 0.25) + Usage(3, 4, 0.5) == Usage(4, 6, 0.75)
     assert repr(Usage(1, 2, 0.5)) == "Usage(input_tokens=1, output_tokens=2, usd=0.5)"
+
+
+def test_the_parts_of_a_usage_are_summed_and_shown_and_dumped_only_where_there_are_any() -> None:
+    parts = Usage(9, 8, 0.5, cached_tokens=7, cache_write_tokens=1, reasoning_tokens=5)
+    assert parts + parts == Usage(18, 16, 1.0, 14, 2, 10)
+    assert repr(parts).endswith("usd=0.5, cached_tokens=7, cache_write_tokens=1, reasoning_tokens=5)")
+    assert Message(usage=Usage(1, 2)).model_dump()["usage"] == {"input_tokens": 1, "output_tokens": 2, "usd": 0.0}
+    message = Message(content="x", usage=parts)
+    assert message.model_dump()["usage"]["reasoning_tokens"] == 5
+    assert Message.model_validate_json(message.model_dump_json()).usage == parts
 
 
 # ---- messages

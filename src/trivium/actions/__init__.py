@@ -11,13 +11,16 @@ from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions._executor import ActionExecutor, AsyncActionExecutor
 from trivium.actions._handlers import find_handler, infer_request
 from trivium.actions._outcomes import FinishAction, InvalidAction, NoAction
-from trivium.actions._run import ToolCallEvent, ToolResultEvent, as_text, run_tool
+from trivium.actions._run import ToolCallEvent, ToolLeftEvent, ToolResultEvent, ToolRetryEvent, as_text, run_tool
 from trivium.actions._text_calls import calls_in_text
 from trivium.actions._tool import Tool
 from trivium.actions._tool_message import ToolMessage
+from trivium.actions._tool_options import tool
 from trivium.schema._tool_text import tool_calls_in
 
 if TYPE_CHECKING:
+    from trivium.actions._approval import ApprovalDecision, ApprovalEvent, ApprovalRequest, Denied
+    from trivium.actions._cut import cut_text
     from trivium.actions._passing_tools import AgentSendTool, DonePassTool, ForwardTool, PassTool, SendTool
     from trivium.actions._recipient_tools import AddRecipientTool, RecipientTool
     from trivium.actions._rewind_tool import RewindTool
@@ -53,6 +56,9 @@ __all__ = [
     "AddRecipientTool",
     "AgentDoneTool",
     "AgentSendTool",
+    "ApprovalDecision",
+    "ApprovalEvent",
+    "ApprovalRequest",
     "ArxivSearch",
     "AsyncActionExecutor",
     "AsyncActionMixin",
@@ -69,6 +75,7 @@ __all__ = [
     "BINGMap",
     "BaseAction",
     "BaseParser",
+    "Denied",
     "DonePassTool",
     "DoneTool",
     "FinalResultTool",
@@ -91,18 +98,22 @@ __all__ = [
     "SendTool",
     "Tool",
     "ToolCallEvent",
+    "ToolLeftEvent",
     "ToolMessage",
     "ToolResultEvent",
+    "ToolRetryEvent",
     "TupleParser",
     "WebBrowser",
     "XMLToolMessage",
     "as_text",
     "calls_in_text",
+    "cut_text",
     "descriptions_of",
     "dual",
     "find_handler",
     "infer_request",
     "run_tool",
+    "tool",
     "tool_api",
     "tool_calls_in",
 ]
@@ -111,6 +122,9 @@ __all__ = [
 _HOMES = {
     "AddRecipientTool": "_recipient_tools",
     "AgentSendTool": "_passing_tools",
+    "ApprovalDecision": "_approval",
+    "ApprovalEvent": "_approval",
+    "ApprovalRequest": "_approval",
     "ArxivSearch": "web",
     "AsyncArxivSearch": "web",
     "AsyncBINGMap": "web",
@@ -123,6 +137,7 @@ _HOMES = {
     "AsyncPythonInterpreter": "python",
     "AsyncWebBrowser": "web",
     "BINGMap": "web",
+    "Denied": "_approval",
     "DonePassTool": "_passing_tools",
     "ForwardTool": "_passing_tools",
     "GoogleScholar": "web",
@@ -139,5 +154,6 @@ _HOMES = {
     "SendTool": "_passing_tools",
     "WebBrowser": "web",
     "XMLToolMessage": "_xml_tool_message",
+    "cut_text": "_cut",
 }
 __getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

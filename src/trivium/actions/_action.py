@@ -12,9 +12,9 @@ from typing import Any, ClassVar, cast
 from trivium._arguments import checked
 from trivium._objects import create_object
 from trivium.actions._dual import is_core
-from trivium.actions._run import as_arguments, as_text, outcome_of
-from trivium.actions._tool import Tool, read_sections, spec_of, unfenced
-from trivium.commander import door, invoke, portable
+from trivium.actions._run import as_arguments, as_text, call_function, outcome_of
+from trivium.actions._tool import Tool, read_sections, spec_of, unfenced, with_options
+from trivium.commander import door, portable
 from trivium.exceptions import ConfigurationError, ToolArgumentsError, ToolDefinitionError, ToolkitError
 from trivium.schema import ActionReturn, ActionStatusCode
 
@@ -218,7 +218,7 @@ class BaseAction:
         tool = Tool.of(function)
 
         async def call(**values: Any) -> ActionReturn:
-            out = await invoke(function, **values)
+            out = await call_function(function, **values)
             return out if isinstance(out, ActionReturn) else ActionReturn(result=parser.parse_outputs(out))
 
         call.__portable__ = True  # type: ignore[attr-defined] - a mark on the function
@@ -258,7 +258,11 @@ class BaseAction:
 
 
 def tool_api(
-    function: Callable[..., Any] | None = None, *, explode_return: bool = False, returns_named_value: bool = False
+    function: Callable[..., Any] | None = None,
+    *,
+    explode_return: bool = False,
+    returns_named_value: bool = False,
+    **options: Any,
 ) -> Any:
     """Mark a method as a tool of its class, with or without brackets; below `@dual`, where that is there too.
 
@@ -266,6 +270,10 @@ def tool_api(
         function: the method.
         explode_return: list the entries of the docstring's `Returns:` in the description, each `name (type): text`.
         returns_named_value: the same, for one entry.
+        **options: as for `tool`: timeout, retries, needs_approval, …
+
+    Raises:
+        ToolDefinitionError: there is no such option.
 
     Example:
         >>> class Shop(BaseAction):
@@ -279,6 +287,7 @@ def tool_api(
     """
 
     def mark(method: Callable[..., Any]) -> Callable[..., Any]:
+        with_options(method, options)
         method.__tool_api__ = explode_return or returns_named_value  # type: ignore[attr-defined]  # pyright: ignore
         return method
 

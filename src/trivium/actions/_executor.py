@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 from trivium._objects import create_object
 from trivium.actions._action import BaseAction, descriptions_of, invalid_api
+from trivium.actions._cut import ASK_LESS, cut_text
 from trivium.actions._outcomes import FinishAction, InvalidAction, NoAction
+from trivium.actions._read_more import READ_MORE, how_to_read_on, whole_text
 from trivium.actions._run import as_arguments, as_text, outcome_of
-from trivium.actions._tool import Tool
-from trivium.commander import portable
+from trivium.actions._tool import MAX_RESULT, Tool
+from trivium.commander import current, gather, portable
 from trivium.commander._doors import settled
-from trivium.exceptions import CallOriginError, ConfigurationError, UnknownToolError
+from trivium.exceptions import CallOriginError, ConfigurationError, LimitExceededError, UnknownToolError
 from trivium.hooks import Hook
 from trivium.module import AsyncModule, Hooks, Module, overridable
 from trivium.schema import ActionReturn, ActionValidCode, Entity, FunctionCall, Message, Origin, ToolCall
@@ -34,7 +37,8 @@ class ActionExecutor(Module):
     what a model said; but not where the message is a person's, whatever it holds.
 
     Args:
-        actions: actions, tools, functions, or configs of actions; one or several.
+        actions: actions, tools, functions, or configs of actions; one or several. A model is offered them in this
+            order; those of a set in the order of their names.
         invalid_action: answers calls of tools that are not there. Default: `InvalidAction()`.
         no_action: what a call by its name is answered with. Default: `NoAction()`.
         finish_action: ends a run. Default: `FinishAction()`.
@@ -81,7 +85,7 @@ class ActionExecutor(Module):
                 raise ConfigurationError(f"{type(special).__name__} is no action: give an object of one, or a config")
         self.actions: dict[str, BaseAction | Tool] = {}
         self.tools: dict[str, Tool] = {}
-        for action in cast("Iterable[Any]", actions) if isinstance(actions, list | tuple | set) else [actions]:
+        for action in _in_order(actions):
             self.add(action)
         if finish_in_action:
             self.add(self.finish_action)
@@ -133,27 +137,100 @@ class ActionExecutor(Module):
         return message_of({"content": await self.run(*call), "sender": self.name})
 
     @portable
-    async def run(self, name: str, parameters: str | Mapping[str, Any]) -> ActionReturn:
-        """Run a tool by name; the outcome, good or bad, as an `ActionReturn`."""
+    async def run(self, name: str, parameters: str | Mapping[str, Any], *, is_counted: bool = False) -> ActionReturn:
+        """Run a tool by name; the outcome, good or bad, as an `ActionReturn`.
+
+        Args:
+            name: the tool's.
+            parameters: the arguments, as a model wrote them, or by name.
+            is_counted: the limits have counted the call before.
+        """
         name = as_text(name)
         tool = self.tools.get(name)
         if tool is not None:
-            return await outcome_of(tool, parameters)
+            return await outcome_of(tool, parameters, is_counted=is_counted)
         for action in (self.no_action, self.finish_action):
             if name == action.name:
-                return await outcome_of(action.tool(), parameters)
+                return await outcome_of(action.tool(), parameters, is_counted=is_counted)
         kit, _, api = name.partition(".")
         if kit in self.actions:
             return invalid_api(kit, api or "run", parameters)
-        return replace(await outcome_of(self.invalid_action.tool(), {}), args=as_arguments(name, parameters))
+        invalid = await outcome_of(self.invalid_action.tool(), {}, is_counted=is_counted)
+        return replace(invalid, args=as_arguments(name, parameters))
 
     @portable
-    async def answer(self, call: ToolCall) -> Message:
-        """Run a model's call; the message that goes back to the model."""
-        returned = await self.run(call.name, call.arguments)
-        content = returned.format_result() if returned.errmsg is None else f"error: {returned.errmsg}"
+    async def answer_all(
+        self, calls: Sequence[ToolCall], *, parallel: bool = False
+    ) -> tuple[list[Message], list[LimitExceededError]]:
+        """Run the calls of one answer of a model; the messages that go back to it, in the order of the calls.
+
+        A call that fails is answered like any other, and costs the others nothing. Where a limit of the run is
+        reached, what ran before keeps its result, and the rest are answered with the limit.
+
+        Args:
+            calls: the calls.
+            parallel: run several at once. All are counted before the first begins. One of a tool that `runs_alone`
+                waits for those before it, and those after it wait for it.
+
+        Returns:
+            The messages, and the limit for each call that it kept from running.
+        """
+        reached, is_counted = list[LimitExceededError](), False
+        if not parallel or len(calls) == 1:
+            return [await self._answer_within(call, reached, is_counted) for call in calls], reached
+        node = current.get()
+        if node is not None and node._scope.budget is not None:
+            try:
+                node._scope.budget.take_tool_call(len(calls))
+                is_counted = True
+            except LimitExceededError as error:
+                reached.append(error)
+        answers: list[Message] = []
+        for group in self._groups(calls):
+            answers += await gather(*[partial(self._answer_within, call, reached, is_counted) for call in group])
+        return answers, reached[-len(calls) :]
+
+    @portable
+    async def _answer_within(self, call: ToolCall, reached: list[LimitExceededError], is_counted: bool) -> Message:
+        """What a call came to; once a limit is reached, that it was: later requests find no call without a result."""
+        try:
+            if reached:
+                raise reached[0]
+            return await self.answer(call, is_counted=is_counted)
+        except LimitExceededError as error:
+            reached.append(error)
+            return message_of({"content": f"error: {error}", "sender": call.name, "tool_call_id": call.id})
+
+    def _groups(self, calls: Sequence[ToolCall]) -> list[list[ToolCall]]:
+        """The calls in their order, those together that may run at once."""
+        groups: list[list[ToolCall]] = [[]]
+        for call in calls:
+            tool = self.tools.get(call.name)
+            if tool is not None and tool.runs_alone:
+                groups += [[call], []]
+            else:
+                groups[-1].append(call)
+        return [group for group in groups if group]
+
+    @portable
+    async def answer(self, call: ToolCall, *, is_counted: bool = False) -> Message:
+        """Run a model's call; the message that goes back to the model.
+
+        The content is cut where it is longer than the tool's `max_result`; `formatted` has it whole.
+
+        Args:
+            call: the call.
+            is_counted: the limits have counted it before.
+        """
+        returned = await self.run(call.name, call.arguments, is_counted=is_counted)
+        content = whole_text(returned)
         if returned.valid is ActionValidCode.INVALID:
             content += f" (there is no tool '{call.name}'; there are {', '.join(self.tools) or 'none'})"
+        tool = self.tools.get(call.name)
+        limit = MAX_RESULT if tool is None else tool.max_result
+        if limit is not None and len(content) > limit:
+            how = how_to_read_on(content) if READ_MORE in self.tools else ASK_LESS
+            content = cut_text(content, limit, how)
         said = {"content": content, "sender": call.name, "formatted": returned, "tool_call_id": call.id}
         return message_of(said)
 
@@ -178,6 +255,18 @@ class ActionExecutor(Module):
 
 class AsyncActionExecutor(AsyncModule, ActionExecutor):
     """An `ActionExecutor` whose call gives a coroutine."""
+
+
+def _in_order(actions: Any) -> Iterable[Any]:
+    """What an executor is given, one by one; a set has no order of its own."""
+    if isinstance(actions, set | frozenset):
+        return sorted(cast("Iterable[Any]", actions), key=_name_of)
+    is_one = isinstance(actions, dict | Tool) or callable(actions) or not isinstance(actions, Iterable)
+    return [actions] if is_one else cast("Iterable[Any]", actions)
+
+
+def _name_of(action: Any) -> str:
+    return str(getattr(action, "name", None) or getattr(action, "__name__", type(action).__name__))
 
 
 def function_call(content: Any) -> tuple[str, str | Mapping[str, Any]] | None:

@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from trivium.actions._run import call_function
 from trivium.actions._tool_message import ToolMessage
-from trivium.commander import invoke
 from trivium.commander._doors_loop import blocking
 from trivium.exceptions import ToolDefinitionError
 from trivium.module import Module
@@ -64,7 +64,7 @@ def _form(owner: Any, of: Any, name: str) -> Callable[..., Any] | None:
 def _bound(method: Callable[..., Any], agent: Any, roles: list[str], tool: ToolMessage | None = None) -> Handler:
     async def call(chat_message: Message) -> Any:
         given = {"tool": tool, "agent": agent, "message": chat_message}
-        return await invoke(method, *[given[role] for role in roles])
+        return await call_function(method, *[given[role] for role in roles])
 
     call.__portable__ = True  # type: ignore[attr-defined] - a mark on the function
     call.__wrapped__ = method  # type: ignore[attr-defined] - as functools.wraps does

@@ -3,18 +3,41 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import count
+from random import uniform
 from typing import Any, cast
 
 from pydantic_core import to_jsonable_python
 
 from trivium.actions._tool import Tool
-from trivium.commander import Event, invoke, portable, step
+from trivium.commander import CallNode, Event, current, invoke, portable, step, wait
 from trivium.commander._node import make_scope
-from trivium.exceptions import FetchError, LimitExceededError, RemoteServiceError, ToolArgumentsError
+from trivium.exceptions import (
+    DeadlineExceededError,
+    FetchError,
+    LimitExceededError,
+    RemoteServiceError,
+    ToolArgumentsError,
+    ToolError,
+)
 from trivium.schema import ActionReturn, ActionStatusCode, Message
+from trivium.schema._values import copied
 
-__all__ = ["ToolCallEvent", "ToolResultEvent", "as_text", "outcome_of", "run_tool", "sendable"]
+__all__ = [
+    "ToolCallEvent",
+    "ToolLeftEvent",
+    "ToolResultEvent",
+    "ToolRetryEvent",
+    "as_text",
+    "call_function",
+    "outcome_of",
+    "run_tool",
+    "sendable",
+]
+
+_FIRST_WAIT, _LONGEST_WAIT = 0.25, 30.0
 
 
 class ToolCallEvent(Event[tuple[str, str | Mapping[str, Any]]]):
@@ -31,34 +54,114 @@ class ToolResultEvent(Event[Any]):
     kind = "tool_result"
 
 
+class ToolRetryEvent(Event[Exception]):
+    """A tool failed with this error, and is called once more."""
+
+    __slots__ = ()
+    kind = "tool_retry"
+
+
+class ToolLeftEvent(Event[str]):
+    """The sync function of the tool of this name took too long and was left behind: its thread still runs."""
+
+    __slots__ = ()
+    kind = "tool_left"
+
+
 @portable
-async def run_tool(tool: Tool, arguments: str | Mapping[str, Any], returned: ActionReturn | None = None) -> Any:
-    """Run a tool as a node of the tree and return what it returned; `returned` is told the arguments as understood.
+async def run_tool(
+    tool: Tool,
+    arguments: str | Mapping[str, Any],
+    returned: ActionReturn | None = None,
+    *,
+    is_counted: bool = False,
+) -> Any:
+    """Run a tool as a node of the tree and return what it returned.
+
+    Args:
+        tool: what is run.
+        arguments: as a model wrote them, or by name.
+        returned: is told the arguments as they were understood.
+        is_counted: the limits have counted the call before.
 
     Raises:
         ToolArgumentsError: the arguments do not fit; the tool did not run.
+        ToolNotApprovedError: it needs approval and did not get it; the tool did not run.
         LimitExceededError: the run has no tool call left; the tool did not run.
+        DeadlineExceededError: it took longer than its `timeout`.
+        ToolError: it tried to end the program.
         Exception: whatever the tool raised.
     """
     name = tool.spec.name
-    with step(f"tool:{name}") as node:
-        node._emit(ToolCallEvent, (name, arguments))
-        if node._scope.budget is not None:
-            node._scope.budget.take_tool_call()
-        values = tool.validate(arguments)
-        if returned is not None:
-            returned.args = values
-        if tool.timeout is not None:
-            node._scope = make_scope(node, timeout=tool.timeout, limits=None)
-        result = await invoke(tool.call, **values)
-        node._check()  # sync code cannot be interrupted: what came too late fails here
-        node._emit(ToolResultEvent, result)
-        return result
+    node = CallNode(f"tool:{name}", current.get())
+    try:
+        with step(node._name, node):
+            node._emit(ToolCallEvent, (name, arguments))
+            if node._scope.budget is not None and not is_counted:
+                node._scope.budget.take_tool_call()
+            values = tool.validate(arguments)
+            if returned is not None:
+                returned.args = values
+            if tool.needs_approval or tool.retries or tool.timeout is not None:
+                result = await _guarded(node, tool, values)
+            else:
+                result = await invoke(tool.call, **values)
+            node._check()  # sync code cannot be interrupted: what came too late fails here
+            node._emit(ToolResultEvent, result)
+            return result
+    except SystemExit as error:
+        raise ToolError(f"the tool {name} tried to end the program (exit status {error.code})", name) from error
+    except DeadlineExceededError as error:
+        if tool.timeout is None or error.path != node._path():
+            raise
+        raise DeadlineExceededError(
+            f"{name} took longer than the {tool.timeout:g} seconds that it has; ask it for less", error.path
+        ) from None
+
+
+async def _guarded(node: CallNode, tool: Tool, values: dict[str, Any]) -> Any:
+    """Call a tool that is not simply called: it wants approval, has a time of its own, or is tried again."""
+    if tool.needs_approval:
+        from trivium.actions._approval import approved  # most tools need none
+
+        await approved(node, tool, values)
+    if tool.timeout is not None:
+        node._scope = make_scope(node, timeout=tool.timeout, limits=None)
+        node.may_be_left = True
+    for tries in count():
+        try:
+            given = copied(values, {}) if tool.retries else values  # a try may change what it was given
+            return await call_function(tool.call, **given)
+        except tool.retry_on as error:
+            if tries >= tool.retries:
+                raise
+            node._emit(ToolRetryEvent, error)
+            after = getattr(error, "after", None)
+            longest = min(_LONGEST_WAIT, _FIRST_WAIT * 2**tries)
+            await wait(uniform(longest / 2, longest) if after is None else after)  # noqa: S311 - no secret
 
 
 @portable
-async def outcome_of(tool: Tool, arguments: str | Mapping[str, Any]) -> ActionReturn:
+async def call_function(function: Callable[..., Any], *args: Any, **values: Any) -> Any:
+    """Call the function behind a tool; where that has a time of its own, sync code is left behind after it."""
+    node = current.get()
+    if not getattr(node, "may_be_left", False):
+        return await invoke(function, *args, **values)
+    from trivium.commander._leaving import invoke_or_leave
+
+    assert node is not None
+    on_left = partial(node._emit, ToolLeftEvent, node._name.removeprefix("tool:"))
+    return await invoke_or_leave(partial(function, *args) if args else function, on_left, **values)
+
+
+@portable
+async def outcome_of(tool: Tool, arguments: str | Mapping[str, Any], *, is_counted: bool = False) -> ActionReturn:
     """Run a tool; the outcome, good or bad, as an `ActionReturn` with the arguments as they were understood.
+
+    Args:
+        tool: what is run.
+        arguments: as for `run_tool`.
+        is_counted: as for `run_tool`.
 
     Raises:
         LimitExceededError: the run's, not the tool's.
@@ -66,7 +169,7 @@ async def outcome_of(tool: Tool, arguments: str | Mapping[str, Any]) -> ActionRe
     name = tool.spec.name
     returned = ActionReturn(as_arguments(name, arguments), None, name)
     try:
-        result = await run_tool(tool, arguments, returned)
+        result = await run_tool(tool, arguments, returned, is_counted=is_counted)
     except LimitExceededError:
         raise
     except ToolArgumentsError as error:

@@ -8,18 +8,39 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, NotRequired, cast, get_args, get_origin, get_type_hints
+from json import JSONDecodeError, dumps, loads
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NotRequired,
+    TypeAlias,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from pydantic import ValidationError
 from typing_extensions import TypedDict
 
-from trivium.exceptions import ToolArgumentsError, ToolDefinitionError
+from trivium.actions._strict import drop_nulls, strict_schema
+from trivium.exceptions import RetryableToolError, ToolArgumentsError, ToolDefinitionError
 from trivium.schema import ToolSpec
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = ["Tool", "describe_errors", "plain_schema"]
+__all__ = ["MAX_RESULT", "Effect", "Tool", "describe_errors", "plain_schema", "unless_null"]
+
+Effect: TypeAlias = Literal["read", "idempotent", "once"]
+"""What a call does to the world: nothing; the same however often it is made; or something that must happen once."""
+
+Validate: TypeAlias = Callable[[str | Mapping[str, Any]], dict[str, Any]]
+MAX_RESULT: Final = 50_000
+_NEW: Final = ("timeout", "retries", "retry_on", "needs_approval", "effect", "sequential", "max_result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +51,19 @@ class Tool:
         spec: what the model is told.
         call: what runs, `def` or `async def`, with the validated arguments as keywords.
         validate: turns the model's JSON text, or a dict, into keywords; raises `ToolArgumentsError`.
-        timeout: seconds that one call may take.
+        timeout: seconds that one call may take, with all its retries; the time in which approval is waited for is not
+            counted. Sync code that takes longer is left behind in its thread.
+        retries: how often a call is made again that failed with one of `retry_on`, each time after a longer wait.
+        retry_on: the errors that another try may mend.
+        needs_approval: whether a call runs only if somebody says yes (see `ApprovalRequest`), or a quick function that
+            tells it from the validated arguments.
+        effect: what a call does to the world; None is unknown. A tool that must happen once has no retries.
+        sequential: whether a call runs alone where an agent runs several at once.
+        max_result: characters of a result that a model is given; of a longer one it gets the beginning and the end.
+            None gives it all.
+
+    Raises:
+        ToolDefinitionError: the options contradict each other.
 
     Example:
         >>> def add(a: int, b: int = 1) -> int:
@@ -43,16 +76,44 @@ class Tool:
 
     spec: ToolSpec
     call: Callable[..., Any]
-    validate: Callable[[str | Mapping[str, Any]], dict[str, Any]] = field(repr=False)
+    validate: Validate = field(repr=False)
     timeout: float | None = None
+    retries: int = 0
+    retry_on: tuple[type[Exception], ...] = (RetryableToolError, ConnectionError)
+    needs_approval: bool | Callable[..., Any] = False
+    effect: Effect | None = None
+    sequential: bool = False
+    max_result: int | None = MAX_RESULT
+
+    def __post_init__(self) -> None:
+        if self.retries and self.effect == "once":
+            raise ToolDefinitionError(
+                f"the tool {self.name} must happen once and has retries: leave one of the two out", self.name
+            )
+        if self.effect is not None and self.effect not in get_args(Effect):
+            raise ToolDefinitionError(f"the effect of a tool is {', '.join(get_args(Effect))} or None", self.name)
 
     @property
     def name(self) -> str:
         """How the model calls it."""
         return self.spec.name
 
+    @property
+    def runs_alone(self) -> bool:
+        """Whether a call waits for those before it, and those after it wait, where several are run at once."""
+        return self.sequential or self.effect == "once" or bool(self.needs_approval)
+
     def but(self, **changes: Any) -> Tool:
-        """A copy with some of its values replaced; `name` and `description` are those of its spec."""
+        """A copy with some of its values replaced; `name`, `description` and `strict` are those of its spec.
+
+        Raises:
+            ToolDefinitionError: it is to be strict, and no strict schema says what its arguments are.
+        """
+        if changes.pop("strict", False) and not self.spec.strict:
+            schema = self.spec.parameters
+            changes["spec"] = replace(self.spec, parameters=strict_schema(schema, self.name), strict=True)
+            changes["validate"] = unless_null(self.validate, schema)
+            return replace(self, **{key: changes.pop(key) for key in ("spec", "validate")}).but(**changes)
         for_spec = {key: changes.pop(key) for key in ("name", "description") if key in changes}
         tool = replace(self, spec=replace(self.spec, **for_spec)) if for_spec else self
         return replace(tool, **changes) if changes else tool
@@ -71,15 +132,57 @@ class Tool:
         made = getattr(function, "__trivium_tool__", None)
         if made is not None:
             # The tool stays with the plain function; a bound method calls its own object.
-            return made if not hasattr(function, "__self__") else Tool(made.spec, function, made.validate, made.timeout)
+            return made if not hasattr(function, "__self__") else replace(made, call=function)
         if isinstance(function, type) or not callable(function):  # type: ignore[unnecessary] - users pass anything
             kind = f"the class {function.__name__}" if isinstance(function, type) else type(function).__name__  # type: ignore[unnecessary]
             raise ToolDefinitionError(f"{kind} is no tool: give a function, an object of an action, or a config of one")
-        tool = _from_function(function)
+        tool = _from_function(function).but(**options_of(function))
         holder = getattr(function, "__func__", function)
         if isinstance(holder, types.FunctionType):
             holder.__trivium_tool__ = replace(tool, call=holder)  # type: ignore[attr-defined] - a mark on the function
         return tool
+
+
+def unless_null(validate: Validate, schema: Mapping[str, Any]) -> Validate:
+    """The same validation for a model that was told a strict schema: where a value need not be given, null is none.
+
+    Args:
+        validate: the validation.
+        schema: what it validates, before that was made strict.
+    """
+    clean = drop_nulls(schema)
+
+    def validated(arguments: str | Mapping[str, Any]) -> dict[str, Any]:
+        if isinstance(arguments, str):
+            try:
+                read = loads(unfenced(arguments))
+            except (JSONDecodeError, RecursionError):
+                return validate(arguments)  # which says what is wrong
+            cleaned = clean(read)
+            return validate(arguments if cleaned == read else dumps(cleaned))
+        return validate(clean(dict(arguments)))
+
+    return validated
+
+
+def options_of(function: Callable[..., Any]) -> Mapping[str, Any]:
+    """The options that `@tool` or `@tool_api` gave a function."""
+    return getattr(function, "__trivium_options__", {})
+
+
+def with_options(function: Any, options: Mapping[str, Any]) -> None:
+    """Let a function's tool have these options.
+
+    Raises:
+        ToolDefinitionError: there is no such option.
+    """
+    unknown = options.keys() - {*_NEW, "name", "description", "strict"}
+    if unknown:
+        raise ToolDefinitionError(
+            f"a tool has no option {', '.join(sorted(unknown))}; it has {', '.join(_NEW)}, strict"
+        )
+    if options:
+        function.__trivium_options__ = {**options_of(function), **options}
 
 
 def spec_of(function: Callable[..., Any]) -> ToolSpec:
@@ -89,7 +192,7 @@ def spec_of(function: Callable[..., Any]) -> ToolSpec:
 
 
 def _from_function(function: Callable[..., Any]) -> Tool:
-    from pydantic import PydanticSchemaGenerationError, TypeAdapter  # a third of pydantic's import time
+    from pydantic import PydanticUserError, TypeAdapter  # a third of pydantic's import time
 
     plain = _unwrapped(function)
     name = getattr(plain, "__name__", type(plain).__name__)
@@ -98,9 +201,10 @@ def _from_function(function: Callable[..., Any]) -> Tool:
     arguments.__pydantic_config__ = {"extra": "forbid"}  # pyright: ignore - what pydantic reads
     try:
         adapter = cast("TypeAdapter[dict[str, Any]]", TypeAdapter(arguments))
-    except PydanticSchemaGenerationError as error:
+        schema = plain_schema(adapter.json_schema())
+    except PydanticUserError as error:
         raise ToolDefinitionError(f"the tool {name} has a parameter with no JSON form: {error}", name) from None
-    spec = ToolSpec(name, description, plain_schema(adapter.json_schema()))
+    spec = ToolSpec(name, description, schema)
     return Tool(spec, function, _validator(name, adapter))
 
 
@@ -150,7 +254,7 @@ def _is_json(value: Any) -> bool:
     return value is None or isinstance(value, str | int | float | bool)
 
 
-def _validator(name: str, adapter: TypeAdapter[dict[str, Any]]) -> Callable[[str | Mapping[str, Any]], dict[str, Any]]:
+def _validator(name: str, adapter: TypeAdapter[dict[str, Any]]) -> Validate:
     from_json, from_python = adapter.validator.validate_json, adapter.validator.validate_python
 
     def validate(arguments: str | Mapping[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import choice
 from types import UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Union, cast, get_args, get_origin
@@ -12,10 +12,12 @@ from pydantic import ConfigDict, Field, ValidationError, create_model
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from trivium._older_names import OlderNames
-from trivium.actions._tool import describe_errors, unfenced
+from trivium.actions._cut import cut_text
+from trivium.actions._strict import drop_nulls, strict_schema
+from trivium.actions._tool import Effect, Tool, describe_errors, unfenced
 from trivium.actions._tool_schema import NOT_ARGUMENTS, parameters_of, simple_schema_of, without_key
-from trivium.exceptions import ToolArgumentsError, ToolDefinitionError
-from trivium.schema import ToolSpec
+from trivium.exceptions import RetryableToolError, ToolArgumentsError, ToolDefinitionError
+from trivium.schema import Message, ToolSpec
 from trivium.schema._lenient_json import read_json
 
 if TYPE_CHECKING:
@@ -24,7 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["ToolMessage"]
 
 T = TypeVar("T")
-_SETTINGS = ("_allow_llm_use", "_handler", "_max_result_tokens", "_max_retained_tokens", "_strict")
+CHARACTERS_PER_TOKEN = 4
+_SETTINGS = (
+    "_allow_llm_use", "_effect", "_handler", "_max_result_tokens", "_max_retained_tokens", "_needs_approval",
+    "_retries", "_retry_on", "_strict", "_timeout",
+)  # fmt: skip
 
 
 class ToolMessage(OlderNames):
@@ -43,7 +49,13 @@ class ToolMessage(OlderNames):
         _handler: the agent's method that handles it; default: the one called like `request`.
         _allow_llm_use: whether a model may be offered it, or only programs make it.
         _strict: whether the provider is to hold the model to the schema; None leaves it to the provider.
-        _max_result_tokens: what a result may take of the model's context; None is no limit.
+        _timeout: seconds that handling it may take, as for `Tool`.
+        _retries: how often it is handled again after one of `_retry_on`, as for `Tool`.
+        _retry_on: the errors that another try may mend.
+        _needs_approval: whether it is handled only if somebody says yes; or a method that tells it.
+        _effect: what handling it does to the world, as for `Tool`.
+        _max_result_tokens: what a result may take of the model's context, at four characters a token; of a longer one
+            the model gets the beginning and the end. None is no limit.
         _max_retained_tokens: what is kept of a result once the model has answered it; None is all.
 
     Example:
@@ -71,6 +83,11 @@ class ToolMessage(OlderNames):
     _handler: ClassVar[str | None] = None
     _allow_llm_use: ClassVar[bool] = True
     _strict: ClassVar[bool | None] = None
+    _timeout: ClassVar[float | None] = None
+    _retries: ClassVar[int] = 0
+    _retry_on: ClassVar[tuple[type[Exception], ...]] = (RetryableToolError, ConnectionError)
+    _needs_approval: ClassVar[Any] = False
+    _effect: ClassVar[Effect | None] = None
     _max_result_tokens: ClassVar[int | None] = None
     _max_retained_tokens: ClassVar[int | None] = None
     _spec: ClassVar[ToolSpec | None] = None
@@ -126,9 +143,16 @@ class ToolMessage(OlderNames):
     # ---- what a model is told
     @classmethod
     def spec(cls) -> ToolSpec:
-        """What a model is told about the tool; made once for the class."""
+        """What a model is told about the tool; made once for the class.
+
+        Raises:
+            ToolDefinitionError: it has no name, or is to be strict and no strict schema says what its fields are.
+        """
         if cls.__dict__.get("_spec") is None:
-            cls._spec = ToolSpec(cls.name(), cls._purpose(), parameters_of(cls), bool(cls._strict))
+            parameters = parameters_of(cls)
+            if cls._strict:
+                parameters = strict_schema(parameters, cls.name())
+            cls._spec = ToolSpec(cls.name(), cls._purpose(), parameters, bool(cls._strict))
         return cast("ToolSpec", cls._spec)
 
     @classmethod
@@ -267,11 +291,32 @@ class ToolMessage(OlderNames):
                 given = cast("dict[str, Any]", inner)  # some models answer in the form of the schema
             # Which tool it is, the call says: a model cannot choose another handler.
             values = {name: value for name, value in given.items() if name not in ("request", "purpose")}
+            if cls._strict:
+                values = drop_nulls(parameters_of(cls))(values)
         try:
             return cls.model_validate(values)
         except ValidationError as error:
             name = cls.name()
             raise ToolArgumentsError(describe_errors(name, error), name) from None
+
+    @classmethod
+    def _tool(cls, handle: Callable[..., Any], read: Callable[[Any], dict[str, Any]]) -> Tool:
+        """The tool that handles such messages, with the options of the class; both get and give `tool_message`."""
+        needed = cls._needs_approval
+        if callable(needed):
+            needed = _asked_of_message
+        return Tool(
+            cls.spec(), handle, read, cls._timeout, cls._retries, cls._retry_on, needed, cls._effect, max_result=None
+        )
+
+    @classmethod
+    def _shortened(cls, answer: Message) -> Message:
+        """A result as the model is to read it; where that is not all of it, `content_any` has it whole."""
+        text = answer.content
+        if cls._max_result_tokens is None or not isinstance(text, str):
+            return answer
+        shown = cut_text(text, cls._max_result_tokens * CHARACTERS_PER_TOKEN)
+        return answer if shown == text else answer.but(content=shown, attachments=answer.attachments or (text,))
 
     def arguments(self) -> dict[str, Any]:
         """The fields that a model fills in."""
@@ -287,6 +332,10 @@ class ToolMessage(OlderNames):
         names = [*type(self).model_fields, *(self.model_extra or ())]
         values = (getattr(self, name) for name in names if name not in left_out)
         return next((value for value in values if _is_of_type(value, target_type)), None)
+
+
+def _asked_of_message(tool_message: ToolMessage) -> bool:
+    return tool_message._needs_approval()
 
 
 def _is_overridden(kind: type[ToolMessage], name: str) -> bool:

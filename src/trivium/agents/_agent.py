@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from trivium._objects import create_object, factory_of
 from trivium.actions import ActionExecutor, Tool
+from trivium.actions._read_more import read_more_of
 from trivium.actions._text_calls import calls_in_text
 from trivium.agents._attributes import AgentAttributes
 from trivium.agents.aggregator import DefaultAggregator, Instruction
-from trivium.commander import current, gather
+from trivium.commander import current
 from trivium.commander._doors import settled
 from trivium.exceptions import ConfigurationError, LimitExceededError, NoModelError
 from trivium.llms._call import ask
@@ -87,7 +87,9 @@ class Agent(AgentAttributes):
         hooks: change messages on their way in and out.
         parameters: sampling parameters for each request (temperature, max_tokens, stop, …).
         max_rounds: how often the model may be asked within one call.
-        parallel: run several tool calls of one answer at once.
+        parallel: run several tool calls of one answer at once, but those of tools that run alone.
+        approve: asked before a tool that `needs_approval` runs, here and below; see `ApprovalRequest`.
+        read_more: offer the model a tool by which it reads on in a result that was too long and was cut.
         config: as the first argument.
 
     Example:
@@ -116,6 +118,8 @@ class Agent(AgentAttributes):
         parameters: Mapping[str, Any] | None = None,
         max_rounds: int = 50,
         parallel: bool = False,
+        approve: Callable[[Any], Any] | None = None,
+        read_more: bool = False,
         config: AgentConfig | None = None,
     ) -> None:
         if isinstance(llm, AgentConfig):
@@ -135,21 +139,29 @@ class Agent(AgentAttributes):
         self.description = description
         self.parameters = dict(parameters or {})
         self.max_rounds, self.parallel = max_rounds, parallel
+        if approve is not None:
+            self.approve = approve
         if tools or "executor" not in vars(self):  # one that a subclass has set before stays
-            self.executor = ActionExecutor(list(tools))
+            self.executor = ActionExecutor(tools)
+        if read_more and self.memory:
+            self.executor.add(read_more_of(self.memory))
 
     # ---- what a call does
     @overridable
     async def forward(self, *message: Message, session_id: Hashable = 0, **kwargs: Any) -> Message:
         """Ask the model, and run what it calls, until it answers; keywords are sampling parameters."""
-        history = self._history(message, session_id)
-        for _ in range(self.max_rounds):
-            reply = await ask(self.model, self._request(history, kwargs))
-            if not reply.tool_calls or not self._runs_itself(reply.tool_calls):
-                return await self._finish(reply, history, kwargs)
-            for done in await self._run_tools(reply):
-                self.aggregator.append(history, done, self.name)
-        raise LimitExceededError("rounds", self.max_rounds, setting="Agent(max_rounds=…)")
+        history, so_far = self._history(message, session_id), list[Message]()
+        try:
+            for _ in range(self.max_rounds):
+                reply = await ask(self.model, self._request(history, kwargs))
+                if not reply.tool_calls or not self._runs_itself(reply.tool_calls):
+                    return await self._finish(reply, history, kwargs)
+                for done in await self._run_tools(reply, so_far):
+                    self.aggregator.append(history, done, self.name)
+            raise LimitExceededError("rounds", self.max_rounds, setting="Agent(max_rounds=…)")
+        except LimitExceededError as error:
+            error.messages = tuple(so_far) or error.messages
+            raise
 
     async def _finish(self, reply: Reply, history: list[dict[str, Any]], extra: Mapping[str, Any]) -> Message:
         """The model's last reply as the agent's answer, parsed where there is a parser."""
@@ -204,18 +216,17 @@ class Agent(AgentAttributes):
         known = self.__dict__.get("_known") or ()
         return bool(self.executor.tools) and not any(call.name in known for call in calls)
 
-    async def _run_tools(self, reply: Reply) -> list[Message]:
+    async def _run_tools(self, reply: Reply, so_far: list[Message]) -> list[Message]:
         """Run what the model called; remember the call and its results together, so that no history is half."""
-        asked = self._said(reply)
-        calls = reply.tool_calls
-        if self.parallel and len(calls) > 1:
-            results = await gather(*[partial(self.executor.answer, call) for call in calls])
-        else:
-            results = [await self.executor.answer(call) for call in calls]
+        results, reached = await self.executor.answer_all(reply.tool_calls, parallel=self.parallel)
+        done = [self._said(reply), *results]
+        so_far += done
         node = current.get()
-        if self.memory and node is not None:
-            self._remember(node, [asked, *results])  # type: ignore[arg-type] - an executor answers with messages
-        return [asked, *results]
+        if self.memory and node is not None and len(reached) < len(results):  # what was not run at all was not asked
+            self._remember(node, done)  # type: ignore[arg-type] - code of an agent runs in its call
+        if reached:
+            raise reached[0]
+        return done
 
     def _said(self, reply: Reply, formatted: Any = None) -> Message:
         given: dict[str, Any] = {"content": reply.text, "sender": self.name, "origin": _MODEL}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import trivium.actions as actions
-from trivium.actions import Tool, ToolMessage, as_text, find_handler, run_tool
+from trivium.actions import ToolMessage, as_text, find_handler, run_tool
 from trivium.agents._tool_use import ToolUse, as_message, recipient_of
 from trivium.commander import door, invoke, portable
 from trivium.exceptions import LimitExceededError, NotInteractiveError, ToolError
@@ -201,7 +201,7 @@ class Responders(ToolUse):
         def read(arguments: Any) -> dict[str, Any]:
             return {"tool_message": tool_class.parse(arguments) if is_call else call}
 
-        tool = Tool(tool_class.spec(), handle, read)
+        tool = tool_class._tool(handle, read)
         try:
             result = await run_tool(tool, call.arguments if is_call else call.arguments())
         except LimitExceededError:
@@ -211,7 +211,7 @@ class Responders(ToolUse):
         except Exception as error:
             result = f"error: {str(error) or type(error).__name__}"
         answer = await self._from_tool(result, name, message)
-        return None if answer is None else answer.but(tool_call_id=(call.id or None))
+        return None if answer is None else tool_class._shortened(answer).but(tool_call_id=(call.id or None))
 
     async def _from_tool(self, result: Any, name: str, message: Message) -> Message | None:
         """A tool's result as a message; a tool message that this agent handles is handled, if it is another tool."""

@@ -205,6 +205,8 @@ class ToolUse(Module):
         if message_class is None:
             return list(self._tables()["_known"].values())
         many: list[Any] = [message_class] if isinstance(message_class, type) else list(message_class)
+        if isinstance(message_class, set | frozenset):  # which has no order of its own
+            many.sort(key=lambda each: getattr(each, "__name__", ""))
         for each in many:
             if not (isinstance(each, type) and issubclass(each, ToolMessage)):
                 raise ConfigurationError(f"{each!r} is no ToolMessage class: define `class MyTool(ToolMessage)`")

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 
 from trivium import __version__
-from trivium.cli import _extract, _models
 from trivium.cli._screen import as_error, one_line, prepare, say, silence
 from trivium.exceptions import ConfigurationError, RunKilledError, TriviumError
 
@@ -199,6 +198,8 @@ def _extract_command(
 
     Each value is backed by its place in the text, or is empty.
     """
+    from trivium.cli import _extract  # each command loads what it needs, and the parser nothing
+
     options = _extract.Options(
         fields=fields,
         schema=schema,
@@ -228,7 +229,7 @@ def _serve_command(
     max_runs: Annotated[int, typer.Option(min=1, metavar="N", help="Runs at once; more are refused.")] = 100,
 ) -> None:
     """Serve the agent MODULE:OBJECT over HTTP; modules of this folder are found."""
-    from trivium.cli import _serve  # other commands need nothing of it
+    from trivium.cli import _serve
 
     options: Any = {"origins": origin or (), "keywords": allow or (), "timeout": timeout, "max_runs": max_runs}
     _serve.serve(reference, host, port, token, options)
@@ -250,7 +251,7 @@ def _chat_command(
 
     Ctrl-C stops an answer; q, /quit or Ctrl-D leaves; /help shows more.
     """
-    from trivium.cli import _chat  # other commands need nothing of it
+    from trivium.cli import _chat
 
     options = _chat.Options(
         model=model,
@@ -269,6 +270,8 @@ def _chat_command(
 @models.command("list")
 def _list(json: _AsJson = False) -> None:
     """Show the models that can be fetched, and which are here."""
+    from trivium.cli import _models
+
     _models.show(json)
 
 
@@ -278,18 +281,24 @@ def _fetch(name: _Name = "default") -> None:
 
     An interrupted download goes on where it ended.
     """
+    from trivium.cli import _models
+
     _models.fetch(name)
 
 
 @models.command("path")
 def _path(name: _Name = "default") -> None:
     """Print where a model's file is."""
+    from trivium.cli import _models
+
     _models.path(name)
 
 
 @models.command("remove")
 def _remove(name: _Name) -> None:
     """Delete a model's file."""
+    from trivium.cli import _models
+
     _models.remove(name)
 
 

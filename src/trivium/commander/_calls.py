@@ -16,11 +16,13 @@ __all__ = ["CallNode", "step", "this_call", "this_session"]
 class CallNode(TaskNode):
     """The node of a call: an agent's turn, a model call, a tool call, a task and its steps."""
 
-    __slots__ = ("__dict__", "asks_model", "held_turn")
+    __slots__ = ("__dict__", "asks_model", "held_turn", "may_be_left")
     asks_model: bool
     """True on the node of a model call; not there on others."""
     held_turn: Any
     """The turn at a session that the call has; not there for most calls."""
+    may_be_left: bool
+    """True on the node of a tool call with a time of its own; not there on others."""
 
     @property
     def name(self) -> str:

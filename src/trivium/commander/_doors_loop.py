@@ -181,7 +181,7 @@ def _next_letter(inbox: queue.SimpleQueue[_Letter], node: TaskNode | None) -> _L
 def _run_lent(letter: _Letter) -> None:
     try:
         out = letter.what()
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a tool that exits the program has failed; else it comes back to here
         letter.reply(None, error)
     except BaseException as error:  # Ctrl-C or Stop inside lent code ends this thread's wait too
         letter.reply(None, error if isinstance(error, Stop) else asyncio.CancelledError())
@@ -249,6 +249,18 @@ async def to_the_end(work: Awaitable[T]) -> T:
         _ = task.cancelled() or task.exception()  # retrieved, or asyncio would report it
         raise asyncio.CancelledError
     return task.result()
+
+
+async def within(seconds: float | None, work: Awaitable[T]) -> T:
+    """Wait for work on a loop, but not longer than that; None is no limit.
+
+    Raises:
+        TimeoutError: the time is over; the work was cancelled.
+    """
+    if seconds is None:
+        return await work
+    async with asyncio.timeout(seconds):
+        return await work
 
 
 async def in_worker(function: Callable[[], T]) -> T:

@@ -55,7 +55,7 @@ class Stop(BaseException):
 class Scope:
     """What a node inherits from its parent: immutable, shared by pointer; `but` makes a changed copy."""
 
-    __slots__ = ("budget", "context", "deadline", "listeners", "pipes", "session_id")
+    __slots__ = ("approve", "budget", "context", "deadline", "listeners", "pipes", "session_id")
 
     def __init__(
         self,
@@ -65,13 +65,14 @@ class Scope:
         deadline: tuple[float, TaskNode] | None = None,
         context: Any = None,
         pipes: tuple[Any, ...] = (),
+        approve: Callable[[Any], Any] | None = None,
     ) -> None:
         self.session_id, self.listeners, self.budget = session_id, listeners, budget
-        self.deadline, self.context, self.pipes = deadline, context, pipes
+        self.deadline, self.context, self.pipes, self.approve = deadline, context, pipes, approve
 
     def but(self, **changes: Any) -> Scope:
         """A copy with some of its values replaced."""
-        new = Scope(self.session_id, self.listeners, self.budget, self.deadline, self.context, self.pipes)
+        new = Scope(self.session_id, self.listeners, self.budget, self.deadline, self.context, self.pipes, self.approve)
         for name, value in changes.items():
             setattr(new, name, value)
         return new

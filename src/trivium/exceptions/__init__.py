@@ -40,9 +40,15 @@
     │   ├── ChecksumError                       a model file is not the pinned one
     │   ├── EngineError                         an engine on this machine does not start or stopped
     │   ├── AnswerFormatError (ValueError)      its answer has not the form that a parser wants
+    │   ├── AllModelsFailedError                none of a chain of models could
+    │   ├── RateLimitStoreError                 the place where a rate is counted cannot be used
     │   └── ProviderError                       a server was asked and failed
     │       ├── ProviderConnectionError (ConnectionError)
     │       ├── ProviderStatusError
+    │       │   ├── ProviderBusyError           it could not answer now: later, or another server, may
+    │       │   ├── ProviderQuotaError          the account has no money or no quota left
+    │       │   ├── ProviderAuthenticationError
+    │       │   └── ContextOverflowError        the messages do not fit into the model's window
     │       └── MalformedAnswerError
     ├── DocumentError                           a document could not be read
     │   ├── DocumentNotFoundError (FileNotFoundError)
@@ -53,6 +59,8 @@
     │   ├── ToolDefinitionError (TypeError)
     │   │   └── ToolkitError (KeyError)         a class is a tool and a toolkit at once
     │   ├── ToolArgumentsError (ValueError)
+    │   ├── RetryableToolError                  a tool could not do it for now
+    │   ├── ToolNotApprovedError                a call that needs approval was refused
     │   ├── RemoteServiceError                  a service that a tool asks failed
     │   ├── CallOriginError                     a call was made of a message of a person
     │   ├── NoExecutorError (RuntimeError)      an agent has nothing that runs what its model called
@@ -77,7 +85,9 @@
     ├── RemoteAgentError                        an agent in another process was asked and failed
     │   ├── RemoteConnectionError (ConnectionError)  it cannot be reached, or the connection broke
     │   └── RemoteStartError                    its process did not start
-    └── OutputError                             results could not be written
+    ├── OutputError                             results could not be written
+    └── CassetteError                           a recording cannot be used or made
+        └── CassetteMismatchError (AssertionError)  a request is not the recorded one
 
 `LangroidImportError`, `InfiniteLoopException` and `XMLException` are names of the documents for `MissingExtraError`,
 `InfiniteLoopError` and `AnswerFormatError`.
@@ -88,22 +98,30 @@ Each error says in its text what to do next, and carries what it knows as attrib
 from __future__ import annotations
 
 from trivium.exceptions._models import (
+    AllModelsFailedError,
     AnswerFormatError,
     ChecksumError,
+    ContextOverflowError,
     DownloadError,
     EngineError,
     MalformedAnswerError,
     ModelError,
     ModelNotFoundError,
     NoModelError,
+    ProviderAuthenticationError,
+    ProviderBusyError,
     ProviderConnectionError,
     ProviderError,
+    ProviderQuotaError,
     ProviderStatusError,
+    RateLimitStoreError,
 )
 from trivium.exceptions._root import (
     AgentNameError,
     ArgumentTypeError,
     BeadNotFoundError,
+    CassetteError,
+    CassetteMismatchError,
     ConfigurationError,
     ContextPieceTypeError,
     ContextTokenError,
@@ -163,11 +181,13 @@ from trivium.exceptions._tools import (
     RemoteConnectionError,
     RemoteServiceError,
     RemoteStartError,
+    RetryableToolError,
     SandboxUnavailableError,
     ToolArgumentsError,
     ToolDefinitionError,
     ToolError,
     ToolkitError,
+    ToolNotApprovedError,
     UnknownToolError,
     UnreadableDocumentError,
 )
@@ -176,16 +196,20 @@ LangroidImportError, InfiniteLoopException, XMLException = MissingExtraError, In
 
 __all__ = [
     "AgentNameError",
+    "AllModelsFailedError",
     "AnswerFormatError",
     "ArgumentTypeError",
     "AttributeNotSetError",
     "BeadNotFoundError",
     "CallOriginError",
+    "CassetteError",
+    "CassetteMismatchError",
     "ChecksumError",
     "CommanderAlreadyRunningError",
     "CommanderError",
     "CommanderNotRunError",
     "ConfigurationError",
+    "ContextOverflowError",
     "ContextPieceTypeError",
     "ContextTokenError",
     "DeadlineExceededError",
@@ -228,14 +252,19 @@ __all__ = [
     "OutputError",
     "PasswordError",
     "PromptTemplateError",
+    "ProviderAuthenticationError",
+    "ProviderBusyError",
     "ProviderConnectionError",
     "ProviderError",
+    "ProviderQuotaError",
     "ProviderStatusError",
+    "RateLimitStoreError",
     "RecursionTooDeepError",
     "RemoteAgentError",
     "RemoteConnectionError",
     "RemoteServiceError",
     "RemoteStartError",
+    "RetryableToolError",
     "RunError",
     "RunKilledError",
     "SandboxUnavailableError",
@@ -246,6 +275,7 @@ __all__ = [
     "ToolArgumentsError",
     "ToolDefinitionError",
     "ToolError",
+    "ToolNotApprovedError",
     "ToolkitError",
     "TriviumError",
     "UnknownRoleError",

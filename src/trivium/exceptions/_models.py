@@ -5,17 +5,23 @@ from __future__ import annotations
 from trivium.exceptions._root import TriviumError
 
 __all__ = [
+    "AllModelsFailedError",
     "AnswerFormatError",
     "ChecksumError",
+    "ContextOverflowError",
     "DownloadError",
     "EngineError",
     "MalformedAnswerError",
     "ModelError",
     "ModelNotFoundError",
     "NoModelError",
+    "ProviderAuthenticationError",
+    "ProviderBusyError",
     "ProviderConnectionError",
     "ProviderError",
+    "ProviderQuotaError",
     "ProviderStatusError",
+    "RateLimitStoreError",
 ]
 
 
@@ -55,6 +61,22 @@ class AnswerFormatError(ModelError, ValueError):
         self.raw = raw[:2000]
 
 
+class AllModelsFailedError(ModelError):
+    """No model of a chain could answer. `errors` has the error of each, in order."""
+
+    def __init__(self, message: str, errors: tuple[Exception, ...] = ()) -> None:
+        super().__init__(message)
+        self.errors = errors
+
+
+class RateLimitStoreError(ModelError):
+    """The place where the rate of requests is counted cannot be reached or used. `store` is the place."""
+
+    def __init__(self, message: str, store: str = "") -> None:
+        super().__init__(message)
+        self.store = store
+
+
 class ProviderError(ModelError):
     """A model server was asked and failed. `raw` keeps what it sent, cut to 2,000 characters."""
 
@@ -70,12 +92,43 @@ class ProviderConnectionError(ProviderError, ConnectionError):
 class ProviderStatusError(ProviderError):
     """A model server answered with an error status.
 
-    `status` is the HTTP status, `retry_after` the seconds for which the server wants to be left alone.
+    `status` is the HTTP status, `retry_after` the seconds for which the server wants to be left alone (0 where it says
+    nothing), `should_retry` whether it said that the same may be asked again (None where it says nothing).
     """
 
-    def __init__(self, message: str, raw: str = "", status: int = 0, retry_after: float = 0.0) -> None:
+    def __init__(
+        self,
+        message: str,
+        raw: str = "",
+        status: int = 0,
+        retry_after: float = 0.0,
+        should_retry: bool | None = None,
+    ) -> None:
         super().__init__(message, raw)
-        self.status, self.retry_after = status, retry_after
+        self.status, self.retry_after, self.should_retry = status, retry_after, should_retry
+
+
+class ProviderBusyError(ProviderStatusError):
+    """A model server could not answer now, as with 429 or 503: later, or another server, may."""
+
+
+class ProviderQuotaError(ProviderStatusError):
+    """The account of an API key has no money or no quota left: no wait helps, another key or server may."""
+
+
+class ProviderAuthenticationError(ProviderStatusError):
+    """A model server does not take the API key, or it may not use what was asked for."""
+
+
+class ContextOverflowError(ProviderStatusError):
+    """The messages do not fit into the model's window.
+
+    `tokens` is how many they take and `window` how many fit, each 0 where it is not known.
+    """
+
+    def __init__(self, message: str, raw: str = "", status: int = 0, tokens: int = 0, window: int = 0) -> None:
+        super().__init__(message, raw, status)
+        self.tokens, self.window = tokens, window
 
 
 class MalformedAnswerError(ProviderError):

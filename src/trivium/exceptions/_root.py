@@ -8,6 +8,8 @@ __all__ = [
     "AgentNameError",
     "ArgumentTypeError",
     "BeadNotFoundError",
+    "CassetteError",
+    "CassetteMismatchError",
     "ConfigurationError",
     "ContextPieceTypeError",
     "ContextTokenError",
@@ -140,3 +142,22 @@ class StateError(TriviumError, KeyError):
 
 class OutputError(TriviumError):
     """Results could not be written; what was written before is kept."""
+
+
+class CassetteError(TriviumError):
+    """A recording of requests and answers cannot be used or made. `path` is its file."""
+
+    def __init__(self, message: str, path: str = "") -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class CassetteMismatchError(CassetteError, AssertionError):
+    """A request is not the recorded one, or a recorded one was not made.
+
+    `diff` shows how a request differs from the one most like it, as a unified diff; it is empty where none was asked.
+    """
+
+    def __init__(self, message: str, path: str = "", diff: str = "") -> None:
+        super().__init__(message, path)
+        self.diff = diff

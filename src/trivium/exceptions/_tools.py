@@ -27,10 +27,12 @@ __all__ = [
     "RemoteConnectionError",
     "RemoteServiceError",
     "RemoteStartError",
+    "RetryableToolError",
     "SandboxUnavailableError",
     "ToolArgumentsError",
     "ToolDefinitionError",
     "ToolError",
+    "ToolNotApprovedError",
     "ToolkitError",
     "UnknownToolError",
     "UnreadableDocumentError",
@@ -79,6 +81,25 @@ class ToolkitError(ToolDefinitionError, KeyError):
 
 class ToolArgumentsError(ToolError, ValueError):
     """The arguments of a tool call do not fit the tool."""
+
+
+class RetryableToolError(ToolError):
+    """A tool could not do it for now, and the same call may succeed soon: raise it in a tool that has `retries`.
+
+    `after` is how many seconds to wait before the next try; None leaves it to the back-off.
+    """
+
+    def __init__(self, message: str, tool: str = "", after: float | None = None) -> None:
+        super().__init__(message, tool)
+        self.after = after
+
+
+class ToolNotApprovedError(ToolError):
+    """A call that needs approval was refused, or there was nobody to ask; the tool did not run. `reason` says why."""
+
+    def __init__(self, reason: str, tool: str = "") -> None:
+        super().__init__(f"not approved: {reason}", tool)
+        self.reason = reason
 
 
 class RemoteServiceError(ToolError):

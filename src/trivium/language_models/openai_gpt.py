@@ -98,10 +98,10 @@ class LiteLLMProxyConfig(OlderNames):
         api_base: where it is.
     """
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
-    api_key: str = ""
-    api_base: str = ""
+    api_key: str = Field(default="", repr=False)
+    api_base: str = Field(default="", repr=False)
 
 
 class OpenAIGPTConfig(LLMConfig):
@@ -134,7 +134,7 @@ class OpenAIGPTConfig(LLMConfig):
         ChatAgent(ChatAgentConfig(llm=OpenAIGPTConfig(chat_model="ollama/qwen3:8b")))
     """
 
-    api_key: str = ""
+    api_key: str = Field(default="", repr=False)
     api_key_provider: Callable[[], str] | None = None
     organization: str = ""
     litellm: bool = False
@@ -150,7 +150,7 @@ class OpenAIGPTConfig(LLMConfig):
     parallel_tool_calls: bool | None = None
     supports_json_schema: bool | None = None
     supports_strict_tools: bool | None = None
-    headers: dict[str, str] = Field(default_factory=dict[str, str])
+    headers: dict[str, str] = Field(default_factory=dict[str, str], repr=False)
 
     def create_model(self) -> OpenAIGPT:
         """The model that this describes."""

@@ -19,13 +19,19 @@ from trivium.llms._protocol import (
 )
 
 if TYPE_CHECKING:
+    from trivium.llms._anthropic import AnthropicModel
     from trivium.llms._base import AsyncBaseAPILLM, AsyncBaseLLM, BaseAPILLM, BaseLLM
     from trivium.llms._call import DeltaEvent, UsageEvent
     from trivium.llms._chat_model import ChatModel
     from trivium.llms._claude import AsyncClaudeAPI, ClaudeAPI
+    from trivium.llms._fallback import Fallback, FallbackEvent, FallbackModel
+    from trivium.llms._gemini import GeminiModel
     from trivium.llms._gpt import GPTAPI, AsyncGPTAPI
     from trivium.llms._meta_template import INTERNLM2_META, APITemplateParser, LMTemplateParser
     from trivium.llms._openai import OpenAIModel
+    from trivium.llms._overflow import Overflow, OverflowEvent, OverflowModel
+    from trivium.llms._prices import Price, Pricing, PublishedPrice
+    from trivium.llms._rate_limits import LimitedModel, RateLimiter, RateLimitEvent
     from trivium.llms._resolve import resolve
     from trivium.llms._sensenova import AsyncSensenovaAPI, SensenovaAPI
     from trivium.llms.engines import (
@@ -41,6 +47,7 @@ if TYPE_CHECKING:
         LMDeployServer,
         VllmModel,
     )
+    from trivium.llms.http._policy import Retry, RetryEvent, RetryPolicy
     from trivium.llms.local._local import LocalModel
     from trivium.llms.local._store import ModelFile, ModelStore, Progress
 
@@ -48,6 +55,7 @@ __all__ = [
     "GPTAPI",
     "INTERNLM2_META",
     "APITemplateParser",
+    "AnthropicModel",
     "AsyncBaseAPILLM",
     "AsyncBaseLLM",
     "AsyncClaudeAPI",
@@ -63,7 +71,11 @@ __all__ = [
     "ClaudeAPI",
     "Delta",
     "DeltaEvent",
+    "Fallback",
+    "FallbackEvent",
+    "FallbackModel",
     "Finish",
+    "GeminiModel",
     "HFTransformer",
     "HFTransformerCasualLM",
     "HFTransformerChat",
@@ -72,16 +84,28 @@ __all__ = [
     "LMDeployServer",
     "LMTemplateParser",
     "LanguageModel",
+    "LimitedModel",
     "LocalModel",
     "Logprobs",
     "ModelFile",
     "ModelStore",
     "OpenAIModel",
+    "Overflow",
+    "OverflowEvent",
+    "OverflowModel",
+    "Price",
+    "Pricing",
     "Progress",
+    "PublishedPrice",
+    "RateLimitEvent",
+    "RateLimiter",
     "Reasoning",
     "ReasoningState",
     "Reply",
     "Request",
+    "Retry",
+    "RetryEvent",
+    "RetryPolicy",
     "SensenovaAPI",
     "TokenLogprob",
     "ToolCallPart",
@@ -93,6 +117,7 @@ __all__ = [
 # Where the names live that cost something to import.
 _HOMES = {
     "APITemplateParser": "_meta_template",
+    "AnthropicModel": "_anthropic",
     "AsyncBaseAPILLM": "_base",
     "AsyncBaseLLM": "_base",
     "AsyncClaudeAPI": "_claude",
@@ -107,7 +132,11 @@ _HOMES = {
     "ChatModel": "_chat_model",
     "ClaudeAPI": "_claude",
     "DeltaEvent": "_call",
+    "Fallback": "_fallback",
+    "FallbackEvent": "_fallback",
+    "FallbackModel": "_fallback",
     "GPTAPI": "_gpt",
+    "GeminiModel": "_gemini",
     "HFTransformer": "engines",
     "HFTransformerCasualLM": "engines",
     "HFTransformerChat": "engines",
@@ -116,11 +145,23 @@ _HOMES = {
     "LMDeployPipeline": "engines",
     "LMDeployServer": "engines",
     "LMTemplateParser": "_meta_template",
+    "LimitedModel": "_rate_limits",
     "LocalModel": "local._local",
     "ModelFile": "local._store",
     "ModelStore": "local._store",
     "OpenAIModel": "_openai",
+    "Price": "_prices",
+    "Pricing": "_prices",
     "Progress": "local._store",
+    "PublishedPrice": "_prices",
+    "Overflow": "_overflow",
+    "OverflowEvent": "_overflow",
+    "OverflowModel": "_overflow",
+    "RateLimitEvent": "_rate_limits",
+    "RateLimiter": "_rate_limits",
+    "Retry": "http._policy",
+    "RetryEvent": "http._policy",
+    "RetryPolicy": "http._policy",
     "SensenovaAPI": "_sensenova",
     "UsageEvent": "_call",
     "VllmModel": "engines",

@@ -1,4 +1,4 @@
-"""Claude models, over Anthropic's Messages interface."""
+"""ClaudeAPI: models behind Anthropic's Messages interface, with the arguments of the Lagent documents."""
 
 from __future__ import annotations
 
@@ -6,25 +6,19 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Final
 
 from trivium._arguments import checked
+from trivium.llms._anthropic import PATH, PUBLIC_URL, anthropic_address, anthropic_headers, ask_anthropic
 from trivium.llms._base import AsyncTextMixin
 from trivium.llms._http_model import OURS, HTTPModel, roles
 from trivium.llms._meta_template import MetaTemplate
-from trivium.llms._parameters import common_names
 from trivium.llms._protocol import Delta, Request
-from trivium.llms.http._transport import with_path
-from trivium.llms.wire._answers import AnswerReader
-from trivium.llms.wire._claude import ClaudeMessageReader, ClaudeNames, claude_body
 
 __all__ = ["AsyncClaudeAPI", "ClaudeAPI"]
 
-PUBLIC_URL = "https://api.anthropic.com"
-PATH = "/v1/messages"
-VERSION = "2023-06-01"
 META: Final = roles("user")
 
 
 class ClaudeAPI(HTTPModel):
-    """A Claude model, over Anthropic's Messages interface.
+    """A Claude model, with the arguments of the Lagent documents; `AnthropicModel` has those of today.
 
     It takes tools and a schema beside text: `Agent(ClaudeAPI(…), tools=…)` works as with any other model. System
     messages are sent before all others, and messages of one role that follow each other as one.
@@ -84,22 +78,11 @@ class ClaudeAPI(HTTPModel):
             repetition_penalty=repetition_penalty,
             stop_words=stop_words,
         )
-        base = with_path(base_url, PATH, self.setting).replace("/v1" + PATH, PATH)
-        self._transport = self._transport_to(base, key, _headers, proxies)
+        self._transport = self._transport_to(anthropic_address(base_url), key, anthropic_headers, proxies)
 
     def _answer(self, request: Request) -> AsyncGenerator[Delta]:
-        names = ClaudeNames.of(request)
-        parameters = {
-            name: value
-            for name, value in common_names(request.parameters).items()
-            if name not in OURS and name != "repetition_penalty"
-        }
-        body = claude_body(self.model_type, request, parameters, names)
-        return self._transport.stream(body, lambda: AnswerReader(ClaudeMessageReader(names)), max(1, self.retry))
-
-
-def _headers(key: str) -> Mapping[str, str]:
-    return {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
+        parameters = {name: value for name, value in request.parameters.items() if name not in OURS}
+        return ask_anthropic(self._transport, self.model_type, request, parameters, max(1, self.retry))
 
 
 class AsyncClaudeAPI(AsyncTextMixin, ClaudeAPI):

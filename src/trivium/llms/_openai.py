@@ -13,7 +13,9 @@ from trivium._arguments import checked
 from trivium.exceptions import ConfigurationError
 from trivium.llms._chat_model import ChatModel
 from trivium.llms._parameters import common_names
+from trivium.llms._prices import Pricing, PublishedPrice
 from trivium.llms._protocol import Delta, Request
+from trivium.llms.http._policy import RetryPolicy
 from trivium.llms.http._transport import Keys, Transport, with_path
 from trivium.llms.wire._answers import AnswerReader, OpenAIMessageReader
 from trivium.llms.wire._tool_names import legal, legal_names
@@ -45,6 +47,8 @@ class OpenAIModel(ChatModel):
             need none.
         timeout: seconds without a byte from the server after which it is given up; default 120.
         parameters: sampling parameters for every request; those of a request go before.
+        retry: when a failed request is made again; default `RetryPolicy()`.
+        price: what its tokens cost; default: what genai-prices knows of the server, if it is installed.
 
     Raises:
         ConfigurationError: the URL is not one of HTTP.
@@ -63,15 +67,21 @@ class OpenAIModel(ChatModel):
         api_key: str | None = None,
         timeout: float = 120.0,
         parameters: Mapping[str, Any] | None = None,
+        retry: RetryPolicy | None = None,
+        price: Pricing | None = None,
     ) -> None:
         self.name = model
         self.gen_params = dict(parameters or {})
         url = with_path(base_url or PUBLIC_URL, PATH)
         keys = Keys((), partial(_key, api_key, url == PUBLIC_URL + PATH))
-        self._transport = Transport(url, keys, timeout=timeout)
+        self._transport = Transport(url, keys, timeout=timeout, retry=retry)
+        self.price = price
 
     def __repr__(self) -> str:
         return f"OpenAIModel({self.name!r}, base_url={self._transport.shown_url.removesuffix(PATH)!r})"
+
+    def _published_price(self) -> Pricing | None:
+        return PublishedPrice(self.name, url=self._transport.shown_url)
 
     def stream(self, request: Request) -> AsyncGenerator[Delta]:
         """Ask the server and yield its answer piece by piece; closing the generator ends the request.

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 
 from trivium.exceptions import ConfigurationError, NoModelError
-from trivium.llms._claude import PUBLIC_URL as ANTHROPIC_URL
-from trivium.llms._claude import ClaudeAPI
+from trivium.llms._anthropic import AnthropicModel
 from trivium.llms._openai import OpenAIModel
 from trivium.llms._protocol import LanguageModel
 from trivium.llms.local._local import LocalModel
@@ -15,7 +14,6 @@ from trivium.llms.local._store import ModelStore
 __all__ = ["resolve"]
 
 OPENAI_DEFAULT = "gpt-5-mini"
-ANTHROPIC_TOKENS = 4096
 FORMS = "a path to a .gguf file, 'local:NAME', a name of `trivium models list`, 'openai:NAME' or 'anthropic:NAME'"
 
 
@@ -53,7 +51,7 @@ def resolve(model: LanguageModel | str | None = None, base_url: str | None = Non
     if provider == "openai" and name:
         return OpenAIModel(name, base_url=base_url)
     if provider == "anthropic" and name:
-        return ClaudeAPI(name, max_new_tokens=ANTHROPIC_TOKENS, base_url=base_url or ANTHROPIC_URL)
+        return AnthropicModel(name, base_url=base_url)
     if base_url is not None and model:
         return OpenAIModel(model, base_url=base_url)
     if model in ModelStore():

@@ -18,7 +18,7 @@ from trivium.schema._status import (
     Origin,
     StatusCode,
 )
-from trivium.schema._values import ATOMS, ToolCall, Usage, as_usage, copied
+from trivium.schema._values import ATOMS, USAGE, ToolCall, Usage, as_usage, copied
 
 __all__ = ["Message", "MessageExtra"]
 
@@ -224,6 +224,9 @@ stream_state=<AgentStatusCode.END: 0>)
         dumped.pop("origin", None)
         if dumped.pop("metadata", None) is not None and (own := self.metadata._own()):
             dumped["metadata"] = own
+        if isinstance(usage := dumped.get("usage"), dict):  # without the parts of which the provider said nothing
+            counts = cast("dict[str, Any]", usage).items()
+            dumped["usage"] = {name: count for name, count in counts if count or name in USAGE[:3]}
         for name in dumped.keys() & {"attachments", "tool_calls"}:
             dumped[name] = list(dumped[name])  # as JSON has it, so that what was read again dumps the same
         return dumped

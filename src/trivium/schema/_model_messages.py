@@ -213,12 +213,17 @@ class LLMTokenUsage(OlderNames):
     @staticmethod
     def from_usage(usage: Usage, calls: int = 1) -> LLMTokenUsage:
         """The count of a message's `usage`."""
-        tokens = {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens}
-        return LLMTokenUsage(**tokens, cost=usage.usd, calls=calls)
+        return LLMTokenUsage(
+            prompt_tokens=usage.input_tokens,
+            cached_tokens=usage.cached_tokens,
+            completion_tokens=usage.output_tokens,
+            cost=usage.usd,
+            calls=calls,
+        )
 
     def to_usage(self) -> Usage:
         """The count as a message holds it."""
-        return Usage(self.prompt_tokens, self.completion_tokens, self.cost)
+        return Usage(self.prompt_tokens, self.completion_tokens, self.cost, self.cached_tokens)
 
     def __str__(self) -> str:
         tokens = f"(prompt {self.prompt_tokens}, cached {self.cached_tokens}, completion {self.completion_tokens})"

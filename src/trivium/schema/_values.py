@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import NoneType
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from trivium.schema._status import (
     ActionStatusCode,
@@ -21,19 +21,34 @@ from trivium.schema._status import (
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one model call, or a sum of them; and what they cost in US dollars, where that is known."""
+    """Tokens of one model call, or a sum of them; and what they cost in US dollars, where that is known.
+
+    Args:
+        input_tokens: tokens read, all of them.
+        output_tokens: tokens written, all of them.
+        usd: what they cost; 0.0 is free or not known.
+        cached_tokens: the part of those read that the provider had kept from an earlier request.
+        cache_write_tokens: the part of those read that the provider keeps for later ones, where that costs extra.
+        reasoning_tokens: the part of those written that are thoughts.
+
+    Example:
+        >>> Usage(100, 20, cached_tokens=80) + Usage(10, 5)
+        Usage(input_tokens=110, output_tokens=25, cached_tokens=80)
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     usd: float = 0.0
+    cached_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        tokens = self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens
-        return Usage(*tokens, self.usd + other.usd)
+        return Usage(*(getattr(self, name) + getattr(other, name) for name in USAGE))
 
     def __repr__(self) -> str:
-        cost = f", usd={self.usd}" if self.usd else ""
-        return f"Usage(input_tokens={self.input_tokens}, output_tokens={self.output_tokens}{cost})"
+        rare = "".join(f", {name}={value}" for name in USAGE[2:] if (value := getattr(self, name)))
+        return f"Usage(input_tokens={self.input_tokens}, output_tokens={self.output_tokens}{rare})"
 
     @property
     def total(self) -> int:
@@ -41,11 +56,15 @@ class Usage:
         return self.input_tokens + self.output_tokens
 
 
+USAGE: Final = tuple(each.name for each in fields(Usage))
+"""The names of what a usage counts."""
+
+
 def as_usage(value: Any) -> Usage | None:
     """The usage that a value stands for: one, one that was dumped, or an `LLMTokenUsage`."""
     if value is None or value.__class__ is Usage:
         return value
-    return Usage(**cast("dict[str, int]", value)) if isinstance(value, dict) else value.to_usage()
+    return Usage(**cast("dict[str, Any]", value)) if isinstance(value, dict) else value.to_usage()
 
 
 @dataclass(frozen=True, slots=True)

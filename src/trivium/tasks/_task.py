@@ -32,7 +32,7 @@ __all__ = ["Responder", "Task"]
 
 T = TypeVar("T", default=Message)
 R = TypeVar("R")
-_OPTIONS = frozenset({"timeout", "limits", "listeners", "context"})
+_OPTIONS = frozenset({"approve", "timeout", "limits", "listeners", "context"})
 _BY_LIMIT = {"tokens": StatusCode.MAX_TOKENS, "usd": StatusCode.MAX_COST}
 
 

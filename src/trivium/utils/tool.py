@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterable, Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
-from functools import partial
-from types import MethodType
-from typing import Annotated, Any, Literal, TypeVar, get_args, overload
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from trivium._arguments import checked
 from trivium.actions import Tool
+from trivium.actions._tool_options import make_tool, tool
 from trivium.exceptions import ConfigurationError, ToolDefinitionError, ToolError, UnknownToolError
 from trivium.utils.tool_models import CustomToolModel, OpenaiToolModel, Roles
 
@@ -83,36 +82,10 @@ class ToolMetadata(Tool):
         if isinstance(function, ToolMetadata):
             return function
         made, kit = Tool.of(function), getattr(function, "__tool_kit__", None)
-        return ToolMetadata(made.spec, made.call, made.validate, made.timeout, kit)
+        return ToolMetadata(**{each.name: getattr(made, each.name) for each in fields(made)}, tool_kit=kit)
 
 
 AnyTool = Tool | Callable[..., Any] | ToolKit
-
-
-@overload
-def tool(function: F, /) -> F: ...
-@overload
-def tool(*, description: str = "") -> Callable[[F], F]: ...
-def tool(function: Any = None, /, *, description: str = "") -> Any:
-    """Make a tool of a function, which stays what it is: name, docstring and annotations say all.
-
-    Without it a function can be a tool too; with it, what cannot be one is refused where it is written.
-
-    Args:
-        function: the function.
-        description: what the model is told, in place of the docstring's text.
-
-    Raises:
-        ToolDefinitionError: the function cannot be a tool.
-
-    Example:
-        >>> @tool(description="Double a number.")
-        ... def double(number: int) -> int:
-        ...     return 2 * number
-        >>> double(3), Tool.of(double).spec.description
-        (6, 'Double a number.')
-    """
-    return partial(_made, description=description) if function is None else _made(function, description)
 
 
 def tool_kit(kit: str | ToolKit, description: str | None = None) -> Callable[[F], F]:
@@ -181,7 +154,7 @@ def tool_parameter(
         kind = function.__annotations__.get(name, _TYPES.get(param_type or "", Any))
         kind = Literal[tuple(choices)] if choices else kind
         function.__annotations__[name] = Annotated[kind, _field(description)]
-        return _made(function)
+        return make_tool(function)
 
     return decorate
 
@@ -190,17 +163,6 @@ def _field(description: str) -> Any:
     from pydantic import Field
 
     return Field(description=description)
-
-
-def _made(function: F, description: str = "") -> F:
-    """Make the function's tool, anew if it has one, with the description that it was given."""
-    before: Tool | None = vars(function).pop("__trivium_tool__", None)
-    description = description or (before.spec.description if before is not None else "")
-    is_method = next(iter(inspect.signature(function).parameters), "") == "self"
-    made = Tool.of(MethodType(function, object()) if is_method else function)
-    made = made.but(call=function, **({"description": description} if description else {}))
-    function.__trivium_tool__ = made  # type: ignore[attr-defined] - where Tool.of looks
-    return function
 
 
 class ToolsManager:
@@ -376,6 +338,6 @@ def _each(tools: Iterable[AnyTool]) -> list[ToolMetadata]:
 
 def _names(tools: Iterable[AnyTool | str]) -> list[str]:
     found: list[str] = []
-    for tool in tools:
-        found += [tool] if isinstance(tool, str) else [each.name for each in _each([tool])]
+    for one in tools:
+        found += [one] if isinstance(one, str) else [each.name for each in _each([one])]
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AsyncExitStack
 from functools import partial
 from socket import SOCK_STREAM
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from trivium.exceptions import (
     FetchStatusError,
     FetchTimeoutError,
 )
+from trivium.llms.http._exchange import exchange
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -175,23 +177,29 @@ class Fetcher:
         """The page, or the URL that it redirects to."""
         import httpx2
 
-        problem: httpx2.HTTPError | None = None
+        request = self._request(url, url.raw_host.decode())
+        try:
+            async with AsyncExitStack() as stack, exchange(request, partial(self._send, url, stack)) as response:
+                return await self._take(url, response)
+        except httpx2.HTTPError as problem:
+            text = f"no answer from {shown(str(url))} ({shown(str(problem)) or type(problem).__name__})"
+            raise FetchConnectionError(f"{text}: open another page", str(url)) from problem
+
+    async def _send(self, url: URL, stack: AsyncExitStack, _: Request) -> Response:
+        """The answer of the first address that can be connected to; `stack` closes its connection."""
+        import httpx2
+
+        problem: Exception | None = None
         for address in await self._addresses(url):
+            # A transport alone: no cookies, no redirects, no proxies and no retries are there to be switched off.
+            transport = httpx2.AsyncHTTPTransport(verify=self._trust(url), trust_env=False)
+            await stack.enter_async_context(transport)
             try:
-                # A transport alone: no cookies, no redirects, no proxies and no retries are there to be switched off.
-                async with httpx2.AsyncHTTPTransport(verify=self._trust(url), trust_env=False) as transport:
-                    response = await transport.handle_async_request(self._request(url, address))
-                    try:
-                        return await self._take(url, response)
-                    finally:
-                        await response.aclose()
+                return await transport.handle_async_request(self._request(url, address))
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
                 problem = error
-            except httpx2.HTTPError as error:
-                problem = error
-                break
-        text = f"no answer from {shown(str(url))} ({shown(str(problem)) or type(problem).__name__}): open another page"
-        raise FetchConnectionError(text, str(url)) from problem
+        assert problem is not None, "a host has an address"
+        raise problem
 
     def _request(self, url: URL, address: str) -> Request:
         import httpx2

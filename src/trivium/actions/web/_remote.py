@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from urllib.parse import quote, urlsplit, urlunsplit
 
@@ -12,7 +13,9 @@ from trivium.actions._run import sendable
 from trivium.commander import invoke, portable, step, wait
 from trivium.commander._node import make_scope
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, RemoteServiceError, ToolArgumentsError
-from trivium.llms.http._transport import back_off, seconds_to_wait
+from trivium.llms.http._exchange import exchange
+from trivium.llms.http._policy import back_off
+from trivium.llms.http._retry_after import seconds_to_wait
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -166,7 +169,8 @@ class Remote:
         try:
             return read(text)
         except UnreadableError as error:
-            raise self._error(str(error), 200) from None
+            problem = self._error(str(error), 200)
+        raise problem  # outside, so that it does not hold the one that holds the answer
 
     @portable
     async def _answer(self, request: _Request) -> str:
@@ -198,9 +202,10 @@ class Remote:
         transport = keyed_transport(self._hidden, self._ssl)
         client = httpx2.AsyncClient(timeout=self._timeout, transport=transport, trust_env=False)
         try:
+            sent = client.build_request(method, url, params=params, headers=headers, content=content)
             async with (
                 client,
-                client.stream(method, url, params=params, headers=headers, content=content) as response,
+                exchange(sent, partial(client.send, stream=True), self._secrets) as response,
             ):
                 body = await self._body(response)
                 if response.status_code != 200:

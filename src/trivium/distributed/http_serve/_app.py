@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["ServeOptions", "Service", "agent_app"]
 
 PING_SECONDS: Final = 15.0
-_OURS = frozenset({"context", "limits", "listeners", "message", "session_id", "stream", "timeout"})
+_OURS = frozenset({"approve", "context", "limits", "listeners", "message", "session_id", "stream", "timeout"})
 _HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 _log = logging.getLogger("trivium.serve")
 

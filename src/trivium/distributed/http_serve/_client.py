@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Hashable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
@@ -14,6 +15,8 @@ from trivium.commander import TaskNode, current, invoke, iterate, portable, run_
 from trivium.distributed._wire import as_dict, returned
 from trivium.exceptions import ConfigurationError, ModelError, RemoteAgentError, RemoteConnectionError
 from trivium.llms import DeltaEvent, Reasoning
+from trivium.llms.http._exchange import exchange
+from trivium.llms.http._secrets import without
 from trivium.llms.wire._answers import EventDecoder, error_text
 from trivium.module import AsyncModule, Module
 from trivium.schema import Message
@@ -100,7 +103,7 @@ class HTTPAgentClient(Module):
         decoder = EventDecoder()
         async with (
             self._connected() as client,
-            client.stream("POST", f"{self.url}/chat_completion", json=body) as response,
+            self._asked(client, "POST", "/chat_completion", body) as response,
         ):
             await self._checked(response)
             async for piece in response.aiter_bytes():
@@ -129,6 +132,12 @@ class HTTPAgentClient(Module):
         except ModelError as error:  # the decoder's: the server is no server of agents
             raise RemoteConnectionError(f"{self.url} sent what is no answer; check host and port") from error
 
+    def _asked(
+        self, client: AsyncClient, method: str, path: str, body: Any = None
+    ) -> AbstractAsyncContextManager[Response]:
+        request = client.build_request(method, self.url + path, json=body)
+        return exchange(request, partial(client.send, stream=True), (self._token,))
+
     async def _checked(self, response: Response) -> bytes:
         """The body of an answer that is no stream.
 
@@ -155,7 +164,7 @@ class HTTPAgentClient(Module):
         error = cast("dict[str, Any]", told).get("error") if isinstance(told, dict) else None
         kind = str(cast("dict[str, Any]", error).get("type", "")) if isinstance(error, dict) else ""
         hint = {401: "; give the server's token as token=", 429: "; wait, or call it less at once"}.get(status, "")
-        text = error_text(told)[:500] or "no reason given"
+        text = without(error_text(told), [self._token])[:500] or "no reason given"
         return RemoteAgentError(f"{self.url} answered {status}: {text}{hint}", status, kind)
 
     def _object(self, data: str | bytes) -> dict[str, Any]:
@@ -174,7 +183,7 @@ class HTTPAgentClient(Module):
 
     # ---- beside the call
     async def _ask(self, method: str, path: str, silent: float | None = None) -> Any:
-        async with self._connected(silent) as client, client.stream(method, f"{self.url}{path}") as response:
+        async with self._connected(silent) as client, self._asked(client, method, path) as response:
             return self._object(await self._checked(response))
 
     async def is_alive_async(self) -> bool:

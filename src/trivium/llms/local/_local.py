@@ -12,7 +12,7 @@ from typing import Any
 import jiter
 
 from trivium._arguments import checked
-from trivium.exceptions import ConfigurationError, EngineError, ModelError
+from trivium.exceptions import ConfigurationError, ContextOverflowError, EngineError, ModelError
 from trivium.llms._chat_model import ChatModel
 from trivium.llms._parameters import common_names
 from trivium.llms._protocol import Delta, Finish, Request, ToolCallPart
@@ -78,7 +78,7 @@ class LocalModel(ChatModel):
         Raises:
             ModelNotFoundError: the model file is not there.
             EngineError: the engine does not start, or stopped.
-            ModelError: the messages do not fit into the context.
+            ContextOverflowError: the messages do not fit into the context.
         """
         form = constraint(request)
         chunks = self._load().complete(_body(request, form, self.gen_params))
@@ -109,9 +109,12 @@ class LocalModel(ChatModel):
 
     def _failure(self, error: dict[str, Any]) -> ModelError:
         if error.get("type") == "exceed_context_size_error":
-            return ModelError(
-                f"the messages take {error.get('n_prompt_tokens')} tokens and {self.name} is loaded for "
-                f"{error.get('n_ctx')}: shorten them, or raise LocalModel(context=…)"
+            tokens, window = int(error.get("n_prompt_tokens") or 0), int(error.get("n_ctx") or 0)
+            return ContextOverflowError(
+                f"the messages take {tokens} tokens and {self.name} is loaded for {window}: shorten them, raise "
+                "LocalModel(context=…), or give a strategy: OverflowModel",
+                tokens=tokens,
+                window=window,
             )
         kind = ModelError if int(error.get("code") or 500) < 500 else EngineError
         return kind(f"{self.name} cannot answer: {error.get('message') or error}")

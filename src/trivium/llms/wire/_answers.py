@@ -19,7 +19,7 @@ from trivium.schema import Usage
 __all__ = ["AnswerReader", "EventDecoder", "OpenAIMessageReader", "clean", "error_text"]
 
 MAX_BYTES = 64 << 20
-_CHECK = "check that base_url is that of an OpenAI-compatible server"
+_CHECK = "check that base_url is that of the model's server"
 AGAIN = "run it again, and look into the server's log if it stays"
 
 
@@ -107,7 +107,7 @@ class AnswerReader:
         if data.strip() == "[DONE]":
             self._done = True
         elif data.strip():
-            yield from self._message.read(_object(data))
+            yield from self._message.read(_as_object(_json(data), data))
 
     def _whole(self) -> Iterator[Delta]:
         text = self._head.decode("utf-8-sig", "replace").strip()
@@ -116,7 +116,12 @@ class AnswerReader:
         if not text:
             raise MalformedAnswerError(f"the server sent an empty answer: {_CHECK}")
         self._done = True
-        yield from self._message.whole(_object(text))
+        answer = _json(text)
+        if isinstance(answer, list) and answer:  # all events of a stream at once
+            for each in cast("list[Any]", answer):
+                yield from self._message.read(_as_object(each, text))
+        else:
+            yield from self._message.whole(_as_object(answer, text))
 
 
 class OpenAIMessageReader:
@@ -251,6 +256,8 @@ def _unpacked(chunk: dict[str, Any]) -> dict[str, Any]:
 
 def error_text(answer: Any) -> str:
     """The message in an error object of any of the usual forms, or "" where there is none."""
+    if isinstance(answer, list) and answer:
+        answer = cast("list[Any]", answer)[0]
     for key in ("error", "message", "detail"):
         if isinstance(answer, dict) and (value := cast("dict[str, Any]", answer).get(key)):
             return value if isinstance(value, str) else error_text(value) or json.dumps(value)
@@ -262,19 +269,33 @@ def _check_size(data: bytes | bytearray) -> None:
         raise MalformedAnswerError(f"the server sent more than {MAX_BYTES >> 20} MB in one piece: {_CHECK}")
 
 
-def _object(text: str) -> dict[str, Any]:
+def _json(text: str) -> Any:
     try:
-        value = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise MalformedAnswerError(f"the server sent something that is not JSON: {_CHECK}", text) from error
+
+
+def _as_object(value: Any, text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise MalformedAnswerError(f"the server sent JSON that is no answer: {_CHECK}", text)
     return cast("dict[str, Any]", value)
 
 
 def _usage(usage: dict[str, Any]) -> Usage:
-    counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
-    return Usage(*(max(count, 0) if isinstance(count, int) else 0 for count in counts))
+    read, written = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
+    return Usage(
+        _count(usage, "prompt_tokens"),
+        _count(usage, "completion_tokens"),
+        cached_tokens=_count(read, "cached_tokens"),
+        cache_write_tokens=_count(read, "cache_write_tokens"),
+        reasoning_tokens=_count(written, "reasoning_tokens"),
+    )
+
+
+def _count(counts: Any, name: str) -> int:
+    count = cast("dict[str, Any]", counts).get(name) if isinstance(counts, dict) else None
+    return max(count, 0) if isinstance(count, int) else 0
 
 
 def _text(content: Any) -> str:

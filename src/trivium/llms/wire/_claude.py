@@ -1,18 +1,20 @@
-"""Anthropic's Messages interface: requests from ours, deltas from its events. No I/O."""
+"""Anthropic's Messages interface: deltas from its events. No I/O."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Self, cast
+from collections.abc import Iterator
+from typing import Any, Final
 
 from trivium.exceptions import MalformedAnswerError, ProviderStatusError
-from trivium.llms._protocol import Delta, Finish, Reasoning, Request, ToolCallPart
-from trivium.llms.wire._answers import AGAIN, clean, error_text
-from trivium.llms.wire._tool_names import legal_names
-from trivium.schema import ToolSpec, Usage
+from trivium.llms._protocol import Delta, Finish, Reasoning, ReasoningState, ToolCallPart
+from trivium.llms.http._refusals import refusal
+from trivium.llms.wire._answers import AGAIN
+from trivium.llms.wire._claude_request import FORM
+from trivium.llms.wire._fields import CallNames, arguments_text, dict_at, dicts_at, fresh_id, number_at, text_at
+from trivium.schema import Usage
 
-__all__ = ["ClaudeMessageReader", "ClaudeNames", "claude_body"]
+__all__ = ["ClaudeMessageReader"]
 
 Block = dict[str, Any]
 REASONS: Final = {
@@ -29,6 +31,7 @@ STATUS: Final = {
     "billing_error": 402,
     "permission_error": 403,
     "not_found_error": 404,
+    "conflict_error": 409,
     "request_too_large": 413,
     "rate_limit_error": 429,
     "api_error": 500,
@@ -36,143 +39,8 @@ STATUS: Final = {
     "overloaded_error": 529,
 }
 """The HTTP status of an error that comes as an event, for it is tried again by the same rules."""
-
-
-class ClaudeNames(NamedTuple):
-    """How tools and calls are called on the way.
-
-    Args:
-        tools: what is sent instead of the name of a tool.
-        ids: what is sent instead of the id of a call.
-        own: the name of a tool by the one that was sent.
-        answer: the tool whose arguments are the answer, where an answer must have a form; else "".
-    """
-
-    tools: Mapping[str, str]
-    ids: Mapping[str, str]
-    own: Mapping[str, str]
-    answer: str
-
-    @classmethod
-    def of(cls, request: Request) -> Self:
-        """The names in a request."""
-        calls = [call for message in request.messages for call in message.get("tool_calls") or ()]
-        tools = [tool.name for tool in request.tools]
-        sent = legal_names([*tools, *(str(call.get("function", call).get("name")) for call in calls)])
-        results = (message.get("tool_call_id") for message in request.messages)
-        ids = legal_names(str(each) for each in (*(call.get("id") for call in calls), *results) if each)
-        answer = ""
-        if request.output_schema is not None and (not tools or request.tool_choice in ("auto", "none")):
-            answer = "answer"
-            while answer in tools or answer in sent.values():
-                answer += "_"
-        return cls(sent, ids, {name: own for own, name in sent.items()}, answer)
-
-
-def claude_body(model: str, request: Request, parameters: Mapping[str, Any], names: ClaudeNames) -> dict[str, Any]:
-    """What is posted for a request.
-
-    Args:
-        model: its name at the server.
-        request: the question.
-        parameters: all sampling parameters, by their common names.
-        names: how tools and calls are called on the way.
-    """
-    body = dict(parameters)
-    stop = body.pop("stop", None)
-    if words := [word for word in ([stop] if isinstance(stop, str) else stop or ()) if word.strip()]:
-        body["stop_sequences"] = words
-    system, messages = _split_off_system(request.messages, names)
-    body |= {"model": model, "messages": messages, "stream": True}
-    if system:
-        body["system"] = system
-    tools = [_tool(tool, names) for tool in request.tools]
-    if names.answer:
-        described = "Give the answer. It is the last thing to do, when no other tool is needed."
-        tools.append(_tool(ToolSpec(names.answer, described, dict(request.output_schema or {})), names))
-    if tools:
-        body |= {"tools": tools, "tool_choice": _choice(request, names)}
-    return body
-
-
-def _tool(tool: ToolSpec, names: ClaudeNames) -> Block:
-    found = {"name": names.tools.get(tool.name, tool.name), "description": tool.description}
-    schema = {"type": "object", **tool.parameters}
-    return {**found, "input_schema": schema, **({"strict": True} if tool.strict else {})}
-
-
-def _choice(request: Request, names: ClaudeNames) -> Block:
-    choice = request.tool_choice
-    if names.answer:
-        is_only = choice == "none" or not request.tools
-        return {"type": "tool", "name": names.answer} if is_only else {"type": "any"}
-    if choice in ("auto", "none"):
-        return {"type": choice}
-    if choice == "required":
-        return {"type": "any"}
-    return {"type": "tool", "name": names.tools.get(choice, choice)}
-
-
-def _split_off_system(messages: Sequence[Mapping[str, Any]], names: ClaudeNames) -> tuple[str, list[Block]]:
-    """The system's texts, and the other messages with what follows in one role joined."""
-    system, found = list[str](), list[Block]()
-    for message in messages:
-        role = message.get("role")
-        if role in ("system", "developer"):
-            system += [block["text"] for block in _content(message.get("content")) if "text" in block]
-            continue
-        role = "assistant" if role == "assistant" else "user"
-        blocks = _blocks(message, names)
-        if found and found[-1]["role"] == role:
-            found[-1]["content"] += blocks
-        elif blocks:
-            found.append({"role": role, "content": blocks})
-    return "\n\n".join(system), found
-
-
-def _blocks(message: Mapping[str, Any], names: ClaudeNames) -> list[Block]:
-    content = _content(message.get("content"))
-    if (call_id := message.get("tool_call_id")) is not None:
-        call_id = str(call_id)
-        return [{"type": "tool_result", "tool_use_id": names.ids.get(call_id, call_id), "content": content}]
-    return content + [_use(call, names) for call in message.get("tool_calls") or ()]
-
-
-def _use(call: Mapping[str, Any], names: ClaudeNames) -> Block:
-    function: Mapping[str, Any] = call.get("function", call)
-    name, call_id = str(function.get("name")), str(call.get("id"))
-    arguments: Any = function.get("arguments") or {}
-    if isinstance(arguments, str):
-        try:
-            arguments = json.loads(arguments)
-        except (ValueError, RecursionError):  # the model wrote it so, and reads it again so
-            arguments = {"arguments": arguments}
-    if not isinstance(arguments, dict):
-        arguments = {"arguments": arguments}
-    call_id = names.ids.get(call_id, call_id)
-    return {"type": "tool_use", "id": call_id, "name": names.tools.get(name, name), "input": arguments}
-
-
-def _content(content: Any) -> list[Block]:
-    """Content blocks; a text of nothing but blanks is none, for the interface refuses it."""
-    if not isinstance(content, list):
-        content = [{"type": "text", "text": "" if content is None else str(content)}]
-    parts = (_part(part) for part in cast("list[Any]", content))
-    return [part for part in parts if part.get("type") != "text" or str(part.get("text") or "").strip()]
-
-
-def _part(part: Any) -> Block:
-    if not isinstance(part, Mapping):
-        return {"type": "text", "text": str(part)}
-    block = dict(cast("Mapping[str, Any]", part))
-    if block.get("type") != "image_url":
-        return block
-    image = block.get("image_url")
-    url = str(cast("Mapping[str, Any]", image).get("url") if isinstance(image, Mapping) else image)
-    if not url.startswith("data:"):
-        return {"type": "image", "source": {"type": "url", "url": url}}
-    kind, _, data = url.removeprefix("data:").partition(";base64,")
-    return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}
+ANSWER, OTHER = -1, -2
+"""What a block is that is no call: the answer as arguments of a tool, or anything else."""
 
 
 class ClaudeMessageReader:
@@ -180,13 +48,20 @@ class ClaudeMessageReader:
 
     Args:
         names: how tools are called on the way.
+        model: who answers; its thoughts go back to it alone.
     """
 
-    def __init__(self, names: ClaudeNames) -> None:
-        self._names = names
-        self._calls: dict[Any, int] = {}  # the server's index of a block: ours of the call; -1 for the answer
+    def __init__(self, names: CallNames, model: str = "") -> None:
+        self._names, self._model = names, model
+        self._blocks: dict[int | None, int] = {}  # the server's index of a block: ours of the call, or what it is
+        self._last: int | None = None  # the block that began last
+        self._ids: list[str] = []  # of the calls, by our index
+        self._whole: set[int] = set()  # calls whose arguments came with their beginning
+        self._thoughts: list[dict[str, list[str]]] = []
+        self._prose: list[str] = []  # said beside an answer that should be the arguments of a tool
         self._usage: Usage | None = None
         self._reason: str | None = None
+        self._why = ""
         self._done = self._any = self._answered = False
 
     def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
@@ -194,19 +69,20 @@ class ClaudeMessageReader:
 
         Raises:
             ProviderStatusError: it is an error.
+            MalformedAnswerError: it says that the answer failed, or belongs to nothing.
         """
         kind = chunk.get("type")
-        if kind == "error" or "error" in chunk:
+        if kind == "error" or chunk.get("error"):
             raise _failure(chunk)
         if kind == "message_start":
-            self._count(_dict(chunk, "message").get("usage"))
+            self._count(dict_at(dict_at(chunk, "message"), "usage"))
         elif kind == "content_block_start":
-            yield from self._begun(chunk.get("index"), _dict(chunk, "content_block"))
+            yield from self._begun(_index(chunk), dict_at(chunk, "content_block"))
         elif kind == "content_block_delta":
-            yield from self._grown(chunk.get("index"), _dict(chunk, "delta"))
+            yield from self._grown(_index(chunk), dict_at(chunk, "delta"))
         elif kind == "message_delta":
-            self._count(chunk.get("usage"))
-            self._end_with(_dict(chunk, "delta").get("stop_reason"))
+            self._count(dict_at(chunk, "usage"))
+            self._end_with(dict_at(chunk, "delta"))
         elif kind == "message_stop":
             self._done = True
 
@@ -217,97 +93,146 @@ class ClaudeMessageReader:
             ProviderStatusError: it is an error.
             MalformedAnswerError: it is none.
         """
-        if answer.get("type") == "error" or "error" in answer:
+        if answer.get("type") == "error" or answer.get("error"):
             raise _failure(answer)
-        content = answer.get("content")
-        if not isinstance(content, list):
+        if not isinstance(answer.get("content"), list):
             raise MalformedAnswerError(
                 "the server sent no answer with content: check that base_url is that of Anthropic's interface",
                 json.dumps(answer),
             )
-        for index, block in enumerate(cast("list[Any]", content)):
-            if isinstance(block, dict):
-                yield from self._begun(index, cast("Block", block))
-        self._count(answer.get("usage"))
-        self._end_with(answer.get("stop_reason"))
+        for index, block in enumerate(dicts_at(answer, "content")):
+            yield from self._begun(index, block)
+        self._count(dict_at(answer, "usage"))
+        self._end_with(answer)
 
-    def _begun(self, index: Any, block: Block) -> Iterator[Delta]:
-        if block.get("type") != "tool_use":
-            yield from self._said(block)
-            return
+    def _begun(self, index: int | None, block: Block) -> Iterator[Delta]:
+        kind = block.get("type")
+        self._blocks[index] = self._last = OTHER
+        if kind == "tool_use":
+            yield from self._called(index, block)
+        elif kind in ("thinking", "redacted_thinking"):
+            self._thoughts.append({})
+            yield from self._thought(block)
+        elif text := text_at(block, "text"):
+            yield self._said(text)
+
+    def _called(self, index: int | None, block: Block) -> Iterator[Delta]:
         self._any = True
-        given = block.get("input")
-        arguments = json.dumps(given) if given else ""
-        name = str(block.get("name") or "")
+        given, name = block.get("input"), text_at(block, "name")
+        arguments = arguments_text(given) if given else ""
         if name and name == self._names.answer:
-            self._answered, self._calls[index] = True, -1
+            self._answered, self._blocks[index] = True, ANSWER
+            self._last = ANSWER
             yield arguments
             return
-        ours = self._calls[index] = sum(each >= 0 for each in self._calls.values())
-        yield ToolCallPart(ours, str(block.get("id") or f"call_{ours}"), self._names.own.get(name, name), arguments)
+        ours = self._blocks[index] = self._last = len(self._ids)
+        self._ids.append(fresh_id(block.get("id"), {*self._names.taken, *self._ids}))
+        if arguments:
+            self._whole.add(ours)
+        yield ToolCallPart(ours, self._ids[ours], self._names.own.get(name, name), arguments)
 
-    def _grown(self, index: Any, delta: Block) -> Iterator[Delta]:
-        if delta.get("type") != "input_json_delta":
-            yield from self._said(delta)
-        elif (ours := self._calls.get(index)) is not None and (piece := _text(delta, "partial_json")):
-            yield piece if ours < 0 else ToolCallPart(ours, arguments=piece)
+    def _grown(self, index: int | None, delta: Block) -> Iterator[Delta]:
+        kind = delta.get("type")
+        if kind == "input_json_delta":
+            yield from self._argued(index, text_at(delta, "partial_json"))
+        elif kind in ("thinking_delta", "signature_delta"):
+            yield from self._thought(delta)
+        elif text := text_at(delta, "text"):
+            yield self._said(text)
 
-    def _said(self, block: Block) -> Iterator[Delta]:
-        if text := _text(block, "text"):
-            self._any = True
-            yield Reasoning(text) if self._names.answer else text
-        if thought := _text(block, "thinking"):
-            self._any = True
-            yield Reasoning(thought)
+    def _argued(self, index: int | None, piece: str) -> Iterator[Delta]:
+        """A piece of arguments, which is of the block that began last where the server does not say of which."""
+        ours = self._blocks.get(index, self._last)
+        if ours is None:
+            raise MalformedAnswerError(f"the server sent arguments of no tool call; {AGAIN}", piece)
+        if piece and ours != OTHER and ours not in self._whole:
+            yield piece if ours == ANSWER else ToolCallPart(ours, arguments=piece)
 
-    def _count(self, usage: Any) -> None:
-        if not isinstance(usage, dict):
+    def _said(self, text: str) -> Delta:
+        self._any = True
+        if not self._names.answer:
+            return text
+        self._prose.append(text)
+        return Reasoning(text)
+
+    def _thought(self, block: Block) -> Iterator[Delta]:
+        if not self._thoughts:
+            self._thoughts.append({})
+        for name in ("thinking", "signature", "data"):
+            if piece := text_at(block, name):
+                self._any = True
+                self._thoughts[-1].setdefault(name, []).append(piece)
+                if name == "thinking":
+                    yield Reasoning(piece)
+
+    def _state(self) -> Iterator[Delta]:
+        """The thoughts as the interface wants them back: those that it signed or made unreadable."""
+        found = list[Block]()
+        for kept in self._thoughts:
+            thought = {name: "".join(pieces) for name, pieces in kept.items()}
+            if "signature" in thought:
+                found.append({"type": "thinking", "thinking": "", **thought})
+            elif "data" in thought:
+                found.append({"type": "redacted_thinking", "data": thought["data"]})
+        if found:
+            yield ReasoningState(FORM, self._model, tuple(found))
+
+    def _count(self, counts: Block) -> None:
+        if not counts:
             return
-        counts, before = cast("dict[str, Any]", usage), self._usage or Usage()
-        read = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+        before, thoughts = (
+            self._usage or Usage(),
+            number_at(dict_at(counts, "output_tokens_details"), "thinking_tokens"),
+        )
+        fresh, kept, cached = (
+            number_at(counts, f"{name}input_tokens") for name in ("", "cache_creation_", "cache_read_")
+        )
+        is_told = fresh + kept + cached > 0
         self._usage = Usage(
-            sum(_number(counts, name) for name in read) or before.input_tokens,
-            _number(counts, "output_tokens") or before.output_tokens,
+            fresh + kept + cached or before.input_tokens,
+            number_at(counts, "output_tokens") or before.output_tokens,
+            cached_tokens=cached if is_told else before.cached_tokens,
+            cache_write_tokens=kept if is_told else before.cache_write_tokens,
+            reasoning_tokens=thoughts or before.reasoning_tokens,
         )
 
-    def _end_with(self, reason: Any) -> None:
-        if isinstance(reason, str) and reason:
+    def _end_with(self, delta: Block) -> None:
+        if reason := text_at(delta, "stop_reason"):
             self._reason = REASONS.get(reason, reason)
+            self._why = text_at(dict_at(delta, "stop_details"), "explanation")
 
     def end(self, done: bool) -> Iterator[Delta]:
-        """Usage, and why it stopped.
+        """Thoughts to send back, usage, and why it stopped.
 
         Raises:
-            MalformedAnswerError: it broke off.
+            MalformedAnswerError: it broke off, failed, or was stopped by a filter before it was whole.
         """
+        if self._prose and not self._answered and not self._ids:
+            yield "".join(self._prose)
+        yield from self._state()
         if self._usage is not None:
             yield self._usage
         if self._reason is None and not ((done or self._done) and self._any):
             what = "the server's answer broke off" if self._any else "the server sent no answer"
             raise MalformedAnswerError(f"{what}; {AGAIN}")
-        calls = any(each >= 0 for each in self._calls.values())
-        if self._answered and not calls and self._reason == "tool_calls":
-            self._reason = "stop"
-        yield Finish(self._reason or ("tool_calls" if calls else "stop"))
+        if self._reason == "error":
+            raise MalformedAnswerError(f"the server gave up in the middle of the answer; {AGAIN}")
+        if self._reason == "content_filter" and (self._ids or not self._any):
+            why = f": {self._why}" if self._why else ""
+            raise MalformedAnswerError(f"the model refused to answer{why}; ask in another way, or another model")
+        yield Finish(self._finish())
+
+    def _finish(self) -> str:
+        if self._reason in (None, "stop", "tool_calls"):
+            return "tool_calls" if self._ids else "stop"
+        return self._reason
 
 
-def _failure(chunk: dict[str, Any]) -> ProviderStatusError:
-    kind = _dict(chunk, "error").get("type")
-    status = STATUS.get(str(kind), 500)
-    text = f"the server sent an error: {error_text(chunk) or kind}; {AGAIN}"
-    return ProviderStatusError(text, json.dumps(chunk), status)
+def _index(chunk: Block) -> int | None:
+    index = chunk.get("index")
+    return index if isinstance(index, int) else None
 
 
-def _dict(chunk: dict[str, Any], key: str) -> dict[str, Any]:
-    value = chunk.get(key)
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _text(block: Block, key: str) -> str:
-    value = block.get(key)
-    return clean(value) if isinstance(value, str) else ""
-
-
-def _number(counts: dict[str, Any], key: str) -> int:
-    value = counts.get(key)
-    return max(value, 0) if isinstance(value, int) else 0
+def _failure(chunk: Block) -> ProviderStatusError:
+    kind = str(dict_at(chunk, "error").get("type"))
+    return refusal("the server", "base_url", STATUS.get(kind, 500), kind, {}, json.dumps(chunk))

@@ -1,4 +1,4 @@
-"""Models for tests: scripted answers, with no network and no weights. Used by trivium's own tests too."""
+"""A model that answers from a script, with no network and no weights."""
 
 from __future__ import annotations
 

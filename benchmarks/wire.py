@@ -1,0 +1,181 @@
+"""What the client of model servers costs beside a bare request and beside OpenAI's own SDK: `make bench-wire`.
+
+A server in another process answers at once. Figures are microseconds of processor time of this process for one
+request, the least of several rounds, all in one run; the bare request (httpx2, the same body, the answer read and
+thrown away) is the floor that nobody can pass. Quote what is added to it, as ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import logging
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Say twenty words. " * 5}]
+ANSWERS = ("whole", "pieces-1", "pieces-20", "pieces-500")
+# Of the tools of our tests trio is one: where it is installed httpx2 loads it, which takes longer than all the rest.
+FIRST_CALL = """
+import sys, time
+sys.modules["trio"] = None
+from trivium.llms import OpenAIModel
+began = time.process_time()
+OpenAIModel("pieces-1", base_url={url!r}).chat("hi")
+print(time.process_time() - began)
+"""
+Call = Callable[[str], Awaitable[Any]]
+
+
+@contextmanager
+def server() -> Iterator[str]:
+    """The address of a server in another process."""
+    command = [sys.executable, str(Path(__file__).with_name("wire_server.py"))]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield f"http://127.0.0.1:{process.stdout.readline().strip()}/v1"
+        finally:
+            process.kill()
+
+
+@asynccontextmanager
+async def bare(url: str) -> AsyncGenerator[Call]:
+    import httpx2
+
+    client = httpx2.AsyncClient(timeout=60, limits=httpx2.Limits(max_connections=1000))
+
+    async def call(model: str) -> None:
+        body = {"model": model, "messages": MESSAGES, "stream": model != "whole"}
+        data, headers = json.dumps(body).encode(), {"content-type": "application/json", "authorization": "Bearer k"}
+        async with client.stream("POST", url + "/chat/completions", content=data, headers=headers) as response:
+            async for _ in response.aiter_bytes():
+                pass
+
+    async with client:
+        yield call
+
+
+@asynccontextmanager
+async def sdk(url: str) -> AsyncGenerator[Call]:
+    from openai import AsyncOpenAI
+
+    client: Any = AsyncOpenAI(api_key="k", base_url=url)
+
+    async def call(model: str) -> None:
+        if model == "whole":
+            await client.chat.completions.create(model=model, messages=MESSAGES)
+            return
+        options = {"include_usage": True}
+        stream = await client.chat.completions.create(
+            model=model, messages=MESSAGES, stream=True, stream_options=options
+        )
+        async for _ in stream:
+            pass
+
+    async with client:
+        yield call
+
+
+@asynccontextmanager
+async def trivium(url: str) -> AsyncGenerator[Call]:
+    from trivium.llms import OpenAIModel
+
+    models: dict[str, OpenAIModel] = {}
+
+    async def call(model: str) -> None:
+        if model not in models:
+            models[model] = OpenAIModel(model, base_url=url, api_key="k")
+        await models[model].chat_async(MESSAGES)
+
+    yield call
+
+
+async def cost(call: Call, model: str, times: int, rounds: int) -> float:
+    """Microseconds of processor time of one request, the least of several rounds."""
+    await call(model)
+    best = float("inf")
+    for _ in range(rounds):
+        gc.collect()
+        began = time.process_time()
+        for _ in range(times):
+            await call(model)
+        best = min(best, time.process_time() - began)
+    return best / times * 1e6
+
+
+async def at_once(call: Call, many: int, rounds: int) -> float:
+    """Requests a second of processor time with so many at once, the best of several rounds."""
+    best = 0.0
+    for _ in range(rounds):
+        gc.collect()
+        began = time.process_time()
+        await asyncio.gather(*[call("pieces-20") for _ in range(many)])
+        best = max(best, many / (time.process_time() - began))
+    return best
+
+
+async def measure(url: str, times: int, rounds: int, many: int) -> dict[str, dict[str, float]]:
+    async with bare(url) as floor, sdk(url) as theirs, trivium(url) as ours:
+        return await measured({"bare": floor, "sdk": theirs, "trivium": ours}, times, rounds, many)
+
+
+async def measured(clients: dict[str, Call], times: int, rounds: int, many: int) -> dict[str, dict[str, float]]:
+    found: dict[str, dict[str, float]] = {}
+    for answer in ANSWERS:
+        count = times // 10 if answer == "pieces-500" else times
+        found[answer] = {name: await cost(call, answer, count, rounds) for name, call in clients.items()}
+    for size in (250_000, 1_000_000):
+        found[f"arguments-{size}"] = {
+            name: await cost(call, f"arguments-{size}", 1, 3) for name, call in clients.items() if name != "sdk"
+        }
+    found["at once"] = {name: await at_once(call, many, rounds) for name, call in clients.items()}
+    return found
+
+
+def first_call(url: str) -> float:
+    """Seconds of processor time from the import's end to the end of the first answer, the best of five processes."""
+    command = [sys.executable, "-c", FIRST_CALL.format(url=url)]
+    return min(float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(5))
+
+
+def show(found: dict[str, dict[str, float]], first: float, many: int) -> None:
+    print(f"{'one request':22}{'bare':>10}{'SDK':>10}{'trivium':>10}{'added by SDK':>15}{'by trivium':>12}{'ratio':>8}")
+    for answer in ANSWERS:
+        figures = found[answer]
+        by_sdk, ours = (figures[name] - figures["bare"] for name in ("sdk", "trivium"))
+        row = "".join(f"{figures[name]:10.0f}" for name in ("bare", "sdk", "trivium"))
+        print(f"{answer:22}{row}{by_sdk:15.0f}{ours:12.0f}{ours / by_sdk:8.2f}")
+    long, short = found["pieces-500"], found["pieces-1"]
+    for name in ("sdk", "trivium"):
+        a_delta, floor = ((long[each] - short[each]) / 499 for each in (name, "bare"))
+        print(f"a delta, {name}: {a_delta:.1f} µs, of which bare {floor:.1f}")
+    quarter, whole = (found[f"arguments-{size}"]["trivium"] / 1e6 for size in (250_000, 1_000_000))
+    print(f"streamed arguments: 250 kB {quarter:.2f} s, 1 MB {whole:.2f} s, ratio {whole / quarter:.2f} (4 is linear)")
+    rates = found["at once"]
+    print(f"{many} at once, requests a second: " + ", ".join(f"{name} {rate:.0f}" for name, rate in rates.items()))
+    print(f"  trivium / SDK {rates['trivium'] / rates['sdk']:.2f}")
+    print(f"first call after the import: {first * 1000:.0f} ms")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--times", type=int, default=200, help="requests in a round")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--many", type=int, default=500, help="requests at once")
+    given = parser.parse_args()
+    logging.disable(logging.INFO)
+    with server() as url:
+        found = asyncio.run(measure(url, given.times, given.rounds, given.many))
+        show(found, first_call(url), given.many)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""A chain of models: where one cannot answer, the next is asked."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from threading import Lock
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from trivium._arguments import checked
+from trivium.commander import Event, current
+from trivium.exceptions import (
+    AllModelsFailedError,
+    ConfigurationError,
+    ProviderBusyError,
+    ProviderConnectionError,
+    ProviderQuotaError,
+)
+from trivium.llms._chat_model import ChatModel
+from trivium.llms._protocol import Delta, LanguageModel, Request
+from trivium.llms._wrapped import beginning, deltas_of
+
+__all__ = ["Fallback", "FallbackEvent", "FallbackModel"]
+
+PASSING: Final = (ProviderConnectionError, ProviderBusyError, ProviderQuotaError, AllModelsFailedError)
+Link: TypeAlias = LanguageModel | str | tuple[LanguageModel | str, Mapping[str, Any]]
+
+
+class Fallback(NamedTuple):
+    """A step along a chain.
+
+    Args:
+        failed: the name of the model that could not answer.
+        error: why.
+        model: the name of the one that is asked instead.
+    """
+
+    failed: str
+    error: Exception
+    model: str
+
+
+class FallbackEvent(Event[Fallback]):
+    """A model of a chain could not answer, and the next is asked; the last such event names who answered."""
+
+    __slots__ = ()
+    kind = "fallback"
+
+
+class FallbackModel(ChatModel):
+    """Asks the first of several models, and where it cannot answer the next, and so on.
+
+    A model is asked after the one before has used up its own retries, and never after the first piece of an answer was
+    given out. Each step is a `FallbackEvent` at the node of the model call.
+
+    Args:
+        models: in order; each a model or a name for `resolve`, which is looked up when it is needed; or a pair of one
+            and parameters, which go before those of a request for this model alone.
+        on: the classes of errors after which the next is asked. Default: the server cannot be reached
+            (`ProviderConnectionError`), cannot answer now (`ProviderBusyError`, as 408, 429 and 5xx), or the account
+            has no quota left (`ProviderQuotaError`). Any other error is raised at once: a bad request is bad
+            everywhere, and a wrong key is to be seen.
+        name: how the chain is called; default: the names of the models.
+
+    Raises:
+        ConfigurationError: there is no model, or `on` has something that is no class of errors.
+
+    Example:
+        >>> from trivium.testing import ScriptedModel
+        >>> broken = ScriptedModel([ProviderConnectionError("no answer")], "broken")
+        >>> FallbackModel([broken, ScriptedModel(["hello"])]).chat("hi")
+        'hello'
+    """
+
+    @checked
+    def __init__(
+        self,
+        models: Sequence[Link],
+        *,
+        on: Sequence[type[Exception]] = PASSING,
+        name: str | None = None,
+    ) -> None:
+        if not models:
+            raise ConfigurationError("a chain has at least one model: FallbackModel([model, 'openai:…'])")
+        if not all(isinstance(each, type) and issubclass(each, Exception) for each in on):  # type: ignore[unnecessary] - users pass anything
+            raise ConfigurationError("on= has the classes of errors after which the next model is asked")
+        self._links = [_Link(*each) if isinstance(each, tuple) else _Link(each) for each in models]
+        self._on = tuple(on)
+        self.name = name or " | ".join(link.name for link in self._links)
+        self.gen_params = {}
+
+    def __repr__(self) -> str:
+        return f"FallbackModel({[link.name for link in self._links]})"
+
+    async def stream(self, request: Request) -> AsyncGenerator[Delta]:
+        """Ask one model after the other until one answers, and yield its answer piece by piece.
+
+        Raises:
+            AllModelsFailedError: none could; the error has that of each.
+            ModelError: one failed with an error that no other model would help with.
+        """
+        request = request._replace(parameters=self.update_gen_params(**request.parameters))
+        errors: list[Exception] = []
+        for link in self._links:
+            begun = False
+            if errors and (node := current.get()) is not None:
+                node._emit(FallbackEvent, Fallback(self._links[len(errors) - 1].name, errors[-1], link.name))
+            try:
+                async with aclosing(deltas_of(link.model(), link.asked(request))) as deltas:
+                    for delta in await beginning(deltas):
+                        begun = True
+                        yield delta
+                    async for delta in deltas:
+                        yield delta
+                return
+            except self._on as error:
+                if begun:
+                    raise
+                errors.append(error)
+        causes = "; ".join(f"{link.name}: {error}" for link, error in zip(self._links, errors, strict=True))
+        text = f"none of {len(errors)} models could answer ({causes}): look into each, or add another"
+        raise AllModelsFailedError(text, tuple(errors)) from errors[-1]
+
+
+class _Link:
+    """A model of a chain, made when it is needed, and its own parameters."""
+
+    def __init__(self, model: LanguageModel | str, parameters: Mapping[str, Any] | None = None) -> None:
+        self._model, self._parameters, self._lock = model, dict(parameters or {}), Lock()
+        self.name = model if isinstance(model, str) else model.name
+
+    def model(self) -> LanguageModel:
+        with self._lock:
+            if isinstance(self._model, str):
+                from trivium.llms._resolve import resolve
+
+                self._model = resolve(self._model)
+            return self._model
+
+    def asked(self, request: Request) -> Request:
+        if not self._parameters:
+            return request
+        return request._replace(parameters={**request.parameters, **self._parameters})

@@ -1,0 +1,64 @@
+"""Models behind Gemini's REST interface."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any, ClassVar
+from urllib.parse import quote
+
+from trivium.llms._protocol import Delta, Request
+from trivium.llms._provider_model import ProviderModel, Variable
+from trivium.llms.wire._answers import AnswerReader
+from trivium.llms.wire._gemini import GeminiMessageReader
+from trivium.llms.wire._gemini_request import gemini_body, gemini_names
+
+__all__ = ["GeminiModel"]
+
+PUBLIC_URL = "https://generativelanguage.googleapis.com/v1beta"
+
+
+class GeminiModel(ProviderModel):
+    """A Gemini model, over Google's REST interface `generateContent`.
+
+    Signatures of thoughts go back to the model with the history, on the parts on which they came. A schema for the
+    answer is kept by the interface; beside tools, which it takes from Gemini 3 on, by a tool that takes the answer.
+    Parameters go by their common names; others are passed on by the interface's, as `thinkingConfig` and
+    `safetySettings`.
+
+    Args:
+        model: its name, as "gemini-3-flash"; "tunedModels/NAME" for one of your own.
+        base_url: where the server is, with its version part. Default the public interface.
+        api_key: default `$TRIVIUM_API_KEY`; for the public interface also `$GEMINI_API_KEY` or `$GOOGLE_API_KEY`.
+            Other servers may need none.
+        timeout: seconds without a byte from the server after which it is given up; default 120.
+        parameters: sampling parameters for every request; those of a request go before.
+        retry: when a failed request is made again; default `RetryPolicy()`.
+
+    Raises:
+        ConfigurationError: the URL is not one of HTTP.
+
+    Example::
+
+        model = GeminiModel("gemini-3-flash", parameters={"thinkingConfig": {"includeThoughts": True}})
+        agent = Agent(model, tools=[search])
+    """
+
+    public_url: ClassVar[str] = PUBLIC_URL
+    variables: ClassVar[tuple[Variable, ...]] = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+
+    def _path(self) -> str:
+        name = self.name if "/" in self.name else f"models/{self.name}"
+        return f"/{quote(name)}:streamGenerateContent"
+
+    def _address(self, base: str) -> str:
+        address, _, query = super()._address(base).partition("?")
+        return f"{address}?{query}{'&' if query else ''}alt=sse"
+
+    @staticmethod
+    def _headers(key: str) -> Mapping[str, str]:
+        return {"x-goog-api-key": key} if key else {}
+
+    def _answer(self, request: Request, parameters: Mapping[str, Any]) -> AsyncGenerator[Delta]:
+        names = gemini_names(self.name, request)
+        body = gemini_body(self.name, request, parameters, names)
+        return self._transport.stream(body, lambda: AnswerReader(GeminiMessageReader(names, self.name)))

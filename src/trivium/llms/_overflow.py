@@ -1,0 +1,160 @@
+"""What is done where messages do not fit into a model's window: as the user states it, and never in silence."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from trivium._arguments import checked
+from trivium.commander import Event, current, invoke
+from trivium.exceptions import ConfigurationError, ContextOverflowError
+from trivium.llms._chat_model import ChatModel
+from trivium.llms._protocol import Delta, LanguageModel, Request
+from trivium.llms._wrapped import beginning, deltas_of
+
+__all__ = ["Overflow", "OverflowEvent", "OverflowModel", "without_oldest"]
+
+ChatMessages: TypeAlias = Sequence[Mapping[str, Any]]
+Strategy: TypeAlias = Literal["drop_oldest"] | Callable[[ChatMessages], ChatMessages | Awaitable[ChatMessages]]
+MAX_TRIES: Final = 4
+_ROOM = 0.9
+"""The share of the window that is filled again: what a message takes is only estimated, by its characters."""
+
+
+class Overflow(NamedTuple):
+    """Messages that did not fit, and what was done.
+
+    Args:
+        error: says how many tokens they took and how many fit, where that is known.
+        dropped: the messages that are not sent any more.
+        kept: how many messages are sent now.
+    """
+
+    error: ContextOverflowError
+    dropped: tuple[Mapping[str, Any], ...]
+    kept: int
+
+
+class OverflowEvent(Event[Overflow]):
+    """The messages of a request did not fit into the model's window, and fewer are sent."""
+
+    __slots__ = ()
+    kind = "overflow"
+
+
+class OverflowModel(ChatModel):
+    """A model that is asked again with less where the messages do not fit into its window.
+
+    Without it such a request is a `ContextOverflowError`. The memory of an agent stays as it is: only what is sent is
+    made smaller. What was left out is told by an `OverflowEvent` at the node of the model call.
+
+    Args:
+        model: who is asked.
+        strategy: "drop_oldest" leaves out the oldest turns, whole: a user's message with all that followed it. System
+            messages and the last user message stay, and tool calls stay together with their results. Where only the
+            last turn is left, its oldest calls go. Or a function, sync or async, from the messages to those to send.
+        max_tries: how often the model is asked at most.
+
+    Raises:
+        ConfigurationError: there is no such strategy.
+
+    Example:
+        >>> from trivium.testing import ScriptedModel
+        >>> small = ScriptedModel(
+        ...     lambda request: "yes" if len(request.messages) < 3 else ContextOverflowError("too long")
+        ... )
+        >>> turns = [{"role": role, "content": "hi"} for role in ("user", "assistant", "user")]
+        >>> OverflowModel(small, "drop_oldest").chat(turns)
+        'yes'
+    """
+
+    @checked
+    def __init__(self, model: LanguageModel, strategy: Strategy, *, max_tries: int = MAX_TRIES) -> None:
+        if strategy != "drop_oldest" and not callable(strategy):
+            raise ConfigurationError("a strategy is 'drop_oldest' or a function from messages to messages")
+        if max_tries < 1:
+            raise ConfigurationError("max_tries is at least 1")
+        self._model, self._strategy, self._max_tries = model, strategy, max_tries
+        self.name, self.gen_params = model.name, {}
+
+    def __repr__(self) -> str:
+        return f"OverflowModel({self._model!r}, {self._strategy!r})"
+
+    async def stream(self, request: Request) -> AsyncGenerator[Delta]:
+        """Ask the model, with less where it is too much, and yield its answer piece by piece.
+
+        Raises:
+            ContextOverflowError: nothing more can be left out, or it was still too much after so many tries.
+        """
+        request = request._replace(parameters=self.update_gen_params(**request.parameters))
+        for left in reversed(range(self._max_tries)):
+            begun = False
+            try:
+                async with aclosing(deltas_of(self._model, request)) as deltas:
+                    for delta in await beginning(deltas):
+                        begun = True
+                        yield delta
+                    async for delta in deltas:
+                        yield delta
+                return
+            except ContextOverflowError as error:
+                if begun or not left:
+                    raise
+                request = request._replace(messages=await self._smaller(request.messages, error))
+
+    async def _smaller(self, messages: ChatMessages, error: ContextOverflowError) -> ChatMessages:
+        """Fewer messages, or other ones.
+
+        Raises:
+            ContextOverflowError: they are the same.
+        """
+        if isinstance(self._strategy, str):
+            share = _ROOM * error.window / error.tokens if error.window and error.tokens > error.window else 0.5
+            found = without_oldest(messages, share)
+        else:
+            found = list(await invoke(self._strategy, list(messages)))
+        if found == list(messages):
+            raise error
+        if (node := current.get()) is not None:
+            kept = {id(each) for each in found}
+            dropped = tuple(each for each in messages if id(each) not in kept)
+            node._emit(OverflowEvent, Overflow(error, dropped, len(found)))
+        return found
+
+
+def without_oldest(messages: ChatMessages, share: float) -> list[Mapping[str, Any]]:
+    """Messages without the oldest ones, until what is left has that share of the characters.
+
+    What belongs together goes together, and at least one piece goes, if one can.
+
+    Args:
+        messages: oldest first.
+        share: of the characters of all messages, between 0 and 1.
+    """
+    sizes = [len(str(message.get("content") or "")) + len(str(message.get("tool_calls") or "")) for message in messages]
+    wanted, dropped = sum(sizes) * share, set[int]()
+    left = sum(sizes)
+    for piece in _pieces(messages):
+        if dropped and left <= wanted:
+            break
+        dropped.update(piece)
+        left -= sum(sizes[at] for at in piece)
+    return [message for at, message in enumerate(messages) if at not in dropped]
+
+
+def _pieces(messages: ChatMessages) -> list[list[int]]:
+    """The places of what can be left out, a piece at a time, oldest first: whole turns, then calls of the last turn."""
+    roles = [str(message.get("role")) for message in messages]
+    users = [at for at, role in enumerate(roles) if role == "user"]
+    last = users[-1] if users else -1
+    turns: list[list[int]] = []
+    calls: list[list[int]] = []
+    for at, role in enumerate(roles):
+        if role in ("system", "developer") or at == last:
+            continue
+        pieces, begins = (turns, role == "user") if at < last else (calls, role == "assistant")
+        if begins or not pieces:
+            pieces.append([])
+        pieces[-1].append(at)
+    return turns + calls[:-1]  # the newest results are what the model was to go on from

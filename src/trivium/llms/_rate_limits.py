@@ -1,0 +1,205 @@
+"""How many requests and tokens a minute a model is asked for, over all who share a limiter."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import Final, NamedTuple
+from uuid import uuid4
+
+from trivium._arguments import checked, positive
+from trivium.commander import Bell, Event, current, invoke, wait
+from trivium.exceptions import ConfigurationError
+from trivium.llms._chat_model import ChatModel
+from trivium.llms._prices import expected_usage
+from trivium.llms._protocol import Delta, LanguageModel, Request
+from trivium.llms._rate_stores import MemoryStore, Rate, RedisStore, SQLiteStore, Store
+from trivium.llms._wrapped import beginning, deltas_of
+from trivium.llms.http._policy import before_retry
+from trivium.schema import Usage
+
+__all__ = ["LimitedModel", "RateLimitEvent", "RateLimiter"]
+
+LONGEST_LOOK_AWAY: Final = 1.0
+"""Seconds after which a shared place is looked at again: what others give back there rings no bell here."""
+
+
+class RateLimitEvent(Event[float]):
+    """A request waits for its turn, for the given seconds at first; others may go before it in other processes."""
+
+    __slots__ = ()
+    kind = "rate_limit"
+
+
+class _Ticket(NamedTuple):
+    """A request that was let through, and the tokens that were counted for it."""
+
+    id: str
+    tokens: int
+
+
+class RateLimiter:
+    """At most so many requests and tokens in any minute, over all models, tasks and processes that share it.
+
+    Before a request its tokens are estimated and counted; afterwards what it has used is counted instead. Requests of
+    a process are served in the order in which they came. While one waits it can be killed, cancelled, and reaches its
+    deadline as anywhere else. A request that is tried again counts each time.
+
+    Args:
+        requests_per_minute: None is no limit.
+        tokens_per_minute: of input and output together; None is no limit. A request that is estimated at more than
+            all of them waits until it can be alone.
+        store: where it is counted: None is this object; a path is an SQLite file, for the processes of one machine; a
+            URL (`redis://`, `rediss://`, `unix://`) is a Redis server, whose clock then counts.
+        name: limiters of one name at one place share their counts.
+
+    Raises:
+        ConfigurationError: there is no limit, a number is not above 0, or the URL cannot be used.
+        MissingExtraError: the package is not there that speaks to Redis.
+
+    Example:
+        >>> from trivium.testing import ScriptedModel
+        >>> limiter = RateLimiter(requests_per_minute=60)
+        >>> limiter.of(ScriptedModel(["hello"])).chat("hi")
+        'hello'
+    """
+
+    @checked
+    def __init__(
+        self,
+        requests_per_minute: int | None = None,
+        tokens_per_minute: int | None = None,
+        *,
+        store: str | Path | None = None,
+        name: str = "default",
+    ) -> None:
+        given = {"requests_per_minute": requests_per_minute, "tokens_per_minute": tokens_per_minute}
+        if not (limits := {limit: each for limit, each in given.items() if each is not None}):
+            raise ConfigurationError("a limiter has a limit: give requests_per_minute= or tokens_per_minute=")
+        positive(**limits)
+        self.rate = Rate(requests_per_minute, tokens_per_minute)
+        self._store = _store_at(store, self.rate, name)
+        self._line, self._lock = deque[Bell](), Lock()
+        self._changed = Bell()
+
+    def __repr__(self) -> str:
+        return f"RateLimiter({self.rate.requests}, {self.rate.tokens}, store={self._store!r})"
+
+    def of(self, model: LanguageModel) -> LimitedModel:
+        """The model, asked no more often than this allows; several models may share a limiter."""
+        return LimitedModel(model, self)
+
+    async def take(self, tokens: int) -> _Ticket:
+        """Wait until a request may be made, and count it.
+
+        Args:
+            tokens: what it will take, as far as is known.
+
+        Raises:
+            RateLimitStoreError: the place where it is counted cannot be used.
+        """
+        ticket = _Ticket(uuid4().hex, min(tokens, self.rate.tokens or tokens))
+        place = Bell()
+        with self._lock:
+            self._line.append(place)
+            is_first = self._line[0] is place
+        try:
+            if not is_first:
+                await wait(bell=place)
+            await self._at_the_front(ticket)
+        finally:
+            self._leave(place)
+        return ticket
+
+    async def _at_the_front(self, ticket: _Ticket) -> None:
+        is_told = False
+        while True:
+            changed = self._changed  # before the look: what is given back after it rings this one
+            seconds = await self._asked(partial(self._store.take, *ticket))
+            if seconds <= 0:
+                return
+            if not is_told and (node := current.get()) is not None:
+                node._emit(RateLimitEvent, seconds)
+            is_told = True
+            await wait(min(seconds, LONGEST_LOOK_AWAY) if self._store.is_shared else seconds, changed)
+
+    def _leave(self, place: Bell) -> None:
+        with self._lock:
+            self._line.remove(place)
+            following = self._line[0] if self._line else None
+        if following is not None:
+            following.ring()
+
+    async def settle(self, ticket: _Ticket, tokens: int) -> None:
+        """Count what a request has used instead of what was estimated for it."""
+        if self.rate.tokens is None or tokens == ticket.tokens:
+            return
+        await self._asked(partial(self._store.settle, ticket.id, tokens))
+        changed, self._changed = self._changed, Bell()
+        changed.ring()
+
+    async def _asked(self, question: partial[float]) -> float:
+        """What the store says; a shared one is asked in a worker, for it may have to wait for others."""
+        return await invoke(question) if self._store.is_shared else question()
+
+
+class LimitedModel(ChatModel):
+    """A model that is asked no more often than a limiter allows.
+
+    Args:
+        model: who is asked.
+        limiter: shared with others.
+
+    Example:
+        >>> from trivium.testing import ScriptedModel
+        >>> LimitedModel(ScriptedModel(["hello"]), RateLimiter(tokens_per_minute=1000)).chat("hi")
+        'hello'
+    """
+
+    @checked
+    def __init__(self, model: LanguageModel, limiter: RateLimiter) -> None:
+        self._model, self._limiter = model, limiter
+        self.name, self.gen_params = model.name, {}
+
+    def __repr__(self) -> str:
+        return f"LimitedModel({self._model!r}, {self._limiter!r})"
+
+    async def stream(self, request: Request) -> AsyncGenerator[Delta]:
+        """Wait until the model may be asked, ask it, and yield its answer piece by piece.
+
+        Raises:
+            RateLimitStoreError: the place where it is counted cannot be used.
+            ModelError: the model could not answer.
+        """
+        request = request._replace(parameters=self.update_gen_params(**request.parameters))
+        limiter, estimate = self._limiter, expected_usage(self._model, request).total
+        ticket, used = await limiter.take(estimate), None
+        try:
+            async with aclosing(deltas_of(self._model, request)) as deltas:
+                token = before_retry.set(partial(limiter.take, estimate))
+                try:
+                    first = await beginning(deltas)
+                finally:
+                    before_retry.reset(token)
+                for delta in first:
+                    used = delta if isinstance(delta, Usage) else used
+                    yield delta
+                async for delta in deltas:
+                    if type(delta) is Usage:
+                        used = delta
+                    yield delta
+        finally:
+            if used is not None:
+                await limiter.settle(ticket, used.total)
+
+
+def _store_at(place: str | Path | None, rate: Rate, name: str) -> Store:
+    if place is None:
+        return MemoryStore(rate)
+    if isinstance(place, str) and "://" in place:
+        return RedisStore(place, rate, name)
+    return SQLiteStore(Path(place), rate, name)

@@ -1,0 +1,269 @@
+"""Where requests and tokens of the last minute are counted: in this process, in an SQLite file, on a Redis server."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing, contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
+from urllib.parse import urlsplit
+from weakref import finalize
+
+from trivium.exceptions import ConfigurationError, MissingExtraError, RateLimitStoreError
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+__all__ = ["MemoryStore", "Rate", "RedisStore", "SQLiteStore", "Store"]
+
+WINDOW: Final = 60.0
+CONNECT_SECONDS, BUSY_SECONDS = 5.0, 30.0
+
+
+class Rate(NamedTuple):
+    """What may be asked for in any minute; None is no limit."""
+
+    requests: int | None
+    tokens: int | None
+
+    def fits(self, before: int, tokens: int) -> bool:
+        """Whether one more request fits beside those before it, if they take so many tokens together."""
+        return (self.requests is None or before < self.requests) and (self.tokens is None or tokens <= self.tokens)
+
+
+class Store(Protocol):
+    """Where a minute is counted.
+
+    Attributes:
+        is_shared: whether other processes count here too, so that to ask takes a while.
+    """
+
+    is_shared: bool
+
+    def take(self, ticket: str, tokens: int) -> float:
+        """Count a request if it fits into the minute that ends now; else say for how many seconds it does not."""
+        ...
+
+    def settle(self, ticket: str, tokens: int) -> float:
+        """Count other tokens for a request; nothing where its minute is over."""
+        ...
+
+
+def seconds_until(rate: Rate, entries: Iterable[tuple[float, int]], tokens: int, now: float) -> float:
+    """Seconds until a request fits, if nothing else happens; 0 if it does now.
+
+    Args:
+        rate: the limits.
+        entries: when the requests of the last minute were counted and their tokens, oldest first.
+        tokens: of the request.
+        now: the time of the same clock.
+    """
+    minute = list(entries)
+    requests, used = len(minute), sum(each for _, each in minute)
+    seconds = 0.0
+    for at, each in minute:
+        if rate.fits(requests, used + tokens):
+            break
+        requests, used, seconds = requests - 1, used - each, at + WINDOW - now
+    return max(seconds, 0.0)
+
+
+class MemoryStore:
+    """Counts for this process, on a clock that nobody sets.
+
+    Args:
+        rate: the limits.
+        clock: gives seconds.
+    """
+
+    is_shared = False
+
+    def __init__(self, rate: Rate, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._clock, self._lock = rate, clock, Lock()
+        self._minute = deque[list[Any]]()  # [when, tokens, ticket], oldest first
+        self._by_ticket: dict[str, list[Any]] = {}
+        self._used = 0
+
+    def __repr__(self) -> str:
+        return "None"
+
+    def take(self, ticket: str, tokens: int) -> float:
+        """See `Store`; the price does not grow with what is counted, but for who has to wait."""
+        with self._lock:
+            now = self._clock()
+            while self._minute and self._minute[0][0] + WINDOW <= now:
+                _, freed, old = self._minute.popleft()
+                self._used -= freed
+                del self._by_ticket[old]
+            if not self._rate.fits(len(self._minute), self._used + tokens):
+                return seconds_until(self._rate, ((at, used) for at, used, _ in self._minute), tokens, now)
+            entry = [now, tokens, ticket]
+            self._minute.append(entry)
+            self._by_ticket[ticket] = entry
+            self._used += tokens
+            return 0.0
+
+    def settle(self, ticket: str, tokens: int) -> float:
+        """See `Store`."""
+        with self._lock:
+            entry = self._by_ticket.get(ticket)
+            if entry is not None:
+                self._used += tokens - entry[1]
+                entry[1] = tokens
+        return 0.0
+
+
+class SQLiteStore:
+    """Counts in a file, for the processes of one machine, by its clock; one that is set back makes them wait longer.
+
+    Args:
+        path: the file; it is made where it is not there.
+        rate: the limits.
+        name: whose counts these are.
+    """
+
+    is_shared = True
+
+    def __init__(self, path: Path, rate: Rate, name: str) -> None:
+        self._path, self._rate, self._name = path, rate, name
+
+    def __repr__(self) -> str:
+        return repr(str(self._path))
+
+    def take(self, ticket: str, tokens: int) -> float:
+        """See `Store`."""
+        with self._changing() as database:
+            now = time.time()  # once the file is ours: whoever waited for it may have waited long
+            database.execute("DELETE FROM minute WHERE counted <= ?", (now - WINDOW,))
+            database.execute("UPDATE minute SET counted = ? WHERE counted > ?", (now, now))
+            rows = database.execute(
+                "SELECT counted, tokens FROM minute WHERE name = ? ORDER BY counted", (self._name,)
+            ).fetchall()
+            seconds = seconds_until(self._rate, rows, tokens, now)
+            if not seconds:
+                database.execute("INSERT INTO minute VALUES (?, ?, ?, ?)", (ticket, self._name, now, tokens))
+            return seconds
+
+    def settle(self, ticket: str, tokens: int) -> float:
+        """See `Store`."""
+        with self._changing() as database:
+            database.execute("UPDATE minute SET tokens = ? WHERE ticket = ?", (tokens, ticket))
+        return 0.0
+
+    @contextmanager
+    def _changing(self) -> Generator[Connection]:
+        """The file, for us alone; opened anew each time, so that a fork and many threads do no harm."""
+        import sqlite3
+
+        try:
+            with closing(sqlite3.connect(self._path, BUSY_SECONDS, isolation_level=None)) as database:
+                database.execute("PRAGMA synchronous = OFF")  # a minute that a power cut takes is no loss
+                database.execute("BEGIN IMMEDIATE")
+                database.execute(
+                    "CREATE TABLE IF NOT EXISTS minute "
+                    "(ticket TEXT PRIMARY KEY, name TEXT, counted REAL, tokens INTEGER) WITHOUT ROWID"
+                )
+                yield database
+                database.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise RateLimitStoreError(
+                f"requests cannot be counted in {self._path} ({error}): give a file that can be written, on a disk of "
+                "this machine",
+                str(self._path),
+            ) from error
+
+
+# Times are the server's own; they go as text, for a number that a script gives back loses its fraction.
+_SCRIPT: Final = """
+local clock = redis.call('TIME')
+local now = clock[1] + clock[2] / 1000000
+local window, ticket, tokens = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+local most_requests, most_tokens = tonumber(ARGV[4]), tonumber(ARGV[5])
+for _, old in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - window)) do
+    redis.call('ZREM', KEYS[1], old)
+    redis.call('HDEL', KEYS[2], old)
+end
+local minute, used = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES'), 0
+local counted = {}
+for at = 1, #minute, 2 do
+    counted[at] = tonumber(redis.call('HGET', KEYS[2], minute[at]) or '0')
+    used = used + counted[at]
+end
+local requests, seconds = #minute / 2, 0
+for at = 1, #minute, 2 do
+    if (most_requests < 0 or requests < most_requests) and (most_tokens < 0 or used + tokens <= most_tokens) then
+        break
+    end
+    requests, used, seconds = requests - 1, used - counted[at], tonumber(minute[at + 1]) + window - now
+end
+if seconds <= 0 then
+    redis.call('ZADD', KEYS[1], string.format('%.6f', now), ticket)
+    redis.call('HSET', KEYS[2], ticket, tokens)
+    redis.call('EXPIRE', KEYS[1], math.ceil(window * 2))
+    redis.call('EXPIRE', KEYS[2], math.ceil(window * 2))
+    return '0'
+end
+return string.format('%.6f', seconds)
+"""
+_SETTLE: Final = """
+if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then
+    redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+end
+"""
+
+
+class RedisStore:
+    """Counts on a Redis server, in one step each and by its clock.
+
+    Args:
+        url: the server; its password is never shown.
+        rate: the limits.
+        name: whose counts these are.
+    """
+
+    is_shared = True
+
+    def __init__(self, url: str, rate: Rate, name: str) -> None:
+        try:
+            from redis import Redis
+        except ImportError:
+            raise MissingExtraError("redis", "redis") from None
+        parts = urlsplit(url)
+        self._shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+        limits = {"socket_timeout": CONNECT_SECONDS, "socket_connect_timeout": CONNECT_SECONDS}
+        try:
+            self._client: Any = cast("Any", Redis).from_url(url, decode_responses=True, **limits)
+        except (ValueError, TypeError, AttributeError):
+            raise ConfigurationError(
+                "a store of a limiter is a path, or a Redis URL: redis://HOST:PORT/NUMBER, rediss:// or unix://"
+            ) from None
+        self._rate, self._keys = rate, [f"trivium:rate:{{{name}}}:{part}" for part in ("minute", "tokens")]
+        finalize(self, self._client.close).atexit = False
+
+    def __repr__(self) -> str:
+        return repr(self._shown)
+
+    def take(self, ticket: str, tokens: int) -> float:
+        """See `Store`."""
+        limits = (-1 if each is None else each for each in self._rate)
+        return float(self._run(_SCRIPT, 2, *self._keys, WINDOW, ticket, tokens, *limits))
+
+    def settle(self, ticket: str, tokens: int) -> float:
+        """See `Store`."""
+        self._run(_SETTLE, 1, self._keys[1], ticket, tokens)
+        return 0.0
+
+    def _run(self, *script: Any) -> Any:
+        from redis import RedisError
+
+        try:
+            return self._client.eval(*script)
+        except (RedisError, OSError) as error:
+            raise RateLimitStoreError(
+                f"requests cannot be counted at {self._shown} ({error}): check that the Redis server runs and that "
+                "the URL is right",
+                self._shown,
+            ) from error

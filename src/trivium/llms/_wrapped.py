@@ -1,0 +1,45 @@
+"""Models made of models: how one is asked from the stream of another."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Iterable
+from functools import partial
+from typing import Any, cast
+
+from trivium.commander import current, iterate
+from trivium.llms._protocol import Delta, LanguageModel, Request
+
+__all__ = ["beginning", "deltas_of"]
+
+
+def deltas_of(model: LanguageModel, request: Request) -> AsyncGenerator[Delta]:
+    """What a model streams, whether its `stream` is sync or async; the caller closes it."""
+    source: Any = model.stream(request)
+    if isinstance(source, AsyncGenerator):  # whoever pulls the outer stream can stop it
+        return cast("AsyncGenerator[Delta]", source)
+    return _in_place(source) if current.get() is None else iterate(partial(_same, source))
+
+
+async def beginning(deltas: AsyncGenerator[Delta]) -> list[Delta]:
+    """The first delta that says something, or none: until then an answer can be had from elsewhere."""
+    async for delta in deltas:
+        if delta != "":
+            return [delta]
+    return []
+
+
+async def _in_place(source: Any) -> AsyncGenerator[Delta]:
+    """Outside any run nobody could stop it, so it needs no worker."""
+    items: Any = source
+    if isinstance(source, Awaitable):
+        items = await cast("Awaitable[Any]", source)
+    if isinstance(items, AsyncIterable):
+        async for delta in cast("AsyncIterable[Delta]", items):
+            yield delta
+    else:
+        for delta in cast("Iterable[Delta]", items):
+            yield delta
+
+
+def _same(source: Any) -> Any:
+    return source

@@ -1,0 +1,102 @@
+"""Connections to a server: a pool for each event loop, closed with it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from urllib.request import getproxies
+from weakref import WeakKeyDictionary, finalize, ref
+
+from trivium.commander._workers import get_running_loop
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+    from ssl import SSLContext
+
+    from httpx2 import AsyncClient
+
+__all__ = ["Connections"]
+
+CONNECT_SECONDS = 10.0
+# A model takes its time: many wait for it at once, and none may wait for another's connection.
+MOST_CONNECTIONS, MOST_IDLE = 1000, 100
+
+
+class Connections:
+    """A client for each event loop that asks; it is closed when its loop ends, or when this object is gone.
+
+    Args:
+        scheme: "http" or "https".
+        auth: the name and the password in the address, or None.
+        timeout: seconds without a byte from the server after which it is given up.
+        proxies: the proxy for each scheme; None takes what the environment says.
+    """
+
+    def __init__(
+        self, scheme: str, auth: tuple[str, str] | None, timeout: float, proxies: Mapping[str, str] | None
+    ) -> None:
+        self._scheme, self._auth, self._timeout, self._proxies = scheme, auth, timeout, proxies
+        self._ssl: SSLContext | None = None
+        self._clients: WeakKeyDictionary[AbstractEventLoop, _Client] = WeakKeyDictionary()
+
+    async def client(self) -> AsyncClient:
+        """The client of the loop that runs."""
+        loop = get_running_loop()
+        assert loop is not None, "a coroutine of asyncio runs this"
+        held = self._clients.get(loop)
+        if held is None:
+            # The loop closes its asynchronous generators when it ends, and so the client that one holds.
+            held = self._clients[loop] = _Client(self, loop, self._new_client())
+            await anext(held.keeper)
+        return held.client
+
+    def _new_client(self) -> AsyncClient:
+        import httpx2
+
+        if self._ssl is None and self._scheme == "https":
+            self._ssl = httpx2.create_ssl_context()
+        timeout = httpx2.Timeout(self._timeout, connect=min(self._timeout, CONNECT_SECONDS), pool=None)
+        limits = httpx2.Limits(max_connections=MOST_CONNECTIONS, max_keepalive_connections=MOST_IDLE)
+        given = self._proxies or {}
+        proxy = given.get(self._scheme) or given.get(f"{self._scheme}://") or given.get("all") or given.get("all://")
+        environment = self._proxies is None
+        # Certificates take longer to load than all else: they are for https alone, and for the way to a proxy.
+        verify = self._ssl or proxy is not None or bool(environment and getproxies())
+        return httpx2.AsyncClient(
+            timeout=timeout, limits=limits, verify=verify, auth=self._auth, proxy=proxy, trust_env=environment
+        )
+
+
+class _Client:
+    """A client and the generator that closes it, when its loop ends or its owner is gone."""
+
+    def __init__(self, owner: Connections, loop: AbstractEventLoop, client: AsyncClient) -> None:
+        self.client = client
+        roots: list[finalize[..., Any]] = []
+        self.keeper = self._keep(client, roots, partial(_forget, ref(owner), ref(loop)))
+        # An owner may go with a circle of objects, as of an error: its sockets must not go with them, unclosed.
+        roots.append(finalize(owner, _let_go, self.keeper))
+        roots[0].atexit = False
+
+    @staticmethod
+    async def _keep(
+        client: AsyncClient, roots: list[finalize[..., Any]], forget: Callable[[], None]
+    ) -> AsyncGenerator[None]:
+        try:
+            async with client:
+                yield
+        finally:
+            roots.pop().detach()
+            forget()
+
+
+def _forget(owner: ref[Connections], loop: ref[AbstractEventLoop]) -> None:
+    """Drop the client of a loop that ends: it refers to its loop, which would never go."""
+    connections, ended = owner(), loop()
+    if connections is not None and ended is not None:
+        connections._clients.pop(ended, None)
+
+
+def _let_go(keeper: AsyncGenerator[None]) -> None:
+    """Drop the last reference to a generator; its loop then closes it."""

@@ -1,0 +1,137 @@
+"""What an error status means: the typed error of a refusal, with what to do next. No I/O."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from trivium.exceptions import (
+    ContextOverflowError,
+    ProviderAuthenticationError,
+    ProviderBusyError,
+    ProviderQuotaError,
+    ProviderStatusError,
+)
+from trivium.llms.http._policy import STATUSES
+from trivium.llms.http._retry_after import seconds_to_wait
+from trivium.llms.wire._answers import error_text
+
+__all__ = ["overflow", "refusal"]
+
+HINTS: Final = {
+    401: "; check the API key",
+    402: "; check the plan and the billing of the API key",
+    403: "; check the API key and what it may use",
+    404: "; check {setting} and the name of the model",
+    413: "; send less: a shorter document, or fewer fields",
+    429: "; wait, or send fewer requests at once",
+}
+NO_MONEY: Final = (
+    "insufficient_quota",
+    "billing_hard_limit_reached",
+    "billing_not_active",
+    "exceeded_current_quota_error",  # Moonshot
+    "credit balance is too low",  # Anthropic
+    "PerDayPerProject",  # Gemini: the quota of a day, which no wait of a minute brings back
+)
+_NUMBER = r"([\d,]*\d)"
+_WINDOWS: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"maximum context length (?:is|of) {_NUMBER}",  # OpenAI, vLLM, DeepSeek, OpenRouter, Mistral
+        rf"{_NUMBER} maximum context length",
+        rf"configured limit of {_NUMBER} tokens",
+        rf"tokens > {_NUMBER} maximum",  # Anthropic
+        rf"context limit: [\d,]+ \+ [\d,]+ > {_NUMBER}",
+        rf"maximum number of tokens allowed \(?{_NUMBER}",  # Gemini
+        rf"maximum model length of {_NUMBER}",  # vLLM
+        rf"context length(?: of| is|:)? \(?{_NUMBER}",
+        rf"context (?:size|window)(?: of)? \(?{_NUMBER}",  # llama.cpp
+        rf'"n_ctx": ?{_NUMBER}',
+    )
+)
+_TOKENS: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"(?:resulted in|requested(?: about)?|contains) {_NUMBER} tokens",
+        rf"prompt is too long: {_NUMBER} tokens",
+        rf"input token count \(?{_NUMBER}\)? exceeds",
+        rf"exceed context limit: {_NUMBER}",
+        rf"prompt \((?:total )?length {_NUMBER}\)",
+        rf"\(?{_NUMBER} tokens\)? exceeds? the available context size",
+        rf"requested tokens \({_NUMBER}\) exceed",
+        rf'"n_prompt_tokens": ?{_NUMBER}',
+    )
+)
+_OVERFLOWS: Final = re.compile(
+    r"context_length_exceeded|exceed_context_size_error|model_context_window_exceeded|maximum context length"
+    r"|prompt is too long|exceeds? (?:the )?context (?:limit|window|length|size)|exceeds? the available context size"
+    r"|exceeds? (?:the |its )?maximum (?:number of tokens|context length|model length)"
+    r"|longer than the maximum model length|input exceeds the context window|too long to fit into the model"
+    r"|input is too long for (?:the )?requested model|input tokens exceed the configured limit",
+    re.IGNORECASE,
+)
+
+
+def refusal(
+    url: str, setting: str, status: int, reason: str, headers: Mapping[str, str], raw: str
+) -> ProviderStatusError:
+    """The error that a refusal is, of the class that says what may help.
+
+    Args:
+        url: who refused, as it may be shown.
+        setting: what the user calls the address.
+        status: the HTTP status.
+        reason: the words beside it.
+        headers: those of the answer.
+        raw: its body.
+    """
+    try:
+        message = error_text(json.loads(raw))
+    except (ValueError, RecursionError):
+        message = "" if raw.lstrip().startswith("<") else raw.strip()[:200]
+    text = f"{url} answered {status}: {message or reason or 'no reason given'}"
+    if status in (400, 413, 422, 500) and (found := overflow(raw)) is not None:
+        return ContextOverflowError(f"{text}; send less, or give a strategy: OverflowModel", raw, status, *found)
+    kind, hint = _kind(status, raw), _hint(status, raw).format(setting=setting)
+    seconds = seconds_to_wait(headers, raw) if kind is ProviderBusyError else 0.0
+    if seconds:
+        hint = f"; wait {seconds:,.1f} s, as it asks, or try another model"
+    return kind(text + hint, raw, status, seconds, _should_retry(headers))
+
+
+def overflow(raw: str) -> tuple[int, int] | None:
+    """The tokens that were sent and those that fit, each 0 where it is not said; None where it is no overflow."""
+    if not _OVERFLOWS.search(raw):
+        return None
+    return _first(_TOKENS, raw), _first(_WINDOWS, raw)
+
+
+def _first(patterns: tuple[re.Pattern[str], ...], raw: str) -> int:
+    found = next((match for pattern in patterns if (match := pattern.search(raw))), None)
+    return int(found[1].replace(",", "")[:18]) if found else 0
+
+
+def _kind(status: int, raw: str) -> type[ProviderStatusError]:
+    if status == 402 or any(sign in raw for sign in NO_MONEY):
+        return ProviderQuotaError
+    if status in (401, 403):
+        return ProviderAuthenticationError
+    return ProviderBusyError if status in STATUSES else ProviderStatusError
+
+
+def _hint(status: int, raw: str) -> str:
+    """What to do about an error status."""
+    if any(sign in raw for sign in NO_MONEY):
+        return HINTS[402]
+    if status >= 500:
+        return "; try again later, or look into the server's log"
+    if status < 400:
+        return "; check {setting}"
+    return HINTS.get(status, "; change what it says is wrong, or try another model")
+
+
+def _should_retry(headers: Mapping[str, str]) -> bool | None:
+    return {"true": True, "false": False}.get(headers.get("x-should-retry", "").strip().lower())

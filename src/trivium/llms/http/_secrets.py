@@ -1,0 +1,73 @@
+"""What is secret about a request: found in its address and headers, and kept out of logs and errors."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+
+if TYPE_CHECKING:
+    from httpx2 import URL
+
+__all__ = ["HIDDEN", "is_secret", "quiet", "secrets_of", "shown", "without"]
+
+HIDDEN: Final = "***"
+_NAME: Final = re.compile("key|token|secret|signature|passw|auth|cookie|credential", re.IGNORECASE)
+
+
+def is_secret(name: str) -> bool:
+    """Whether what a header or a parameter of that name holds is a secret.
+
+    Example:
+        >>> [name for name in ("X-Api-Key", "accept", "access_token") if is_secret(name)]
+        ['X-Api-Key', 'access_token']
+    """
+    return _NAME.search(name) is not None
+
+
+def secrets_of(url: str, headers: Mapping[str, str] | None = None) -> Iterator[str]:
+    """The secrets in an address and in headers, in the forms in which they are sent."""
+    parts = urlsplit(url)
+    if parts.password:
+        login = f"{unquote(parts.username or '')}:{unquote(parts.password)}"
+        yield from (parts.password, unquote(parts.password), b64encode(login.encode()).decode())
+    for name, value in parse_qsl(parts.query):
+        if is_secret(name):
+            yield from (value, quote(value, safe=""))
+    for name, value in (headers or {}).items():
+        if is_secret(name):
+            yield from (value, value.rpartition(" ")[2])
+
+
+def shown(url: str) -> str:
+    """An address that may be seen: no user and password, and `***` for each parameter by a secret's name."""
+    parts = urlsplit(url)
+    query = [(name, HIDDEN if is_secret(name) else value) for name, value in parse_qsl(parts.query, True)]
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query=urlencode(query, safe="*")))
+
+
+def quiet(url: URL) -> URL:
+    """The same address, of which whoever logs it sees only what may be seen."""
+    import httpx2
+
+    if not url.userinfo and not url.query:
+        return url
+    seen = shown(str(url))
+
+    class Quiet(httpx2.URL):
+        def __str__(self) -> str:
+            return seen
+
+        def __repr__(self) -> str:
+            return f"URL({seen!r})"
+
+    return Quiet(url)
+
+
+def without(text: str, secrets: Iterable[str]) -> str:
+    """A text in which `***` stands for every secret."""
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return text

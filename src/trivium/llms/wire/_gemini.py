@@ -1,0 +1,189 @@
+"""Gemini's `generateContent` interface: deltas from its answers. No I/O."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+from trivium.exceptions import MalformedAnswerError, ProviderStatusError
+from trivium.llms._protocol import (
+    Delta,
+    Finish,
+    Logprobs,
+    Reasoning,
+    ReasoningState,
+    TokenLogprob,
+    ToolCallPart,
+)
+from trivium.llms.http._refusals import refusal
+from trivium.llms.wire._answers import AGAIN
+from trivium.llms.wire._fields import CallNames, arguments_text, dict_at, dicts_at, fresh_id, number_at, text_at
+from trivium.llms.wire._gemini_request import FORM, MADE_UP
+from trivium.schema import Usage
+
+__all__ = ["GeminiMessageReader"]
+
+REASONS: Final = {
+    "STOP": "stop",
+    "MAX_TOKENS": "length",
+    "CONTINUATION": "length",
+    **dict.fromkeys(
+        (
+            "BLOCKLIST", "ESCALATION", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "IMAGE_SAFETY", "LANGUAGE",
+            "MODEL_ARMOR", "PROHIBITED_CONTENT", "PUP_LIMITED_DISABLED", "RECITATION", "SAFETY", "SPII",
+        ),
+        "content_filter",
+    ),
+}  # fmt: skip
+FAILED: Final = {
+    "MALFORMED_FUNCTION_CALL": "the model wrote a tool call that cannot be read",
+    "UNEXPECTED_TOOL_CALL": "the model called a tool that it was not given",
+    "TOO_MANY_TOOL_CALLS": "the model made too many tool calls",
+    "MISSING_THOUGHT_SIGNATURE": "the history lacks a signature of what the model thought",
+    "MALFORMED_RESPONSE": "the model wrote an answer that cannot be read",
+}
+"""Reasons after which there is no answer."""
+
+
+class GeminiMessageReader:
+    """The pieces of one answer.
+
+    Args:
+        names: how tools are called on the way.
+        model: who answers; its thoughts go back to it alone.
+    """
+
+    def __init__(self, names: CallNames, model: str = "") -> None:
+        self._names, self._model = names, model
+        self._ids: list[str] = []  # of the calls, by our index
+        self._signed: list[dict[str, Any]] = []
+        self._usage: Usage | None = None
+        self._reason: str | None = None
+        self._why = ""
+        self._any = self._answered = False
+
+    def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
+        """The deltas of one piece.
+
+        Raises:
+            ProviderStatusError: it is an error.
+            MalformedAnswerError: it says that there is no answer.
+        """
+        if chunk.get("error"):
+            raise _failure(chunk)
+        self._count(dict_at(chunk, "usageMetadata"))
+        if reason := text_at(dict_at(chunk, "promptFeedback"), "blockReason"):
+            why = text_at(dict_at(chunk, "promptFeedback"), "blockReasonMessage") or reason
+            raise MalformedAnswerError(f"the provider refused the question ({why}); ask it in another way", _raw(chunk))
+        for candidate in dicts_at(chunk, "candidates"):
+            for part in dicts_at(dict_at(candidate, "content"), "parts"):
+                yield from self._part(part)
+            if found := _logprobs(dict_at(candidate, "logprobsResult")):
+                yield Logprobs(found)
+            self._end_with(candidate)
+
+    def whole(self, answer: dict[str, Any]) -> Iterator[Delta]:
+        """The deltas of a whole answer.
+
+        Raises:
+            ProviderStatusError: it is an error.
+            MalformedAnswerError: it is none.
+        """
+        if not (answer.get("error") or answer.get("candidates") or answer.get("promptFeedback")):
+            raise MalformedAnswerError(
+                "the server sent no answer with candidates: check that base_url is that of Gemini's interface",
+                _raw(answer),
+            )
+        return self.read(answer)
+
+    def _part(self, part: dict[str, Any]) -> Iterator[Delta]:
+        signature, text = text_at(part, "thoughtSignature"), text_at(part, "text")
+        if isinstance(part.get("functionCall"), dict):
+            yield from self._called(dict_at(part, "functionCall"), signature)
+            return
+        is_thought = part.get("thought") is True
+        if signature:
+            signed = {"text": text, "thoughtSignature": signature}
+            self._signed.append({**signed, "thought": True} if is_thought else signed)
+        if text:
+            self._any = True
+            yield Reasoning(text) if is_thought or self._names.answer else text
+
+    def _called(self, call: dict[str, Any], signature: str) -> Iterator[Delta]:
+        self._any = True
+        name = text_at(call, "name")
+        arguments = arguments_text(call.get("args")) or "{}"  # a call of a tool without parameters has none
+        if name and name == self._names.answer:
+            self._answered = True
+            yield arguments
+            return
+        ours = len(self._ids)
+        self._ids.append(fresh_id(call.get("id"), {*self._names.taken, *self._ids}, MADE_UP))
+        if signature:
+            self._signed.append({"call": self._ids[ours], "thoughtSignature": signature})
+        yield ToolCallPart(ours, self._ids[ours], self._names.own.get(name, name), arguments)
+
+    def _count(self, counts: dict[str, Any]) -> None:
+        if not counts:
+            return
+        before, thoughts = self._usage or Usage(), number_at(counts, "thoughtsTokenCount")
+        read = number_at(counts, "promptTokenCount") + number_at(counts, "toolUsePromptTokenCount")
+        written = number_at(counts, "candidatesTokenCount") + thoughts
+        self._usage = Usage(
+            read or before.input_tokens,
+            written or before.output_tokens,
+            cached_tokens=number_at(counts, "cachedContentTokenCount") or before.cached_tokens,
+            reasoning_tokens=thoughts or before.reasoning_tokens,
+        )
+
+    def _end_with(self, candidate: dict[str, Any]) -> None:
+        reason = text_at(candidate, "finishReason")
+        if not reason or reason == "FINISH_REASON_UNSPECIFIED":
+            return
+        self._why = text_at(candidate, "finishMessage")
+        if reason in FAILED:
+            why = f": {self._why}" if self._why else ""
+            raise MalformedAnswerError(f"{FAILED[reason]}{why}; {AGAIN}", _raw(candidate))
+        self._reason = REASONS.get(reason, reason.lower())
+
+    def end(self, done: bool) -> Iterator[Delta]:
+        """Signatures to send back, usage, and why it stopped.
+
+        Raises:
+            MalformedAnswerError: it broke off, or was stopped by a filter before it was whole.
+        """
+        if self._signed:
+            yield ReasoningState(FORM, self._model, tuple(self._signed))
+        if self._usage is not None:
+            yield self._usage
+        if self._reason is None and not (done and self._any):
+            what = "the server's answer broke off" if self._any else "the server sent no answer"
+            raise MalformedAnswerError(f"{what}; {AGAIN}")
+        if self._reason == "content_filter" and (self._ids or not self._any):
+            why = f": {self._why}" if self._why else ""
+            raise MalformedAnswerError(f"the provider's filter stopped the answer{why}; ask in another way")
+        is_plain = self._reason in (None, "stop")
+        yield Finish(str(self._reason if not is_plain else "tool_calls" if self._ids else "stop"))
+
+
+def _logprobs(result: dict[str, Any]) -> tuple[TokenLogprob, ...]:
+    top = [tuple(map(_token, dicts_at(each, "candidates"))) for each in dicts_at(result, "topCandidates")]
+    chosen = list(map(_token, dicts_at(result, "chosenCandidates")))
+    top += [()] * (len(chosen) - len(top))
+    return tuple(TokenLogprob(token, logprob, others) for (token, logprob), others in zip(chosen, top, strict=False))
+
+
+def _token(candidate: dict[str, Any]) -> tuple[str, float]:
+    logprob = candidate.get("logProbability")
+    return text_at(candidate, "token"), float(logprob) if isinstance(logprob, int | float) else 0.0
+
+
+def _failure(chunk: dict[str, Any]) -> ProviderStatusError:
+    error = dict_at(chunk, "error")
+    status = number_at(error, "code") or 500
+    return refusal("the server", "base_url", status, text_at(error, "status"), {}, _raw(chunk))
+
+
+def _raw(chunk: dict[str, Any]) -> str:
+    return json.dumps(chunk)

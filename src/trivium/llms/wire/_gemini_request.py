@@ -1,0 +1,223 @@
+"""Requests of Gemini's `generateContent` interface, made from ours. No I/O."""
+
+from __future__ import annotations
+
+import base64
+import mimetypes
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, cast
+
+from trivium.llms._protocol import Request
+from trivium.llms.wire._fields import CallNames, Data, arguments_of, data_of, family, name_of, own_state
+from trivium.schema import ToolSpec
+
+__all__ = ["FORM", "MADE_UP", "gemini_body", "gemini_names"]
+
+FORM: Final = "gemini"
+MADE_UP: Final = "gemini_"
+"""How ids begin that were made up for calls without one; they are never sent, for the model does not know them."""
+NO_SIGNATURE: Final = base64.b64encode(b"skip_thought_signature_validator").decode()
+"""Stands for the signature of a call that another model made: from Gemini 3 on, a call without one is refused."""
+Part = dict[str, Any]
+_VERSION: Final = re.compile(r"gemini-(\d+)")
+_RENAMED: Final = {"max_tokens": "maxOutputTokens", "stop": "stopSequences"}
+_TOP: Final = {
+    "cachedContent", "continuationToken", "labels", "safetySettings", "serviceTier", "store", "toolConfig", "tools",
+}  # fmt: skip
+_NOT_THERE: Final = frozenset({"n", "parallel_tool_calls", "repetition_penalty"})
+"""Common names for which the interface has nothing that we could use."""
+_HUMP: Final = re.compile(r"_([a-z])")
+
+
+def _version(model: str) -> int:
+    """The first number of a Gemini model, or 0 for another model."""
+    found = _VERSION.match(family(model))
+    return int(found[1]) if found else 0
+
+
+def gemini_names(model: str, request: Request) -> CallNames:
+    """How tools and calls are called on the way to a model.
+
+    Before Gemini 3, an answer of a form and tools in one request are refused: there, a tool takes the answer.
+    """
+    both = request.output_schema is not None and bool(request.tools) and request.tool_choice == "auto"
+    names = CallNames.of(request, both and _version(model) < 3)
+    calls = (call for message in request.messages for call in message.get("tool_calls") or ())
+    known = dict.fromkeys((*(tool.name for tool in request.tools), *map(name_of, calls)))
+    tools, taken = dict(names.tools), {*known, *names.own}
+    for name in known:
+        sent = tools.get(name, name)
+        if not (sent[:1].isalpha() or sent[:1] == "_"):  # the interface wants a letter first
+            while sent in taken:
+                sent = f"_{sent}"[:64]
+            taken.add(sent)
+            tools[name] = sent
+    return names._replace(tools=tools, own={sent: name for name, sent in tools.items()})
+
+
+def gemini_body(model: str, request: Request, parameters: Mapping[str, Any], names: CallNames) -> dict[str, Any]:
+    """What is posted for a request.
+
+    Args:
+        model: its name at the server.
+        request: the question.
+        parameters: all sampling parameters, by their common names; others by the interface's.
+        names: how tools and calls are called on the way.
+    """
+    body, config = _settings(parameters)
+    system, contents = _contents(model, request.messages, names)
+    body["contents"] = contents
+    if system:
+        body["systemInstruction"] = {"parts": system}
+    if request.tools:
+        declared = [_declaration(tool, names) for tool in request.tools]
+        if names.answer:
+            described = "Give the answer. It is the last thing to do, when no other tool is needed."
+            declared.append(_declaration(ToolSpec(names.answer, described, dict(request.output_schema or {})), names))
+        body["tools"] = [*body.get("tools", ()), {"functionDeclarations": declared}]
+        body["toolConfig"] = {**body.get("toolConfig", {}), "functionCallingConfig": _mode(request, names)}
+    if request.output_schema is not None and not names.answer:
+        config |= {"responseMimeType": "application/json", "responseJsonSchema": dict(request.output_schema)}
+    if config:
+        body["generationConfig"] = config
+    return body
+
+
+def _settings(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What stands beside the messages, and what stands in the configuration of the answer."""
+    body, config = dict[str, Any](), dict[str, Any]()
+    given = {name: value for name, value in parameters.items() if name not in _NOT_THERE}
+    if stop := given.pop("stop", None):
+        given["stop"] = [stop] if isinstance(stop, str) else list(stop)
+    if (effort := given.pop("reasoning_effort", None)) is not None:
+        config["thinkingConfig"] = {"thinkingLevel": effort}
+    asked, top = given.pop("logprobs", None), given.pop("top_logprobs", None)
+    if asked is not None and asked is not False:
+        config["responseLogprobs"] = True
+        if (count := top if asked is True else asked) is not None:
+            config["logprobs"] = count
+    for common, value in given.items():
+        name = _RENAMED.get(common) or _HUMP.sub(lambda found: found[1].upper(), common)
+        place = body if name in _TOP else config
+        is_merged = isinstance(value, Mapping) and name in place
+        place[name] = {**place[name], **cast("Mapping[str, Any]", value)} if is_merged else value
+    return body, config
+
+
+def _declaration(tool: ToolSpec, names: CallNames) -> Part:
+    found = {"name": names.tools.get(tool.name, tool.name), "description": tool.description}
+    return {**found, "parametersJsonSchema": {"type": "object", **tool.parameters}}
+
+
+def _mode(request: Request, names: CallNames) -> Part:
+    choice = request.tool_choice
+    if names.answer or choice == "required":
+        return {"mode": "ANY"}
+    if choice == "none":
+        return {"mode": "NONE"}
+    if choice == "auto":
+        return {"mode": "VALIDATED" if any(tool.strict for tool in request.tools) else "AUTO"}
+    return {"mode": "ANY", "allowedFunctionNames": [names.tools.get(choice, choice)]}
+
+
+def _contents(model: str, messages: Iterable[Mapping[str, Any]], names: CallNames) -> tuple[list[Part], list[Part]]:
+    """The system's texts, and the other messages; what follows in one role is joined, but results stand alone."""
+    system, found, called = list[Part](), list[Part](), dict[str, str]()
+    for message in messages:
+        role = message.get("role")
+        if role in ("system", "developer"):
+            system += _parts(message.get("content"))
+            continue
+        called |= {str(call.get("id")): name_of(call) for call in message.get("tool_calls") or ()}
+        role = "model" if role == "assistant" else "user"
+        parts = _said(message, model, names) if role == "model" else _asked(message, called, names)
+        if found and found[-1]["role"] == role and _are_results(found[-1]["parts"]) == _are_results(parts):
+            found[-1]["parts"] += parts
+        elif parts:
+            found.append({"role": role, "parts": parts})
+    return system, found
+
+
+def _are_results(parts: list[Part]) -> bool:
+    return bool(parts) and all("functionResponse" in part for part in parts)
+
+
+def _asked(message: Mapping[str, Any], called: Mapping[str, str], names: CallNames) -> list[Part]:
+    parts = _parts(message.get("content"))
+    if (call_id := message.get("tool_call_id")) is None:
+        return parts
+    call_id = str(call_id)
+    name = called.get(call_id) or str(message.get("name") or "tool")
+    output = "\n".join(part["text"] for part in parts if "text" in part)
+    response: Part = {"name": names.tools.get(name, name), "response": {"output": output}, **_id(call_id)}
+    if held := [part for part in parts if "text" not in part]:
+        response["parts"] = held
+    return [{"functionResponse": response}]
+
+
+def _said(message: Mapping[str, Any], model: str, names: CallNames) -> list[Part]:
+    """What the model said, with the signatures where they stood."""
+    state = own_state(message, FORM, model)
+    thoughts = [item for item in state if item.get("thought")]
+    signed = {item.get("call"): item["thoughtSignature"] for item in state if "call" in item}
+    texts = [item for item in state if "text" in item and not item.get("thought")]
+    calls = list(message.get("tool_calls") or ())
+    if calls and str(calls[0].get("id")) not in signed and _version(model) >= 3:
+        signed[str(calls[0].get("id"))] = NO_SIGNATURE
+    return [
+        *thoughts,
+        *_signed_texts(_parts(message.get("content")), texts),
+        *(_called(call, signed, names) for call in calls),
+    ]
+
+
+def _signed_texts(parts: list[Part], signed: list[Part]) -> Iterator[Part]:
+    """Text as it came: in the pieces that were signed, and what stood before them."""
+    if len(parts) > 1 or any("text" not in part for part in parts):
+        yield from parts
+        return
+    rest = "".join(part["text"] for part in parts)
+    for item in signed:
+        before, found, after = rest.partition(item["text"]) if item["text"] else (rest, "", "")
+        if item["text"] and not found:  # it was changed since: what is signed is no longer there
+            continue
+        if before:
+            yield {"text": before}
+        yield item
+        rest = after
+    if rest:
+        yield {"text": rest}
+
+
+def _called(call: Mapping[str, Any], signed: Mapping[Any, str], names: CallNames) -> Part:
+    name, call_id = name_of(call), str(call.get("id"))
+    part: Part = {"functionCall": {"name": names.tools.get(name, name), "args": arguments_of(call), **_id(call_id)}}
+    return {**part, "thoughtSignature": signed[call_id]} if call_id in signed else part
+
+
+def _id(call_id: str) -> dict[str, str]:
+    return {} if call_id.startswith(MADE_UP) else {"id": call_id}
+
+
+def _parts(content: Any) -> list[Part]:
+    if not isinstance(content, list):
+        return [{"text": str(content)}] if content not in (None, "") else []
+    return [part for part in map(_part, cast("list[Any]", content)) if part.get("text") != ""]
+
+
+def _part(part: Any) -> Part:
+    if not isinstance(part, Mapping):
+        return {"text": str(part)}
+    given = cast("Mapping[str, Any]", part)
+    if (data := data_of(given)) is not None:
+        return _held(data)
+    return {name: value for name, value in given.items() if name != "type"}
+
+
+def _held(data: Data) -> Part:
+    if data.data:
+        return {"inlineData": {"mimeType": data.kind, "data": data.data}}
+    where = data.file_id or data.url
+    kind = mimetypes.guess_type(data.name or where.partition("?")[0])[0]
+    return {"fileData": {"fileUri": where, **({"mimeType": kind} if kind else {})}}

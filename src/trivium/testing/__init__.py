@@ -1,0 +1,45 @@
+"""Tests without a network: scripted models, recorded requests, and faults. Used by trivium's own tests too."""
+
+from __future__ import annotations
+
+from trivium.testing._cassette import Cassette, cassette
+from trivium.testing._faults import (
+    BrokenGzip,
+    ConnectionRefused,
+    DNSFailure,
+    Duplicated,
+    Fault,
+    FaultyTransport,
+    Garbage,
+    Reset,
+    Slow,
+    Stall,
+    Status,
+    TLSFailure,
+    Truncated,
+    WrongContentType,
+)
+from trivium.testing._interactions import RecordedRequest
+from trivium.testing._scripted import ScriptedModel, call_tool
+
+__all__ = [
+    "BrokenGzip",
+    "Cassette",
+    "ConnectionRefused",
+    "DNSFailure",
+    "Duplicated",
+    "Fault",
+    "FaultyTransport",
+    "Garbage",
+    "RecordedRequest",
+    "Reset",
+    "ScriptedModel",
+    "Slow",
+    "Stall",
+    "Status",
+    "TLSFailure",
+    "Truncated",
+    "WrongContentType",
+    "call_tool",
+    "cassette",
+]

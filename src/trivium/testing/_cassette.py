@@ -1,0 +1,320 @@
+"""Cassettes: what was asked and answered over HTTP once, kept in a file and given out again."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterator
+from contextlib import contextmanager, suppress
+from difflib import SequenceMatcher, unified_diff
+from pathlib import Path
+from secrets import token_hex
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from trivium._arguments import checked
+from trivium.exceptions import CassetteError, CassetteMismatchError, ConfigurationError
+from trivium.llms.http._exchange import Layer, Send, add_layer
+from trivium.testing._interactions import RecordedRequest, Recording, Scrubber, laid_out, pieces_of
+from trivium.testing._responses import made, remade
+
+if TYPE_CHECKING:
+    from httpx2 import Request, Response
+
+__all__ = ["Cassette", "cassette"]
+
+FORMAT: Final = 1
+MODES: Final = ("once", "none", "all", "new")
+DIFF_LINES: Final = 60
+ANEW: Final = "if that is right, record it anew: delete the file, or give record='all'"
+Mode = Literal["once", "none", "all", "new"]
+Match = Callable[[RecordedRequest], Any]
+
+
+@contextmanager
+def cassette(
+    path: str | os.PathLike[str],
+    *,
+    record: Mode | None = None,
+    match: Match | None = None,
+    scrub: Callable[[str], str] | None = None,
+    allow_unused: bool = False,
+) -> Generator[Cassette]:
+    """Record what models ask and are answered over HTTP once, and from then on replay it with no network.
+
+    It holds in this context and in all that starts from it: agents, tasks and tools, sync or async. A thread that you
+    start yourself takes part where you give it a copy of the context. A replay needs no API key.
+
+    Each recorded answer is given once, to a request of the same content; where several are the same, in order. Which
+    of several requests comes first does not matter. Asked but not recorded, or recorded but not asked, is an error,
+    and one that was caught within the block is raised at its end.
+
+    Nothing is written if the block fails, so put checks that may fail below it. Neither the headers of requests nor
+    cookies are kept. API keys, passwords in addresses, and what stands in the query by a name such as `key` or
+    `token`, are written as `***` wherever they stand, but for those of fewer than 8 characters in a body.
+
+    Args:
+        path: the file. Its folder is made.
+        record: "once" records where there is no file yet; "none" never, so that a missing file is an error; "all"
+            records anew; "new" replays what is there and records the rest. Default `$TRIVIUM_RECORD`, else "once".
+        match: what of a request must be as recorded; default method, URL and body. JSON is compared by value.
+        scrub: from each text that would be kept (the URL, the texts in a body and its keys, a line) to the one that is.
+        allow_unused: whether recorded requests may be left out in a replay.
+
+    Raises:
+        CassetteError: there is no file and "none" was said; it is no cassette; or a request was still under way when
+            the block ended.
+        CassetteMismatchError: a request is not among the recorded ones, or a recorded one was not made.
+        ConfigurationError: `record` is none of the four.
+
+    Example::
+
+        with cassette("tests/cassettes/weather.json"):
+            answer = agent("What is the weather in Paris?")
+        assert "sunny" in answer.content
+    """
+    tape = Cassette(path, record, match, scrub)
+    remove = add_layer(tape)
+    try:
+        yield tape
+    except BaseException as error:
+        for each in tape.mismatches[:1]:
+            if each is not error:
+                error.add_note(f"before, within the cassette: {each}")
+        raise
+    finally:
+        remove()
+        tape.is_over = True
+    tape.close(allow_unused)
+
+
+class Cassette(Layer):
+    """A recording that is made or replayed; `cassette` makes it, and its arguments are described there.
+
+    Attributes:
+        path: the file.
+        is_new: whether there was no file yet, or none that counts.
+        recorded: how many requests went to the network.
+        replayed: how many were answered from the file.
+        mismatches: the errors of requests that were not recorded.
+    """
+
+    @checked
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        record: Mode | None = None,
+        match: Match | None = None,
+        scrub: Callable[[str], str] | None = None,
+    ) -> None:
+        mode = record or os.environ.get("TRIVIUM_RECORD") or "once"
+        if mode not in MODES:
+            raise ConfigurationError(f"record is one of {', '.join(MODES)}, not {mode!r}")
+        self.path = Path(path)
+        self.is_over = False
+        self.mismatches: list[CassetteMismatchError] = []
+        self._match = match or _whole
+        self._scrubber = Scrubber(scrub)
+        found = None if mode == "all" else self._load(mode)
+        self.is_new = found is None
+        self._old = found or []
+        self._unused = [(self._key(each.request), each) for each in self._old]
+        self._new: list[Recording] = []
+        self.replays = not self.is_new
+        self._records = self.is_new or mode == "new"
+        self._lock = Lock()
+
+    def __repr__(self) -> str:
+        return f"Cassette({str(self.path)!r}, recorded={self.recorded}, replayed={self.replayed})"
+
+    @property
+    def recorded(self) -> int:
+        """How many requests went to the network."""
+        return len(self._new)
+
+    @property
+    def replayed(self) -> int:
+        """How many requests were answered from the file."""
+        return len(self._old) - len(self._unused)
+
+    # ---- one request
+    async def respond(self, request: Request, send: Send, secrets: Collection[str]) -> Response:
+        """Answer a request from the file, or record what `send` answers."""
+        await request.aread()
+        with self._lock:
+            self._scrubber.learn(request, secrets)
+            asked = self._scrubber.request(request)
+            found = None if self.is_over else self._taken(asked)
+            recording = None if found or self.is_over or not self._records else Recording(asked, is_open=True)
+            if recording is not None:
+                self._new.append(recording)
+            elif found is None:
+                self.mismatches.append(error := self._mismatch(asked))
+                raise error
+        return await _recorded(request, send, recording) if recording else self._replayed(request, found)
+
+    def _taken(self, asked: RecordedRequest) -> Recording | None:
+        wanted = self._key(asked)
+        for place, (key, _) in enumerate(self._unused):
+            if key == wanted:
+                return self._unused.pop(place)[1]
+        return None
+
+    def _key(self, request: RecordedRequest) -> str:
+        return json.dumps(self._match(request), sort_keys=True, default=repr)
+
+    def _replayed(self, request: Request, found: Recording | None) -> Response:
+        assert found is not None, "a request is recorded or replayed"
+        if not found.status:
+            raise self._end_of(found, request)
+        return made(request, self._pieces(request, found), found.status, found.headers)
+
+    async def _pieces(self, request: Request, found: Recording) -> AsyncGenerator[bytes]:
+        for piece in pieces_of(found.body):
+            yield piece
+        if found.is_cut or found.error is not None:
+            raise self._end_of(found, request)
+
+    def _end_of(self, found: Recording, request: Request) -> Exception:
+        """The error with which a recorded answer ends."""
+        import httpx2
+
+        if found.error is None:
+            error = self._error(f"the reader of {_named(found.request)} left early when it was recorded; {ANEW}")
+            self.mismatches.append(error)
+            return error
+        kind = getattr(httpx2, found.error[0], None)
+        if not (isinstance(kind, type) and issubclass(kind, httpx2.RequestError)):
+            kind = httpx2.ReadError
+        return kind(found.error[1], request=request)
+
+    # ---- what does not fit
+    def _mismatch(self, asked: RecordedRequest) -> CassetteMismatchError:
+        if self.is_over:
+            return self._error(f"{_named(asked)} was asked after the block of the cassette had ended")
+        known = [each.request for each in self._old]
+        if not known:
+            return self._error(f"{_named(asked)} is not recorded, as nothing is; {ANEW}")
+        same = sum(self._key(each) == self._key(asked) for each in known)
+        if same:
+            return self._error(f"{_named(asked)} was asked more often than it is recorded ({same}); {ANEW}")
+        left = [each.request for _, each in self._unused] or known
+        text = _readable(asked)
+        nearest = max(left, key=lambda each: SequenceMatcher(None, _readable(each), text).quick_ratio())
+        title = f"recorded, request {known.index(nearest) + 1} of {len(known)}"
+        lines = [*unified_diff(_readable(nearest), text, title, "asked now", lineterm="")]
+        lines[DIFF_LINES:] = [f"… {len(lines) - DIFF_LINES} more lines"] if len(lines) > DIFF_LINES else []
+        diff = "\n".join(lines)
+        return self._error(f"{_named(asked)} is not what was recorded; {ANEW}\n{diff}", diff)
+
+    def _error(self, text: str, diff: str = "") -> CassetteMismatchError:
+        return CassetteMismatchError(f"{self.path}: {text}", str(self.path), diff)
+
+    # ---- the file
+    def _load(self, mode: str) -> list[Recording] | None:
+        try:
+            stored = json.loads(self.path.read_text(encoding="utf-8"))
+            if stored["trivium_cassette"] != FORMAT:
+                raise ValueError(f"its form is {stored['trivium_cassette']!r}, not {FORMAT}")
+            return [Recording.loaded(each) for each in stored["interactions"]]
+        except FileNotFoundError:
+            if mode == "none":
+                text = f"there is no recording {self.path}: record it without record='none', and keep the file"
+                raise CassetteError(text, str(self.path)) from None
+            return None
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            text = f"{self.path} is no cassette that can be read ({error}); delete it and record anew"
+            raise CassetteError(text, str(self.path)) from error
+
+    def close(self, allow_unused: bool = False) -> None:
+        """Write what was recorded, and tell what does not fit.
+
+        Raises:
+            CassetteError: a request is still under way, or the file cannot be written.
+            CassetteMismatchError: a request was not recorded, or a recorded one was not made.
+        """
+        if self.mismatches:
+            raise self.mismatches[0]
+        if any(each.is_open for each in self._new):
+            text = f"{self.path}: a request was under way when the block ended; nothing is written, wait for it within"
+            raise CassetteError(text, str(self.path))
+        if self._unused and not self._records and not allow_unused:
+            names = ", ".join(_named(each.request) for _, each in self._unused[:3])
+            count = f"{len(self._unused)} of {len(self._old)}"
+            raise self._error(f"{count} recorded requests were not made ({names}); {ANEW}, or allow_unused=True")
+        if self.is_new or self._new:
+            self._write([each.stored(self._scrubber) for each in (*self._old, *self._new)])
+
+    def _write(self, interactions: list[Any]) -> None:
+        """Write the file so that it is whole at every moment, however many write it."""
+        text = laid_out({"trivium_cassette": FORMAT, "interactions": interactions}, name="file") + "\n"
+        part = self.path.with_name(f".{self.path.name}.{token_hex(4)}.part")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                part.write_text(text, encoding="utf-8", newline="\n")
+                os.replace(part, self.path)
+            except BaseException:
+                with suppress(OSError):
+                    part.unlink()
+                raise
+        except OSError as error:
+            text = f"cannot write {self.path}: {error.strerror or error}; choose another place"
+            raise CassetteError(text, str(self.path)) from error
+
+
+async def _recorded(request: Request, send: Send, recording: Recording) -> Response:
+    import httpx2
+
+    try:
+        response = await send(request)
+    except (httpx2.HTTPError, OSError) as error:
+        recording.error = (type(error).__name__, str(error))
+        raise
+    except BaseException:
+        recording.is_cut = True
+        raise
+    finally:
+        recording.is_open = False
+    recording.status, recording.is_cut, recording.is_open = response.status_code, True, True
+    recording.keep_headers(response.headers)
+
+    def ended() -> None:
+        recording.is_open = False
+
+    return remade(request, response, _kept_pieces(response, recording), ended=ended)
+
+
+async def _kept_pieces(response: Response, recording: Recording) -> AsyncGenerator[bytes]:
+    """The pieces of an answer, unpacked, as they are kept."""
+    import httpx2
+
+    try:
+        async for piece in response.aiter_bytes():
+            recording.pieces.append(piece)
+            yield piece
+    except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
+        recording.error = (type(error).__name__, str(error))
+        raise
+    recording.is_cut = False
+
+
+def _whole(request: RecordedRequest) -> RecordedRequest:
+    return request
+
+
+def _named(request: RecordedRequest) -> str:
+    return f"{request.method} {request.url}"
+
+
+def _readable(request: RecordedRequest) -> list[str]:
+    """A request in lines: JSON indented, long texts broken where their lines and sentences end."""
+    body = request.body
+    text = body if isinstance(body, str) else json.dumps(body, indent=2, ensure_ascii=False, default=repr)
+    return [_named(request), *(piece for line in text.splitlines() for piece in _broken(line))]
+
+
+def _broken(line: str) -> Iterator[str]:
+    for part in re.split(r"(?<!\\)(?<=\\n)", line):
+        yield from re.split(r"(?<=[.!?;] )", part) if len(part) > 100 else [part]

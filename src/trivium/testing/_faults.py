@@ -1,0 +1,384 @@
+"""Faults: what goes wrong between a model and its server, at will, without a server that does so."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from trivium._arguments import checked
+from trivium.commander import wait
+from trivium.exceptions import ConfigurationError
+from trivium.llms.http._exchange import Layer, Send, add_layer
+from trivium.testing._responses import made, remade
+
+if TYPE_CHECKING:
+    from httpx2 import Request, Response
+
+__all__ = [
+    "BrokenGzip",
+    "ConnectionRefused",
+    "DNSFailure",
+    "Duplicated",
+    "Fault",
+    "FaultyTransport",
+    "Garbage",
+    "Reset",
+    "Slow",
+    "Stall",
+    "Status",
+    "TLSFailure",
+    "Truncated",
+    "WrongContentType",
+]
+
+Pieces = AsyncGenerator[bytes]
+_EVENT_ENDS: Final = re.compile(rb"(?<=\n\n)|(?<=\r\n\r\n)|(?<=\r\r)")
+
+
+class Fault:
+    """What goes wrong with one request. A subclass writes `respond`, or `pieces` to change only the answer's body."""
+
+    async def respond(self, request: Request, send: Send) -> Response:
+        """Answer the request, with `send` or without.
+
+        Args:
+            request: what is asked, of httpx2.
+            send: asks what stands below.
+
+        Raises:
+            httpx2.RequestError: as the client would, where there is no answer.
+        """
+        response = await send(request)
+        return remade(request, response, self.pieces(request, response), self.headers())
+
+    def pieces(self, request: Request, response: Response) -> Pieces:
+        """The body, from that of an answer."""
+        return _unpacked(response)
+
+    def headers(self) -> Mapping[str, str]:
+        """Headers that go before those of the answer."""
+        return {}
+
+
+class FaultyTransport(Layer):
+    """A context in which requests over HTTP go wrong, by a script or at random.
+
+    It holds in this context and in all that starts from it, and for whatever asks over HTTP: models, tools of the web,
+    clients of served agents. A request that gets no fault goes on to what is around: a `cassette`, another
+    `FaultyTransport`, the network. Within a cassette, faults disturb what is replayed; around one, they are recorded.
+
+    Args:
+        faults: what happens to each request, in order; None is nothing, and so it is after the last. With `rate`, what
+            may happen.
+        rate: how likely a request is to get one of `faults`, from 0 to 1, instead of each in turn.
+        seed: with `rate`, decides together with the request's content; so the same requests get the same faults,
+            whichever comes first.
+
+    Attributes:
+        requests: how many requests there were.
+        injected: the faults that requests got, oldest first.
+
+    Raises:
+        ConfigurationError: an entry is no fault, or `rate` is not from 0 to 1.
+
+    Example:
+        >>> from trivium.llms import OpenAIModel
+        >>> model = OpenAIModel("any", base_url="http://127.0.0.1:9/v1")
+        >>> with FaultyTransport([Status(400, '{"error": {"message": "no such model"}}')]) as faults:
+        ...     model.chat("hi")
+        Traceback (most recent call last):
+        ...
+        trivium.exceptions.ProviderStatusError: http://127.0.0.1:9/v1/chat/completions answered 400: no such model; \
+change what it says is wrong, or try another model
+        >>> faults.injected
+        [Status(status=400, body='{"error": {"message": "no such model"}}', retry_after=None)]
+    """
+
+    @checked
+    def __init__(self, faults: Iterable[Fault | None], *, rate: float | None = None, seed: int = 0) -> None:
+        self._faults = list(faults)
+        if not all(each is None or isinstance(each, Fault) for each in self._faults):  # type: ignore[unnecessary]
+            raise ConfigurationError("a fault is one of trivium.testing, as Status(500); None lets a request pass")
+        if rate is not None and not (0 <= rate <= 1 and self._faults):
+            raise ConfigurationError("rate is a number from 0 to 1, and needs faults to choose from")
+        self._rate, self._seed = rate, seed
+        self.requests = 0
+        self.injected: list[Fault] = []
+        self._seen: Counter[str] = Counter()
+        self._lock = Lock()
+        self._removes: list[Callable[[], None]] = []
+
+    def __enter__(self) -> Self:
+        self._removes.append(add_layer(self))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._removes.pop()()
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How often each kind of fault was injected, by the name of its class."""
+        return Counter(type(each).__name__ for each in self.injected)
+
+    async def respond(self, request: Request, send: Send, secrets: Collection[str]) -> Response:
+        """Let the next fault answer, or what stands below."""
+        await request.aread()
+        with self._lock:
+            fault = self._next(f"{request.method} {request.url.path} ".encode() + request.content)
+            self.requests += 1
+            self.injected += [fault] if fault else []
+        return await send(request) if fault is None else await fault.respond(request, send)
+
+    def _next(self, content: bytes) -> Fault | None:
+        if self._rate is None:
+            return self._faults[self.requests] if self.requests < len(self._faults) else None
+        digest = hashlib.sha256(content).hexdigest()
+        self._seen[digest] += 1
+        chance = random.Random(f"{self._seed} {digest} {self._seen[digest]}")  # noqa: S311 - no secret
+        return chance.choice(self._faults) if chance.random() < self._rate else None
+
+
+# ---- no answer, or another
+@dataclass(frozen=True)
+class Status(Fault):
+    """An answer that is made up: an error status, or with 200 any body.
+
+    Args:
+        status: the status of HTTP.
+        body: text, bytes, or a value that is sent as JSON.
+        retry_after: seconds after which the server wants to be asked again, or the header's text.
+    """
+
+    status: int
+    body: str | bytes | Mapping[str, Any] = ""
+    retry_after: float | str | None = None
+
+    async def respond(self, request: Request, send: Send) -> Response:
+        """Answer without asking anybody."""
+        text = self.body if isinstance(self.body, str | bytes) else json.dumps(dict(self.body))
+        data = text.encode() if isinstance(text, str) else text
+        kind = "text/event-stream" if data.startswith((b"data:", b"event:")) else "application/json"
+        wanted = {} if self.retry_after is None else {"retry-after": f"{self.retry_after}"}
+        return made(request, _given([data]), self.status, {"content-type": kind, **wanted})
+
+
+@dataclass(frozen=True)
+class _NoConnection(Fault):
+    async def respond(self, request: Request, send: Send) -> Response:
+        """Fail as a client does that has no connection."""
+        import httpx2
+
+        raise httpx2.ConnectError(self.reason(), request=request)
+
+    def reason(self) -> str:
+        """What the client says."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class ConnectionRefused(_NoConnection):
+    """Nobody listens at the address."""
+
+    def reason(self) -> str:
+        """What the system says then."""
+        return "[Errno 111] Connection refused"
+
+
+@dataclass(frozen=True)
+class DNSFailure(_NoConnection):
+    """The host's name is not known."""
+
+    def reason(self) -> str:
+        """What the system says then."""
+        return "[Errno -2] Name or service not known"
+
+
+@dataclass(frozen=True)
+class TLSFailure(_NoConnection):
+    """The server's certificate is not to be trusted."""
+
+    def reason(self) -> str:
+        """What TLS says then."""
+        return "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate"
+
+
+# ---- the body goes wrong
+@dataclass(frozen=True)
+class Reset(Fault):
+    """The connection breaks.
+
+    Args:
+        after: bytes of the body that arrive before; None breaks it before the answer begins.
+    """
+
+    after: int | None = None
+
+    async def respond(self, request: Request, send: Send) -> Response:
+        """Break off at once, or after the answer began."""
+        if self.after is None:
+            raise _reset(request)
+        return await super().respond(request, send)
+
+    async def pieces(self, request: Request, response: Response) -> Pieces:
+        """The beginning, then the error."""
+        async for piece in _first(_unpacked(response), self.after or 0):
+            yield piece
+        raise _reset(request)
+
+
+@dataclass(frozen=True)
+class Truncated(Fault):
+    """The body ends early, as if it were whole.
+
+    Args:
+        after: bytes of it that arrive.
+    """
+
+    after: int = 0
+
+    def pieces(self, request: Request, response: Response) -> Pieces:
+        """The beginning."""
+        return _first(_unpacked(response), self.after)
+
+
+@dataclass(frozen=True)
+class Stall(Fault):
+    """Nothing comes any more, until the client's timeout is over or the run is stopped.
+
+    Args:
+        after: bytes of the body that arrive before; None stalls before the answer begins, which then is not asked for.
+    """
+
+    after: int | None = None
+
+    async def respond(self, request: Request, send: Send) -> Response:
+        """Wait for nothing."""
+        if self.after is None:
+            raise await _waited(request)
+        return await super().respond(request, send)
+
+    async def pieces(self, request: Request, response: Response) -> Pieces:
+        """The beginning, then nothing."""
+        async for piece in _first(_unpacked(response), self.after or 0):
+            yield piece
+        raise await _waited(request)
+
+
+@dataclass(frozen=True)
+class Slow(Fault):
+    """The body comes in small pieces, with a wait before each.
+
+    Args:
+        seconds: the wait.
+        size: bytes of a piece.
+    """
+
+    seconds: float = 0.01
+    size: int = 16
+
+    async def pieces(self, request: Request, response: Response) -> Pieces:
+        """The body, cut up."""
+        async for piece in _unpacked(response):
+            for start in range(0, len(piece), self.size):
+                await wait(self.seconds)
+                yield piece[start : start + self.size]
+
+
+@dataclass(frozen=True)
+class Duplicated(Fault):
+    """Each event of a stream comes twice."""
+
+    async def pieces(self, request: Request, response: Response) -> Pieces:
+        """The body, doubled up to the end of the last event."""
+        left = b""
+        async for piece in _unpacked(response):
+            *events, left = _EVENT_ENDS.split(left + piece)
+            for event in events:
+                yield event + event
+        yield left
+
+
+@dataclass(frozen=True)
+class Garbage(Fault):
+    """The body is replaced by bytes that mean nothing.
+
+    Args:
+        data: the bytes.
+    """
+
+    data: bytes = b"\x00\xff\xfe garbage \x80"
+
+    def pieces(self, request: Request, response: Response) -> Pieces:
+        """The bytes."""
+        return _given([self.data])
+
+
+@dataclass(frozen=True)
+class BrokenGzip(Garbage):
+    """The answer says that its body is packed, and it is not."""
+
+    def headers(self) -> Mapping[str, str]:
+        """The false header."""
+        return {"content-encoding": "gzip"}
+
+
+@dataclass(frozen=True)
+class WrongContentType(Fault):
+    """The answer is sent as something else; its body is as it should be.
+
+    Args:
+        content_type: what it is sent as.
+    """
+
+    content_type: str = "text/html"
+
+    def headers(self) -> Mapping[str, str]:
+        """The false header."""
+        return {"content-type": self.content_type}
+
+
+# ---- pieces
+async def _given(pieces: Iterable[bytes]) -> Pieces:
+    for piece in pieces:
+        yield piece
+
+
+async def _unpacked(response: Response) -> Pieces:
+    async for piece in response.aiter_bytes():
+        yield piece
+
+
+async def _first(pieces: Pieces, count: int) -> Pieces:
+    """The first bytes, and no more."""
+    if count <= 0:
+        return
+    async for piece in pieces:
+        yield piece[:count]
+        count -= len(piece)
+        if count <= 0:
+            return
+
+
+def _reset(request: Request) -> Exception:
+    import httpx2
+
+    return httpx2.ReadError("[Errno 104] Connection reset by peer", request=request)
+
+
+async def _waited(request: Request) -> Exception:
+    """The client's timeout, when it is over."""
+    import httpx2
+
+    seconds: float | None = None
+    with suppress(KeyError):
+        seconds = request.extensions["timeout"]["read"]
+    await wait(seconds)
+    return httpx2.ReadTimeout("the server sent nothing", request=request)

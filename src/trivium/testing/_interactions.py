@@ -1,0 +1,262 @@
+"""What a cassette keeps: requests and answers as JSON that people can read, without what is secret."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from urllib.parse import quote
+
+from trivium.llms.http._secrets import HIDDEN, secrets_of, shown
+
+if TYPE_CHECKING:
+    from httpx2 import Request
+
+__all__ = ["RecordedRequest", "Recording", "Scrubber", "body_of", "laid_out", "pieces_of", "stored_body"]
+
+MIN_SECRET: Final = 8
+"""A shorter text is no secret but a stand-in, as "EMPTY"; to hide it everywhere would spoil what is recorded."""
+MAX_DEPTH: Final = 100
+_WIDTH: Final = 100
+_KEPT_HEADERS: Final = frozenset(
+    {"content-type", "location", "mcp-session-id", "retry-after", "retry-after-ms", "x-should-retry"}
+)
+_SPACE: Final = re.compile(r'("(?:[^"\\]|\\.)*")|\s+')
+_EVENT: Final = re.compile(r"(?:event: (?P<event>[^\r\n]*)\n)?data: (?P<data>[^\r\n]*)\n\n")
+_EVENT_ENDS: Final = re.compile(r"(?<=\n\n)|(?<=\r\n\r\n)|(?<=\r\r)")
+
+
+class RecordedRequest(NamedTuple):
+    """A request as a cassette keeps it; secrets stand there as `***`, headers not at all.
+
+    Args:
+        method: "POST" and the like.
+        url: the address, without a user and a password.
+        body: the value where it is JSON, else the text, or bytes that are none; None where there is nothing.
+    """
+
+    method: str
+    url: str
+    body: Any
+
+
+class Scrubber:
+    """Blots out what is secret: what the requests seen so far were sent with, and what the user says.
+
+    Args:
+        own: the user's own, from each text to the one that may be kept.
+    """
+
+    def __init__(self, own: Callable[[str], str] | None = None) -> None:
+        self._own = own
+        self._secrets: tuple[str, ...] = ()
+
+    def learn(self, request: Request, secrets: Collection[str]) -> None:
+        """Have the secrets of a request blotted out from here on: its keys, those in its headers and its address."""
+        found = [part.strip() for each in secrets for part in (each, *each.split(","))]
+        found += secrets_of(str(request.url), request.headers)
+        known = {form for each in found if len(each) >= MIN_SECRET for form in _forms(each)}
+        self._secrets = tuple(sorted({*self._secrets, *known}, key=len, reverse=True))
+
+    def request(self, request: Request) -> RecordedRequest:
+        """What is kept of a request, whose body has been read."""
+        body = body_of(request.content) if request.content else None
+        return RecordedRequest(request.method, self.value(shown(str(request.url))), self.value(body))
+
+    def value(self, value: Any) -> Any:
+        """A value with every text in it, keys too, as it may be kept."""
+        if isinstance(value, str):
+            for secret in self._secrets:
+                value = value.replace(secret, HIDDEN)
+            return value if self._own is None else self._own(value)
+        if isinstance(value, bytes):
+            for secret in self._secrets:
+                value = value.replace(secret.encode(), HIDDEN.encode())
+            return value
+        if isinstance(value, dict):
+            return {self.value(name): self.value(each) for name, each in cast("dict[Any, Any]", value).items()}
+        if isinstance(value, list):
+            return [self.value(each) for each in cast("list[Any]", value)]
+        return value
+
+
+def _forms(secret: str) -> Collection[str]:
+    """The forms in which a text may stand in an address and in JSON."""
+    return {secret, quote(secret, safe=""), json.dumps(secret)[1:-1]}
+
+
+@dataclass
+class Recording:
+    """A request and what came of it.
+
+    Args:
+        request: what was asked.
+        status: of the answer; 0 where none came.
+        headers: those of the answer that are kept.
+        body: what was read of the answer, as it is stored.
+        pieces: the same, while it is recorded.
+        error: the kind of the transport's error with which it ended, and its text.
+        is_cut: whether the reader left before the end.
+        is_open: whether it goes on.
+    """
+
+    request: RecordedRequest
+    status: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    body: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    pieces: list[bytes] = field(default_factory=list[bytes])
+    error: tuple[str, str] | None = None
+    is_cut: bool = False
+    is_open: bool = False
+
+    def keep_headers(self, headers: Mapping[str, str]) -> None:
+        """Keep those of an answer's headers that say something to a client; the others change from day to day."""
+        low = {name.lower(): value for name, value in headers.items()}
+        self.headers = {name: low[name] for name in sorted(low) if name in _KEPT_HEADERS or "ratelimit" in name}
+
+    def stored(self, scrubber: Scrubber) -> dict[str, Any]:
+        """As it stands in the file."""
+        request = {"method": self.request.method, "url": self.request.url, **_body_form(self.request.body)}
+        body = self.body
+        if self.pieces:
+            body = stored_body(scrubber.value(b"".join(self.pieces)), self.headers.get("content-type", ""))
+        answer: dict[str, Any] = {"status": self.status, "headers": dict(self.headers)} if self.status else {}
+        answer.update(body)
+        if self.error is not None:
+            answer["error"] = list(self.error)
+        if self.is_cut:
+            answer["is_cut"] = True
+        return scrubber.value({"request": request, "response": answer})
+
+    @classmethod
+    def loaded(cls, stored: Mapping[str, Any]) -> Recording:
+        """From the file.
+
+        Raises:
+            ValueError, LookupError, TypeError: it is none.
+        """
+        request, answer = stored["request"], stored["response"]
+        data = b"".join(pieces_of(request))
+        asked = RecordedRequest(str(request["method"]), str(request["url"]), body_of(data) if data else None)
+        kind, text = answer.get("error") or ("", "")
+        pieces_of(answer)
+        return cls(
+            asked,
+            int(answer.get("status", 0)),
+            dict(answer.get("headers", {})),
+            {name: answer[name] for name in ("json", "events", "text", "base64") if name in answer},
+            error=(str(kind), str(text)) if kind else None,
+            is_cut=bool(answer.get("is_cut")),
+        )
+
+
+# ---- bodies
+def body_of(data: bytes) -> Any:
+    """The value of a body that is JSON, else its text, else the bytes."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return data
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return value if _is_flat(value) else text
+
+
+def _body_form(body: Any) -> dict[str, Any]:
+    if body is None or body == "":
+        return {}
+    if isinstance(body, bytes):
+        return {"base64": base64.b64encode(body).decode()}
+    return {"text": body.splitlines(keepends=True)} if isinstance(body, str) else {"json": body}
+
+
+def stored_body(data: bytes, content_type: str) -> dict[str, Any]:
+    """A body in the form that is best to read and loses nothing but white space between the parts of JSON."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return _body_form(data)
+    if content_type.startswith("text/event-stream"):
+        return {"events": [_stored_event(each) for each in _EVENT_ENDS.split(text) if each]}
+    known, value = _lossless(text)
+    return {"json": value} if known else _body_form(text)
+
+
+def pieces_of(stored: Mapping[str, Any]) -> list[bytes]:
+    """The body in pieces: the events of a stream, else one.
+
+    Raises:
+        ValueError, LookupError, TypeError: it is no stored body.
+    """
+    if "events" in stored:
+        return [_event_text(each).encode() for each in stored["events"]]
+    if "json" in stored:
+        return [json.dumps(stored["json"], separators=(",", ":")).encode()]
+    if "base64" in stored:
+        return [base64.b64decode(stored["base64"], validate=True)]
+    return ["".join(stored["text"]).encode()] if stored.get("text") else []
+
+
+def _stored_event(text: str) -> Any:
+    found = _EVENT.fullmatch(text)
+    known, value = _lossless(found["data"]) if found else (False, None)
+    if found is None or not known:
+        return text
+    return {"data": value} if found["event"] is None else {"event": found["event"], "data": value}
+
+
+def _event_text(event: Any) -> str:
+    if isinstance(event, str):
+        return event
+    name = f"event: {event['event']}\n" if "event" in event else ""
+    return f"{name}data: {json.dumps(event['data'], separators=(',', ':'))}\n\n"
+
+
+def _lossless(text: str) -> tuple[bool, Any]:
+    """Whether a text is JSON of which nothing is lost when it is written anew, and its value."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return False, None
+    packed = _SPACE.sub(r"\1", text)
+    forms = (json.dumps(value, separators=(",", ":"), ensure_ascii=ascii) for ascii in (True, False))
+    return _is_flat(value) and packed in forms, value
+
+
+def _is_flat(value: Any, depth: int = MAX_DEPTH) -> bool:
+    """Whether a value is nested so little that it can be walked through."""
+    if not isinstance(value, dict | list):
+        return True
+    parts = cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
+    return depth > 0 and all(_is_flat(each, depth - 1) for each in parts)
+
+
+# ---- the file
+def laid_out(value: Any, indent: int = 0, name: str = "") -> str:
+    """JSON as people read it: what is short on one line, and each event of a stream on one of its own."""
+    line = _line(value)
+    if not value or not isinstance(value, dict | list) or name == "event" or indent + len(line) <= _WIDTH:
+        return line
+    inner = " " * (indent + 2)
+    if isinstance(value, dict):
+        items = cast("dict[str, Any]", value).items()
+        parts = [f"{inner}{_line(key)}: {laid_out(each, indent + 2, key)}" for key, each in items]
+    else:
+        below = "event" if name == "events" else ""
+        parts = [inner + laid_out(each, indent + 2, below) for each in cast("list[Any]", value)]
+    begin, end = "{}" if isinstance(value, dict) else "[]"
+    return begin + "\n" + ",\n".join(parts) + "\n" + " " * indent + end
+
+
+def _line(value: Any) -> str:
+    line = json.dumps(value, ensure_ascii=False)
+    try:
+        line.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, which UTF-8 has no form for
+        return json.dumps(value)
+    return line

@@ -1,0 +1,96 @@
+"""AnthropicModel against a real socket that speaks Anthropic's Messages interface."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from trivium import Agent
+from trivium.exceptions import ConfigurationError, MalformedAnswerError
+from trivium.llms import AnthropicModel, ClaudeAPI, GeminiModel, LanguageModel
+
+from ._provider_answers import HIDDEN, SIGNED, claude_events, claude_text
+from ._provider_answers import claude_thought as thought
+from ._provider_answers import claude_use as use
+from ._servers import ChatServer, event_stream, http_answer
+
+NEW = "claude-opus-4-8"
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ANTHROPIC_API_KEY", "TRIVIUM_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def route(start: str) -> str:
+    """Find a way.
+
+    Args:
+        start: where.
+    """
+    return f"from {start}"
+
+
+@pytest.mark.parametrize("kind", [AnthropicModel, ClaudeAPI])
+def test_an_agent_sends_the_thoughts_back_with_its_results(chat: ChatServer, kind: type[Any]) -> None:
+    asks = event_stream(*claude_events([thought("h", "m"), use("route", '{"start": "A"}')], "tool_use"))
+    again = event_stream(*claude_events([(HIDDEN, []), use("route", '{"start": "B"}', call_id="toolu_2")], "tool_use"))
+    chat.scripts = [asks, again, claude_text("done"), claude_text("bye")]
+    agent = Agent(kind(NEW, base_url=chat.url), tools=[route])
+    assert agent("go").content == "done"
+    assert agent("and now?").content == "bye"
+    _, first, result, second, *rest = chat.received[3].body["messages"]
+    assert first["content"] == [SIGNED, {"type": "tool_use", "id": "toolu_1", "name": "route", "input": {"start": "A"}}]
+    assert result["content"][0]["tool_use_id"] == "toolu_1"
+    assert second["content"][:1] == [HIDDEN]
+    assert [each["role"] for each in rest] == ["user", "assistant", "user"]
+
+
+def test_the_model_sends_what_it_is_told(chat: ChatServer) -> None:
+    chat.scripts = [claude_text("Hel", "lo")] * 2
+    model: LanguageModel = AnthropicModel(NEW, base_url=chat.url, api_key="sk-1", parameters={"max_tokens": 9})
+    assert isinstance(model, LanguageModel)
+    assert AnthropicModel(NEW, base_url=f"{chat.url}/messages", api_key="sk-1").chat("hi") == "Hello"
+    assert Agent(model)("hi").content == "Hello"
+    assert [each.path for each in chat.received] == ["/v1/messages"] * 2
+    headers = chat.received[1].headers
+    assert (headers["x-api-key"], headers["anthropic-version"]) == ("sk-1", "2023-06-01")
+    assert chat.received[1].body["max_tokens"] == 9
+    assert repr(model) == f"AnthropicModel({NEW!r}, base_url={chat.url.removesuffix('/v1')!r})"
+
+
+def test_the_provider_s_own_key_goes_to_the_provider_alone(chat: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigurationError, match="TRIVIUM_API_KEY or ANTHROPIC_API_KEY"):
+        AnthropicModel(NEW).chat("hi")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-own")
+    chat.scripts = [claude_text("a")] * 2
+    model = AnthropicModel(NEW, base_url=chat.url)
+    model.chat("hi")
+    monkeypatch.setenv("TRIVIUM_API_KEY", "sk-ours")
+    model.chat("hi")
+    assert [each.headers.get("x-api-key") for each in chat.received] == [None, "sk-ours"]
+
+
+def test_parameters_of_a_call_go_before_those_of_the_model(chat: ChatServer) -> None:
+    chat.scripts = [claude_text("a")]
+    given: Mapping[str, Any] = {"temperature": 1, "max_new_tokens": 5, "stop_words": ["x"]}
+    AnthropicModel("kimi", base_url=chat.url, parameters=given).chat("hi", temperature=0)
+    body = chat.received[0].body
+    assert (body["temperature"], body["max_tokens"], body["stop_sequences"]) == (0, 5, ["x"])
+
+
+@pytest.mark.parametrize("kind", [AnthropicModel, GeminiModel])
+def test_at_home_the_provider_s_own_key_is_taken(
+    chat: ChatServer, kind: type[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kind, "public_url", chat.url)
+    monkeypatch.setenv(kind.variables[-1], "own")
+    chat.scripts = [http_answer(b"{}")] * 3
+    for url in (None, f"{chat.url}/", f"{chat.url}0"):
+        with pytest.raises(MalformedAnswerError):
+            kind("x", base_url=url).chat("hi")
+    keys = [each.headers.get("x-api-key") or each.headers.get("x-goog-api-key") for each in chat.received]
+    assert keys == ["own", "own", None]

@@ -1,0 +1,377 @@
+"""Never more than so many requests and tokens in any minute: for tasks, threads and processes that share a limiter."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import AsyncGenerator, Generator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks._redis import redis_server
+from trivium import Agent, AsyncAgent
+from trivium.commander import Event, run_core
+from trivium.exceptions import (
+    ConfigurationError,
+    DeadlineExceededError,
+    ProviderBusyError,
+    RateLimitStoreError,
+    RunKilledError,
+)
+from trivium.llms import (
+    Delta,
+    FallbackModel,
+    OpenAIModel,
+    RateLimiter,
+    RateLimitEvent,
+    Request,
+    RetryPolicy,
+)
+from trivium.llms import _rate_stores as stores
+from trivium.llms._rate_stores import WINDOW, MemoryStore, Rate, SQLiteStore
+from trivium.schema import Usage
+from trivium.testing import ScriptedModel
+
+from ._provider_answers import gpt_text, refused
+from ._servers import ChatServer
+
+ROOT = Path(__file__).parents[2]
+
+
+class Clock:
+    """Time that passes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Limiters count by this clock, and their waits are over at once on it."""
+    clock = Clock()
+
+    async def wait(seconds: float | None = None, bell: object = None) -> None:
+        assert seconds is not None
+        clock.now += seconds
+
+    def store(rate: Rate) -> MemoryStore:
+        return MemoryStore(rate, clock)
+
+    monkeypatch.setattr("trivium.llms._rate_limits.MemoryStore", store)
+    monkeypatch.setattr("trivium.llms._rate_limits.wait", wait)
+    return clock
+
+
+# ---- the promise
+@st.composite
+def arrivals(draw: st.DrawFn) -> tuple[Rate, list[tuple[float, int, int]]]:
+    requests = draw(st.none() | st.integers(1, 5))
+    tokens = draw(st.integers(1, 100) if requests is None else st.none() | st.integers(1, 100))
+    amount = st.integers(0, 100 if tokens is None else tokens)
+    return Rate(requests, tokens), draw(st.lists(st.tuples(st.floats(0, 40), amount, amount), max_size=40))
+
+
+@given(arrivals())
+def test_never_more_than_the_limit_in_any_minute_and_never_later_than_it_must_be(
+    case: tuple[Rate, list[tuple[float, int, int]]],
+) -> None:
+    rate, requests = case
+    clock = Clock()
+    store, taken = MemoryStore(rate, clock), list[tuple[float, int]]()
+    for number, (pause, estimate, used) in enumerate(requests):
+        clock.now += pause
+        if seconds := store.take(str(number), estimate):
+            clock.now += seconds * 0.999
+            assert store.take(str(number), estimate) > 0, "a moment before it is still too early"
+            clock.now += seconds * 0.001 + 1e-6
+            assert store.take(str(number), estimate) == 0, "it is let through when it was said"
+        before = [tokens for at, tokens in taken if at + WINDOW > clock.now]
+        assert rate.requests is None or len(before) < rate.requests
+        assert rate.tokens is None or sum(before) + estimate <= rate.tokens
+        store.settle(str(number), min(estimate, used))
+        taken.append((clock.now, min(estimate, used)))
+
+
+def test_ten_thousand_requests_keep_the_limit_and_leave_nothing() -> None:
+    clock, generator = Clock(), random.Random(1)
+    store, minute, sent = MemoryStore(Rate(300, 50_000), clock), deque[tuple[float, int]](), 0
+    while sent < 10_000:
+        tokens = generator.randrange(500)
+        if seconds := store.take(str(sent), tokens):
+            clock.now += seconds
+            continue
+        minute.append((clock.now, tokens))
+        while minute[0][0] + WINDOW <= clock.now:
+            minute.popleft()
+        assert len(minute) <= 300
+        assert sum(each for _, each in minute) <= 50_000
+        sent += 1
+        clock.now += generator.random() * 0.1
+    clock.now += WINDOW
+    store.take("last", 1)
+    assert len(store._minute) == len(store._by_ticket) == 1
+    assert store._used == 1
+
+
+def test_a_minute_goes_by_and_what_was_used_counts_instead_of_the_estimate(clock: Clock) -> None:
+    model = ScriptedModel([["a", Usage(300, 300)]])
+    limited = RateLimiter(tokens_per_minute=1000).of(model)
+    asked: list[float] = []
+    for _ in range(4):
+        limited.chat("x" * 400)
+        asked.append(clock.now - 1000)
+    assert asked == [0, 0, 60, 60], "each is estimated at a hundred tokens and used six hundred"
+
+
+def test_a_request_larger_than_the_limit_goes_alone(clock: Clock) -> None:
+    limited = RateLimiter(tokens_per_minute=10).of(ScriptedModel(["a"]))
+    limited.chat("x" * 400)
+    limited.chat("x" * 400)
+    assert clock.now == 1060
+
+
+def test_several_models_share_a_limiter(clock: Clock) -> None:
+    limiter = RateLimiter(requests_per_minute=1)
+    for name in ("a", "b", "c"):
+        limiter.of(ScriptedModel(["hi"], name)).chat("hi")
+    assert clock.now == 1120
+
+
+def test_a_retry_counts_too(clock: Clock, chat: ChatServer) -> None:
+    chat.scripts = [refused("503 Busy"), refused("503 Busy"), gpt_text("a")]
+    model = OpenAIModel("m", base_url=chat.url, retry=RetryPolicy(first_delay=0.0))
+    assert RateLimiter(requests_per_minute=1).of(model).chat("hi") == "a"
+    assert clock.now == 1120
+
+
+def test_a_limited_model_is_a_link_of_a_chain_and_a_chain_is_limited(clock: Clock) -> None:
+    limiter, bad = RateLimiter(requests_per_minute=1), ScriptedModel([ProviderBusyError("busy", "", 503)])
+    chain = FallbackModel([limiter.of(bad), limiter.of(ScriptedModel(["hello"]))])
+    assert chain.chat("hi") == "hello"
+    assert clock.now == 1060
+    assert limiter.of(FallbackModel([bad, ScriptedModel(["hello"])])).chat("hi") == "hello"
+    assert clock.now == 1120
+
+
+# ---- tasks and threads
+def test_first_come_first_served(clock: Clock) -> None:
+    limiter, served = RateLimiter(requests_per_minute=1), list[int]()
+
+    async def one(number: int) -> None:
+        await limiter.take(1)
+        served.append(number)
+
+    async def run() -> None:
+        await asyncio.gather(*(one(number) for number in range(20)))
+
+    asyncio.run(run())
+    assert served == list(range(20))
+    assert not limiter._line
+
+
+def test_those_who_wait_in_line_are_served_in_order_while_the_first_waits() -> None:
+    limiter, served, running = RateLimiter(tokens_per_minute=100), list[int](), list[asyncio.Task[None]]()
+
+    async def one(number: int) -> None:
+        await limiter.take(100)
+        served.append(number)
+
+    async def run() -> None:
+        ticket = await limiter.take(100)
+        running.extend(asyncio.create_task(one(number)) for number in range(3))
+        await asyncio.sleep(0)  # each runs until it waits
+        assert len(limiter._line) == 3
+        running[1].cancel()
+        await asyncio.wait([running[1]])
+        await limiter.settle(ticket, 0)  # what is given back wakes the first in line, not after a minute
+        await running[0]
+        assert served == [0]
+        assert len(limiter._line) == 1
+        running[2].cancel()
+        await asyncio.wait(running)
+        assert not limiter._line
+
+    asyncio.run(run())
+
+
+def test_threads_share_a_limiter(clock: Clock) -> None:
+    limiter, times, lock = RateLimiter(requests_per_minute=5), list[float](), threading.Lock()
+    model = limiter.of(ScriptedModel(["a"]))
+
+    def work() -> None:
+        for _ in range(5):
+            model.chat("hi")
+            with lock:
+                times.append(clock.now)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(times) == 20
+    assert clock.now >= 1000 + 60 * 3
+
+
+def test_who_waits_is_told_and_reaches_his_deadline() -> None:
+    limiter = RateLimiter(requests_per_minute=1)
+    agent = Agent(limiter.of(ScriptedModel(["a"])))
+    agent("hi")
+    stream = agent.stream("hi", timeout=0.05)
+    events: list[Event] = []
+    with pytest.raises(DeadlineExceededError):
+        events.extend(stream)
+    assert not limiter._line
+    assert next(event.data for event in events if isinstance(event, RateLimitEvent)) > 50
+    asked = AsyncAgent(limiter.of(ScriptedModel(["a"])))
+
+    async def run() -> None:
+        async with asked.open("hi") as stream:
+            async for event in stream:
+                if isinstance(event, RateLimitEvent):
+                    event.node.kill("enough")
+
+    with pytest.raises(RunKilledError, match="enough"):
+        asyncio.run(run())
+    assert not limiter._line
+
+
+class Counting:
+    """Never more at once than were let through."""
+
+    name = "counting"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def stream(self, request: Request) -> AsyncGenerator[Delta]:
+        self.asked += 1
+        await asyncio.sleep(0)
+        yield "a"
+
+
+def test_many_tasks_of_an_agent_keep_the_limit(clock: Clock) -> None:
+    model = Counting()
+    agent = AsyncAgent(RateLimiter(requests_per_minute=10).of(model))
+
+    async def run() -> None:
+        await asyncio.gather(*(agent.acall("hi", session_id=number) for number in range(100)))
+
+    asyncio.run(run())
+    assert model.asked == 100
+    assert clock.now == 1000 + 60 * 9
+
+
+# ---- processes
+@pytest.fixture(scope="module")
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
+    with redis_server(tmp_path_factory.mktemp("redis")) as path:
+        yield f"unix://{path}"
+
+
+def ask_from_processes(store: str, requests: int, tokens: int, window: int, times: int) -> list[tuple[float, float]]:
+    """Between which moments each request of two processes was let through."""
+    command = [sys.executable, "-m", "llms._counting", store, *map(str, (requests, tokens, window, times))]
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT / 'tests'}"}
+    pipe = subprocess.PIPE
+    running = [subprocess.Popen(command, env=environment, text=True, stdin=pipe, stdout=pipe) for _ in range(2)]
+    for each in running:
+        assert each.stdout is not None
+        assert each.stdout.readline() == "ready\n"
+    found: list[tuple[float, float]] = []
+    for each in running:
+        assert each.stdin is not None
+        each.stdin.write("go\n")
+        each.stdin.flush()
+    for each in running:
+        out, _ = each.communicate(timeout=60)
+        assert each.returncode == 0
+        found += [(float(before), float(after)) for before, after in map(str.split, out.splitlines())]
+    return sorted(found)
+
+
+@pytest.mark.parametrize(("kind", "requests", "tokens"), [("SQLite", 10, 1000), ("Redis", 1000, 100)])
+def test_processes_keep_a_limit_together(
+    kind: str, requests: int, tokens: int, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    store = str(tmp_path / "rates.db") if kind == "SQLite" else request.getfixturevalue("redis") + "?db=3"
+    moments = ask_from_processes(store, requests, tokens, 300, 15)
+    assert len(moments) == 30
+    for begin, _ in moments:  # whatever the machine is busy with, these were surely let through in one window
+        assert sum(begin <= before and after < begin + 0.3 for before, after in moments) <= 10
+
+
+def test_limiters_of_another_name_count_for_themselves(tmp_path: Path, redis: str) -> None:
+    for place in (tmp_path / "rates.db", redis + "?db=9"):
+        for name in ("one", "two"):
+            limiter = RateLimiter(requests_per_minute=1, store=place, name=name)
+            run_core(limiter.take, 1)
+            assert limiter._store.take("another", 1) > 0
+
+
+@pytest.mark.parametrize("kind", ["SQLite", "Redis"])
+def test_a_shared_store_settles_and_says_the_same_as_the_one_in_memory(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    place = tmp_path / "rates.db" if kind == "SQLite" else request.getfixturevalue("redis") + "?db=11"
+    store = RateLimiter(tokens_per_minute=100, store=place)._store
+    assert store.take("a", 60) == 0
+    assert 59 < store.take("b", 60) <= 60
+    store.settle("a", 30)
+    assert store.take("b", 60) == 0
+    store.settle("nobody", 1000)
+    assert 59 < store.take("c", 11) <= 60
+    assert store.take("d", 10) == 0
+
+
+def test_a_limiter_with_a_file_serves_an_agent_sync_and_async(tmp_path: Path) -> None:
+    model = RateLimiter(5, 1000, store=tmp_path / "rates.db").of(ScriptedModel([["a", Usage(1, 1)]]))
+    assert Agent(model)("hi").content == "a"
+    assert asyncio.run(AsyncAgent(model).acall("hi")).content == "a"
+    assert model.chat("hi") == "a"
+
+
+def test_a_clock_that_is_set_back_lets_nobody_through_too_early(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, clock = SQLiteStore(tmp_path / "rates.db", Rate(1, None), "a"), Clock()
+    monkeypatch.setattr(stores.time, "time", clock)
+    assert store.take("a", 1) == 0
+    clock.now -= 3600
+    assert store.take("b", 1) == 60
+    clock.now += 60
+    assert store.take("b", 1) == 0
+
+
+def test_a_place_that_cannot_be_used_is_a_typed_error_without_the_password(tmp_path: Path) -> None:
+    limiter = RateLimiter(1, store=tmp_path / "no" / "such" / "folder.db")
+    with pytest.raises(RateLimitStoreError, match=r"folder\.db"):
+        limiter.of(ScriptedModel(["a"])).chat("hi")
+    (tmp_path / "text.db").write_text("this is no database, " * 100)
+    with pytest.raises(RateLimitStoreError, match="not a database"):
+        RateLimiter(1, store=tmp_path / "text.db").of(ScriptedModel(["a"])).chat("hi")
+    limiter = RateLimiter(1, store="redis://user:secret@127.0.0.1:1/0")
+    with pytest.raises(RateLimitStoreError, match=r"redis://127\.0\.0\.1:1/0") as caught:
+        limiter.of(ScriptedModel(["a"])).chat("hi")
+    assert "secret" not in f"{caught.value}{caught.value!r}{limiter!r}{limiter.of(ScriptedModel(['a']))!r}"
+    with pytest.raises(ConfigurationError, match="redis://"):
+        RateLimiter(1, store="ftp://somewhere")
+
+
+def test_a_limiter_without_a_limit_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="requests_per_minute"):
+        RateLimiter()
+    for wrong in (0, -1):
+        with pytest.raises(ConfigurationError, match="above 0"):
+            RateLimiter(wrong)
