@@ -12,7 +12,13 @@ from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolUnio
 from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming, ResponseFormat
 from pydantic import ConfigDict, TypeAdapter
 
-from trivium.exceptions import MalformedAnswerError, ProviderError, ProviderStatusError
+from trivium.exceptions import (
+    ContextOverflowError,
+    MalformedAnswerError,
+    ProviderError,
+    ProviderQuotaError,
+    ProviderStatusError,
+)
 from trivium.llms import Delta, Dialect, Finish, Logprobs, Reasoning, ReasoningState, Request, TokenLogprob
 from trivium.llms.wire._fields import CallNames
 from trivium.llms.wire._openai_chat import OPENAI, OpenAIMessageReader, chat_body
@@ -295,6 +301,16 @@ BAD: dict[str, tuple[bytes, type[ProviderError], str]] = {
         ProviderStatusError,
         "boom",
     ),
+    "no money": (
+        sent_events([{"error": {"message": "boom", "code": "insufficient_quota"}}]),
+        ProviderQuotaError,
+        "boom.*billing",
+    ),
+    "too long": (
+        sent_events([{"error": {"message": "boom", "code": "context_length_exceeded"}}]),
+        ContextOverflowError,
+        "boom.*send less",
+    ),
     "an error object itself": (b'{"object": "error", "message": "boom", "code": 400}', ProviderStatusError, "boom"),
     "a detail": (b'{"detail": "boom"}', MalformedAnswerError, "boom"),
     "an error in a choice": (
@@ -330,7 +346,7 @@ def test_what_is_no_answer_is_a_typed_error_with_what_was_sent(case: str) -> Non
     body, kind, text = BAD[case]
     with pytest.raises(kind, match=text) as caught:
         read_pieces(OpenAIMessageReader(), body)
-    assert type(caught.value) is kind
+    assert isinstance(caught.value, MalformedAnswerError) == (kind is MalformedAnswerError)
     assert caught.value.raw
 
 
