@@ -209,7 +209,7 @@ def test_it_reads_on_in_a_conversation_that_was_saved_and_loaded():
         other("more", session_id=session_id)
         return last_result(model.requests[-1])
 
-    assert read("ada").startswith("line 00000\nline 00001\nline 000\n[characters 0 to 30")
+    assert read("ada").startswith("line 00000\nline 00001\n\n[characters 0 to 22 of")
     assert read("bob").startswith(f"error: there is no result {seen['id']} here")
 
 

@@ -82,7 +82,10 @@ def test_a_function_an_api_and_a_tool_message_take_the_same_options():
     def options(each: Tool) -> list[Any]:
         return [each.timeout, each.retries, each.needs_approval, each.effect]
 
-    made = Send._tool(lambda tool_message: "", lambda arguments: {})
+    def read(arguments: Any) -> dict[str, Any]:
+        return {}
+
+    made = Send._tool(str, read)
     assert options(made) == [3, 2, True, "idempotent"]
     for each in (Tool.of(send), *Post().tools(), ToolMetadata.of(send), *ActionExecutor([send]).tools.values()):
         assert [*options(each), each.max_result, each.sequential] == [3, 2, True, "idempotent", 9, True]
@@ -118,7 +121,8 @@ def test_options_hold_for_a_bound_method_and_for_an_action_in_both_forms():
 def test_options_that_contradict_each_other_or_are_none_are_refused_where_they_are_written():
     def pay(amount: int) -> None: ...
 
-    for options in ({"retries": 1, "effect": "once"}, {"effect": "twice"}, {"tries": 3}):
+    wrong: list[dict[str, Any]] = [{"retries": 1, "effect": "once"}, {"effect": "twice"}, {"tries": 3}]
+    for options in wrong:
         with pytest.raises(ToolDefinitionError):
             tool(**options)(pay)
     with pytest.raises(ToolDefinitionError):

@@ -19,13 +19,14 @@ from trivium.schema import ToolCall
 from trivium.testing import ScriptedModel, call_tool
 
 GUARD = 20.0
+THREE: list[tuple[str, Any]] = [("work", {}), ("nothing", {}), ("work", {})]
 
 
 def results(agent: Agent) -> list[Any]:
     return [(each.tool_call_id, each.content) for each in agent.memory.get_memory() if each.tool_call_id]
 
 
-def asked(*calls: tuple[str, dict[str, Any]]) -> list[ToolCallPart]:
+def asked(*calls: tuple[str, Any]) -> list[ToolCallPart]:
     made = [call_tool(name, index, **given) for index, (name, given) in enumerate(calls)]
     return [ToolCallPart(each.index, f"id-{each.index}", each.name, each.arguments) for each in made]
 
@@ -118,7 +119,7 @@ def test_calls_that_run_at_once_are_counted_before_the_first_begins(door: Door):
 
 
 def test_calls_that_run_at_once_are_counted_once():
-    model = ScriptedModel([asked(*[("work", {}), ("nothing", {}), ("work", {})]), "ok"])
+    model = ScriptedModel([asked(*THREE), "ok"])
     agent = Agent(model, tools=[Tool.of(lambda: 1).but(name="work")], parallel=True)
     for maximum, fits in ((3, True), (2, False)):
         try:
@@ -127,7 +128,7 @@ def test_calls_that_run_at_once_are_counted_once():
             assert not fits
         else:
             assert fits
-        agent.llm = ScriptedModel([asked(*[("work", {}), ("nothing", {}), ("work", {})]), "ok"])
+        agent.llm = ScriptedModel([asked(*THREE), "ok"])
 
 
 # ---- the order in which tools are offered
@@ -170,5 +171,5 @@ def test_a_set_of_tools_is_offered_by_name():
 
 def test_one_call_alone_needs_no_group():
     executor = ActionExecutor(named("one"))
-    [message] = asyncio.run(executor.answer_all([ToolCall("1", "one", "{}")], parallel=True))
+    [message], _ = asyncio.run(executor.answer_all([ToolCall("1", "one", "{}")], parallel=True))
     assert message.content == "1"

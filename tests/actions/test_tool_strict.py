@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from datetime import date
 from enum import Enum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import pytest
 from hypothesis import given
@@ -67,8 +67,10 @@ STRICT = Tool.of(book).but(strict=True)
 
 def problems(node: Any, at: str = "") -> list[str]:
     """What the strict modes of OpenAI or Anthropic refuse in a schema."""
-    if not isinstance(node, dict):
-        return [f"{at}: no schema"]
+    return _problems(cast("Any", node), at) if isinstance(node, dict) else [f"{at}: no schema"]
+
+
+def _problems(node: dict[str, Any], at: str) -> list[str]:
     known = {"type", "enum", "anyOf", "$ref", "$defs", "items", "properties", "required", "additionalProperties",
              "description", "format"}  # fmt: skip
     found = [f"{at}: {key}" for key in node.keys() - known]
@@ -83,7 +85,11 @@ def problems(node: Any, at: str = "") -> list[str]:
         found.append(f"{at}: no items")
     if not node.keys() & {"type", "enum", "anyOf", "$ref"}:
         found.append(f"{at}: anything")
-    many = [*node.get("properties", {}).items(), *node.get("$defs", {}).items(), *enumerate(node.get("anyOf", ()))]
+    many: list[tuple[Any, Any]] = [
+        *node.get("properties", {}).items(),
+        *node.get("$defs", {}).items(),
+        *enumerate(node.get("anyOf", ())),
+    ]
     many += [("items", node["items"])] if "items" in node else []
     return found + [each for name, inner in many for each in problems(inner, f"{at}/{name}")]
 
@@ -146,7 +152,7 @@ def test_what_no_strict_schema_says_is_refused_by_name(function: Any):
         Tool.of(function).but(strict=True)
     with pytest.raises(ToolDefinitionError):
         tool(strict=True)(function)
-    vars(function).clear()
+    vars(cast("object", function)).clear()
 
 
 def test_a_tool_without_arguments_can_be_strict():
@@ -192,23 +198,32 @@ def test_a_tool_message_that_cannot_be_strict_is_refused_where_it_is_told():
 
 
 # ---- any schema
-leaves = st.sampled_from([
+LEAVES: list[Any] = [
     {"type": "string"}, {"type": "integer", "minimum": 1}, {"type": "string", "format": "uri"}, {"const": 3},
     {"enum": ["a", None]}, {"type": ["string", "null"]}, {"type": "boolean", "default": True}, {"type": "null"},
     {"type": "string", "format": "date", "description": "when"}, {}, {"type": "object"}, {"not": {}},
-])  # fmt: skip
+]  # fmt: skip
+leaves = st.sampled_from(LEAVES)
+
+
+def array_of(each: Any) -> Any:
+    return {"type": "array", "items": each}
+
+
+def either(one: Any, two: Any) -> Any:
+    return {"anyOf": [one, two]}
+
+
+def object_of(properties: dict[str, Any], wanted: set[str]) -> Any:
+    return {"type": "object", "properties": properties, "required": sorted(wanted & properties.keys())}
 
 
 def _nodes(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     names = st.sampled_from("abc")
     return st.one_of(
-        st.builds(lambda each: {"type": "array", "items": each}, inner),
-        st.builds(lambda one, two: {"anyOf": [one, two]}, inner, inner),
-        st.builds(
-            lambda of, wanted: {"type": "object", "properties": of, "required": sorted(wanted & of.keys())},
-            st.dictionaries(names, inner, min_size=1),
-            st.sets(names),
-        ),
+        st.builds(array_of, inner),
+        st.builds(either, inner, inner),
+        st.builds(object_of, st.dictionaries(names, inner, min_size=1), st.sets(names)),
     )
 
 

@@ -106,6 +106,14 @@ def test_a_providers_key_is_needed_at_home_and_never_sent_elsewhere(
         assert [header in request.headers for request in chat.received] == [True, False, False]
 
 
+@pytest.mark.parametrize(
+    "url", ["http://api.openai.com/v1", "https://api.openai.com:81/v1", "https://api.openai.com.x/"]
+)
+def test_a_providers_key_is_sent_to_the_same_origin_only(url: str) -> None:
+    assert not PROFILES["openai"].is_home(url)
+    assert PROFILES["openai"].is_home("https://api.openai.com/v1/chat/completions")
+
+
 @pytest.mark.parametrize("name", ["ollama", "vllm", "lmdeploy", "llamacpp"])
 def test_a_server_of_your_own_needs_no_key(name: str, chat: ChatServer) -> None:
     chat.scripts = [gpt_text("a")]
@@ -175,6 +183,7 @@ def test_models_that_think_are_asked_by_responses_at_openai_and_by_chat_elsewher
         "chat",
     ]
     assert OpenAIModel("gpt-5-mini", base_url="http://localhost:1/v1").interface == "chat"
+    assert OpenAIModel("openai/gpt-oss-120b", provider="groq").interface == "chat"
     assert OpenAIModel("gpt-5-mini", interface="chat").interface == "chat"
     assert OpenAIModel("m", base_url="http://localhost:1/v1/responses").interface == "responses"
     assert repr(OpenAIModel("o3")) == "OpenAIModel('o3', base_url='https://api.openai.com/v1')"
@@ -264,6 +273,12 @@ def test_a_family_without_tools_gets_them_in_words_and_answers_by_a_schema(chat:
     assert "tools" not in body
     assert "add(n: number): A sum." in body["messages"][0]["content"]
     assert "x-guidance" not in json.dumps(body["response_format"])
+
+
+def test_a_call_by_a_schema_that_was_cut_short_says_so(chat: ChatServer) -> None:
+    chunks = [chat_chunk({"content": '{"tool": "add", "arguments": {"n"'}), chat_chunk({}, "length")]
+    chat.scripts = [event_stream(sent_events(chunks))]
+    assert deltas_of(OpenAIModel("gemma3", base_url=chat.url), ASK._replace(tools=[ADD]))[-1] == Finish("length")
 
 
 def test_a_schema_answer_that_says_nothing_is_no_answer(chat: ChatServer) -> None:

@@ -61,6 +61,11 @@ def test_the_corners_of_the_format(body: bytes, events: list[bytes]) -> None:
     assert events_of(body) == events
 
 
+def test_the_two_ends_of_a_line_may_come_apart() -> None:
+    body = b"data: a\r\ndata: b\r\n\r\n"
+    assert [events_of(body, cut) for cut in range(1, len(body))] == [[b"a\nb"]] * (len(body) - 1)
+
+
 def test_an_event_without_end_is_given_up() -> None:
     body = b"data: x\n" + b"y" * MAX_BYTES
     with pytest.raises(MalformedAnswerError, match="64 MB"):

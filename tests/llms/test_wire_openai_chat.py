@@ -12,7 +12,13 @@ from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolUnio
 from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming, ResponseFormat
 from pydantic import ConfigDict, TypeAdapter
 
-from trivium.exceptions import MalformedAnswerError, ProviderError, ProviderStatusError
+from trivium.exceptions import (
+    ContextOverflowError,
+    MalformedAnswerError,
+    ProviderError,
+    ProviderQuotaError,
+    ProviderStatusError,
+)
 from trivium.llms import Delta, Dialect, Finish, Logprobs, Reasoning, ReasoningState, Request, TokenLogprob
 from trivium.llms.wire._fields import CallNames
 from trivium.llms.wire._openai_chat import OPENAI, OpenAIMessageReader, chat_body
@@ -139,6 +145,11 @@ def test_whatever_stands_as_arguments_a_server_gets_an_object(value: Any) -> Non
 def test_arguments_that_are_no_object_are_told_as_they_stand(text: str) -> None:
     sent = json.loads(sent_arguments(text + "{"))
     assert sent == {"arguments": text + "{"} or not text
+
+
+@pytest.mark.parametrize("text", ['{"a": NaN}', '{"a": Infinity}', '{"a": 1,}', "[1]", "3", '"x"'])
+def test_what_only_python_takes_for_an_object_is_told_as_it_stands(text: str) -> None:
+    assert json.loads(sent_arguments(text)) == {"arguments": text}
 
 
 # ---- what is made of an answer
@@ -290,6 +301,16 @@ BAD: dict[str, tuple[bytes, type[ProviderError], str]] = {
         ProviderStatusError,
         "boom",
     ),
+    "no money": (
+        sent_events([{"error": {"message": "boom", "code": "insufficient_quota"}}]),
+        ProviderQuotaError,
+        "boom.*billing",
+    ),
+    "too long": (
+        sent_events([{"error": {"message": "boom", "code": "context_length_exceeded"}}]),
+        ContextOverflowError,
+        "boom.*send less",
+    ),
     "an error object itself": (b'{"object": "error", "message": "boom", "code": 400}', ProviderStatusError, "boom"),
     "a detail": (b'{"detail": "boom"}', MalformedAnswerError, "boom"),
     "an error in a choice": (
@@ -325,7 +346,7 @@ def test_what_is_no_answer_is_a_typed_error_with_what_was_sent(case: str) -> Non
     body, kind, text = BAD[case]
     with pytest.raises(kind, match=text) as caught:
         read_pieces(OpenAIMessageReader(), body)
-    assert type(caught.value) is kind
+    assert isinstance(caught.value, MalformedAnswerError) == (kind is MalformedAnswerError)
     assert caught.value.raw
 
 

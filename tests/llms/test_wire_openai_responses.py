@@ -242,7 +242,7 @@ def test_what_is_no_answer_is_a_typed_error_with_what_was_sent(case: str) -> Non
     body, kind, text = BAD[case]
     with pytest.raises(kind, match=text) as caught:
         read_pieces(reader(), body)
-    assert type(caught.value) is kind
+    assert isinstance(caught.value, MalformedAnswerError) == (kind is MalformedAnswerError)
     assert caught.value.raw
     if isinstance(caught.value, ProviderStatusError):
         assert caught.value.status in (429, 503)
@@ -259,10 +259,15 @@ def test_nothing_is_lost_where_a_server_leaves_events_out() -> None:
 
 
 def test_calls_that_share_one_index_stay_apart() -> None:
-    events = streamed(call_item("f", '{"n": 1}', "c1"), call_item("g", '{"n": 2}', "c2"))
+    items = reasoning_item("Hm."), message_item("a"), call_item("f", '{"n": 1}', "c1"), call_item("g", '{"n": 2}', "c2")
+    events = streamed(*items)
     shared = [event | ({"output_index": 0} if "output_index" in event else {}) for event in events]
     deltas = read_pieces(reader(), sent_events(shared))
     assert calls_in(deltas) == [("f", '{"n": 1}'), ("g", '{"n": 2}')]
+    (state,) = (delta for delta in deltas if isinstance(delta, ReasoningState))
+    assert [item.get("type", item.get("role")) for item in state.items] == [
+        "reasoning", "assistant", "function_call", "function_call"
+    ]  # fmt: skip
 
 
 def test_ids_are_unique_over_the_answer_and_the_history() -> None:

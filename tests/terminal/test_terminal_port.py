@@ -69,6 +69,38 @@ def test_a_terminal_shows_the_run_and_is_asked_in_one(python: Command, how: str)
     assert "RESULT q USER_QUIT" in text
 
 
+APPROVAL = """
+import sys
+from trivium import Agent
+from trivium.actions import tool
+from trivium.terminal import Terminal
+from trivium.testing import ScriptedModel, call_tool
+
+@tool(needs_approval=True)
+def delete(path: str) -> str:
+    return f"deleted {path}"
+
+agent = Agent(ScriptedModel(lambda request: call_tool("delete", path="a") if len(request.messages) == 1
+              else request.messages[-1]["content"]), tools=[delete])
+sys.stdout.write(f"RESULT {agent('x', approve=Terminal().approve).content}\\n")
+"""
+
+
+@pytest.mark.parametrize(
+    ("typed", "result"),
+    [
+        (b"y\r", "deleted a"),
+        (b"n\r", "error: not approved: it was refused; go on without it"),
+        (CTRL_D, "error: not approved: it was refused; go on without it"),
+        (b"not today\r", "error: not approved: not today"),
+    ],
+)
+def test_a_person_at_the_terminal_approves_a_call(python: Command, typed: bytes, result: str):
+    text = run(python, APPROVAL, ("or why not: ", typed))
+    assert "delete(path='a')" in text
+    assert f"RESULT {result}" in text
+
+
 @pytest.mark.parametrize("key", [CTRL_C, CTRL_D])
 def test_who_leaves_ends_the_task(python: Command, key: bytes):
     script = SCRIPT.format(setup="", run=SYNC.format(listeners=""))

@@ -12,7 +12,7 @@ __all__ = ["ASK_LESS", "cut_text", "page_of"]
 
 ASK_LESS: Final = "ask for less, or for a part of it"
 _HEAD: Final = 0.75  # of what is shown; the end of a long result often says how it went
-_SLACK: Final = 4  # a boundary is looked for in the last quarter of a piece
+_SLACK: Final = 2  # a boundary between lines is looked for in half of a piece
 _LONGEST_CLUSTER: Final = 32
 _SPACE: Final = " \t\n\r"
 _JOINERS: Final = frozenset("\u200d\ufe0e\ufe0f")
@@ -31,14 +31,16 @@ def cut_text(text: str, limit: int, how: str = ASK_LESS) -> str:
         how: how the reader can get the rest; `{offset}` becomes where it begins.
 
     Example:
-        >>> print(cut_text("\\n".join(map(str, range(1000))), 120))
+        >>> print(cut_text("\\n".join(map(str, range(1000))), 112))
         0
         1
         2
-        [… 3,863 of 3,889 characters left out, from 6 on; ask for less, or for a part of it]
-        996
-        997
-        998
+        3
+        4
+        5
+        6
+        7
+        [… 3,870 of 3,889 characters left out, from 16 on; ask for less, or for a part of it]
         999
     """
     if len(text) <= limit:

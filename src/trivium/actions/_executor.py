@@ -16,7 +16,7 @@ from trivium.actions._run import as_arguments, as_text, outcome_of
 from trivium.actions._tool import MAX_RESULT, Tool
 from trivium.commander import current, gather, portable
 from trivium.commander._doors import settled
-from trivium.exceptions import CallOriginError, ConfigurationError, UnknownToolError
+from trivium.exceptions import CallOriginError, ConfigurationError, LimitExceededError, UnknownToolError
 from trivium.hooks import Hook
 from trivium.module import AsyncModule, Hooks, Module, overridable
 from trivium.schema import ActionReturn, ActionValidCode, Entity, FunctionCall, Message, Origin, ToolCall
@@ -159,29 +159,47 @@ class ActionExecutor(Module):
         return replace(invalid, args=as_arguments(name, parameters))
 
     @portable
-    async def answer_all(self, calls: Sequence[ToolCall], *, parallel: bool = False) -> list[Message]:
+    async def answer_all(
+        self, calls: Sequence[ToolCall], *, parallel: bool = False
+    ) -> tuple[list[Message], list[LimitExceededError]]:
         """Run the calls of one answer of a model; the messages that go back to it, in the order of the calls.
 
-        A call that fails is answered like any other, and costs the others nothing.
+        A call that fails is answered like any other, and costs the others nothing. Where a limit of the run is
+        reached, what ran before keeps its result, and the rest are answered with the limit.
 
         Args:
             calls: the calls.
             parallel: run several at once. All are counted before the first begins. One of a tool that `runs_alone`
                 waits for those before it, and those after it wait for it.
 
-        Raises:
-            LimitExceededError: the run has not so many tool calls left; where they run at once, none ran.
+        Returns:
+            The messages, and the limit for each call that it kept from running.
         """
+        reached, is_counted = list[LimitExceededError](), False
         if not parallel or len(calls) == 1:
-            return [await self.answer(call) for call in calls]
-        node, answer = current.get(), self.answer
+            return [await self._answer_within(call, reached, is_counted) for call in calls], reached
+        node = current.get()
         if node is not None and node._scope.budget is not None:
-            node._scope.budget.take_tool_call(len(calls))
-            answer = partial(self.answer, is_counted=True)
+            try:
+                node._scope.budget.take_tool_call(len(calls))
+                is_counted = True
+            except LimitExceededError as error:
+                reached.append(error)
         answers: list[Message] = []
         for group in self._groups(calls):
-            answers += await gather(*[partial(answer, call) for call in group])
-        return answers
+            answers += await gather(*[partial(self._answer_within, call, reached, is_counted) for call in group])
+        return answers, reached[-len(calls) :]
+
+    @portable
+    async def _answer_within(self, call: ToolCall, reached: list[LimitExceededError], is_counted: bool) -> Message:
+        """What a call came to; once a limit is reached, that it was: later requests find no call without a result."""
+        try:
+            if reached:
+                raise reached[0]
+            return await self.answer(call, is_counted=is_counted)
+        except LimitExceededError as error:
+            reached.append(error)
+            return message_of({"content": f"error: {error}", "sender": call.name, "tool_call_id": call.id})
 
     def _groups(self, calls: Sequence[ToolCall]) -> list[list[ToolCall]]:
         """The calls in their order, those together that may run at once."""

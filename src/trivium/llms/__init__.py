@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from trivium.llms._meta_template import INTERNLM2_META, APITemplateParser, LMTemplateParser
     from trivium.llms._openai import OpenAIModel
     from trivium.llms._overflow import Overflow, OverflowEvent, OverflowModel
+    from trivium.llms._prices import Price, Pricing, PublishedPrice
     from trivium.llms._rate_limits import LimitedModel, RateLimiter, RateLimitEvent
     from trivium.llms._resolve import resolve
     from trivium.llms._sensenova import AsyncSensenovaAPI, SensenovaAPI
@@ -97,8 +98,11 @@ __all__ = [
     "Overflow",
     "OverflowEvent",
     "OverflowModel",
+    "Price",
+    "Pricing",
     "Profile",
     "Progress",
+    "PublishedPrice",
     "RateLimitEvent",
     "RateLimiter",
     "Reasoning",
@@ -155,12 +159,15 @@ _HOMES = {
     "ModelFile": "local._store",
     "ModelStore": "local._store",
     "OpenAIModel": "_openai",
+    "Price": "_prices",
+    "Pricing": "_prices",
+    "Progress": "local._store",
+    "PublishedPrice": "_prices",
     "PROFILES": "providers",
     "Profile": "providers",
     "Overflow": "_overflow",
     "OverflowEvent": "_overflow",
     "OverflowModel": "_overflow",
-    "Progress": "local._store",
     "RateLimitEvent": "_rate_limits",
     "RateLimiter": "_rate_limits",
     "Retry": "http._policy",

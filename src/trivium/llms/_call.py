@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from trivium.commander import CallNode, Event, current, portable, step
 from trivium.commander._doors import pull
 from trivium.exceptions import MalformedAnswerError
+from trivium.llms._prices import Pricing, expected_usage, priced
 from trivium.llms._protocol import (
     Delta,
     Finish,
@@ -169,24 +170,25 @@ async def ask(model: LanguageModel, request: Request, node: CallNode | None = No
     with step("model", node or model_node()) as node:
         budget, outer = node._scope.budget, _outer_call(node)
         node.asks_model = True
-        estimate = 0
+        reserved = (0, 0.0)
         if budget is not None and outer is None:
-            estimate = estimated_tokens(request) if budget.needs_estimate() else 0
-            budget.take_turn(estimate)
+            reserved = budget.take_turn(*_estimate(model, request)) if budget.needs_estimate() else budget.take_turn()
         answer = _Answer(node)
         try:
             await pull(answer.take, model.stream, request)
-        finally:
+        finally:  # what a request used before it failed counts too
             usage = answer.usage
+            if usage is not None:
+                usage = answer.usage = priced(model, usage)
             if budget is not None:
-                budget.settle(estimate, 0 if usage is None else usage.total, 0.0 if usage is None else usage.usd)
-        if usage is not None:
-            (outer or node)._emit(UsageEvent, usage)
+                budget.settle(reserved, 0 if usage is None else usage.total, 0.0 if usage is None else usage.usd)
+            if usage is not None:
+                (outer or node)._emit(UsageEvent, usage)
         return answer.reply(model, request)
 
 
-def estimated_tokens(request: Request) -> int:
-    """Tokens that a request will take at least: its text at four characters each, and the answer that it asks for."""
-    characters = sum(len(str(each.get("content") or "")) for each in request.messages)
-    wanted = request.parameters.get("max_tokens", 0)
-    return characters // 4 + (wanted if isinstance(wanted, int) else 0)
+def _estimate(model: LanguageModel, request: Request) -> tuple[int, float | None]:
+    """The tokens that a request will take at least, and what they will cost, where that is known."""
+    expected = expected_usage(model, request)
+    price: Pricing | None = getattr(model, "price", None)
+    return expected.total, None if price is None else price.usd(expected)

@@ -11,6 +11,7 @@ from trivium._arguments import checked
 from trivium.exceptions import ConfigurationError
 from trivium.llms._chat_model import ChatModel
 from trivium.llms._parameters import common_names
+from trivium.llms._prices import Pricing, PublishedPrice
 from trivium.llms._protocol import Delta, Request
 from trivium.llms._schema_calls import SchemaCallReader, without_tools
 from trivium.llms.http._policy import RetryPolicy
@@ -52,6 +53,7 @@ class OpenAIModel(ChatModel):
             it, so that their thoughts are kept between requests.
         capabilities: what the model can do; default what is known of its family.
         retry: when a failed request is made again; default `RetryPolicy()`.
+        price: what its tokens cost; default: what genai-prices knows of the server, if it is installed.
 
     Raises:
         ConfigurationError: the URL is not one of HTTP, or there is no provider of that name.
@@ -74,6 +76,7 @@ class OpenAIModel(ChatModel):
         interface: Literal["chat", "responses"] | None = None,
         capabilities: Capabilities | None = None,
         retry: RetryPolicy | None = None,
+        price: Pricing | None = None,
     ) -> None:
         self.name = model
         self.gen_params = dict(parameters or {})
@@ -88,9 +91,13 @@ class OpenAIModel(ChatModel):
         keys = Keys((), partial(_key, api_key, profile, profile.is_home(url)))
         headers = partial(_bare_key, profile.key_header) if profile.key_header else bearer
         self._transport = Transport(with_path(url, self._path), keys, headers, timeout=timeout, retry=retry)
+        self.price = price
 
     def __repr__(self) -> str:
         return f"OpenAIModel({self.name!r}, base_url={self._transport.shown_url.removesuffix(self._path)!r})"
+
+    def _published_price(self) -> Pricing | None:
+        return PublishedPrice(self.name, url=self._transport.shown_url)
 
     def stream(self, request: Request) -> AsyncGenerator[Delta]:
         """Ask the server and yield its answer piece by piece; closing the generator ends the request.

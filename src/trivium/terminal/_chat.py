@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Hashable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from trivium.commander import Listener
 from trivium.exceptions import ConfigurationError, OutputError, RunKilledError, StateError, TriviumError
@@ -17,6 +18,9 @@ from trivium.schema import Message
 from trivium.terminal._screen import Screen
 from trivium.terminal._terminal import Terminal, is_terminal
 from trivium.terminal._words import one_line
+
+if TYPE_CHECKING:
+    from trivium.actions import ApprovalRequest
 
 __all__ = ["Conversation", "at_terminal", "chat", "on_lines"]
 
@@ -82,11 +86,21 @@ class Conversation:
         else:
             self.save()  # a file that cannot be written is told before anything is asked
 
-    def ask(self, text: str, listeners: tuple[Listener, ...], partial: Callable[[], str]) -> Message:
-        """One turn; `partial` is asked for what was said where it does not come to its end."""
+    def ask(
+        self,
+        text: str,
+        listeners: tuple[Listener, ...],
+        partial: Callable[[], str],
+        approve: Callable[[ApprovalRequest], Any] | None = None,
+    ) -> Message:
+        """One turn; `partial` is asked for what was said where it does not come to its end.
+
+        Who approves calls of tools is whom the module has, else `approve`.
+        """
         before = len(self.messages())
         try:
-            answer = self.module(text, session_id=self.session_id, listeners=listeners)
+            approve = self.module.approve or approve
+            answer = self.module(text, session_id=self.session_id, listeners=listeners, approve=approve)
         except BaseException:
             self._close(before, partial())
             raise
@@ -157,7 +171,7 @@ def at_terminal(conversation: Conversation, terminal: Terminal, listeners: tuple
 def _turn(text: str, conversation: Conversation, terminal: Terminal, listeners: tuple[Listener, ...]) -> None:
     terminal.heard()
     try:
-        answer = conversation.ask(text, (terminal, *listeners), lambda: terminal.partial)
+        answer = conversation.ask(text, (terminal, *listeners), lambda: terminal.partial, terminal.approve)
     except (KeyboardInterrupt, RunKilledError):
         terminal.stop()
         terminal.note("\ninterrupted; say what to do next", "yellow")  # behind the ^C that the terminal has written

@@ -9,15 +9,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trivium.actions import Denied
 from trivium.commander._workers import get_running_loop
 from trivium.exceptions import ConfigurationError, MissingExtraError
 from trivium.terminal._screen import COLOURS, Screen
-from trivium.terminal._words import shown
+from trivium.terminal._words import call_text, shown
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
     from rich.console import Console
+
+    from trivium.actions import ApprovalRequest
 
 __all__ = ["Terminal", "is_terminal", "user_port"]
 
@@ -45,7 +48,7 @@ class Terminal(Screen):
 
         terminal = Terminal()
         agent.ask_user = terminal.ask
-        Task(agent, interactive=True).run("Hello", listeners=[terminal])
+        Task(agent, interactive=True).run("Hello", listeners=[terminal], approve=terminal.approve)
     """
 
     def __init__(
@@ -71,6 +74,15 @@ class Terminal(Screen):
         said = self.read()
         self.heard()
         return _QUIT if said is None else said
+
+    def approve(self, request: ApprovalRequest) -> bool | Denied:
+        """Whether the person lets a call run: y is yes, n is no, anything else is no and the reason."""
+        self.note(f"{request.name} wants to run:", "yellow")
+        self.note(call_text(request.name, request.arguments), "")
+        said = (self.read("run it? y, n, or why not") or "").strip()
+        if said.lower() in ("y", "yes"):
+            return True
+        return Denied("" if said.lower() in ("", "n", "no") else said)
 
     def read(self, name: str = "you") -> str | None:
         """What is typed next; None where the person leaves."""

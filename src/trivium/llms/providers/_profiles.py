@@ -43,7 +43,7 @@ class Profile(NamedTuple):
 
     def is_home(self, url: str) -> bool:
         """Whether an address is one that the provider's key may be sent to."""
-        return not self.url or _host(url) == _host(self.url)
+        return not self.url or _origin(url) == _origin(self.url)
 
     def address(self, base_url: str | None, model: str) -> str:
         """Where a model is asked, without the path of an interface.
@@ -141,13 +141,15 @@ def profile_at(base_url: str | None) -> Profile:
     """The provider whose address it is; none is OpenAI, and any other a compatible server."""
     if base_url is None:
         return PROFILES["openai"]
-    host = _host(base_url)
+    origin = _origin(base_url)
     remote = (each for each in PROFILES.values() if each.key and each.form == "openai")
-    return next((each for each in remote if host and host == _host(each.url)), COMPATIBLE)
+    return next((each for each in remote if origin and origin == _origin(each.url)), COMPATIBLE)
 
 
-def _host(url: str) -> str | None:
+def _origin(url: str) -> tuple[str, str | None, int | None] | None:
+    """Scheme, host and port: a key is not sent where one of them differs, as to plain HTTP."""
     try:
-        return urlsplit(url).hostname
+        parts = urlsplit(url)
+        return parts.scheme, parts.hostname, parts.port
     except ValueError:  # whoever asks there says what is wrong with it
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, Protocol, cast
+from typing import Any, Protocol, cast
 
 import jiter
 
@@ -26,31 +26,11 @@ __all__ = [
     "error_text",
     "json_text",
     "logprobs_of",
-    "sent_error",
 ]
 
 CHECK = "check that base_url is that of a model server, with its version part"
 AGAIN = "run it again, and look into the server's log if it stays"
 RAW_BYTES = 2000
-STATUS: Final = {
-    "authentication_error": 401,
-    "context_length_exceeded": 400,
-    "insufficient_quota": 429,
-    "internal_error": 500,
-    "internal_server_error": 500,
-    "invalid_api_key": 401,
-    "invalid_prompt": 400,
-    "invalid_request_error": 400,
-    "not_found_error": 404,
-    "overloaded_error": 529,
-    "permission_error": 403,
-    "rate_limit_error": 429,
-    "rate_limit_exceeded": 429,
-    "server_error": 500,
-    "service_unavailable": 503,
-    "timeout": 504,
-}
-"""The HTTP status of an error that came with a status of success, for it is tried again by the same rules."""
 
 
 class MessageReader(Protocol):
@@ -60,7 +40,8 @@ class MessageReader(Protocol):
         over: whether the server has said, in these words, that nothing follows.
     """
 
-    over: bool
+    @property
+    def over(self) -> bool: ...
 
     def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
         """The deltas of one event's object."""
@@ -178,25 +159,6 @@ def _as_object(value: Any, data: bytes) -> dict[str, Any]:
         text = data.decode("utf-8", "replace")
         raise MalformedAnswerError(f"the server sent JSON that is no answer: {CHECK}", text)
     return cast("dict[str, Any]", value)
-
-
-def sent_error(chunk: Mapping[str, Any]) -> ProviderError:
-    """The error that a server told of in an answer: with a status where it gave one, or a code that has one."""
-    from trivium.llms.http._refusals import refusal  # which reads the error's text with what is here
-
-    given = chunk.get("error")
-    places = [chunk, cast("dict[str, Any]", given)] if isinstance(given, dict) else [chunk]
-    for place in places:
-        for key in ("status", "code", "type"):
-            if status := _status(place.get(key)):
-                return refusal("the server", "base_url", status, "", {}, json.dumps(chunk))
-    return MalformedAnswerError(f"the server sent an error: {error_text(chunk) or 'it gives no reason'}; {AGAIN}")
-
-
-def _status(code: Any) -> int:
-    if isinstance(code, str):
-        code = STATUS.get(code) or (int(code) if code.isascii() and code.isdecimal() and len(code) == 3 else 0)
-    return code if isinstance(code, int) and 400 <= code < 600 else 0
 
 
 def error_text(answer: Any, depth: int = 3) -> str:

@@ -20,10 +20,10 @@ from trivium.llms.wire._answers import (
     error_text,
     json_text,
     logprobs_of,
-    sent_error,
 )
 from trivium.llms.wire._fields import CallNames, fresh_id, own_state
 from trivium.llms.wire._requests import is_strict, parts_of, sent_function
+from trivium.llms.wire._sent_errors import sent_error
 from trivium.llms.wire._tool_names import legal
 from trivium.schema import ToolSpec, Usage
 

@@ -11,10 +11,11 @@ from typing import Any, Final, cast
 
 from trivium.exceptions import MalformedAnswerError
 from trivium.llms._protocol import Delta, Finish, Reasoning, ReasoningState, Request
-from trivium.llms.wire._answers import AGAIN, CHECK, Letters, as_dict, clean, error_text, logprobs_of, sent_error
+from trivium.llms.wire._answers import AGAIN, CHECK, Letters, as_dict, clean, error_text, logprobs_of
 from trivium.llms.wire._fields import CallNames, own_state
 from trivium.llms.wire._openai_chat import CallReader, check_answer, token_counts
 from trivium.llms.wire._requests import is_strict, parts_of, sent_function
+from trivium.llms.wire._sent_errors import sent_error
 from trivium.schema import ToolSpec, Usage
 
 __all__ = ["NOT_TAKEN", "ResponsesReader", "responses_body"]
