@@ -171,5 +171,5 @@ def test_a_set_of_tools_is_offered_by_name():
 
 def test_one_call_alone_needs_no_group():
     executor = ActionExecutor(named("one"))
-    [message], _ = asyncio.run(executor.answer_all([ToolCall("1", "one", "{}")], parallel=True))
+    [message] = asyncio.run(executor.answer_all([ToolCall("1", "one", "{}")], parallel=True))
     assert message.content == "1"

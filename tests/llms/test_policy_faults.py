@@ -162,14 +162,21 @@ def test_a_tls_handshake_that_is_broken_off_is_a_typed_error() -> None:
             ask(server, ONCE, "https")
 
 
-def test_a_name_that_nobody_knows_is_a_typed_error() -> None:
+def _unknown(*_: object, **__: object) -> object:
+    """No question leaves this machine."""
+    raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+
+def test_a_name_that_nobody_knows_is_a_typed_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "getaddrinfo", _unknown)
     model = OpenAIModel("m", base_url="http://nobody.invalid/v1", retry=ONCE)
-    with pytest.raises(ProviderConnectionError, match=r"nobody\.invalid.*base_url"):
+    with pytest.raises(ProviderConnectionError, match=r"nobody\.invalid.*not known.*base_url"):
         asyncio.run(collect(model))
 
 
 @pytest.mark.parametrize("host", ["a b", "☃" * 80, "a..b", "-", "%00", "[::1"])
-def test_a_host_that_cannot_be_one_is_a_typed_error(host: str) -> None:
+def test_a_host_that_cannot_be_one_is_a_typed_error(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "getaddrinfo", _unknown)
     with pytest.raises((ConfigurationError, ProviderError)):
         asyncio.run(collect(OpenAIModel("m", base_url=f"http://{host}/v1", retry=ONCE)))
 

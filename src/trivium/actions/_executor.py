@@ -159,40 +159,40 @@ class ActionExecutor(Module):
         return replace(invalid, args=as_arguments(name, parameters))
 
     @portable
-    async def answer_all(
-        self, calls: Sequence[ToolCall], *, parallel: bool = False
-    ) -> tuple[list[Message], list[LimitExceededError]]:
+    async def answer_all(self, calls: Sequence[ToolCall], *, parallel: bool = False) -> list[Message]:
         """Run the calls of one answer of a model; the messages that go back to it, in the order of the calls.
 
-        A call that fails is answered like any other, and costs the others nothing. Where a limit of the run is
-        reached, what ran before keeps its result, and the rest are answered with the limit.
+        A call that fails is answered like any other, and costs the others nothing.
 
         Args:
             calls: the calls.
             parallel: run several at once. All are counted before the first begins. One of a tool that `runs_alone`
                 waits for those before it, and those after it wait for it.
 
-        Returns:
-            The messages, and the limit for each call that it kept from running.
+        Raises:
+            LimitExceededError: the run has not so many tool calls left; where they run at once, none ran. Where some
+                ran, its `messages` are the answers to all calls, and those that did not run say so.
         """
-        reached, is_counted = list[LimitExceededError](), False
+        node, reached = current.get(), list[LimitExceededError]()
+        answer = partial(self._answer_or_limit, reached)
         if not parallel or len(calls) == 1:
-            return [await self._answer_within(call, reached, is_counted) for call in calls], reached
-        node = current.get()
-        if node is not None and node._scope.budget is not None:
-            try:
+            answers = [await answer(call) for call in calls]
+        else:
+            if node is not None and node._scope.budget is not None:
                 node._scope.budget.take_tool_call(len(calls))
-                is_counted = True
-            except LimitExceededError as error:
-                reached.append(error)
-        answers: list[Message] = []
-        for group in self._groups(calls):
-            answers += await gather(*[partial(self._answer_within, call, reached, is_counted) for call in group])
-        return answers, reached[-len(calls) :]
+                answer = partial(answer, is_counted=True)
+            answers = list[Message]()
+            for group in self._groups(calls):
+                answers += await gather(*[partial(answer, call) for call in group])
+        if reached:
+            reached[0].messages = tuple(answers) if len(reached) < len(calls) else ()
+            raise reached[0]
+        return answers
 
-    @portable
-    async def _answer_within(self, call: ToolCall, reached: list[LimitExceededError], is_counted: bool) -> Message:
-        """What a call came to; once a limit is reached, that it was: later requests find no call without a result."""
+    async def _answer_or_limit(
+        self, reached: list[LimitExceededError], call: ToolCall, *, is_counted: bool = False
+    ) -> Message:
+        """The answer to a call; once a limit is reached, that it was: no call stays without an answer."""
         try:
             if reached:
                 raise reached[0]

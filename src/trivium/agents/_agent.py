@@ -218,14 +218,18 @@ class Agent(AgentAttributes):
 
     async def _run_tools(self, reply: Reply, so_far: list[Message]) -> list[Message]:
         """Run what the model called; remember the call and its results together, so that no history is half."""
-        results, reached = await self.executor.answer_all(reply.tool_calls, parallel=self.parallel)
-        done = [self._said(reply), *results]
+        asked, reached = self._said(reply), None
+        try:
+            results = await self.executor.answer_all(reply.tool_calls, parallel=self.parallel)
+        except LimitExceededError as error:
+            reached, results = error, list(error.messages)
+        done = [asked, *results]
         so_far += done
         node = current.get()
-        if self.memory and node is not None and len(reached) < len(results):  # what was not run at all was not asked
+        if self.memory and node is not None and results:  # where nothing ran, nothing was asked
             self._remember(node, done)  # type: ignore[arg-type] - code of an agent runs in its call
-        if reached:
-            raise reached[0]
+        if reached is not None:
+            raise reached
         return done
 
     def _said(self, reply: Reply, formatted: Any = None) -> Message:

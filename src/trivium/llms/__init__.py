@@ -21,6 +21,7 @@ from trivium.llms._protocol import (
 if TYPE_CHECKING:
     from trivium.llms._anthropic import AnthropicModel
     from trivium.llms._base import AsyncBaseAPILLM, AsyncBaseLLM, BaseAPILLM, BaseLLM
+    from trivium.llms._cached import CachedModel, CacheEvent, Lookup
     from trivium.llms._call import DeltaEvent, UsageEvent
     from trivium.llms._chat_model import ChatModel
     from trivium.llms._claude import AsyncClaudeAPI, ClaudeAPI
@@ -71,6 +72,8 @@ __all__ = [
     "BaseAPILLM",
     "BaseLLM",
     "Capabilities",
+    "CacheEvent",
+    "CachedModel",
     "ChatModel",
     "ClaudeAPI",
     "Delta",
@@ -92,6 +95,7 @@ __all__ = [
     "LimitedModel",
     "LocalModel",
     "Logprobs",
+    "Lookup",
     "ModelFile",
     "ModelStore",
     "OpenAIModel",
@@ -137,6 +141,8 @@ _HOMES = {
     "BaseAPILLM": "_base",
     "BaseLLM": "_base",
     "Capabilities": "providers",
+    "CacheEvent": "_cached",
+    "CachedModel": "_cached",
     "ChatModel": "_chat_model",
     "ClaudeAPI": "_claude",
     "DeltaEvent": "_call",
@@ -156,9 +162,13 @@ _HOMES = {
     "LMTemplateParser": "_meta_template",
     "LimitedModel": "_rate_limits",
     "LocalModel": "local._local",
+    "Lookup": "_cached",
     "ModelFile": "local._store",
     "ModelStore": "local._store",
     "OpenAIModel": "_openai",
+    "Overflow": "_overflow",
+    "OverflowEvent": "_overflow",
+    "OverflowModel": "_overflow",
     "Price": "_prices",
     "Pricing": "_prices",
     "Progress": "local._store",

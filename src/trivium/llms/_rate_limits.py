@@ -15,7 +15,7 @@ from trivium._arguments import checked, positive
 from trivium.commander import Bell, Event, current, invoke, wait
 from trivium.exceptions import ConfigurationError
 from trivium.llms._chat_model import ChatModel
-from trivium.llms._prices import expected_usage
+from trivium.llms._prices import Pricing, expected_usage
 from trivium.llms._protocol import Delta, LanguageModel, Request
 from trivium.llms._rate_stores import MemoryStore, Rate, RedisStore, SQLiteStore, Store
 from trivium.llms._wrapped import beginning, deltas_of
@@ -167,6 +167,9 @@ class LimitedModel(ChatModel):
 
     def __repr__(self) -> str:
         return f"LimitedModel({self._model!r}, {self._limiter!r})"
+
+    def _published_price(self) -> Pricing | None:
+        return getattr(self._model, "price", None)
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta]:
         """Wait until the model may be asked, ask it, and yield its answer piece by piece.

@@ -56,6 +56,7 @@ class ClaudeMessageReader:
         self._blocks: dict[int | None, int] = {}  # the server's index of a block: ours of the call, or what it is
         self._last: int | None = None  # the block that began last
         self._ids: list[str] = []  # of the calls, by our index
+        self._taken = set(names.taken)
         self._whole: set[int] = set()  # calls whose arguments came with their beginning
         self._thoughts: list[dict[str, list[str]]] = []
         self._prose: list[str] = []  # said beside an answer that should be the arguments of a tool
@@ -126,7 +127,8 @@ class ClaudeMessageReader:
             yield arguments
             return
         ours = self._blocks[index] = self._last = len(self._ids)
-        self._ids.append(fresh_id(block.get("id"), {*self._names.taken, *self._ids}))
+        self._ids.append(fresh_id(block.get("id"), self._taken))
+        self._taken.add(self._ids[ours])
         if arguments:
             self._whole.add(ours)
         yield ToolCallPart(ours, self._ids[ours], self._names.own.get(name, name), arguments)

@@ -57,6 +57,7 @@ class GeminiMessageReader:
     def __init__(self, names: CallNames, model: str = "") -> None:
         self._names, self._model = names, model
         self._ids: list[str] = []  # of the calls, by our index
+        self._taken = set(names.taken)
         self._signed: list[dict[str, Any]] = []
         self._usage: Usage | None = None
         self._reason: str | None = None
@@ -119,7 +120,8 @@ class GeminiMessageReader:
             yield arguments
             return
         ours = len(self._ids)
-        self._ids.append(fresh_id(call.get("id"), {*self._names.taken, *self._ids}, MADE_UP))
+        self._ids.append(fresh_id(call.get("id"), self._taken, MADE_UP))
+        self._taken.add(self._ids[ours])
         if signature:
             self._signed.append({"call": self._ids[ours], "thoughtSignature": signature})
         yield ToolCallPart(ours, self._ids[ours], self._names.own.get(name, name), arguments)
