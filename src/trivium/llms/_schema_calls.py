@@ -34,7 +34,7 @@ class SchemaCallReader:
 
     def __init__(self, message: MessageReader, form: Constraint) -> None:
         self._message = message
-        self._envelope, self.over = Envelope(form, form.tool), False
+        self._envelope = Envelope(form, form.tool)
 
     @property
     def over(self) -> bool:
@@ -43,8 +43,7 @@ class SchemaCallReader:
 
     def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
         """The deltas of one event's object."""
-        yield from self._taken_out(self._message.read(chunk))
-        self.over = self._message.over
+        return self._taken_out(self._message.read(chunk))
 
     def whole(self, answer: dict[str, Any]) -> Iterator[Delta]:
         """The deltas of a whole answer."""
