@@ -37,7 +37,7 @@ quickstart: env ## fetch a model, then extract records from the sample documents
 	$(TRIVIUM) extract $(SAMPLES) --fields "$$(cat samples/fields.txt)" \
 		--model $(QUICKSTART_MODEL) --output out/records.jsonl
 
-test: dev ## run the checks, then every test
+test: dev .peers/mcp-servers/.ready ## run the checks, then every test
 	@scripts/install-debian-packages run
 	@scripts/install-debian-packages test
 	$(TRIVIUM) models fetch small

@@ -30,8 +30,8 @@ class Settings(OlderNames):
         max_turns: turns after which every task ends, with no result; -1 is no such limit.
         progress: no effect: a batch says by its own argument whether it shows how far it is.
         stream: whether the models of `language_models` hand out pieces to their `streamer`.
-        cache: no effect: answers are not kept.
-        cache_type: no effect.
+        cache: whether a `CachedModel` and a `cached` tool look up and keep anything; without one nothing is kept.
+        cache_type: no effect: which cache it is, is said where it is made.
         chat_model: the model that every `OpenAIGPT` made from now on asks, whatever its config says; "" is none.
         quiet: whether callbacks that print for a person keep silent. The library itself prints nothing.
         notebook: no effect.

@@ -31,6 +31,7 @@ from trivium.language_models import (
     Role,
     StreamEventType,
 )
+from trivium.llms import PROFILES
 from trivium.utils.configuration import Settings, temporary_settings
 
 KEYS = ("TRIVIUM_API_KEY", "OPENAI_API_KEY", "GROQ_API_KEY", "AZURE_OPENAI_API_KEY", "TRIVIUM_MODEL")
@@ -276,7 +277,8 @@ def test_with_nothing_said_the_configured_model_is_asked(chat: ChatServer, monke
     agent = ChatAgent(ChatAgentConfig(llm=OpenAIGPTConfig()))  # needs neither key nor network
     monkeypatch.setenv("TRIVIUM_MODEL", "openai:named")
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    monkeypatch.setattr("trivium.llms._openai.PUBLIC_URL", chat.url)
+    here = PROFILES["openai"]._replace(url=chat.url)
+    monkeypatch.setattr("trivium.llms._resolve.PROFILES", {"openai": here})
     chat.scripts = [says("a")]
     assert agent.llm_response("hi").content == "a"  # type: ignore[union-attr]
     assert chat.received[0].body["model"] == "named"

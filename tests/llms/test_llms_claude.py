@@ -383,7 +383,7 @@ def read(pieces: list[bytes]) -> list[Delta]:
     return [*deltas, *reader.end()]
 
 
-@given(st.lists(st.text(min_size=1), max_size=5), st.lists(st.integers(0, 900), max_size=8))
+@given(st.lists(st.text(min_size=1), min_size=1, max_size=5), st.lists(st.integers(0, 900), max_size=8))
 def test_cuts_change_nothing(texts: list[str], cuts: list[int]) -> None:
     texts = [each.encode("utf-8", "replace").decode() for each in texts]
     data = b"".join(claude_events([text(*texts)], "end_turn"))

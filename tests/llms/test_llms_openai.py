@@ -138,7 +138,7 @@ STREAMS: dict[str, tuple[Script, list[Delta]]] = {
     "refusal": (event_stream(event({"refusal": "no"}), END), ["no", Finish("content_filter")]),
     "lone surrogate": (
         event_stream(b'data: {"choices": [{"delta": {"content": "a\\ud83d"}}]}\n\n', END),
-        ["a\ufffd", STOP],
+        ["a", "\ufffd", STOP],
     ),
     "length": (event_stream(event({"content": "a"}), event(reason="length")), ["a", Finish("length")]),
     "whole answer": (http_answer(json.dumps({**WHOLE, "usage": USAGE}).encode()), ["hello", Usage(5, 2), STOP]),

@@ -205,6 +205,23 @@ def test_those_who_wait_in_line_are_served_in_order_while_the_first_waits() -> N
     asyncio.run(run())
 
 
+def test_a_small_request_does_not_overtake_a_large_one_that_waits() -> None:
+    limiter = RateLimiter(tokens_per_minute=100)
+
+    async def run() -> None:
+        ticket = await limiter.take(60)
+        large, small = (asyncio.create_task(limiter.take(tokens)) for tokens in (100, 40))
+        done, _ = await asyncio.wait([small], timeout=0.05)
+        assert not done
+        await limiter.settle(ticket, 0)
+        await large
+        assert not small.done()
+        small.cancel()
+        await asyncio.wait([small])
+
+    asyncio.run(run())
+
+
 def test_threads_share_a_limiter(clock: Clock) -> None:
     limiter, times, lock = RateLimiter(requests_per_minute=5), list[float](), threading.Lock()
     model = limiter.of(ScriptedModel(["a"]))

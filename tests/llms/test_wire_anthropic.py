@@ -188,13 +188,23 @@ def test_each_call_has_an_id_of_its_own(given: Any) -> None:
     assert all(ids)
 
 
-@pytest.mark.parametrize("index", [[0, 0], [None, None], [7, 3], [[1], {}]])
-def test_calls_are_told_apart_whatever_their_index(index: list[Any]) -> None:
+INDICES: list[tuple[list[Any], list[Any]]] = [  # of blocks where they begin, and where they grow
+    ([0, 0], [0, 0]),
+    ([None, None], [None, None]),
+    ([7, 3], [7, 3]),
+    ([[1], {}], [[1], {}]),
+    ([0, 1], [None, None]),
+    ([0, 1], [8, 9]),
+]
+
+
+@pytest.mark.parametrize(("begun", "grown"), INDICES)
+def test_calls_are_told_apart_whatever_their_index(begun: list[Any], grown: list[Any]) -> None:
     events = list[bytes]()
-    for at, name in zip(index, "fg", strict=True):
-        begun, pieces = use(name, f'{{"{name}":', "1}", call_id=f"toolu_{name}")
-        events.append(sent({"type": "content_block_start", "index": at, "content_block": begun}))
-        events += [sent({"type": "content_block_delta", "index": at, "delta": delta}) for delta in pieces]
+    for start, delta, name in zip(begun, grown, "fg", strict=True):
+        block, pieces = use(name, f'{{"{name}":', "1}", call_id=f"toolu_{name}")
+        events.append(sent({"type": "content_block_start", "index": start, "content_block": block}))
+        events += [sent({"type": "content_block_delta", "index": delta, "delta": piece}) for piece in pieces]
     found = read(*events, sent({"type": "message_stop"}))
     assert [(each.index, each.name, each.arguments) for each in found if isinstance(each, ToolCallPart)] == [
         (0, "f", ""), (0, None, '{"f":'), (0, None, "1}"), (1, "g", ""), (1, None, '{"g":'), (1, None, "1}"),

@@ -438,7 +438,7 @@ PART = st.one_of(
     st.sampled_from(["\n", "\r\n", "\r"]),
 )
 def test_any_cut_of_the_bytes_gives_the_same_deltas(parts: Any, cuts: list[int], end: str) -> None:
-    parts = json.loads(json.dumps(parts).encode("utf-8", "replace"))
+    parts = [{"text": "so"}, *json.loads(json.dumps(parts).encode("utf-8", "replace"))]
     for number, part in enumerate(parts):
         if "functionCall" in part:
             part["functionCall"]["id"] = f"c{number}"

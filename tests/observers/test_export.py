@@ -197,7 +197,7 @@ def test_the_json_of_a_run():
     assert root == {
         "id": 0, "parent": None, "name": "A", "kind": "call", "session": "('a', 1)", "queued": None, "started": 0.0,
         "seconds": root["seconds"], "state": "EXCEPTION", "error": "ValueError: broken", "input_tokens": 0,
-        "output_tokens": 0, "events": [],
+        "output_tokens": 0, "usd": 0.0, "events": [],
     }  # fmt: skip
     assert (model_node["input_tokens"], model_node["output_tokens"]) == (10, 1)
     assert [(event["kind"], event["text"]) for event in tool["events"]] == [("tool_call", "add"), ("tool_result", "")]

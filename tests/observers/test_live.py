@@ -19,6 +19,7 @@ from trivium.commander import PASS_WORD, tasker
 from trivium.commander._calls import CallNode
 from trivium.exceptions import MissingExtraError
 from trivium.observers import LiveTree
+from trivium.schema import Usage
 from trivium.testing import ScriptedModel
 
 from ._nodes import chain, grow, happens
@@ -142,19 +143,16 @@ def test_a_failure_is_told_once_where_it_began():
 
 
 def test_tokens_are_summed_as_nodes_end():
-    class Usage:
-        input_tokens, output_tokens = 1000, 234
-
     live = LiveTree(console=console())
     root, leaf = watched(live, 2)
-    happens(live, "usage", leaf, Usage)
-    assert "1,234 tokens" in drawn(live)[0]
+    happens(live, "usage", leaf, Usage(1000, 234, 0.0042))
+    assert "1,234 tokens  $0.0042" in drawn(live)[0]
     leaf._close()
     root._close()
     lines = drawn(live)
-    assert lines[0].startswith("✓ node0  … s  1,234 tokens  1 done")
+    assert lines[0].startswith("✓ node0  … s  1,234 tokens  $0.0042  1 done")
     assert lines[1].startswith("└── ✓ node1  … s  1,234 tokens")
-    assert lines[2] == "2 done, 1,234 tokens"
+    assert lines[2] == "2 done, 1,234 tokens, $0.0042"
 
 
 def test_sessions_tell_runs_apart():

@@ -38,9 +38,9 @@ def test_tokens_are_counted_where_they_were_used_and_summed_above(door: Door):
     model = ScriptedModel([[call_tool("add", a=1, b=2), Usage(10, 1)], ["ok", Usage(20, 2)]])
     door(Agent(model, tools=[add]), "x", listeners=[record])
     root = record.roots[0]
-    assert (root.tokens, root.input_tokens, root.output_tokens) == (33, 0, 0)
+    assert (root.tokens, root.own_usage, root.usage, record.usage) == (33, Usage(), Usage(30, 3), Usage(30, 3))
     assert [child.tokens for child in root.children] == [11, 0, 22]
-    assert (root.children[2].input_tokens, root.children[2].output_tokens) == (20, 2)
+    assert root.children[2].own_usage == Usage(20, 2)
 
 
 def test_time_is_that_of_the_node():
@@ -126,13 +126,13 @@ def test_tokens_that_come_in_parts_add_up():
 
     record = RunRecord()
     Parts()("x", listeners=[record])
-    assert (record.roots[0].input_tokens, record.roots[0].output_tokens) == (3, 6)
+    assert record.roots[0].own_usage == Usage(3, 6)
 
 
 def test_a_deep_tree_is_walked():
-    root = node = RecordedNode("0", 0, 0.0, input_tokens=1)
+    root = node = RecordedNode("0", 0, 0.0, own_usage=Usage(1, 0))
     for level in range(1, 10_000):
-        child = RecordedNode(str(level), 0, 0.0, output_tokens=1)
+        child = RecordedNode(str(level), 0, 0.0, own_usage=Usage(0, 1))
         node.children.append(child)
         node = child
     assert root.tokens == 10_000
@@ -280,6 +280,8 @@ def test_events_of_many_threads_are_all_counted():
         """Lets another thread in just where a count is read and not yet written."""
 
         output_tokens = 1
+        usd = 0.5
+        cached_tokens = cache_write_tokens = reasoning_tokens = 0
 
         @property
         def input_tokens(self) -> int:
@@ -300,7 +302,7 @@ def test_events_of_many_threads_are_all_counted():
     join_all([work] * 8)
     root._close()
     (recorded,) = record.roots
-    assert (recorded.input_tokens, recorded.output_tokens, len(recorded.children)) == (1600, 1600, 1600)
+    assert (recorded.own_usage, len(recorded.children)) == (Usage(1600, 1600, 800.0), 1600)
     assert {child.state for child in recorded.children} == {NodeState.COMPLETED}
     assert record._open == {}
 

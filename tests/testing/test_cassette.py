@@ -8,7 +8,6 @@ import contextlib
 import gzip
 import itertools
 import json
-import socket
 import subprocess
 import sys
 import threading
@@ -38,64 +37,12 @@ from trivium.exceptions import (
     ProviderConnectionError,
     ProviderStatusError,
 )
-from trivium.llms import OpenAIModel, Request, RetryPolicy
-from trivium.testing import Cassette, FaultyTransport, RecordedRequest, Reset, Status, cassette
+from trivium.llms import OpenAIModel
+from trivium.testing import Cassette, FaultyTransport, Reset, Status, cassette
 from trivium.testing._interactions import laid_out, pieces_of, stored_body
 
+from ._asking import HI, KEY, ask, echoed, recorded, whole
 from ._echo import Asked, Given, Server
-
-KEY = "sk-marked-0123456789"
-HI = Request([{"role": "user", "content": "hi"}])
-
-
-@pytest.fixture(autouse=True)
-def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("TRIVIUM_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "TRIVIUM_RECORD"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "tapes" / "talk.json"
-
-
-@pytest.fixture
-def offline(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Refuses all connections from the moment it is called."""
-
-    def refuse(*_: Any, **__: Any) -> Any:
-        raise AssertionError("the network was used")
-
-    def start() -> None:
-        monkeypatch.setattr(asyncio.BaseEventLoop, "create_connection", refuse)
-        monkeypatch.setattr(socket, "getaddrinfo", refuse)
-        monkeypatch.setattr(socket.socket, "connect", refuse)
-
-    return start
-
-
-def echoed(question: dict[str, Any]) -> str:
-    return f"you said {question['messages'][-1]['content']}"
-
-
-def ask(url: str, text: str = "hi", key: str | None = KEY) -> str:
-    return OpenAIModel("m", base_url=url, api_key=key).chat(text)
-
-
-def recorded(file: Path, *texts: str) -> str:
-    """Record a question each, and give the address, where nobody is any more."""
-    with ScriptedServer(echoed) as server, cassette(file):
-        for text in texts or ("hi",):
-            ask(server.url, text)
-    return server.url
-
-
-def whole(url: str) -> list[Any]:
-    async def run() -> list[Any]:
-        model = OpenAIModel("m", base_url=url, retry=RetryPolicy(max_tries=1))
-        return [delta async for delta in model.stream(HI)]
-
-    return asyncio.run(run())
 
 
 # ---- once, then offline
@@ -116,11 +63,11 @@ def test_a_public_model_needs_no_key_in_a_replay(file: Path):
     interactions = [{"request": stored, "response": answer}]
     file.write_text(json.dumps({"trivium_cassette": 1, "interactions": interactions}))
     with cassette(file, match=lambda request: request.url):
-        assert OpenAIModel("gpt-5-mini").chat("hi") == "hello"
+        assert OpenAIModel("gpt-4o-mini").chat("hi") == "hello"
     with pytest.raises(ConfigurationError, match="needs an API key"):
-        OpenAIModel("gpt-5-mini").chat("hi")
+        OpenAIModel("gpt-4o-mini").chat("hi")
     with cassette(file.with_name("other.json"), record="all"), pytest.raises(ConfigurationError, match="API key"):
-        OpenAIModel("gpt-5-mini").chat("hi")
+        OpenAIModel("gpt-4o-mini").chat("hi")
 
 
 def test_a_whole_agent_replays_sync_async_streamed_and_in_parallel(file: Path):
@@ -284,87 +231,6 @@ def cut(body: bytes, sizes: list[int]) -> list[bytes]:
     return pieces
 
 
-# ---- what drifted
-def test_a_prompt_that_drifted_is_told_with_a_diff_and_what_to_do(file: Path):
-    url = recorded(file, "Answer briefly. What is 1 + 2?", "something else")
-    with pytest.raises(CassetteMismatchError) as caught, cassette(file):
-        ask(url, "Answer briefly. What is 1 + 3?")
-    text = str(caught.value)
-    assert f"POST {url}/chat/completions is not what was recorded" in text
-    assert "delete the file, or give record='all'" in text
-    assert '-      "content": "Answer briefly. What is 1 + 2?"\n' in caught.value.diff
-    assert '+      "content": "Answer briefly. What is 1 + 3?"\n' in caught.value.diff
-    assert "recorded, request 1 of 2" in caught.value.diff
-    assert caught.value.path == str(file)
-
-
-def test_a_diff_of_a_long_prompt_shows_only_the_sentence_that_drifted(file: Path):
-    prompt = "".join(
-        f"Sentence {n} of the instructions says what to do.\n" * (n % 2) or "And more. " * n for n in range(40)
-    )
-    url = recorded(file, prompt)
-    with pytest.raises(CassetteMismatchError) as caught, cassette(file):
-        ask(url, prompt.replace("Sentence 21 of", "Sentence 21 in"))
-    changed = [line for line in caught.value.diff.splitlines()[2:] if line[0] in "+-"]
-    assert len(changed) == 2
-    assert all("Sentence 21" in line and len(line) < 80 for line in changed)
-
-
-def test_a_mismatch_that_was_caught_is_raised_at_the_end(file: Path):
-    url = recorded(file)
-
-    def careless() -> str:
-        try:
-            return ask(url, "hi again")
-        except Exception:
-            return "never mind"
-
-    with pytest.raises(CassetteMismatchError, match="not what was recorded"), cassette(file):
-        assert careless() == "never mind"
-    with pytest.raises(ValueError, match="never mind") as caught, cassette(file):
-        int(careless())
-    assert "not what was recorded" in caught.value.__notes__[0]
-
-
-def test_asked_more_often_less_often_or_not_at_all(file: Path):
-    url = recorded(file, "a", "b")
-    with pytest.raises(CassetteMismatchError, match=r"more often than it is recorded \(1\)"), cassette(file):
-        _ = ask(url, "a"), ask(url, "a")
-    with pytest.raises(CassetteMismatchError, match="1 of 2 recorded requests were not made"), cassette(file):
-        ask(url, "b")
-    with cassette(file, allow_unused=True):
-        ask(url, "b")
-    with ScriptedServer(echoed), cassette(file.with_name("empty.json")):
-        """Nothing is asked."""
-    with (
-        pytest.raises(CassetteMismatchError, match="nothing is"),
-        cassette(file.with_name("empty.json"), record="none"),
-    ):
-        ask(url)
-
-
-def test_what_must_match_can_be_said(file: Path):
-    url = recorded(file, "It is 10:00. Hello")
-
-    def last_word(request: RecordedRequest) -> Any:
-        return request.method, request.body["messages"][-1]["content"].split()[-1]
-
-    with cassette(file, match=last_word):
-        assert ask(f"http://elsewhere.invalid{url[16:]}", "It is 11:00. Hello") == "you said It is 10:00. Hello"
-    with pytest.raises(CassetteMismatchError), cassette(file, match=last_word):
-        ask(url, "It is 10:00. Bye")
-
-
-def test_the_order_of_keys_in_json_does_not_matter(file: Path):
-    url = recorded(file)
-    stored = json.loads(file.read_text())
-    request = stored["interactions"][0]["request"]
-    request["json"] = dict(reversed(request["json"].items()))
-    file.write_text(json.dumps(stored))
-    with cassette(file):
-        ask(url)
-
-
 # ---- when it is recorded
 def test_the_four_ways_to_record(file: Path, monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(CassetteError, match="there is no recording"), cassette(file, record="none"):
@@ -462,41 +328,6 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path):
     cannot_write = pytest.raises(CassetteError, match="cannot write")
     with ScriptedServer(echoed) as server, cannot_write, cassette(tmp_path / "file" / "tape.json", record="all"):
         ask(server.url)
-
-
-# ---- secrets
-def test_no_secret_is_written_wherever_it_stands(file: Path):
-    def answer(asked: Asked) -> Given:
-        told = {"headers": dict(asked.headers), "path": asked.path, "body": asked.body.decode()}
-        body = {"choices": [{"message": {"content": json.dumps(told)}}]}
-        return Given(
-            json.dumps(body).encode(), headers={"set-cookie": KEY, "x-echo": KEY, "content-type": "application/json"}
-        )
-
-    with Server(answer) as server, cassette(file, scrub=lambda text: text.replace("4111-1111", "CARD")):
-        url = f"http://ada:pass-marked-99@{server.host}/v1?api_key=query-marked-77&version=2"
-        said = OpenAIModel("m", base_url=url, api_key=KEY).chat(f"my key is {KEY} and my card 4111-1111")
-    assert KEY in said
-    assert "query-marked-77" in said
-    text = file.read_text()
-    assert not [mark for mark in (KEY, "marked", "ada", "4111", encoded("ada:pass-marked-99")) if mark in text]
-    assert "version=2" in text
-    with cassette(file, scrub=lambda text: text.replace("4111-1111", "CARD")):
-        again = OpenAIModel("m", base_url=url, api_key=KEY).chat(f"my key is {KEY} and my card 4111-1111")
-    assert "***" in again
-    assert "CARD" in again
-
-
-def test_a_diff_shows_no_secret(file: Path):
-    url = recorded(file)
-    with pytest.raises(CassetteMismatchError) as caught, cassette(file):
-        ask(url, f"the key is {KEY}")
-    assert KEY not in str(caught.value) + repr(caught.value) + caught.value.diff
-    assert "the key is ***" in caught.value.diff
-
-
-def encoded(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()
 
 
 # ---- with faults, and among processes

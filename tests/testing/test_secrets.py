@@ -21,10 +21,21 @@ from trivium.actions import ActionExecutor, GoogleSearch
 from trivium.actions.web._bing_map import BINGMap
 from trivium.actions.web._searchers import BingSearch, BraveSearch
 from trivium.distributed import HTTPAgentClient
+from trivium.exceptions import TriviumError
 from trivium.hooks import MessageLogger
 from trivium.language_models.azure_openai import AzureConfig
 from trivium.language_models.openai_gpt import LiteLLMProxyConfig, OpenAIGPTConfig
-from trivium.llms import GPTAPI, ClaudeAPI, OpenAIModel, SensenovaAPI
+from trivium.llms import (
+    GPTAPI,
+    AnthropicModel,
+    ClaudeAPI,
+    FallbackModel,
+    GeminiModel,
+    OpenAIModel,
+    RateLimiter,
+    SensenovaAPI,
+)
+from trivium.mcp import MCPServer
 from trivium.testing import FaultyTransport, Reset, cassette
 
 from ._echo import Asked, Given, Server
@@ -106,6 +117,7 @@ def models(server: Server) -> dict[str, Any]:
         api_key=secret("gpt"),
         headers={"x-gateway-token": secret("header")},
     )
+    pair = [OpenAIModel("m", base_url=f"{server.url}/v1", api_key=secret(each)) for each in ("one", "two")]
     azure = AzureConfig(chat_model="m", api_base=server.url, deployment_name="d", api_key=secret("azure"))
     return {
         "openai": OpenAIModel("m", base_url=f"{server.url}/v1", api_key=secret("openai")),
@@ -116,6 +128,9 @@ def models(server: Server) -> dict[str, Any]:
         "sensenova": SensenovaAPI(
             "m", key=f"{secret('access')},{secret('sign')}", sensenova_api_base=f"{server.url}/v1"
         ),
+        "anthropic": AnthropicModel("m", base_url=server.url, api_key=secret("anthropic")),
+        "gemini": GeminiModel("m", base_url=server.url, api_key=secret("gemini")),
+        "fallback": FallbackModel(pair),
         "config": config.create_model(),
         "azure": azure.create_model(),
     }
@@ -154,7 +169,10 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 QUESTIONS = ["hello", "say 503", "say 401", "say 400", "say garbage"]
 
 
-@pytest.mark.parametrize("name", ["openai", "login", "gpt", "proxy", "claude", "sensenova", "config", "azure"])
+NAMES = ["openai", "login", "gpt", "proxy", "claude", "sensenova", "anthropic", "gemini", "fallback", "config", "azure"]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_no_model_shows_a_secret_anywhere(server: Server, logged: io.StringIO, tmp_path: Path, name: str):
     record = RunRecord()
     model = models(server)[name]
@@ -193,11 +211,12 @@ def test_no_task_shows_a_secret_in_its_logs_and_configs(server: Server, logged: 
     )
     config = TaskConfig(logs_dir=str(tmp_path), kill_channel=f"redis://:{secret('redis')}@127.0.0.1:1/0")
     found = {"configs": repr((llm, config, ChatAgentConfig(llm=llm))) + str(llm) + str(config)}
-    for wrong in (
+    mistakes: list[dict[str, Any]] = [
         {"api_key": [secret("list")]},
         {"apikey": secret("typo")},
         {"litellm_proxy": {"key": secret("typo")}},
-    ):
+    ]
+    for wrong in mistakes:
         with pytest.raises(ValueError, match="validation error") as caught:
             OpenAIGPTConfig(**wrong)
         found[f"the error of {list(wrong)}"] = shown(caught.value)
@@ -235,12 +254,31 @@ def test_no_tool_and_no_client_shows_a_secret(server: Server, logged: io.StringI
                     found[f"{type(tool).__name__} {question}"] = repr(call(tool, question))
                 except Exception as error:
                     found[f"{type(tool).__name__} {question}"] = shown(error)
-            found[type(tool).__name__] = repr(tool) + repr(vars(tool).get("_remote"))
+            found[type(tool).__name__] = repr(tool) + repr(getattr(tool, "_remote", None))
         executor = ActionExecutor([tool for tool, _ in tools[:2]])
         found["the executor"] = repr(executor)
     assert marks(str([(asked.path, dict(asked.headers)) for asked in server.asked])), "the server saw the secrets"
     found["the logs"] = logged.getvalue()
     found["the tape"] = (tmp_path / "tape.json").read_text()
+    assert {where: some[:2] for where, text in found.items() if (some := marks(text))} == {}
+
+
+def test_no_limiter_and_no_mcp_server_shows_a_secret(server: Server, logged: io.StringIO):
+    limiter = RateLimiter(9, store=f"redis://:{secret('redis')}@127.0.0.1:1/0")
+    limited = limiter.of(OpenAIModel("m", base_url=f"{server.url}/v1", api_key=secret("openai")))
+    way = f"http://ada:{secret('login')}@{server.host}/mcp/say%20401?token={secret('query')}"
+    mcp = MCPServer(way, headers={"x-mcp-key": secret("mcp")})
+    works: list[Callable[[], Any]] = [lambda: Agent(limited)("hello"), mcp.tools]
+    assert models(server).keys() == set(NAMES)
+    found = {"the limiter": held(limiter) + held(limited), "the server": repr(mcp)}
+    for n, work in enumerate(works):
+        with pytest.raises(TriviumError) as caught:
+            work()
+        found[f"the error of {n}"] = shown(caught.value)
+    seen = [asked for asked in server.asked if "mcp" in asked.path]
+    assert seen, "the server was asked"
+    assert all(secret("query") in asked.path and asked.headers["x-mcp-key"] == secret("mcp") for asked in seen)
+    found["the logs"] = logged.getvalue()
     assert {where: some[:2] for where, text in found.items() if (some := marks(text))} == {}
 
 

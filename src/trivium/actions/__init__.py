@@ -20,6 +20,7 @@ from trivium.schema._tool_text import tool_calls_in
 
 if TYPE_CHECKING:
     from trivium.actions._approval import ApprovalDecision, ApprovalEvent, ApprovalRequest, Denied
+    from trivium.actions._cached import cached
     from trivium.actions._cut import cut_text
     from trivium.actions._passing_tools import AgentSendTool, DonePassTool, ForwardTool, PassTool, SendTool
     from trivium.actions._recipient_tools import AddRecipientTool, RecipientTool
@@ -106,6 +107,7 @@ __all__ = [
     "WebBrowser",
     "XMLToolMessage",
     "as_text",
+    "cached",
     "calls_in_text",
     "cut_text",
     "descriptions_of",
@@ -154,6 +156,7 @@ _HOMES = {
     "SendTool": "_passing_tools",
     "WebBrowser": "web",
     "XMLToolMessage": "_xml_tool_message",
+    "cached": "_cached",
     "cut_text": "_cut",
 }
 __getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

@@ -16,7 +16,7 @@ from trivium.actions._run import as_arguments, as_text, outcome_of
 from trivium.actions._tool import MAX_RESULT, Tool
 from trivium.commander import current, gather, portable
 from trivium.commander._doors import settled
-from trivium.exceptions import CallOriginError, ConfigurationError, UnknownToolError
+from trivium.exceptions import CallOriginError, ConfigurationError, LimitExceededError, UnknownToolError
 from trivium.hooks import Hook
 from trivium.module import AsyncModule, Hooks, Module, overridable
 from trivium.schema import ActionReturn, ActionValidCode, Entity, FunctionCall, Message, Origin, ToolCall
@@ -170,18 +170,36 @@ class ActionExecutor(Module):
                 waits for those before it, and those after it wait for it.
 
         Raises:
-            LimitExceededError: the run has not so many tool calls left; where they run at once, none ran.
+            LimitExceededError: the run has not so many tool calls left; where they run at once, none ran. Where some
+                ran, its `messages` are the answers to all calls, and those that did not run say so.
         """
+        node, reached = current.get(), list[LimitExceededError]()
+        answer = partial(self._answer_or_limit, reached)
         if not parallel or len(calls) == 1:
-            return [await self.answer(call) for call in calls]
-        node, answer = current.get(), self.answer
-        if node is not None and node._scope.budget is not None:
-            node._scope.budget.take_tool_call(len(calls))
-            answer = partial(self.answer, is_counted=True)
-        answers: list[Message] = []
-        for group in self._groups(calls):
-            answers += await gather(*[partial(answer, call) for call in group])
+            answers = [await answer(call) for call in calls]
+        else:
+            if node is not None and node._scope.budget is not None:
+                node._scope.budget.take_tool_call(len(calls))
+                answer = partial(answer, is_counted=True)
+            answers = list[Message]()
+            for group in self._groups(calls):
+                answers += await gather(*[partial(answer, call) for call in group])
+        if reached:
+            reached[0].messages = tuple(answers) if len(reached) < len(calls) else ()
+            raise reached[0]
         return answers
+
+    async def _answer_or_limit(
+        self, reached: list[LimitExceededError], call: ToolCall, *, is_counted: bool = False
+    ) -> Message:
+        """The answer to a call; once a limit is reached, that it was: no call stays without an answer."""
+        try:
+            if reached:
+                raise reached[0]
+            return await self.answer(call, is_counted=is_counted)
+        except LimitExceededError as error:
+            reached.append(error)
+            return message_of({"content": f"error: {error}", "sender": call.name, "tool_call_id": call.id})
 
     def _groups(self, calls: Sequence[ToolCall]) -> list[list[ToolCall]]:
         """The calls in their order, those together that may run at once."""

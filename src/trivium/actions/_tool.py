@@ -23,6 +23,7 @@ from typing import (
     get_type_hints,
 )
 
+import jiter
 from pydantic import ValidationError
 from typing_extensions import TypedDict
 
@@ -259,11 +260,16 @@ def _validator(name: str, adapter: TypeAdapter[dict[str, Any]]) -> Validate:
 
     def validate(arguments: str | Mapping[str, Any]) -> dict[str, Any]:
         try:
-            if isinstance(arguments, str):
-                return from_json(unfenced(arguments) or "{}")
-            return from_python(arguments)
+            if not isinstance(arguments, str):
+                return from_python(arguments)
+            text = unfenced(arguments) or "{}"
+            found = from_json(text)
+            jiter.from_json(text.encode(), catch_duplicate_keys=True, allow_inf_nan=False)  # pydantic takes both
+            return found
         except ValidationError as error:
             raise ToolArgumentsError(describe_errors(name, error), name) from None
+        except ValueError as error:
+            raise ToolArgumentsError(f"the arguments of {name} do not fit: {error}", name) from None
 
     return validate
 

@@ -150,14 +150,18 @@ class Agent(AgentAttributes):
     @overridable
     async def forward(self, *message: Message, session_id: Hashable = 0, **kwargs: Any) -> Message:
         """Ask the model, and run what it calls, until it answers; keywords are sampling parameters."""
-        history = self._history(message, session_id)
-        for _ in range(self.max_rounds):
-            reply = await ask(self.model, self._request(history, kwargs))
-            if not reply.tool_calls or not self._runs_itself(reply.tool_calls):
-                return await self._finish(reply, history, kwargs)
-            for done in await self._run_tools(reply):
-                self.aggregator.append(history, done, self.name)
-        raise LimitExceededError("rounds", self.max_rounds, setting="Agent(max_rounds=…)")
+        history, so_far = self._history(message, session_id), list[Message]()
+        try:
+            for _ in range(self.max_rounds):
+                reply = await ask(self.model, self._request(history, kwargs))
+                if not reply.tool_calls or not self._runs_itself(reply.tool_calls):
+                    return await self._finish(reply, history, kwargs)
+                for done in await self._run_tools(reply, so_far):
+                    self.aggregator.append(history, done, self.name)
+            raise LimitExceededError("rounds", self.max_rounds, setting="Agent(max_rounds=…)")
+        except LimitExceededError as error:
+            error.messages = tuple(so_far) or error.messages
+            raise
 
     async def _finish(self, reply: Reply, history: list[dict[str, Any]], extra: Mapping[str, Any]) -> Message:
         """The model's last reply as the agent's answer, parsed where there is a parser."""
@@ -212,14 +216,21 @@ class Agent(AgentAttributes):
         known = self.__dict__.get("_known") or ()
         return bool(self.executor.tools) and not any(call.name in known for call in calls)
 
-    async def _run_tools(self, reply: Reply) -> list[Message]:
+    async def _run_tools(self, reply: Reply, so_far: list[Message]) -> list[Message]:
         """Run what the model called; remember the call and its results together, so that no history is half."""
-        asked = self._said(reply)
-        results = await self.executor.answer_all(reply.tool_calls, parallel=self.parallel)
+        asked, reached = self._said(reply), None
+        try:
+            results = await self.executor.answer_all(reply.tool_calls, parallel=self.parallel)
+        except LimitExceededError as error:
+            reached, results = error, list(error.messages)
+        done = [asked, *results]
+        so_far += done
         node = current.get()
-        if self.memory and node is not None:
-            self._remember(node, [asked, *results])  # type: ignore[arg-type] - code of an agent runs in its call
-        return [asked, *results]
+        if self.memory and node is not None and results:  # where nothing ran, nothing was asked
+            self._remember(node, done)  # type: ignore[arg-type] - code of an agent runs in its call
+        if reached is not None:
+            raise reached
+        return done
 
     def _said(self, reply: Reply, formatted: Any = None) -> Message:
         given: dict[str, Any] = {"content": reply.text, "sender": self.name, "origin": _MODEL}

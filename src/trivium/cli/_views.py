@@ -16,6 +16,7 @@ from rich.tree import Tree
 from trivium.cli._screen import one_line, printable
 from trivium.cli._tally import is_refusal
 from trivium.observers import RecordedNode
+from trivium.observers._picture import used
 
 __all__ = ["as_words", "records_view", "run_tree"]
 
@@ -118,6 +119,6 @@ def run_tree(root: RecordedNode) -> Tree:
 
 
 def _node_text(node: RecordedNode, label: str) -> Text:
-    tokens = f"  {node.tokens:,} tokens" if node.tokens else ""
-    text = Text.assemble((one_line(label), "bold"), (f"  {node.seconds:.2f} s{tokens}", "dim"))
+    facts = "".join(f"  {each}" for each in (f"{node.seconds:.2f} s", *used(node.usage)))
+    text = Text.assemble((one_line(label), "bold"), (facts, "dim"))
     return text.append(f"  {one_line(node.error)}", style="red") if node.error else text

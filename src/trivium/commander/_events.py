@@ -23,7 +23,8 @@ class Event(Generic[D_co]):
     Attributes:
         kind: the same as a word: "queued", "started", "retried" and "ended" are the stages of every node;
             "delta" is a piece of a model's stream, "usage" its tokens, "message" what entered or left an agent's
-            memory or a task, "tool_call" and "tool_result" what an executor runs.
+            memory or a task, "tool_call" and "tool_result" what an executor runs; "retry", "fallback", "rate_limit" and
+            "overflow" are what was done so that a model answers.
     """
 
     __slots__ = ("data", "node")

@@ -7,6 +7,7 @@ from threading import Lock
 
 from trivium.exceptions import LimitExceededError
 
+_ROUNDING = 1e-9  # dollars: what floating point makes of a sum is no reason to refuse a request
 _lock = Lock()  # guards additions only: never held while anything else runs
 
 
@@ -36,12 +37,12 @@ class Limits:
 class Budget:
     """The running count beside one `Limits`; every count is also made in the budgets that enclose it."""
 
-    __slots__ = ("above", "limits", "reserved", "tokens", "tool_calls", "turns", "usd")
+    __slots__ = ("above", "limits", "reserved", "reserved_usd", "tokens", "tool_calls", "turns", "usd")
 
     def __init__(self, limits: Limits, above: Budget | None = None) -> None:
         self.limits, self.above = limits, above
         self.turns = self.tokens = self.tool_calls = self.reserved = 0
-        self.usd = 0.0
+        self.usd = self.reserved_usd = 0.0
 
     def _chain(self) -> list[Budget]:
         chain: list[Budget] = []
@@ -55,29 +56,32 @@ class Budget:
         """Whether it matters how many tokens a request will take."""
         return any(each.limits.tokens is not None or each.limits.usd is not None for each in self._chain())
 
-    def take_turn(self, estimate: int = 0) -> None:
+    def take_turn(self, estimate: int = 0, usd: float | None = None) -> tuple[int, float]:
         """Count one model call before it is made, and reserve what it will take until `settle` says what it took.
 
         Args:
             estimate: tokens that it will take at least.
+            usd: what it will cost; None is at the price that tokens had so far.
+
+        Returns:
+            What is reserved, for `settle`.
 
         Raises:
             LimitExceededError: no turn is left, or not so many tokens or dollars; nothing is counted.
         """
         with _lock:
             chain = self._chain()
+            if usd is None:  # the outermost has seen the most
+                usd = estimate * chain[-1].usd / chain[-1].tokens if estimate and chain[-1].tokens else 0.0
             for budget in chain:
                 budget._check("turns", budget.turns + 1)
                 budget._check("tokens", max(budget.tokens + 1, budget.tokens + budget.reserved + estimate))
-                budget._check("usd", budget._dollars(estimate))
+                budget._check("usd", max(budget.usd + budget.reserved_usd + usd - _ROUNDING, budget.usd + 1e-12))
             for budget in chain:
                 budget.turns += 1
                 budget.reserved += estimate
-
-    def _dollars(self, estimate: int) -> float:
-        """What it will have cost with what runs now, at the price that tokens had so far; more than nothing."""
-        price = self.usd / self.tokens if self.tokens else 0.0
-        return max(self.usd + (self.reserved + estimate) * price, self.usd + 1e-12)
+                budget.reserved_usd += usd
+        return estimate, usd
 
     def _check(self, name: str, wanted: float) -> None:
         maximum = getattr(self.limits, name)
@@ -97,10 +101,11 @@ class Budget:
             for budget in chain:
                 budget.tool_calls += calls
 
-    def settle(self, estimate: int, tokens: int, usd: float = 0.0) -> None:
-        """Count what a model call has used, in place of what was reserved for it."""
+    def settle(self, reserved: tuple[int, float], tokens: int, usd: float = 0.0) -> None:
+        """Count what a model call has used, in place of what `take_turn` reserved for it."""
         with _lock:
             for budget in self._chain():
-                budget.reserved -= estimate
+                budget.reserved -= reserved[0]
+                budget.reserved_usd -= reserved[1]
                 budget.tokens += tokens
                 budget.usd += usd

@@ -72,9 +72,7 @@ class Scope:
 
     def but(self, **changes: Any) -> Scope:
         """A copy with some of its values replaced."""
-        new = Scope(
-            self.session_id, self.listeners, self.budget, self.deadline, self.context, self.pipes, self.approve
-        )
+        new = Scope(self.session_id, self.listeners, self.budget, self.deadline, self.context, self.pipes, self.approve)
         for name, value in changes.items():
             setattr(new, name, value)
         return new

@@ -9,7 +9,7 @@ from contextvars import copy_context
 from typing import Any, Generic, TypeVar, cast
 
 from trivium.commander._doors import Bell, drive, wait
-from trivium.commander._doors_loop import blocking, current_level, home_loop_here, worker_context
+from trivium.commander._doors_loop import blocking, current_level, home_loop_here, to_the_end, worker_context
 from trivium.commander._node import Event, TaskNode, current
 from trivium.commander._workers import get_running_loop, outcome_of, post, submit
 
@@ -177,8 +177,9 @@ class AsyncStream(Generic[T]):
 
     async def __aexit__(self, *exc: object) -> None:
         assert self._task is not None
-        if not self._task.done():
-            self._node.kill("closed")
-            await asyncio.wait([self._task])
-        if not self._task.cancelled():
-            self._task.exception()
+        try:
+            if not self._task.done():
+                self._node.kill("closed")
+                await to_the_end(asyncio.wait([self._task]))
+        finally:
+            _ = self._task.cancelled() or self._task.exception()  # retrieved, or asyncio would report it

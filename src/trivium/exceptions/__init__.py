@@ -85,6 +85,7 @@
     ├── RemoteAgentError                        an agent in another process was asked and failed
     │   ├── RemoteConnectionError (ConnectionError)  it cannot be reached, or the connection broke
     │   └── RemoteStartError                    its process did not start
+    ├── CacheError                              a cache cannot be reached or used
     ├── OutputError                             results could not be written
     └── CassetteError                           a recording cannot be used or made
         └── CassetteMismatchError (AssertionError)  a request is not the recorded one
@@ -120,6 +121,7 @@ from trivium.exceptions._root import (
     AgentNameError,
     ArgumentTypeError,
     BeadNotFoundError,
+    CacheError,
     CassetteError,
     CassetteMismatchError,
     ConfigurationError,
@@ -201,6 +203,7 @@ __all__ = [
     "ArgumentTypeError",
     "AttributeNotSetError",
     "BeadNotFoundError",
+    "CacheError",
     "CallOriginError",
     "CassetteError",
     "CassetteMismatchError",

@@ -8,6 +8,7 @@ __all__ = [
     "AgentNameError",
     "ArgumentTypeError",
     "BeadNotFoundError",
+    "CacheError",
     "CassetteError",
     "CassetteMismatchError",
     "ConfigurationError",
@@ -161,3 +162,11 @@ class CassetteMismatchError(CassetteError, AssertionError):
     def __init__(self, message: str, path: str = "", diff: str = "") -> None:
         super().__init__(message, path)
         self.diff = diff
+
+
+class CacheError(TriviumError):
+    """A cache cannot be reached or used. `cache` is the place."""
+
+    def __init__(self, message: str, cache: str = "") -> None:
+        super().__init__(message)
+        self.cache = cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from trivium.exceptions._root import TriviumError
 
 __all__ = [
@@ -43,12 +45,16 @@ class DeadlineExceededError(RunError, TimeoutError):
 
 
 class LimitExceededError(RunError):
-    """A limit of the run was reached. `limit` names it, `maximum` is its value, `setting` is where it is set."""
+    """A limit of the run was reached. `limit` names it, `maximum` is its value, `setting` is where it is set.
+
+    `messages` are what the agent that was called had so far: what its model said, and what its tools returned.
+    """
 
     def __init__(self, limit: str, maximum: float, path: str = "", *, setting: str = "Limits({limit}=…)") -> None:
         setting = setting.format(limit=limit)
         super().__init__(f"the run reached its limit of {maximum:g} {limit}; raise {setting}", path)
         self.limit, self.maximum = limit, maximum
+        self.messages: tuple[Any, ...] = ()
 
 
 class SuspendedError(RunError, RuntimeError):

@@ -12,9 +12,10 @@ from trivium._older_names import OlderNames
 from trivium._settings import settings
 from trivium.commander import door, portable
 from trivium.exceptions import ConfigurationError
-from trivium.language_models.model_info import ModelInfo, get_model_info
+from trivium.language_models.model_info import ModelInfo, ModelProvider, get_model_info, sizes_of
 from trivium.llms import ChatModel, Reply, Request
 from trivium.llms._call import ask
+from trivium.llms._prices import Pricing, PublishedPrice, priced
 from trivium.schema import (
     LLMFunctionCall,
     LLMFunctionSpec,
@@ -126,7 +127,7 @@ class LLMConfig(OlderNames):
     @property
     def model_max_output_tokens(self) -> int:
         """Tokens of an answer at most: those of the config, or what is known of the model."""
-        return self.max_output_tokens or _info(self.chat_model).max_output_tokens
+        return self.max_output_tokens or _sizes(self.chat_model).max_output_tokens
 
     def create_model(self) -> LanguageModel:
         """The model that this describes; an agent calls it.
@@ -263,19 +264,19 @@ class LanguageModel(ChatModel):
     # ---- what is known of the model
     def info(self) -> ModelInfo:
         """What is known of the model."""
-        return _info(self.chat_model_orig)
+        return get_model_info(*_names(self.chat_model_orig))
 
     def chat_context_length(self) -> int:
         """Tokens that the model takes, with those that it writes."""
-        return self.config.chat_context_length or self.info().context_length
+        return self.config.chat_context_length or _sizes(self.chat_model_orig).context_length
 
     def completion_context_length(self) -> int:
         """The same where it completes a text."""
-        return self.config.completion_context_length or self.info().context_length
+        return self.config.completion_context_length or _sizes(self.chat_model_orig).context_length
 
     def supports_functions_or_tools(self) -> bool:
         """Whether the model has an interface for tools."""
-        return self.info().has_tools
+        return _sizes(self.chat_model_orig).has_tools
 
     # ---- what it has cost
     def chat_cost(self) -> tuple[float, float, float]:
@@ -318,15 +319,24 @@ class LanguageModel(ChatModel):
 
     def _counted(self, usage: Usage) -> Usage:
         """The usage of a call with its price, which is counted."""
-        read, _, written = self.chat_cost()
-        price = usage.usd or (usage.input_tokens * read + usage.output_tokens * written) / 1000
-        self.update_usage_cost(True, usage.input_tokens, usage.output_tokens, price)
-        return Usage(usage.input_tokens, usage.output_tokens, price)
+        usage = priced(self, usage)
+        self.update_usage_cost(True, usage.input_tokens, usage.output_tokens, usage.usd)
+        return usage
+
+    def _published_price(self) -> Pricing | None:
+        info = _sizes(self.chat_model_orig)
+        known = info.provider is not ModelProvider.UNKNOWN
+        return PublishedPrice(info.name, info.provider.value) if known else None
 
 
-def _info(name: str) -> ModelInfo:
+def _names(name: str) -> tuple[str, list[str]]:
+    """A model's name, and those under which it may be known instead: without what says who serves it."""
     parts = name.split("/")
-    return get_model_info(name, ["/".join(parts[n:]) for n in range(1, len(parts))])
+    return name, ["/".join(parts[n:]) for n in range(1, len(parts))]
+
+
+def _sizes(name: str) -> ModelInfo:
+    return sizes_of(*_names(name))
 
 
 def _choice(given: Choice) -> str:

@@ -1,4 +1,4 @@
-"""Names of well-known models, how much they take, and what they cost. Data only; prices are those of early 2026."""
+"""Names of well-known models, and how much they take. What they cost is what genai-prices knows."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from types import MappingProxyType
 from typing import Final
 
 from trivium._older_names import OlderNames
+from trivium.llms._prices import PublishedPrice
+from trivium.schema import Usage
 
 __all__ = [
     "AnthropicModel",
@@ -120,27 +122,27 @@ class ModelInfo(OlderNames):
     has_structured_output: bool = False
 
 
-# Context and output in tokens; US dollars per million tokens read, read again, and written.
-_OPENAI: Final[Mapping[str, tuple[int, int, float, float, float]]] = MappingProxyType(
+# Context and output in tokens.
+_OPENAI: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
     {
-        "gpt-3.5-turbo": (16_385, 4096, 0.50, 0.50, 1.50),
-        "gpt-4-turbo": (128_000, 4096, 10.0, 10.0, 30.0),
-        "gpt-4o": (128_000, 16_384, 2.50, 1.25, 10.0),
-        "gpt-4o-mini": (128_000, 16_384, 0.15, 0.075, 0.60),
-        "gpt-4.1": (1_047_576, 32_768, 2.0, 0.50, 8.0),
-        "gpt-4.1-mini": (1_047_576, 32_768, 0.40, 0.10, 1.60),
-        "gpt-4.1-nano": (1_047_576, 32_768, 0.10, 0.025, 0.40),
-        "o1": (200_000, 100_000, 15.0, 7.50, 60.0),
-        "o1-mini": (128_000, 65_536, 1.10, 0.55, 4.40),
-        "o3": (200_000, 100_000, 2.0, 0.50, 8.0),
-        "o3-mini": (200_000, 100_000, 1.10, 0.55, 4.40),
-        "o4-mini": (200_000, 100_000, 1.10, 0.275, 4.40),
-        "gpt-5": (400_000, 128_000, 1.25, 0.125, 10.0),
-        "gpt-5-mini": (400_000, 128_000, 0.25, 0.025, 2.0),
-        "gpt-5-nano": (400_000, 128_000, 0.05, 0.005, 0.40),
-        "gpt-5-pro": (400_000, 272_000, 15.0, 15.0, 120.0),
-        "gpt-5.1": (400_000, 128_000, 1.25, 0.125, 10.0),
-        "gpt-5.2": (400_000, 128_000, 1.75, 0.175, 14.0),
+        "gpt-3.5-turbo": (16_385, 4096),
+        "gpt-4-turbo": (128_000, 4096),
+        "gpt-4o": (128_000, 16_384),
+        "gpt-4o-mini": (128_000, 16_384),
+        "gpt-4.1": (1_047_576, 32_768),
+        "gpt-4.1-mini": (1_047_576, 32_768),
+        "gpt-4.1-nano": (1_047_576, 32_768),
+        "o1": (200_000, 100_000),
+        "o1-mini": (128_000, 65_536),
+        "o3": (200_000, 100_000),
+        "o3-mini": (200_000, 100_000),
+        "o4-mini": (200_000, 100_000),
+        "gpt-5": (400_000, 128_000),
+        "gpt-5-mini": (400_000, 128_000),
+        "gpt-5-nano": (400_000, 128_000),
+        "gpt-5-pro": (400_000, 272_000),
+        "gpt-5.1": (400_000, 128_000),
+        "gpt-5.2": (400_000, 128_000),
     }
 )
 _NO_SCHEMA: Final = ("gpt-3.5", "gpt-4-turbo", "o1-mini")
@@ -148,6 +150,8 @@ _NO_SCHEMA: Final = ("gpt-3.5", "gpt-4-turbo", "o1-mini")
 
 def get_model_info(model: str, fallback_models: Sequence[str] = ()) -> ModelInfo:
     """What is known about a model; of one that is not known, the defaults.
+
+    Prices are there where the package genai-prices is installed, which comes with the extra `prices`.
 
     Args:
         model: its name.
@@ -157,17 +161,26 @@ def get_model_info(model: str, fallback_models: Sequence[str] = ()) -> ModelInfo
         >>> get_model_info("gpt-4o-mini").context_length
         128000
     """
+    info = sizes_of(model, fallback_models)
+    if info.provider is ModelProvider.UNKNOWN:
+        return info
+    price = PublishedPrice(info.name, info.provider.value)
+    each = Usage(1000), Usage(1000, cached_tokens=1000), Usage(0, 1000)
+    read, cached, written = (round((price.usd(usage) or 0.0) * 1000, 9) for usage in each)
+    prices = {"input_cost_per_million": read, "cached_cost_per_million": cached, "output_cost_per_million": written}
+    return info.model_copy(update=prices)
+
+
+def sizes_of(model: str, fallback_models: Sequence[str] = ()) -> ModelInfo:
+    """The same without prices, which take a while to look up."""
     name = next((each for each in (model, *fallback_models) if each in _OPENAI), None)
     if name is None:
         return ModelInfo()
-    context, output, read, cached, written = _OPENAI[name]
+    context, output = _OPENAI[name]
     return ModelInfo(
         name=name,
         provider=ModelProvider.OPENAI,
         context_length=context,
         max_output_tokens=output,
-        input_cost_per_million=read,
-        cached_cost_per_million=cached,
-        output_cost_per_million=written,
         has_structured_output=not name.startswith(_NO_SCHEMA),
     )

@@ -20,10 +20,11 @@ from trivium.commander._doors import settled
 from trivium.exceptions import ConfigurationError
 from trivium.language_models.base import LanguageModel, LLMConfig
 from trivium.language_models.model_info import OpenAIChatModel, OpenAICompletionModel
-from trivium.llms import Delta, Reasoning, Request, ToolCallPart, resolve
-from trivium.llms._openai import PATH, PUBLIC_URL, THINKING, ask_openai
+from trivium.llms import PROFILES, Delta, Dialect, Profile, Reasoning, Request, ToolCallPart, resolve
+from trivium.llms._openai import PATH, PUBLIC_URL, ask_openai
 from trivium.llms._parameters import common_names
 from trivium.llms.http._transport import Keys, Transport, bearer, with_path
+from trivium.llms.wire._openai_chat import OPENAI
 from trivium.schema import StreamEventType, Usage
 
 __all__ = [
@@ -36,28 +37,13 @@ __all__ = [
 ]
 
 
-class _Provider(NamedTuple):
-    """Where a provider is, and under which name its key is kept; "" needs none."""
-
-    url: str
-    variable: str = ""
-
-
-_PROVIDERS: Final[Mapping[str, _Provider]] = MappingProxyType(
-    {
-        "openai": _Provider(PUBLIC_URL, "OPENAI_API_KEY"),
-        "ollama": _Provider("http://localhost:11434/v1"),
-        "vllm": _Provider("http://localhost:8000/v1"),
-        "groq": _Provider("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
-        "deepseek": _Provider("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
-        "gemini": _Provider("https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
-        "mistral": _Provider("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
-        "openrouter": _Provider("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-    }
+_GEMINI: Final = Profile("gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY")
+"""Google's server of OpenAI's chat interface."""
+_PROVIDERS: Final[Mapping[str, Profile]] = MappingProxyType(
+    {each.name: each for each in (*PROFILES.values(), _GEMINI) if each.form == "openai" and each.url}
 )
 _AT_ADDRESS: Final = ("local", "llamacpp")
 """What stands behind these is no name but an address."""
-_NOT_FOR_THINKING: Final = frozenset({"temperature", "top_p", "frequency_penalty", "presence_penalty"})
 _KINDS: Final[Mapping[type, StreamEventType]] = MappingProxyType(
     {str: StreamEventType.TEXT, Reasoning: StreamEventType.REASONING}
 )
@@ -158,11 +144,12 @@ class OpenAIGPTConfig(LLMConfig):
 
 
 class _Place(NamedTuple):
-    """Whom to ask: an address, a model's name there, and under which name the key is kept ("" needs none)."""
+    """Whom to ask: an address, a model's name there, where the key is kept ("" needs none), and what it speaks."""
 
     url: str
     name: str
     variable: str = ""
+    dialect: Dialect = OPENAI
 
 
 class OpenAIGPT(LanguageModel):
@@ -229,10 +216,7 @@ class OpenAIGPT(LanguageModel):
         seed = None if config.chat_model.partition("/")[0] in _AT_ADDRESS else config.seed
         more = {"seed": seed, "parallel_tool_calls": config.parallel_tool_calls if request.tools else None}
         given = config.params.to_dict_exclude_none() if config.params is not None else {}
-        parameters = common_names(usual, more, given, self.gen_params, request.parameters)
-        if THINKING.match(config.chat_model):
-            parameters = {name: value for name, value in parameters.items() if name not in _NOT_FOR_THINKING}
-        return request._replace(parameters=parameters)
+        return request._replace(parameters=common_names(usual, more, given, self.gen_params, request.parameters))
 
     def _asker(self) -> Callable[[Request], Iterable[Delta] | AsyncIterable[Delta]]:
         if not self._named:  # with no name, what the environment or the store has
@@ -242,7 +226,9 @@ class OpenAIGPT(LanguageModel):
         place, config = self._place(), self.config
         transport = self._transport(place)
         tries = None if config.retry_params is None else config.retry_params.max_retries
-        return lambda request: ask_openai(transport, place.name, request, request.parameters, tries)
+        return lambda request: ask_openai(
+            transport, place.name, request, request.parameters, tries, dialect=place.dialect
+        )
 
     def _place(self) -> _Place:
         config = self.config
@@ -255,7 +241,7 @@ class OpenAIGPT(LanguageModel):
             return _Place(base, name)
         found = _PROVIDERS.get(kind) if name else None
         if found is not None:
-            return _Place(_with_scheme(config.api_base or found.url), name, found.variable)
+            return _Place(_with_scheme(config.api_base or found.url), name, found.key, found.dialect)
         if config.api_base:
             return _Place(_with_scheme(config.api_base), config.chat_model)
         if config.ollama:
@@ -266,7 +252,7 @@ class OpenAIGPT(LanguageModel):
         config = self.config
         given = config.api_key or (config.litellm_proxy.api_key if self.name.startswith("litellm-proxy/") else "")
         is_home = place.variable != "" and place.url == next(
-            (each.url for each in _PROVIDERS.values() if each.variable == place.variable), ""
+            (each.url for each in _PROVIDERS.values() if each.key == place.variable), ""
         )
         variable = place.variable if is_home else ""  # a provider's key goes to that provider
 

@@ -21,6 +21,7 @@ from trivium.llms._protocol import (
 if TYPE_CHECKING:
     from trivium.llms._anthropic import AnthropicModel
     from trivium.llms._base import AsyncBaseAPILLM, AsyncBaseLLM, BaseAPILLM, BaseLLM
+    from trivium.llms._cached import CachedModel, CacheEvent, Lookup
     from trivium.llms._call import DeltaEvent, UsageEvent
     from trivium.llms._chat_model import ChatModel
     from trivium.llms._claude import AsyncClaudeAPI, ClaudeAPI
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from trivium.llms._meta_template import INTERNLM2_META, APITemplateParser, LMTemplateParser
     from trivium.llms._openai import OpenAIModel
     from trivium.llms._overflow import Overflow, OverflowEvent, OverflowModel
+    from trivium.llms._prices import Price, Pricing, PublishedPrice
     from trivium.llms._rate_limits import LimitedModel, RateLimiter, RateLimitEvent
     from trivium.llms._resolve import resolve
     from trivium.llms._sensenova import AsyncSensenovaAPI, SensenovaAPI
@@ -49,10 +51,13 @@ if TYPE_CHECKING:
     from trivium.llms.http._policy import Retry, RetryEvent, RetryPolicy
     from trivium.llms.local._local import LocalModel
     from trivium.llms.local._store import ModelFile, ModelStore, Progress
+    from trivium.llms.providers import PROFILES, Capabilities, Profile, capabilities_of
+    from trivium.llms.wire._openai_chat import Dialect
 
 __all__ = [
     "GPTAPI",
     "INTERNLM2_META",
+    "PROFILES",
     "APITemplateParser",
     "AnthropicModel",
     "AsyncBaseAPILLM",
@@ -66,10 +71,14 @@ __all__ = [
     "AsyncVllmModel",
     "BaseAPILLM",
     "BaseLLM",
+    "CacheEvent",
+    "CachedModel",
+    "Capabilities",
     "ChatModel",
     "ClaudeAPI",
     "Delta",
     "DeltaEvent",
+    "Dialect",
     "Fallback",
     "FallbackEvent",
     "FallbackModel",
@@ -86,13 +95,18 @@ __all__ = [
     "LimitedModel",
     "LocalModel",
     "Logprobs",
+    "Lookup",
     "ModelFile",
     "ModelStore",
     "OpenAIModel",
     "Overflow",
     "OverflowEvent",
     "OverflowModel",
+    "Price",
+    "Pricing",
+    "Profile",
     "Progress",
+    "PublishedPrice",
     "RateLimitEvent",
     "RateLimiter",
     "Reasoning",
@@ -107,6 +121,7 @@ __all__ = [
     "ToolCallPart",
     "UsageEvent",
     "VllmModel",
+    "capabilities_of",
     "resolve",
 ]
 
@@ -125,9 +140,13 @@ _HOMES = {
     "AsyncVllmModel": "engines",
     "BaseAPILLM": "_base",
     "BaseLLM": "_base",
+    "Capabilities": "providers",
+    "CacheEvent": "_cached",
+    "CachedModel": "_cached",
     "ChatModel": "_chat_model",
     "ClaudeAPI": "_claude",
     "DeltaEvent": "_call",
+    "Dialect": "wire._openai_chat",
     "Fallback": "_fallback",
     "FallbackEvent": "_fallback",
     "FallbackModel": "_fallback",
@@ -143,13 +162,19 @@ _HOMES = {
     "LMTemplateParser": "_meta_template",
     "LimitedModel": "_rate_limits",
     "LocalModel": "local._local",
+    "Lookup": "_cached",
     "ModelFile": "local._store",
     "ModelStore": "local._store",
     "OpenAIModel": "_openai",
     "Overflow": "_overflow",
     "OverflowEvent": "_overflow",
     "OverflowModel": "_overflow",
+    "Price": "_prices",
+    "Pricing": "_prices",
     "Progress": "local._store",
+    "PublishedPrice": "_prices",
+    "PROFILES": "providers",
+    "Profile": "providers",
     "RateLimitEvent": "_rate_limits",
     "RateLimiter": "_rate_limits",
     "Retry": "http._policy",
@@ -158,6 +183,7 @@ _HOMES = {
     "SensenovaAPI": "_sensenova",
     "UsageEvent": "_call",
     "VllmModel": "engines",
+    "capabilities_of": "providers",
     "resolve": "_resolve",
 }
 

@@ -39,6 +39,7 @@ class AnthropicModel(ProviderModel):
             answer has up to 32,000 tokens from Claude 4.5 on, else 8,192 (of Claude 3, 4,096), beside the budget for
             its thoughts.
         retry: when a failed request is made again; default `RetryPolicy()`.
+        price: what its tokens cost; default: what genai-prices knows of the server, if it is installed.
 
     Raises:
         ConfigurationError: the URL is not one of HTTP.

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Iterator
+
 from trivium.commander import CallNode, Event, current, portable, step
 from trivium.commander._doors import pull
 from trivium.exceptions import MalformedAnswerError
+from trivium.llms._prices import Pricing, expected_usage, priced
 from trivium.llms._protocol import (
     Delta,
     Finish,
@@ -87,23 +91,50 @@ class _Answer:
             names.append(part.name)
         arguments.append(part.arguments)
 
-    def reply(self, model: LanguageModel) -> Reply:
-        """The whole answer.
+    def reply(self, model: LanguageModel, request: Request) -> Reply:
+        """The whole answer to a request.
 
         Raises:
-            MalformedAnswerError: there is neither text nor a tool call.
+            MalformedAnswerError: there is neither text nor a tool call, or it ended where it could not.
         """
-        text, calls = "".join(self.text), ()
-        if self._calls:
-            calls = tuple(
-                ToolCall(ids[0] if ids else f"call_{index}", "".join(names[:1]), "".join(arguments))
-                for index, (ids, names, arguments) in sorted(self._calls.items())
-            )
-        if not calls and not text:
-            why = f" (it stopped with '{self.finish_reason}')" if self.finish_reason else ""
-            raise MalformedAnswerError(f"the model {model.name} answered nothing{why}; ask again or raise max_tokens")
-        reasoning = "".join(self.reasoning)
-        return Reply(text, calls, self.usage, self.finish_reason, reasoning, self.reasoning_state, self.logprobs)
+        text, calls = "".join(self.text), tuple(self._whole_calls(request)) if self._calls else ()
+        reasoning, reason = "".join(self.reasoning), self.finish_reason
+        if fault := _fault(text, calls, reason):
+            why = f" (it stopped with '{reason}')" if reason else ""
+            raw = "\n".join([reasoning, text, *map(str, calls)]).strip()
+            raise MalformedAnswerError(f"the model {model.name} {fault}{why}; ask again or raise max_tokens", raw)
+        return Reply(text, calls, self.usage, reason, reasoning, self.reasoning_state, self.logprobs)
+
+    def _whole_calls(self, request: Request) -> Iterator[ToolCall]:
+        """The calls, each with an id that no other call has: providers refuse a history with one twice."""
+        taken = {call.get("id") for message in request.messages for call in message.get("tool_calls") or ()}
+        for index, (ids, names, arguments) in sorted(self._calls.items()):
+            call_id = ids[0] if ids else f"call_{index}"
+            if call_id in taken:
+                call_id = f"call_{uuid.uuid4().hex[:12]}"
+            taken.add(call_id)
+            yield ToolCall(call_id, "".join(names[:1]).strip(), "".join(arguments))
+
+
+def _fault(text: str, calls: tuple[ToolCall, ...], reason: str | None) -> str:
+    """Why an answer that has ended so is none; "" for a good one."""
+    if not calls:
+        return "" if text else "answered nothing"
+    if reason == "content_filter":
+        return "was stopped by a filter while it called tools, so none was run"
+    if reason == "length" and not all(_is_whole(call.arguments) for call in calls):
+        return "was cut off within a tool call"
+    return ""
+
+
+def _is_whole(arguments: str) -> bool:
+    import jiter  # for what seldom happens
+
+    try:
+        jiter.from_json(arguments.encode("utf-8", "replace"))
+    except ValueError:
+        return False
+    return True
 
 
 def model_node() -> CallNode:
@@ -139,24 +170,25 @@ async def ask(model: LanguageModel, request: Request, node: CallNode | None = No
     with step("model", node or model_node()) as node:
         budget, outer = node._scope.budget, _outer_call(node)
         node.asks_model = True
-        estimate = 0
+        reserved = (0, 0.0)
         if budget is not None and outer is None:
-            estimate = estimated_tokens(request) if budget.needs_estimate() else 0
-            budget.take_turn(estimate)
+            reserved = budget.take_turn(*_estimate(model, request)) if budget.needs_estimate() else budget.take_turn()
         answer = _Answer(node)
         try:
             await pull(answer.take, model.stream, request)
-        finally:
+        finally:  # what a request used before it failed counts too
             usage = answer.usage
+            if usage is not None:
+                usage = answer.usage = priced(model, usage)
             if budget is not None:
-                budget.settle(estimate, 0 if usage is None else usage.total, 0.0 if usage is None else usage.usd)
-        if usage is not None:
-            (outer or node)._emit(UsageEvent, usage)
-        return answer.reply(model)
+                budget.settle(reserved, 0 if usage is None else usage.total, 0.0 if usage is None else usage.usd)
+            if usage is not None:
+                (outer or node)._emit(UsageEvent, usage)
+        return answer.reply(model, request)
 
 
-def estimated_tokens(request: Request) -> int:
-    """Tokens that a request will take at least: its text at four characters each, and the answer that it asks for."""
-    characters = sum(len(str(each.get("content") or "")) for each in request.messages)
-    wanted = request.parameters.get("max_tokens", 0)
-    return characters // 4 + (wanted if isinstance(wanted, int) else 0)
+def _estimate(model: LanguageModel, request: Request) -> tuple[int, float | None]:
+    """The tokens that a request will take at least, and what they will cost, where that is known."""
+    expected = expected_usage(model, request)
+    price: Pricing | None = getattr(model, "price", None)
+    return expected.total, None if price is None else price.usd(expected)

@@ -9,6 +9,7 @@ from typing import Any, cast
 from trivium.commander import AsyncStream, CallNode, Event, Stream, door, gather, portable
 from trivium.exceptions import ConfigurationError
 from trivium.llms._call import DeltaEvent, ask, model_node
+from trivium.llms._prices import Pricing
 from trivium.llms._protocol import Delta, LanguageModel, Reply, Request
 from trivium.schema import ModelStatusCode
 
@@ -34,6 +35,19 @@ class ChatModel:
 
     name: str
     gen_params: dict[str, Any]
+    _price: Pricing | None = None
+
+    @property
+    def price(self) -> Pricing | None:
+        """What its tokens cost: the `Price` that was set, else what is published; None where nothing is known."""
+        return self._price or self._published_price()
+
+    @price.setter
+    def price(self, price: Pricing | None) -> None:
+        self._price = price
+
+    def _published_price(self) -> Pricing | None:
+        return None
 
     def stream(self, request: Request) -> Iterable[Delta] | AsyncIterable[Delta]:
         """Ask the model and yield what it answers, piece by piece."""

@@ -17,8 +17,10 @@ from trivium.exceptions import (
     ProviderQuotaError,
 )
 from trivium.llms._chat_model import ChatModel
+from trivium.llms._prices import priced
 from trivium.llms._protocol import Delta, LanguageModel, Request
 from trivium.llms._wrapped import beginning, deltas_of
+from trivium.schema import Usage
 
 __all__ = ["Fallback", "FallbackEvent", "FallbackModel"]
 
@@ -106,12 +108,13 @@ class FallbackModel(ChatModel):
             if errors and (node := current.get()) is not None:
                 node._emit(FallbackEvent, Fallback(self._links[len(errors) - 1].name, errors[-1], link.name))
             try:
-                async with aclosing(deltas_of(link.model(), link.asked(request))) as deltas:
+                model = link.model()
+                async with aclosing(deltas_of(model, link.asked(request))) as deltas:
                     for delta in await beginning(deltas):
                         begun = True
                         yield delta
                     async for delta in deltas:
-                        yield delta
+                        yield priced(model, delta) if type(delta) is Usage else delta  # who answered is paid
                 return
             except self._on as error:
                 if begun:

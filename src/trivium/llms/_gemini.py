@@ -33,6 +33,7 @@ class GeminiModel(ProviderModel):
         timeout: seconds without a byte from the server after which it is given up; default 120.
         parameters: sampling parameters for every request; those of a request go before.
         retry: when a failed request is made again; default `RetryPolicy()`.
+        price: what its tokens cost; default: what genai-prices knows of the server, if it is installed.
 
     Raises:
         ConfigurationError: the URL is not one of HTTP.

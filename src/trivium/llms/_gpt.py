@@ -15,19 +15,13 @@ from trivium.llms._openai import PATH, PUBLIC_URL, ask_openai
 from trivium.llms._parameters import common_names
 from trivium.llms._protocol import Delta, Request
 from trivium.llms.http._transport import bearer, with_path
+from trivium.llms.providers import capabilities_of
 
 __all__ = ["GPTAPI", "AsyncGPTAPI"]
 
 META: Final = roles("system")
-_USUAL: Final = OURS | {"top_k"}
-_SAMPLING: Final = frozenset({"temperature", "top_p", "frequency_penalty", "presence_penalty", "stop"})
-# By the beginning of a model's name: the parameters that its servers refuse. InternLM's take all of ours; the models
-# that think first take none of sampling.
-_REFUSED: Final = (
-    (("internlm",), frozenset[str]()),
-    (("o1", "o3", "o4", "gpt-5"), _USUAL | _SAMPLING),
-    (("",), _USUAL),
-)
+_EXTRA: Final = OURS | {"top_k"}
+"""Parameters of open models, which few of the servers take."""
 
 
 class GPTAPI(HTTPModel):
@@ -47,7 +41,7 @@ class GPTAPI(HTTPModel):
         api_base: where the server is, with or without `/chat/completions`. The key is sent there.
         proxies: the proxy for "http" and "https"; the environment's are not used.
         **gen_params: sampling parameters; see `BaseAPILLM`. `repetition_penalty` is sent as `frequency_penalty`. The
-            families that think first (o1 to o4, gpt-5) take only `max_new_tokens` of them.
+            families of OpenAI that think first (o1 and later, gpt-5 and later) take only `max_new_tokens` of them.
 
     Raises:
         ConfigurationError: the URL is not one of HTTP.
@@ -100,9 +94,8 @@ class GPTAPI(HTTPModel):
         parameters = common_names(request.parameters)
         if "repetition_penalty" in parameters:
             parameters.setdefault("frequency_penalty", parameters.pop("repetition_penalty"))
-        family = self.model_type.lower()
-        refused = next(names for beginnings, names in _REFUSED if family.startswith(beginnings))
-        parameters = {name: value for name, value in parameters.items() if name not in refused}
+        left_out = _EXTRA - capabilities_of(self.model_type).extra
+        parameters = {name: value for name, value in parameters.items() if name not in left_out}
         if self.json_mode:
             parameters.setdefault("response_format", {"type": "json_object"})
         return ask_openai(self._transport, self.model_type, request, parameters, max(1, self.retry))

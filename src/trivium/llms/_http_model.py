@@ -12,6 +12,7 @@ from trivium.exceptions import ConfigurationError, UnsupportedParameterError
 from trivium.llms._base import BaseAPILLM
 from trivium.llms._chat_model import Messages, as_messages
 from trivium.llms._meta_template import MetaTemplate
+from trivium.llms._prices import Pricing, PublishedPrice
 from trivium.llms._protocol import Delta, Request
 from trivium.llms.http._transport import Keys, Transport
 
@@ -50,6 +51,9 @@ class HTTPModel(BaseAPILLM):
     def url(self) -> str:
         """Where the server is."""
         return self._transport.shown_url
+
+    def _published_price(self) -> Pricing | None:
+        return PublishedPrice(self.model_type, url=self.url)
 
     @classmethod
     def _transport_to(

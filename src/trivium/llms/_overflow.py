@@ -10,6 +10,7 @@ from trivium._arguments import checked
 from trivium.commander import Event, current, invoke
 from trivium.exceptions import ConfigurationError, ContextOverflowError
 from trivium.llms._chat_model import ChatModel
+from trivium.llms._prices import Pricing
 from trivium.llms._protocol import Delta, LanguageModel, Request
 from trivium.llms._wrapped import beginning, deltas_of
 
@@ -80,6 +81,9 @@ class OverflowModel(ChatModel):
 
     def __repr__(self) -> str:
         return f"OverflowModel({self._model!r}, {self._strategy!r})"
+
+    def _published_price(self) -> Pricing | None:
+        return getattr(self._model, "price", None)
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta]:
         """Ask the model, with less where it is too much, and yield its answer piece by piece.

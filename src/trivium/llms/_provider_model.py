@@ -11,6 +11,7 @@ from trivium._arguments import checked
 from trivium.exceptions import ConfigurationError
 from trivium.llms._chat_model import ChatModel
 from trivium.llms._parameters import common_names
+from trivium.llms._prices import Pricing, PublishedPrice
 from trivium.llms._protocol import Delta, Request
 from trivium.llms.http._policy import RetryPolicy
 from trivium.llms.http._transport import Keys, Transport, with_path
@@ -36,8 +37,9 @@ class ProviderModel(ChatModel):
         timeout: float = 120.0,
         parameters: Mapping[str, Any] | None = None,
         retry: RetryPolicy | None = None,
+        price: Pricing | None = None,
     ) -> None:
-        self.name = model
+        self.name, self.price = model, price
         self.gen_params = dict(parameters or {})
         base = base_url or self.public_url
         needs = self.variables if _is_below(base, self.public_url) else ()
@@ -47,6 +49,9 @@ class ProviderModel(ChatModel):
     def __repr__(self) -> str:
         base = self._transport.shown_url.removesuffix(self._path())
         return f"{type(self).__name__}({self.name!r}, base_url={base!r})"
+
+    def _published_price(self) -> Pricing | None:
+        return PublishedPrice(self.name, url=self._transport.shown_url)
 
     def _path(self) -> str:
         """What follows the base in the address of every request."""

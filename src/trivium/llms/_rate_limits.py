@@ -14,8 +14,8 @@ from uuid import uuid4
 from trivium._arguments import checked, positive
 from trivium.commander import Bell, Event, current, invoke, wait
 from trivium.exceptions import ConfigurationError
-from trivium.llms._call import estimated_tokens
 from trivium.llms._chat_model import ChatModel
+from trivium.llms._prices import Pricing, expected_usage
 from trivium.llms._protocol import Delta, LanguageModel, Request
 from trivium.llms._rate_stores import MemoryStore, Rate, RedisStore, SQLiteStore, Store
 from trivium.llms._wrapped import beginning, deltas_of
@@ -168,6 +168,9 @@ class LimitedModel(ChatModel):
     def __repr__(self) -> str:
         return f"LimitedModel({self._model!r}, {self._limiter!r})"
 
+    def _published_price(self) -> Pricing | None:
+        return getattr(self._model, "price", None)
+
     async def stream(self, request: Request) -> AsyncGenerator[Delta]:
         """Wait until the model may be asked, ask it, and yield its answer piece by piece.
 
@@ -176,7 +179,7 @@ class LimitedModel(ChatModel):
             ModelError: the model could not answer.
         """
         request = request._replace(parameters=self.update_gen_params(**request.parameters))
-        limiter, estimate = self._limiter, estimated_tokens(request)
+        limiter, estimate = self._limiter, expected_usage(self._model, request).total
         ticket, used = await limiter.take(estimate), None
         try:
             async with aclosing(deltas_of(self._model, request)) as deltas:

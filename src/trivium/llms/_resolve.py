@@ -6,15 +6,22 @@ import os
 
 from trivium.exceptions import ConfigurationError, NoModelError
 from trivium.llms._anthropic import AnthropicModel
+from trivium.llms._gemini import GeminiModel
 from trivium.llms._openai import OpenAIModel
 from trivium.llms._protocol import LanguageModel
 from trivium.llms.local._local import LocalModel
 from trivium.llms.local._store import ModelStore
+from trivium.llms.providers import PROFILES, Profile
+from trivium.llms.providers._third_parties import third_party_model
 
 __all__ = ["resolve"]
 
-OPENAI_DEFAULT = "gpt-5-mini"
-FORMS = "a path to a .gguf file, 'local:NAME', a name of `trivium models list`, 'openai:NAME' or 'anthropic:NAME'"
+FORMS = (
+    "a path to a .gguf file, 'local:NAME', a name of `trivium models list`, or a provider's, as 'openai:NAME' or "
+    f"'anthropic:NAME' (the providers: {', '.join(PROFILES)}, and those that installed packages bring)"
+)
+ALSO_MODELS = frozenset({"mistral"})
+"""Providers whose names are those of models too: where a server is named, "mistral:7b" is one of its models."""
 
 
 def resolve(model: LanguageModel | str | None = None, base_url: str | None = None) -> LanguageModel:
@@ -22,10 +29,11 @@ def resolve(model: LanguageModel | str | None = None, base_url: str | None = Non
 
     Args:
         model: a model object, which is returned as it is; or a path to a GGUF file, a name of the model
-            store (also "local:NAME"), "openai:NAME" or "anthropic:NAME". None takes `$TRIVIUM_MODEL`, else a
-            provider whose key is set, else the embedded default if its file is present.
-        base_url: where an OpenAI-compatible server is; with it, any name is one of that server. For
-            "anthropic:NAME", where a server of Anthropic's interface is.
+            store (also "local:NAME"), or "PROVIDER:NAME", as "openai:gpt-5-mini". None takes `$TRIVIUM_MODEL`, else the
+            first provider whose key is set, in the order of `PROFILES`, else the embedded default if its file is
+            present.
+        base_url: where a server is that speaks the provider's interface; with it, a name without a provider is one of
+            that OpenAI-compatible server.
 
     Returns:
         A model, which is not loaded or asked yet.
@@ -48,10 +56,10 @@ def resolve(model: LanguageModel | str | None = None, base_url: str | None = Non
         return LocalModel(model)
     if provider == "local" and name:
         return LocalModel(name)
-    if provider == "openai" and name:
-        return OpenAIModel(name, base_url=base_url)
-    if provider == "anthropic" and name:
-        return AnthropicModel(name, base_url=base_url)
+    if name and provider in PROFILES and not (base_url and provider in ALSO_MODELS):
+        return _of_provider(PROFILES[provider], name, base_url)
+    if name and (found := third_party_model(provider, name, base_url)) is not None:
+        return found
     if base_url is not None and model:
         return OpenAIModel(model, base_url=base_url)
     if model in ModelStore():
@@ -59,16 +67,27 @@ def resolve(model: LanguageModel | str | None = None, base_url: str | None = Non
     raise ConfigurationError(f"{model!r} names no model: give {FORMS}")
 
 
+def _of_provider(profile: Profile, name: str, base_url: str | None) -> LanguageModel:
+    if profile.form == "anthropic":
+        return AnthropicModel(name, base_url=base_url)
+    if profile.form == "gemini":
+        return GeminiModel(name, base_url=base_url)
+    if profile.name == "openai" and base_url:  # any server of that interface; its address says which it is
+        return OpenAIModel(name, base_url=base_url)
+    return OpenAIModel(name, base_url=base_url, provider=profile)
+
+
 def _configured(base_url: str | None) -> LanguageModel:
     if chosen := os.environ.get("TRIVIUM_MODEL"):
         return resolve(chosen, base_url)
-    if os.environ.get("OPENAI_API_KEY"):
-        return OpenAIModel(OPENAI_DEFAULT, base_url=base_url)
+    for profile in PROFILES.values():
+        if profile.default and profile.environment_key():
+            return _of_provider(profile, profile.default, base_url)
     store = ModelStore()
     default = store.name_of("default")
     if any(file.present for file in store.list() if file.name == default):
         return LocalModel(default)
     raise NoModelError(
-        "no model is configured: set TRIVIUM_MODEL (a path to a .gguf file or 'openai:NAME'), or set "
-        "OPENAI_API_KEY, or run `trivium models fetch` for the embedded one"
+        "no model is configured: set TRIVIUM_MODEL (a path to a .gguf file or 'openai:NAME'), or set a provider's key, "
+        "as OPENAI_API_KEY, or run `trivium models fetch` for the embedded one"
     )

@@ -7,7 +7,7 @@ what the SDK opens in a task it closes in that task.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from contextvars import Context
 from functools import partial
 from random import random
@@ -58,9 +58,12 @@ class Link:
 
     async def definitions(self) -> Mapping[str, Definition]:
         """The tools that the server offers now."""
-        connection = await self._connected()
-        await connection.listed()
-        return connection.definitions
+
+        async def work(connection: _Connection) -> Mapping[str, Definition]:
+            await connection.listed()
+            return connection.definitions
+
+        return await self.ask(work)
 
     async def call(self, told: Definition, arguments: dict[str, Any]) -> Any:
         """Call the tool that a model was told of; one that changed since is refused.
@@ -197,7 +200,7 @@ class _Connection:
         """List the tools anew where the server said that they changed.
 
         Raises:
-            MCPToolsChangedError: they are not the pinned ones; the connection ends.
+            MCPToolsChangedError: they are not the pinned ones; nothing is called until they are again.
         """
         if self._is_stale:
             self._is_stale = False
@@ -216,9 +219,9 @@ class _Connection:
         timer = loop.call_later(self.link.start_seconds, self._too_late)
         try:
             await self._live(timer)
-        except TriviumError as error:
-            self.failed = error
         except Exception as error:
+            if isinstance(found := _innermost(error), TriviumError):
+                self.failed = found
             self.why, self.was_refused = _leaf(error), _was_refused(error)
         except BaseException:
             self.why = self.why or "it was closed"
@@ -252,10 +255,12 @@ class _Connection:
                 await self._list(self.client)
             timer.cancel()
             self._ready.ring()
-            await gather(self._leaving_rings, partial(self._listen, self.client))
+            with suppress(_LeftError):
+                await gather(self._until_left, partial(self._listen, self.client))
 
-    async def _leaving_rings(self) -> None:
+    async def _until_left(self) -> None:
         await wait(bell=self._leaving)
+        raise _LeftError  # it stops what listens
 
     async def _heard(self, message: Any) -> None:
         if getattr(message, "method", "") == "notifications/tools/list_changed":
@@ -277,6 +282,10 @@ class _Connection:
             except (ListenNotSupportedError, Refusal, TimeoutError):
                 return
             await wait(1.0, bell=self._leaving)
+
+
+class _LeftError(Exception):
+    """The connection is to end."""
 
 
 class _Opened:

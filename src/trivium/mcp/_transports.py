@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from trivium.commander._workers import get_running_loop
 from trivium.exceptions import ConfigurationError
+from trivium.llms.http._secrets import quiet, secrets_of, shown
 
 __all__ = ["Address", "Child", "Way", "way_to"]
 
@@ -113,11 +114,20 @@ class Address:
         self.status, self.is_expired = 0, False
         # No time for reading: a stream may be silent for long, and each call has its own.
         timeout = httpx2.Timeout(_CONNECT_SECONDS, read=None)
-        hooks: Any = {"response": [self._saw]}
+        # The SDK and the client log addresses: they get one that may be seen, and the true one goes out.
+        url = shown(self.url) if any(secrets_of(self.url)) else self.url
+        true, seen = httpx2.URL(self.url), httpx2.URL(url)
+
+        async def unveil(request: Any) -> None:
+            if request.url == seen:
+                request.url = quiet(true)
+
+        login = (true.username, true.password) if true.userinfo else None
+        hooks: Any = {"request": [unveil], "response": [self._saw]}
         async with AsyncExitStack() as stack:
-            client = httpx2.AsyncClient(headers=self.headers, timeout=timeout, event_hooks=hooks)
+            client = httpx2.AsyncClient(headers=self.headers, timeout=timeout, event_hooks=hooks, auth=login)
             await stack.enter_async_context(client)
-            way = streamable_http_client(self.url, http_client=client, max_sse_event_size=MOST_BYTES)
+            way = streamable_http_client(url, http_client=client, max_sse_event_size=MOST_BYTES)
             reader, writer = await stack.enter_async_context(way)
             yield _Watched(reader, ended), writer
 

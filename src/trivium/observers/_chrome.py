@@ -96,8 +96,9 @@ def _complete(each: _Slice) -> dict[str, Any]:
     known = {
         "parent": parent,
         "error": node.error,
-        "input_tokens": node.input_tokens or None,
-        "output_tokens": node.output_tokens or None,
+        "input_tokens": node.own_usage.input_tokens or None,
+        "output_tokens": node.own_usage.output_tokens or None,
+        "usd": node.own_usage.usd or None,
         "waited_ms": None if node.queued is None else round((node.started - node.queued) * 1000, 3),
     }
     said = {name: value for name, value in known.items() if value is not None}

@@ -66,8 +66,9 @@ def _node_json(each: Numbered, zero: float) -> dict[str, Any]:
         "seconds": None if node.is_open else node.seconds,
         "state": node.state.value,
         "error": node.error,
-        "input_tokens": node.input_tokens,
-        "output_tokens": node.output_tokens,
+        "input_tokens": node.own_usage.input_tokens,
+        "output_tokens": node.own_usage.output_tokens,
+        "usd": node.own_usage.usd,
         "events": [{"kind": event.kind, "at": event.at - zero, "text": event.text} for event in node.events],
     }
 

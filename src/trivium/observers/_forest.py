@@ -9,6 +9,7 @@ from typing import Any
 from trivium.commander import Event, NodeState, TaskNode
 from trivium.observers._export import plain
 from trivium.observers._nodes import describe, facts_of, text_of
+from trivium.schema import Usage
 
 _KEPT = 8
 _TAIL = 240
@@ -24,7 +25,7 @@ class Branch:
     seconds: float = 0.0
     state: NodeState = NodeState.ACTIVE
     error: str | None = None
-    tokens: int = 0
+    usage: Usage = field(default_factory=Usage)
     done: int = 0
     failed: int = 0
     tail: str = ""
@@ -35,7 +36,7 @@ class Branch:
         """Fold a child that has ended into this one."""
         self.done += child.done + 1
         self.failed += child.failed + (child.state is NodeState.EXCEPTION)
-        self.tokens += child.tokens
+        self.usage += child.usage
         self.recent.append(child)
         if len(self.recent) > _KEPT:
             del self.recent[0]
@@ -48,7 +49,7 @@ class Forest:
         top: stands above the roots.
         failures: the last nodes that failed, each with an error that no other in the list has.
         queued: what waits to start.
-        done: how many nodes have ended, `failed` of them with an error of their own; they used `tokens`.
+        done: how many nodes have ended, `failed` of them with an error of their own; `usage` is of all.
     """
 
     def __init__(self) -> None:
@@ -57,7 +58,8 @@ class Forest:
         self.queued: dict[TaskNode, None] = {}
         self.failures: deque[Branch] = deque(maxlen=_KEPT)
         self.began: float | None = None
-        self.done = self.failed = self.tokens = 0
+        self.done = self.failed = 0
+        self.usage = Usage()
 
     def take(self, now: float, event: Event) -> None:
         """Take one event that happened at `now`."""
@@ -69,9 +71,8 @@ class Forest:
         elif kind == "ended":
             self._end(now, node, branch, event.data)
         elif kind == "usage" and branch is not None:
-            used = event.data.input_tokens + event.data.output_tokens
-            branch.tokens += used
-            self.tokens += used
+            branch.usage += event.data
+            self.usage += event.data
         elif branch is not None:
             _note(branch, event)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from trivium.commander import NodeState
 from trivium.observers._forest import Branch, Forest
+from trivium.schema import Usage
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -30,11 +31,11 @@ class _Chain:
 
     def __init__(self, first: Branch) -> None:
         self.first = self.last = first
-        names, self.tokens = [first.name], first.tokens
+        names, self.usage = [first.name], first.usage
         while len(self.last.below) == 1 and not self.last.done:
             (self.last,) = self.last.below.values()
             names.append(self.last.name)
-            self.tokens += self.last.tokens
+            self.usage += self.last.usage
         if len(names) > _LONGEST_PATH:
             names[2:-2] = [f"({len(names) - _LONGEST_PATH:,} more)"]
         self.names = names
@@ -98,7 +99,7 @@ def _choose(top: Branch, rows: int) -> dict[Branch, list[_Chain]]:
 
 def _of_open(chain: _Chain, now: float, depth: int, console: Console) -> Text:
     first, last = chain.first, chain.last
-    said = [_time(now - first.started), *_tokens(chain.tokens), *_folded(last)]
+    said = [_time(now - first.started), *used(chain.usage), *_folded(last)]
     text = _label(last.state, " › ".join(chain.names), said, console)
     room = console.width - 4 * depth - text.cell_len - 2
     return text.append("  " + _end_of(_printable(last.tail, console), room), style="italic")
@@ -114,9 +115,7 @@ def _end_of(text: str, room: int) -> str:
 
 
 def _of_ended(branch: Branch, console: Console) -> Text:
-    text = _label(
-        branch.state, branch.name, [_time(branch.seconds), *_tokens(branch.tokens), *_folded(branch)], console
-    )
+    text = _label(branch.state, branch.name, [_time(branch.seconds), *used(branch.usage), *_folded(branch)], console)
     return text.append("  " + _printable(branch.error, console), style="red") if branch.error else text
 
 
@@ -128,7 +127,7 @@ def _of_failure(branch: Branch, console: Console) -> Text:
 def _sums(forest: Forest, now: float, console: Console) -> Text:
     parts = [f"{len(forest.open):,} running"] if forest.open else []
     parts += [f"{len(forest.queued):,} queued"] if forest.queued else []
-    parts += [*_folded(forest), *_tokens(forest.tokens)]
+    parts += [*_folded(forest), *used(forest.usage)]
     parts += [_time(now - forest.began)] if forest.began is not None and forest.open else []
     return _line((_printable(", ".join(parts) or "nothing runs yet", console), "dim"))
 
@@ -151,8 +150,10 @@ def _folded(branch: Branch | Forest) -> list[str]:
     return [f"{branch.done:,} done", *failed] if branch.done else []
 
 
-def _tokens(tokens: int) -> list[str]:
-    return [f"{tokens:,} tokens"] if tokens else []
+def used(usage: Usage) -> list[str]:
+    """Tokens and dollars in a word each, where there are any."""
+    dollars = [f"${usage.usd:,.2f}" if usage.usd >= 1 else f"${usage.usd:.2g}"] if usage.usd else []
+    return [f"{usage.total:,} tokens", *dollars] if usage.total or dollars else []
 
 
 def _time(seconds: float) -> str:

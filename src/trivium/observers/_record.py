@@ -13,6 +13,7 @@ from trivium.commander import Event, NodeState, TaskNode
 from trivium.observers._chrome import chrome_trace
 from trivium.observers._export import run_json, write_atomically
 from trivium.observers._nodes import describe, facts_of, is_over, text_of
+from trivium.schema import Usage
 
 
 @dataclass(slots=True)
@@ -26,15 +27,14 @@ class RecordedEvent:
 
 @dataclass(slots=True, eq=False)
 class RecordedNode:
-    """A node as it was: its name and session, its time in seconds, its own tokens, and what was below it.
+    """A node as it was: its name and session, its time in seconds, what it used, and what was below it.
 
     Args:
         name: what was called.
         session_id: the session that it belongs to.
         started: when its code began, in seconds on the monotonic clock; for one that never began, when it was queued.
         seconds: how long it took; 0 until it ends.
-        input_tokens: what its own model call read.
-        output_tokens: what its own model call wrote.
+        own_usage: what its own model call used.
         error: what ended it, on one line.
         children: what was started below it, in order.
         kind: "call", "job", "handler" or "commander".
@@ -48,8 +48,7 @@ class RecordedNode:
     session_id: Hashable
     started: float
     seconds: float = 0.0
-    input_tokens: int = 0
-    output_tokens: int = 0
+    own_usage: Usage = field(default_factory=Usage)
     error: str | None = None
     children: list[RecordedNode] = field(default_factory=list["RecordedNode"], repr=False)
     kind: str = "call"
@@ -59,9 +58,14 @@ class RecordedNode:
     events: list[RecordedEvent] = field(default_factory=list[RecordedEvent], repr=False)
 
     @property
+    def usage(self) -> Usage:
+        """Tokens and dollars of this node and all below, also of requests that failed after their usage was told."""
+        return sum((node.own_usage for node in self.walk()), Usage())
+
+    @property
     def tokens(self) -> int:
         """Input and output tokens of this node and all below."""
-        return sum(node.input_tokens + node.output_tokens for node in self.walk())
+        return self.usage.total
 
     @property
     def is_open(self) -> bool:
@@ -117,6 +121,11 @@ class RunRecord:
             recorded.state, recorded.queued = NodeState.PENDING, now
         elif kind != "message":
             self._happened(event)
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens and dollars of all runs."""
+        return sum((root.usage for root in self.roots), Usage())
 
     def as_json(self) -> dict[str, Any]:
         """The record as JSON values: `runs`, and all `nodes` in one flat list, each with its `id` and its `parent`.
@@ -215,8 +224,7 @@ class RunRecord:
         recorded = self._at(node)
         if recorded is not None:
             with self._counting:
-                recorded.input_tokens += usage.input_tokens
-                recorded.output_tokens += usage.output_tokens
+                recorded.own_usage += usage
 
     def _happened(self, event: Event) -> None:
         recorded = self._at(event.node)

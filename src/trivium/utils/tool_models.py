@@ -9,7 +9,7 @@ from typing import Any
 
 from trivium.actions import Tool
 from trivium.exceptions import ToolDefinitionError
-from trivium.llms._openai import _tool as as_openai_tool
+from trivium.llms.wire._openai_chat import chat_tool
 from trivium.prompts import PromptTemplate
 from trivium.schema import ToolCall
 from trivium.schema._tool_text import ToolCallReader
@@ -59,7 +59,7 @@ class OpenaiToolModel:
         Raises:
             ToolDefinitionError: a tool has a parameter named like the flag.
         """
-        return [as_openai_tool(self._flagged(tool).spec) for tool in tools]
+        return [chat_tool(self._flagged(tool).spec) for tool in tools]
 
     def _flagged(self, tool: Tool) -> Tool:
         flag, schema = self.to_user_flag, tool.spec.parameters
@@ -124,7 +124,7 @@ class CustomToolModel:
         told: list[Any] = []
         for tool in tools:
             _check_free(tool, "request")
-            told.append(as_openai_tool(tool.spec)["function"])
+            told.append(chat_tool(tool.spec)["function"])
         template = PromptTemplate(self.custom_tool_manual_template)
         return template.render(tools=json.dumps(told, ensure_ascii=False)).prompt
 

@@ -17,7 +17,8 @@ from trivium.exceptions import ConfigurationError, ModelError, RemoteAgentError,
 from trivium.llms import DeltaEvent, Reasoning
 from trivium.llms.http._exchange import exchange
 from trivium.llms.http._secrets import without
-from trivium.llms.wire._answers import EventDecoder, error_text
+from trivium.llms.wire._answers import error_text
+from trivium.llms.wire._events import EventDecoder
 from trivium.module import AsyncModule, Module
 from trivium.schema import Message
 
@@ -108,7 +109,7 @@ class HTTPAgentClient(Module):
             await self._checked(response)
             async for piece in response.aiter_bytes():
                 for data in decoder.feed(piece):
-                    if data != "[DONE]":
+                    if data != b"[DONE]":
                         yield self._object(data)
 
     @asynccontextmanager

@@ -22,7 +22,8 @@ from trivium.llms._protocol import Delta, Request
 from trivium.llms.engines._cutter import Cutter
 from trivium.llms.engines._engine_model import Prompt, TextModel, settings
 from trivium.llms.http._transport import Keys, Transport
-from trivium.llms.wire._answers import AnswerReader, OpenAIMessageReader
+from trivium.llms.wire._answers import AnswerReader
+from trivium.llms.wire._openai_chat import OpenAIMessageReader
 
 __all__ = ["AsyncLMDeployClient", "AsyncLMDeployServer", "LMDeployClient", "LMDeployServer"]
 

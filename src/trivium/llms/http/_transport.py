@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
@@ -35,11 +35,19 @@ __all__ = ["Keys", "Transport", "bearer", "with_path"]
 
 FIRST_DELAY = 0.5
 MAX_ERROR_BYTES = 64 << 10
+LINGER = 0.5
+"""Seconds in which the end of a body follows the end of the answer in it, or the connection is given up."""
 HEADERS = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
 
 
 class Reader(Protocol):
-    """Turns the body of an answer, piece by piece, into deltas."""
+    """Turns the body of an answer, piece by piece, into deltas.
+
+    Attributes:
+        done: whether the server has said that nothing follows.
+    """
+
+    done: bool
 
     def feed(self, piece: bytes) -> Iterator[Delta]:
         """The deltas that `piece` completes."""
@@ -155,9 +163,13 @@ class Transport:
             async with exchange(request, partial(client.send, stream=True), secrets) as response:
                 if response.status_code != 200:
                     raise await self._refusal(response)
-                async for piece in response.aiter_bytes():
+                pieces = response.aiter_bytes()
+                async for piece in pieces:
                     for delta in reader.feed(piece):
                         yield delta
+                    if reader.done:
+                        await _ended(pieces)
+                        break
         except httpx2.DecodingError as error:
             raise MalformedAnswerError(
                 f"{self.shown_url} sent an answer that cannot be unpacked; check what stands between, as a proxy"
@@ -165,6 +177,11 @@ class Transport:
         except httpx2.InvalidURL as error:
             raise ConfigurationError(f"{self._setting} is no address that can be asked: {error}") from error
         except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
+            rest = _rest(reader)  # where the answer is whole, nothing was lost
+            if rest:
+                for delta in rest:
+                    yield delta
+                return
             raise ProviderConnectionError(
                 f"no answer from {self.shown_url} ({str(error) or type(error).__name__}): check that the "
                 f"server runs, that {self._setting} is right and that the network lets it through"
@@ -193,6 +210,25 @@ class Transport:
         error.args = tuple(without(str(part), secrets) for part in error.args)
         error.raw = without(error.raw, secrets)
         error.__cause__ = error.__context__ = None  # they hold the request, or what was read of the answer
+
+
+async def _ended(pieces: AsyncIterator[bytes]) -> None:
+    """Let a body end, so that its connection can be used again; a server that leaves it open is left."""
+
+    async def left() -> None:
+        async for _ in pieces:
+            pass
+
+    with contextlib.suppress(TimeoutError):
+        await within(LINGER, left())
+
+
+def _rest(reader: Reader) -> list[Delta]:
+    """The end of an answer, if all of it has arrived."""
+    try:
+        return list(reader.end())
+    except ProviderError:
+        return []
 
 
 async def _first(deltas: AsyncGenerator[Delta]) -> list[Delta]:

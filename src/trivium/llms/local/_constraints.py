@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
+import jiter
+
 from trivium.exceptions import ConfigurationError
-from trivium.llms._protocol import Request
+from trivium.llms._protocol import Delta, Request, ToolCallPart
 from trivium.schema import ToolSpec
 
-__all__ = ["Constraint", "bounded", "chat_messages", "constraint"]
+__all__ = ["Constraint", "Envelope", "bounded", "chat_messages", "constraint"]
 
 MAX_LENGTH, MAX_ITEMS, MAX_REPLY, MAX_NUMBER = 400, 32, 4000, 10**15
 # For the engine's grammar compiler. Line breaks and indentation would cost a quarter of the tokens; keywords
@@ -262,3 +265,66 @@ def _call(call: Mapping[str, Any]) -> str:
     if not isinstance(arguments, str):
         arguments = json.dumps(arguments, ensure_ascii=False)
     return f'{{"tool": {json.dumps(function.get("name"))}, "arguments": {arguments}}}'
+
+
+class Envelope:
+    """Reads `{"tool": NAME, "arguments": {…}}` as it comes; with `tool` given, the arguments alone.
+
+    Attributes:
+        called: whether a call of a tool has begun.
+    """
+
+    _HEAD = re.compile(r'\s*\{\s*"tool"\s*:\s*("(?:[^"\\]|\\.)*")\s*,\s*"arguments"\s*:\s*(?=\S)')
+
+    def __init__(self, form: Constraint, tool: str | None = None) -> None:
+        self._form, self._tool, self._bare = form, tool, tool is not None
+        self._held = ""
+        self._text = ""  # the arguments of a reply in words, as JSON, and how much of its text was given out
+        self._given = 0
+        self.called = False
+
+    def feed(self, piece: str) -> Iterator[Delta]:
+        """The deltas that `piece` completes."""
+        self._held += piece
+        if self._tool is None:
+            head = self._HEAD.match(self._held)
+            if head is None:
+                return
+            self._tool = str(jiter.from_json(head[1].encode()))
+            self._held = self._held[head.end() :]
+        if not self.called and self._tool != self._form.reply:
+            self.called = True
+            yield ToolCallPart(0, f"call_{uuid.uuid4().hex[:12]}", self._tool)
+        # The last brace closes the envelope, and which one is last is known only at the end.
+        ready = self._held if self._bare else self._held.rstrip(" \n\t\r}")
+        self._held = self._held[len(ready) :]
+        yield from self._pass(ready)
+
+    def end(self, whole: bool) -> Iterator[Delta]:
+        """What is left at the end of the text; `whole` if the model was not cut short."""
+        rest = self._held.rstrip()
+        if self._tool is not None:
+            yield from self._pass(rest[:-1] if whole and not self._bare else rest)
+        elif rest:  # a server that does not hold its answers to a schema: nothing is lost
+            yield rest
+
+    def _pass(self, arguments: str) -> Iterator[Delta]:
+        if not arguments:
+            return
+        if self._tool != self._form.reply:
+            yield ToolCallPart(0, arguments=arguments)
+        elif not self._form.plain:
+            yield arguments
+        else:
+            self._text += arguments
+            yield from self._new_text()
+
+    def _new_text(self) -> Iterator[str]:
+        try:
+            reply: Any = jiter.from_json(self._text.encode(), partial_mode="trailing-strings")
+        except ValueError:  # half of an escape: the next piece completes it
+            return
+        text = str(reply.get("text", ""))
+        if len(text) > self._given:
+            yield text[self._given :]
+            self._given = len(text)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
-import uuid
 from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
-
-import jiter
 
 from trivium._arguments import checked
 from trivium.exceptions import ConfigurationError, ContextOverflowError, EngineError, ModelError
 from trivium.llms._chat_model import ChatModel
 from trivium.llms._parameters import common_names
-from trivium.llms._protocol import Delta, Finish, Request, ToolCallPart
-from trivium.llms.local._constraints import Constraint, chat_messages, constraint
+from trivium.llms._protocol import Delta, Finish, Request
+from trivium.llms.local._constraints import Constraint, Envelope, chat_messages, constraint
 from trivium.llms.local._engine import Engine, EngineSettings, load_engine, physical_cores
 from trivium.llms.local._store import ModelStore
 from trivium.schema import Usage
@@ -140,9 +136,9 @@ def _body(request: Request, form: Constraint, parameters: Mapping[str, Any]) -> 
 def deltas(pieces: Iterator[str | Usage | Finish], form: Constraint) -> Iterator[Delta]:
     """What the caller sees: text as it comes, tool calls taken out of their envelope, usage before finish."""
     if form.tool is not None:
-        reader: _Plain | _Envelope = _Envelope(form, form.tool)
+        reader: _Plain | Envelope = Envelope(form, form.tool)
     else:
-        reader = _Plain() if form.reply is None else _Envelope(form)
+        reader = _Plain() if form.reply is None else Envelope(form)
     finish, usage = Finish("stop"), None
     for piece in _checked(pieces, form):
         if piece == "":
@@ -180,58 +176,3 @@ class _Plain:
 
     def end(self, whole: bool) -> Iterator[Delta]:
         yield from ()
-
-
-class _Envelope:
-    """Reads `{"tool": NAME, "arguments": {…}}` as it comes; with `tool` given, the arguments alone."""
-
-    _HEAD = re.compile(r'\s*\{\s*"tool"\s*:\s*("(?:[^"\\]|\\.)*")\s*,\s*"arguments"\s*:\s*(?=\S)')
-
-    def __init__(self, form: Constraint, tool: str | None = None) -> None:
-        self._form, self._tool, self._bare = form, tool, tool is not None
-        self._held = ""
-        self._text = ""  # the arguments of a reply in words, as JSON, and how much of its text was given out
-        self._given = 0
-        self.called = False
-
-    def feed(self, piece: str) -> Iterator[Delta]:
-        self._held += piece
-        if self._tool is None:
-            head = self._HEAD.match(self._held)
-            if head is None:
-                return
-            self._tool = str(jiter.from_json(head[1].encode()))
-            self._held = self._held[head.end() :]
-        if not self.called and self._tool != self._form.reply:
-            self.called = True
-            yield ToolCallPart(0, f"call_{uuid.uuid4().hex[:12]}", self._tool)
-        # The last brace closes the envelope, and which one is last is known only at the end.
-        ready = self._held if self._bare else self._held.rstrip(" \n\t\r}")
-        self._held = self._held[len(ready) :]
-        yield from self._pass(ready)
-
-    def end(self, whole: bool) -> Iterator[Delta]:
-        rest = self._held.rstrip()
-        if self._tool is not None:
-            yield from self._pass(rest[:-1] if whole and not self._bare else rest)
-
-    def _pass(self, arguments: str) -> Iterator[Delta]:
-        if not arguments:
-            return
-        if self._tool != self._form.reply:
-            yield ToolCallPart(0, arguments=arguments)
-        elif not self._form.plain:
-            yield arguments
-        else:
-            self._text += arguments
-            yield from self._new_text()
-
-    def _new_text(self) -> Iterator[str]:
-        try:
-            reply: Any = jiter.from_json(self._text.encode(), partial_mode="trailing-strings")
-        except ValueError:  # half of an escape: the next piece completes it
-            return
-        text = str(reply.get("text", ""))
-        if len(text) > self._given:
-            yield text[self._given :]
-            self._given = len(text)

@@ -56,13 +56,14 @@ class ClaudeMessageReader:
         self._blocks: dict[int | None, int] = {}  # the server's index of a block: ours of the call, or what it is
         self._last: int | None = None  # the block that began last
         self._ids: list[str] = []  # of the calls, by our index
+        self._taken = set(names.taken)
         self._whole: set[int] = set()  # calls whose arguments came with their beginning
         self._thoughts: list[dict[str, list[str]]] = []
         self._prose: list[str] = []  # said beside an answer that should be the arguments of a tool
         self._usage: Usage | None = None
         self._reason: str | None = None
         self._why = ""
-        self._done = self._any = self._answered = False
+        self.over = self._any = self._answered = False
 
     def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
         """The deltas of one event.
@@ -84,7 +85,7 @@ class ClaudeMessageReader:
             self._count(dict_at(chunk, "usage"))
             self._end_with(dict_at(chunk, "delta"))
         elif kind == "message_stop":
-            self._done = True
+            self.over = True
 
     def whole(self, answer: dict[str, Any]) -> Iterator[Delta]:
         """The deltas of a whole message.
@@ -126,7 +127,8 @@ class ClaudeMessageReader:
             yield arguments
             return
         ours = self._blocks[index] = self._last = len(self._ids)
-        self._ids.append(fresh_id(block.get("id"), {*self._names.taken, *self._ids}))
+        self._ids.append(fresh_id(block.get("id"), self._taken))
+        self._taken.add(self._ids[ours])
         if arguments:
             self._whole.add(ours)
         yield ToolCallPart(ours, self._ids[ours], self._names.own.get(name, name), arguments)
@@ -212,7 +214,7 @@ class ClaudeMessageReader:
         yield from self._state()
         if self._usage is not None:
             yield self._usage
-        if self._reason is None and not ((done or self._done) and self._any):
+        if self._reason is None and not ((done or self.over) and self._any):
             what = "the server's answer broke off" if self._any else "the server sent no answer"
             raise MalformedAnswerError(f"{what}; {AGAIN}")
         if self._reason == "error":
@@ -220,6 +222,8 @@ class ClaudeMessageReader:
         if self._reason == "content_filter" and (self._ids or not self._any):
             why = f": {self._why}" if self._why else ""
             raise MalformedAnswerError(f"the model refused to answer{why}; ask in another way, or another model")
+        if not self._any:
+            raise MalformedAnswerError(f"the server sent no answer (it stopped with '{self._reason}'); {AGAIN}")
         yield Finish(self._finish())
 
     def _finish(self) -> str:

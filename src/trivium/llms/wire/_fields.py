@@ -8,6 +8,8 @@ import uuid
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple, cast
 
+import jiter
+
 from trivium.llms._protocol import Request
 from trivium.llms.wire._answers import clean
 from trivium.llms.wire._tool_names import legal_names
@@ -27,7 +29,7 @@ __all__ = [
     "text_at",
 ]
 
-_RELEASE: Final = re.compile(r"[-@](\d{8}|latest|\d{3}|(preview|exp)\b.*)$")
+_RELEASE: Final = re.compile(r"[-@](\d{8}|\d{4}-\d\d-\d\d|latest|\d{3}|(preview|exp)\b.*)$")
 
 
 class CallNames(NamedTuple):
@@ -107,8 +109,8 @@ def arguments_of(call: Mapping[str, Any]) -> dict[str, Any]:
     arguments: Any = call.get("function", call).get("arguments") or {}
     if isinstance(arguments, str):
         try:
-            arguments = json.loads(arguments, parse_constant=str)  # NaN and the like are no JSON
-        except (ValueError, RecursionError):
+            arguments = jiter.from_json(arguments.encode(), allow_inf_nan=False)
+        except ValueError:  # NaN and half a character too are no JSON
             return {"arguments": arguments}
     return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {"arguments": arguments}
 

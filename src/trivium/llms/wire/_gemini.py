@@ -57,11 +57,12 @@ class GeminiMessageReader:
     def __init__(self, names: CallNames, model: str = "") -> None:
         self._names, self._model = names, model
         self._ids: list[str] = []  # of the calls, by our index
+        self._taken = set(names.taken)
         self._signed: list[dict[str, Any]] = []
         self._usage: Usage | None = None
         self._reason: str | None = None
         self._why = ""
-        self._any = self._answered = False
+        self.over = self._any = self._answered = False
 
     def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
         """The deltas of one piece.
@@ -119,7 +120,8 @@ class GeminiMessageReader:
             yield arguments
             return
         ours = len(self._ids)
-        self._ids.append(fresh_id(call.get("id"), {*self._names.taken, *self._ids}, MADE_UP))
+        self._ids.append(fresh_id(call.get("id"), self._taken, MADE_UP))
+        self._taken.add(self._ids[ours])
         if signature:
             self._signed.append({"call": self._ids[ours], "thoughtSignature": signature})
         yield ToolCallPart(ours, self._ids[ours], self._names.own.get(name, name), arguments)
@@ -163,6 +165,8 @@ class GeminiMessageReader:
         if self._reason == "content_filter" and (self._ids or not self._any):
             why = f": {self._why}" if self._why else ""
             raise MalformedAnswerError(f"the provider's filter stopped the answer{why}; ask in another way")
+        if not self._any:
+            raise MalformedAnswerError(f"the server sent no answer (it stopped with '{self._reason}'); {AGAIN}")
         is_plain = self._reason in (None, "stop")
         yield Finish(str(self._reason if not is_plain else "tool_calls" if self._ids else "stop"))
 

@@ -148,7 +148,7 @@ def _asked(message: Mapping[str, Any], called: Mapping[str, str], names: CallNam
     if (call_id := message.get("tool_call_id")) is None:
         return parts
     call_id = str(call_id)
-    name = called.get(call_id) or str(message.get("name") or "tool")
+    name = called[call_id] if call_id in called else str(message.get("name") or "tool")
     output = "\n".join(part["text"] for part in parts if "text" in part)
     response: Part = {"name": names.tools.get(name, name), "response": {"output": output}, **_id(call_id)}
     if held := [part for part in parts if "text" not in part]:

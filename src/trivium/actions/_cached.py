@@ -1,0 +1,105 @@
+"""A tool whose results are kept: equal arguments are answered from a cache."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, cast
+
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from trivium._settings import settings
+from trivium.actions._tool import Tool
+from trivium.caches import Cache
+from trivium.caches._cache import Flights, digest
+from trivium.commander import invoke, portable, wait
+
+__all__ = ["cached"]
+
+FORMAT = 1
+
+
+def cached(tool: Tool | Callable[..., Any], cache: Cache, *, ttl: float | None = None) -> Tool:
+    """A tool that runs once for equal arguments; after that its result comes from a cache.
+
+    It is for tools that only look something up: a result from the cache has no effect. Two tools are the same if their
+    names, descriptions and schemas are, also in other programs; give tools that differ otherwise another name or cache.
+    An error is not kept, nor is a result that JSON would not give back as it was. Each use counts as a tool call. Equal
+    calls at once, in one process, run once.
+
+    Args:
+        tool: the tool, or a function.
+        cache: where results are kept.
+        ttl: for how many seconds; None is for ever.
+
+    Example:
+        >>> import tempfile
+        >>> from trivium.caches import SQLiteCache
+        >>> def lookup(city: str) -> dict[str, int]:
+        ...     print("asked")
+        ...     return {"people": 100}
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> cache = SQLiteCache(f"{folder.name}/results.db")
+        >>> tool = cached(lookup, cache)
+        >>> from trivium import ActionExecutor, Message
+        >>> executor = ActionExecutor(tool)
+        >>> call = Message(content={"name": "lookup", "parameters": {"city": "Ulm"}})
+        >>> [executor(call).content.format_result() for _ in range(2)]
+        asked
+        ['{"people": 100}', '{"people": 100}']
+        >>> cache.close(); folder.cleanup()
+    """
+    made, flights = Tool.of(tool), Flights()
+    identity = [FORMAT, made.spec.name, made.spec.description, made.spec.parameters]
+
+    @portable
+    async def call(**values: Any) -> Any:
+        key = _key(identity, values) if settings.cache else None
+        if key is None:
+            return await invoke(made.call, **values)
+        while (kept := await invoke(cache.get, key)) is None:
+            bell = flights.enter(key)
+            if bell is not None:
+                await wait(bell=bell)
+                continue
+            try:
+                kept = await invoke(cache.get, key)  # it may have come in between
+                if kept is not None:
+                    break
+                result = await invoke(made.call, **values)
+                if (text := _as_json(result)) is not None:
+                    await invoke(cache.set, key, text, ttl)
+                return result
+            finally:
+                flights.leave(key)
+        return json.loads(kept)
+
+    return made.but(call=call)
+
+
+def _key(identity: list[Any], values: dict[str, Any]) -> str | None:
+    """Under which key a result is kept; None for arguments that have no JSON form."""
+    try:
+        return digest(*identity, to_jsonable_python(values, inf_nan_mode="strings"))
+    except (PydanticSerializationError, TypeError, ValueError):
+        return None
+
+
+def _as_json(result: Any) -> str | None:
+    """A result as text, if the text gives back an equal one."""
+    try:
+        text = json.dumps(result, allow_nan=False)
+        return text if _same(json.loads(text), result) else None
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def _same(one: Any, other: Any) -> bool:
+    kind = cast("type[Any]", type(one))
+    if kind is not type(other):
+        return False
+    if kind is list:
+        return len(one) == len(other) and all(map(_same, one, other))
+    if kind is dict:
+        return list(one) == list(other) and all(map(_same, one.values(), other.values()))
+    return one == other

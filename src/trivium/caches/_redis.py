@@ -1,0 +1,87 @@
+"""A cache on a Redis server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, cast
+from urllib.parse import urlsplit
+from weakref import finalize
+
+from trivium._arguments import checked
+from trivium.exceptions import CacheError, ConfigurationError, MissingExtraError
+
+__all__ = ["RedisCache"]
+
+SECONDS: Final = 5.0
+
+
+class RedisCache:
+    """Keeps texts on a Redis server, for processes of many machines; how much it holds is the server's to say.
+
+    Args:
+        url: the server: redis://HOST:PORT/NUMBER, rediss:// or unix://; its password is never shown.
+        prefix: stands before every key.
+
+    Raises:
+        MissingExtraError: the package is not installed; it comes with the extra "redis".
+        ConfigurationError: the URL is none of Redis.
+
+    Example::
+
+        cache = RedisCache("redis://localhost:6379/0")
+    """
+
+    @checked
+    def __init__(self, url: str, *, prefix: str = "trivium:cache:") -> None:
+        try:
+            from redis import Redis
+        except ImportError:
+            raise MissingExtraError("redis", "redis") from None
+        parts = urlsplit(url)
+        self._shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+        limits = {"socket_timeout": SECONDS, "socket_connect_timeout": SECONDS}
+        try:
+            self._client: Any = cast("Any", Redis).from_url(url, **limits)
+        except (ValueError, TypeError, AttributeError):
+            raise ConfigurationError(
+                "a Redis cache has a URL: redis://HOST:PORT/NUMBER, rediss:// or unix://"
+            ) from None
+        self._prefix = prefix
+        finalize(self, self._client.close).atexit = False
+
+    def __repr__(self) -> str:
+        return f"RedisCache({self._shown!r})"
+
+    def get(self, key: str) -> str | None:
+        """The text that was set last; None where there is none, or its time is over.
+
+        Raises:
+            CacheError: the server cannot be reached.
+        """
+        found: bytes | None = self._run(self._client.get, self._prefix + key)
+        return None if found is None else found.decode("utf-8", "surrogatepass")
+
+    def set(self, key: str, value: str, ttl: float | None = None) -> None:
+        """Keep a text, for `ttl` seconds or as long as the server does.
+
+        Raises:
+            CacheError: the server cannot be reached.
+        """
+        lasts = None if ttl is None else max(1, round(ttl * 1000))
+        self._run(self._client.set, self._prefix + key, value.encode("utf-8", "surrogatepass"), px=lasts)
+
+    def close(self) -> None:
+        """Close the connections; the next use opens one again."""
+        self._client.close()
+
+    def _run(self, command: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        from redis import RedisError
+
+        try:
+            return command(*args, **options)
+        except (RedisError, OSError) as error:
+            raise CacheError(
+                f"the cache at {self._shown} cannot be used ({error}): check that the Redis server runs and that the "
+                "URL is right",
+                self._shown,
+            ) from error

@@ -1,0 +1,199 @@
+"""A cache in an SQLite file."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+from weakref import finalize
+
+from trivium._arguments import checked
+from trivium.exceptions import CacheError, ConfigurationError
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+__all__ = ["SQLiteCache"]
+
+BUSY_SECONDS: Final = 30.0
+_FRESH: Final = 1.0  # seconds within which a second use of an entry is not written down
+_TABLES: Final = """
+BEGIN IMMEDIATE;
+CREATE TABLE IF NOT EXISTS entry (key TEXT PRIMARY KEY, value TEXT, bytes INTEGER, used REAL, expires REAL);
+CREATE INDEX IF NOT EXISTS entry_used ON entry (used);
+CREATE TABLE IF NOT EXISTS total (bytes INTEGER);
+INSERT INTO total SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM total);
+CREATE TRIGGER IF NOT EXISTS added AFTER INSERT ON entry BEGIN UPDATE total SET bytes = bytes + new.bytes; END;
+CREATE TRIGGER IF NOT EXISTS dropped AFTER DELETE ON entry BEGIN UPDATE total SET bytes = bytes - old.bytes; END;
+COMMIT;
+"""
+
+
+class SQLiteCache:
+    """Keeps texts in a file, for all processes of a machine at once.
+
+    It holds up to a number of bytes; what was not used for longest goes first. A process that is killed while it writes
+    leaves the file whole. What is kept is readable by who can read the file: it is made for its owner alone.
+
+    Args:
+        path: the file, on a disk of this machine; it is made where it is not there. SQLite keeps two more beside it.
+        max_bytes: of keys and texts together; None is no limit.
+
+    Raises:
+        ConfigurationError: `max_bytes` is below 1.
+
+    Example:
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> cache = SQLiteCache(f"{folder.name}/answers.db")
+        >>> cache.set("question", "answer", ttl=3600)
+        >>> cache.get("question"), cache.get("another")
+        ('answer', None)
+        >>> cache.close(); folder.cleanup()
+    """
+
+    @checked
+    def __init__(self, path: str | Path, *, max_bytes: int | None = 256 << 20) -> None:
+        if max_bytes is not None and max_bytes < 1:
+            raise ConfigurationError("max_bytes is at least 1, or None for no limit")
+        self._path, self._max_bytes = Path(path).expanduser(), max_bytes
+        self._clock: Callable[[], float] = time.time
+        self._idle = _Idle()
+        finalize(self, self._idle.close).atexit = False
+
+    def __repr__(self) -> str:
+        return f"SQLiteCache({str(self._path)!r})"
+
+    def get(self, key: str) -> str | None:
+        """The text that was set last; None where there is none, or its time is over.
+
+        Raises:
+            CacheError: the file cannot be used.
+        """
+        with self._database() as database:
+            row = database.execute("SELECT value, used, expires FROM entry WHERE key = ?", (key,)).fetchone()
+            if row is None:
+                return None
+            value, used, expires = row
+            now = self._clock()
+            if expires is not None and expires <= now:
+                return None
+            if not 0 <= now - used < _FRESH:
+                database.execute("UPDATE entry SET used = ? WHERE key = ?", (now, key))
+            return value
+
+    def set(self, key: str, value: str, ttl: float | None = None) -> None:
+        """Keep a text, for `ttl` seconds or for ever; one that is larger than the whole cache is not kept.
+
+        Raises:
+            CacheError: the file cannot be used.
+        """
+        now, size = self._clock(), len(key.encode()) + len(value.encode("utf-8", "surrogatepass"))
+        with self._database() as database:
+            database.execute("BEGIN IMMEDIATE")
+            database.execute("DELETE FROM entry WHERE key = ?", (key,))
+            if self._max_bytes is None or size <= self._max_bytes:
+                expires = None if ttl is None else now + ttl
+                database.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?)", (key, value, size, now, expires))
+                self._drop(database, now)
+            database.execute("COMMIT")
+
+    def _drop(self, database: Connection, now: float) -> None:
+        """Make room: what is over goes first, then what was not used for longest."""
+        if self._max_bytes is None:
+            return
+        for statement, values in (
+            ("DELETE FROM entry WHERE expires <= ?", (now,)),
+            ("DELETE FROM entry WHERE key = (SELECT key FROM entry ORDER BY used, rowid LIMIT 1)", ()),
+        ):
+            while database.execute("SELECT bytes FROM total").fetchone()[0] > self._max_bytes:
+                if not database.execute(statement, values).rowcount:
+                    break
+
+    def clear(self) -> None:
+        """Forget everything.
+
+        Raises:
+            CacheError: the file cannot be used.
+        """
+        with self._database() as database:
+            database.execute("DELETE FROM entry")
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        self._idle.close()
+
+    @contextmanager
+    def _database(self) -> Generator[Connection]:
+        """A connection for this thread alone, as long as the block runs."""
+        import sqlite3
+
+        database = self._idle.take()
+        try:
+            database = database or self._opened()
+            yield database
+        except (sqlite3.Error, OSError) as error:
+            if database is not None:
+                database.close()
+            raise self._failed(error) from error
+        except BaseException:
+            if database is not None:
+                database.close()
+            raise
+        self._idle.put(database)
+
+    def _opened(self) -> Connection:
+        import sqlite3
+
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+        database = sqlite3.connect(self._path, BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = NORMAL")
+        if database.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'dropped'").fetchone()[0] == 0:
+            database.executescript(_TABLES)
+        return database
+
+    def _failed(self, error: Exception) -> CacheError:
+        import sqlite3
+
+        if isinstance(error, sqlite3.OperationalError | OSError):
+            advice = "give a file that can be written, on a disk of this machine with room"
+        else:
+            advice = "it is damaged, or no cache: delete it, and it is made anew, or give another path"
+        return CacheError(f"the cache {self._path} cannot be used ({error}): {advice}", str(self._path))
+
+
+class _Idle:
+    """Connections that nobody uses now. A child process leaves those of its parent alone: closing them would undo
+    the parent's locks."""
+
+    def __init__(self) -> None:
+        self._lock, self._pid = Lock(), os.getpid()
+        self._connections: list[Connection] = []
+        self._of_parent: list[list[Connection]] = []
+
+    def take(self) -> Connection | None:
+        with self._own():
+            return self._connections.pop() if self._connections else None
+
+    def put(self, connection: Connection) -> None:
+        with self._own():
+            self._connections.append(connection)
+
+    def close(self) -> None:
+        with self._own():
+            while self._connections:
+                self._connections.pop().close()
+
+    @contextmanager
+    def _own(self) -> Generator[None]:
+        if self._pid != os.getpid():  # nobody else runs in a child that was just made; its lock may have been held
+            self._of_parent.append(self._connections)
+            self._lock, self._pid, self._connections = Lock(), os.getpid(), []
+        with self._lock:
+            yield

@@ -1,0 +1,100 @@
+"""What a model can do, by its family: it decides how the model is asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+__all__ = ["SAMPLING", "Capabilities", "capabilities_of"]
+
+SAMPLING: Final = frozenset({"frequency_penalty", "presence_penalty", "stop", "temperature", "top_p"})
+LOGPROBS: Final = frozenset({"logprobs", "top_logprobs"})
+
+
+class Capabilities(NamedTuple):
+    """What a model can do.
+
+    Args:
+        tools: whether it calls tools by itself. Where it does not, it is told of them in words, and its answer is held
+            to a JSON schema of calls.
+        parallel_tool_calls: whether it may call several at once.
+        strict_schema: whether its answers can be held to a JSON schema.
+        images: whether it sees images; None where that is not known.
+        reasoning: whether it thinks before it answers.
+        refused: parameters that are not sent to it, for its servers refuse them; all are sent where the parameter
+            `reasoning_effort` is "none".
+        extra: parameters of open models that its servers take, as `top_k`.
+        max_tokens: how the longest answer is called in the chat format.
+        context: how many tokens it reads and writes at most; None where that is not known.
+    """
+
+    tools: bool = True
+    parallel_tool_calls: bool = True
+    strict_schema: bool = True
+    images: bool | None = None
+    reasoning: bool = False
+    refused: frozenset[str] = frozenset()
+    extra: frozenset[str] = frozenset()
+    max_tokens: str = "max_tokens"
+    context: int | None = None
+
+    def but_refused(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters without those that the model's servers refuse.
+
+        Example:
+            >>> capabilities_of("o3").but_refused({"temperature": 0, "max_tokens": 9})
+            {'max_tokens': 9}
+        """
+        if not self.refused or parameters.get("reasoning_effort") == "none":
+            return dict(parameters)
+        return {name: value for name, value in parameters.items() if name not in self.refused}
+
+
+_PLAIN: Final = Capabilities()
+_THINKS: Final = Capabilities(
+    reasoning=True,
+    images=True,
+    refused=SAMPLING | LOGPROBS,
+    max_tokens="max_completion_tokens",
+)
+_SEES: Final = Capabilities(images=True)
+_THINKS_OPENLY: Final = Capabilities(reasoning=True)
+_OWN_SAMPLING: Final = frozenset({"session_id", "skip_special_tokens", "top_k"})
+
+# The first row that fits the beginning of a model's name counts; what stands before its last "/" does not. Written in
+# November 2026. Windows: the table of genai-prices 0.2.3. Parameters of OpenAI's families: the types of openai 3.54 and
+# what its servers answer. Tools of open families: vLLM's page "Reasoning Outputs" (0.26) and the model cards.
+_FAMILIES: Final = (
+    (r"gpt-[5-9][\d.]*-chat", Capabilities(images=True, max_tokens="max_completion_tokens", context=128_000)),
+    (r"gpt-5(\.[1-3])?(-|$)|gpt-5\.4-(mini|nano)", _THINKS._replace(context=400_000)),
+    (r"gpt-[5-9]", _THINKS._replace(context=1_000_000)),
+    (r"o[1-9](-|$)", _THINKS._replace(context=200_000)),
+    (r"gpt-4\.1", _SEES._replace(context=1_000_000)),
+    (r"(gpt-4o|chatgpt-4o|gpt-4-turbo)", _SEES._replace(context=128_000)),
+    (r"gpt-4(-|$)", Capabilities(strict_schema=False, images=False, context=8_192)),
+    (r"gpt-3\.5", Capabilities(strict_schema=False, images=False, context=16_385)),
+    (r"gpt-oss", _THINKS_OPENLY._replace(parallel_tool_calls=False, images=False, context=131_072)),
+    (r"claude-[3-9a-z]", _SEES._replace(context=200_000)),
+    (r"gemini-", _SEES._replace(reasoning=True, context=1_000_000)),
+    (r"deepseek-r1", Capabilities(tools=False, reasoning=True, images=False, context=128_000)),
+    (r"deepseek-(v4|flash)", _THINKS_OPENLY._replace(context=1_000_000)),
+    (r"deepseek-", _THINKS_OPENLY._replace(images=False, context=64_000)),
+    (r"gemma-?[123]", Capabilities(tools=False)),
+    (r"(qwq|qwen-?3|glm-|kimi-|minimax-|magistral|grok-4)", _THINKS_OPENLY),
+    (r"internlm", Capabilities(extra=_OWN_SAMPLING)),
+)
+
+
+def capabilities_of(model: str) -> Capabilities:
+    """What a model can do, by what is known of its family; the usual, where nothing is.
+
+    Args:
+        model: its name, also with who made it before a "/".
+
+    Example:
+        >>> capabilities_of("openai/gpt-5-mini").context, capabilities_of("nobody-knows-it").tools
+        (400000, True)
+    """
+    name = model.lower().rpartition("/")[2]
+    return next((found for pattern, found in _FAMILIES if re.match(pattern, name)), _PLAIN)

@@ -1,0 +1,79 @@
+"""Server-sent events: bytes in, the data of each event out. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trivium.exceptions import MalformedAnswerError
+
+__all__ = ["MAX_BYTES", "EventDecoder", "check_size"]
+
+MAX_BYTES = 64 << 20
+BOM = b"\xef\xbb\xbf"
+
+
+class EventDecoder:
+    """Server-sent events, however they are cut into pieces: the data of each event, in order.
+
+    It takes time in proportion to the bytes, also where a long line comes in many pieces.
+    """
+
+    __slots__ = ("_after_return", "_data", "_rest", "_size")
+
+    def __init__(self) -> None:
+        self._rest: list[bytes] = []  # of a line whose end has not come
+        self._data: list[bytes] = []  # of an event whose end has not come
+        self._size = 0
+        self._after_return = False
+
+    def feed(self, piece: bytes) -> Iterator[bytes]:
+        """The events that `piece` completes.
+
+        Raises:
+            MalformedAnswerError: one event has more than 64 MB.
+        """
+        if self._after_return and piece:  # the end of a line, which was taken with the carriage return
+            piece, self._after_return = piece.removeprefix(b"\n"), False
+        if b"\r" in piece:  # a carriage return alone ends a line too
+            self._after_return = piece.endswith(b"\r")
+            piece = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        self._size += len(piece)
+        *lines, rest = piece.split(b"\n")
+        if lines and self._rest:
+            lines[0] = b"".join((*self._rest, lines[0]))
+            self._rest.clear()
+        if rest:
+            self._rest.append(rest)
+        for line in lines:
+            if line.startswith(b"data:"):
+                self._data.append(line[6:] if line.startswith(b"data: ") else line[5:])
+            elif not line:
+                self._size = 0
+                if self._data:
+                    data, self._data = self._data, []
+                    yield data[0] if len(data) == 1 else b"\n".join(data)
+            elif line.startswith((BOM, b"data")):
+                self._data += _odd_data(line)
+        check_size(self._size)
+
+    def end(self) -> Iterator[bytes]:
+        """The event that was not followed by an empty line, if any."""
+        yield from self.feed(b"\n\n")
+
+
+def _odd_data(line: bytes) -> list[bytes]:
+    """The data of a line that begins with a byte order mark, or is a field without a value."""
+    name, _, value = line.removeprefix(BOM).partition(b":")
+    return [value.removeprefix(b" ")] if name == b"data" else []
+
+
+def check_size(size: int) -> None:
+    """Refuse what would never end.
+
+    Raises:
+        MalformedAnswerError: it is more than 64 MB.
+    """
+    if size > MAX_BYTES:
+        raise MalformedAnswerError(
+            f"the server sent more than {MAX_BYTES >> 20} MB in one piece: check that base_url is right"
+        )

@@ -1,0 +1,47 @@
+"""Errors that OpenAI's interfaces tell of in an answer with a status of success, or within a stream. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from trivium.exceptions import MalformedAnswerError, ProviderError
+from trivium.llms.http._refusals import refusal
+from trivium.llms.wire._answers import AGAIN, as_dict, error_text, json_text
+
+__all__ = ["sent_error"]
+
+STATUS: Final = {
+    "authentication_error": 401,
+    "context_length_exceeded": 400,
+    "insufficient_quota": 429,
+    "internal_error": 500,
+    "internal_server_error": 500,
+    "invalid_api_key": 401,
+    "invalid_prompt": 400,
+    "invalid_request_error": 400,
+    "not_found_error": 404,
+    "overloaded_error": 529,
+    "permission_error": 403,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "server_error": 500,
+    "service_unavailable": 503,
+    "timeout": 504,
+}
+"""The HTTP status of an error that came with a status of success, for it is tried again by the same rules."""
+
+
+def sent_error(chunk: Mapping[str, Any]) -> ProviderError:
+    """The error that a server told of in an answer: with a status where it gave one, or a code that has one."""
+    for place in (as_dict(chunk.get("error")), chunk):
+        for key in ("status", "code", "type"):
+            if status := _status(place.get(key)):
+                return refusal("the server", "base_url", status, str(place[key]), {}, json_text(chunk))
+    return MalformedAnswerError(f"the server sent an error: {error_text(chunk) or 'it gives no reason'}; {AGAIN}")
+
+
+def _status(code: Any) -> int:
+    if isinstance(code, str):
+        code = STATUS.get(code) or (int(code) if code.isascii() and code.isdecimal() and len(code) == 3 else 0)
+    return code if isinstance(code, int) and 400 <= code < 600 else 0

@@ -1,0 +1,429 @@
+"""Models and tools that answer from a cache: what is kept, under which key, and what a replay costs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trivium import Agent, Limits
+from trivium.actions import Tool, cached
+from trivium.actions._run import run_tool
+from trivium.caches import SQLiteCache
+from trivium.commander import Event, gather, portable, run_core
+from trivium.exceptions import CacheError
+from trivium.llms import (
+    CachedModel,
+    CacheEvent,
+    Delta,
+    FallbackModel,
+    Finish,
+    Logprobs,
+    Lookup,
+    OpenAIModel,
+    Price,
+    Reasoning,
+    ReasoningState,
+    Request,
+    TokenLogprob,
+    ToolCallPart,
+)
+from trivium.observers import RunRecord
+from trivium.schema import ToolSpec, Usage
+from trivium.testing import ScriptedModel, call_tool
+from trivium.utils.configuration import Settings, temporary_settings
+
+ASK = [{"role": "user", "content": "hi"}]
+KEY = "sk-marked-secret"
+
+
+class Memory:
+    """A cache in this process; its methods are async, as a user's may be."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+
+    async def get(self, key: str) -> str | None:
+        await asyncio.sleep(0)
+        return self.texts.get(key)
+
+    async def set(self, key: str, value: str, ttl: float | None = None) -> None:
+        await asyncio.sleep(0)
+        self.texts[key] = value
+
+
+class Broken(Memory):
+    """A cache that is full."""
+
+    async def set(self, key: str, value: str, ttl: float | None = None) -> None:
+        raise CacheError("no room", "here")
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Generator[SQLiteCache]:
+    made = SQLiteCache(tmp_path / "cache.db")
+    yield made
+    made.close()
+
+
+def deltas_of(model: Any, request: Request | None = None) -> list[Delta]:
+    async def collect() -> list[Delta]:
+        return [each async for each in model.stream(request or Request(ASK))]
+
+    return asyncio.run(collect())
+
+
+WHOLE: list[Delta] = [
+    Reasoning("Let "),
+    Reasoning("me see."),
+    "",
+    "Hel",
+    "lo ü \ud83d",
+    Logprobs((TokenLogprob("Hel", -0.5, (("Hel", -0.5), ("Hi", -1.25))), TokenLogprob("lo", -0.0))),
+    ToolCallPart(0, "call_1", "add", '{"a":'),
+    ToolCallPart(0, None, None, " 1}"),
+    ToolCallPart(1, "call_2", "add", ""),
+    ReasoningState("anthropic", "m", ({"type": "thinking", "signature": "x"}, {"type": "redacted", "n": [1, None]})),
+    Usage(10, 5, 0.0, 3, 2, 4),
+    Finish("tool_calls"),
+]
+
+
+def test_a_replay_gives_the_same_pieces_and_costs_nothing(cache: SQLiteCache) -> None:
+    model = ScriptedModel([WHOLE, "another"])
+    first, again = CachedModel(model, cache), CachedModel(model, cache)
+    assert deltas_of(first) == WHOLE
+    replay = deltas_of(again)
+    assert replay == [Usage() if isinstance(each, Usage) else each for each in WHOLE if each != ""]
+    assert [type(each) for each in replay] == [type(each) for each in WHOLE if each != ""]
+    assert len(model.requests) == 1
+
+
+pieces = st.lists(
+    st.text(max_size=5)
+    | st.builds(Reasoning, st.text(max_size=5))
+    | st.builds(ToolCallPart, st.integers(0, 3), st.none() | st.text(max_size=3), st.none() | st.just("f"), st.just(""))
+    | st.builds(Usage, st.integers(0, 99), st.integers(0, 99), st.floats(0, 9))
+    | st.builds(Logprobs, st.tuples(st.builds(TokenLogprob, st.text(max_size=3), st.floats(-9, 0), st.just(())))),
+    max_size=8,
+)
+
+
+@given(pieces)
+def test_any_answer_comes_back_as_it_was(deltas: list[Delta]) -> None:
+    memory, model = Memory(), ScriptedModel([["x", *deltas], "other"])
+    first, again = deltas_of(CachedModel(model, memory)), deltas_of(CachedModel(model, memory))
+    assert again == [Usage() if isinstance(each, Usage) else each for each in first if each != ""]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ["half", Finish("length")],
+        ["filtered", Finish("content_filter")],
+        [Reasoning("only thoughts"), Finish("stop")],
+        [ToolCallPart(0, "c", "add", '{"a": '), Finish("tool_calls")],
+        ValueError("broken"),
+    ],
+    ids=str,
+)
+def test_an_answer_that_is_not_whole_is_not_kept(answer: Any, cache: SQLiteCache) -> None:
+    model = ScriptedModel([answer, ["good", Finish("stop")]])
+    kept = CachedModel(model, cache)
+    if isinstance(answer, Exception):
+        with pytest.raises(ValueError, match="broken"):
+            deltas_of(kept)
+    else:
+        deltas_of(kept)
+    assert deltas_of(kept) == ["good", Finish("stop")]
+    assert deltas_of(kept) == ["good", Finish("stop")]
+    assert len(model.requests) == 2
+
+
+def test_an_answer_that_nobody_read_to_its_end_is_not_kept_and_others_go_on(cache: SQLiteCache) -> None:
+    model = ScriptedModel([["a", "b"]])
+    kept = CachedModel(model, cache)
+
+    async def leave() -> None:
+        stream = kept.stream(Request(ASK))
+        assert await anext(stream) == "a"
+        await stream.aclose()
+
+    asyncio.run(leave())
+    assert deltas_of(kept) == ["a", "b"]
+    assert len(model.requests) == 2
+
+
+# ---- keys
+TOOL = ToolSpec("f", "does", {"type": "object", "properties": {"a": {"type": "integer"}, "b": {}}})
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+FULL = Request(
+    [{"role": "system", "content": "be kind"}, {"role": "user", "content": [{"type": "text", "text": "hi"}, IMAGE]}],
+    [TOOL],
+    "auto",
+    {"type": "object", "properties": {"x": {}}},
+    {"temperature": 0.5, "stop": ["a", "b"], "seed": 1},
+)
+
+
+def model_of(**options: Any) -> OpenAIModel:
+    given: dict[str, Any] = {"model": "m", "base_url": "http://localhost:1/v1", "api_key": "k"}
+    given |= {"parameters": {"top_p": 0.5}, **options}
+    return OpenAIModel(**given)
+
+
+def key_of(request: Request = FULL, **options: Any) -> str:
+    return CachedModel(model_of(**options), Memory()).key(request)
+
+
+def changed(value: Any) -> Iterator[Any]:
+    """The value with one thing changed, at every place in turn."""
+    if isinstance(value, Mapping):
+        given = cast("Mapping[str, Any]", value)
+        for name in given:
+            yield from ({**given, name: each} for each in changed(given[name]))
+            yield {other: given[other] for other in given if other != name}
+        yield {**given, "more": 1}
+    elif isinstance(value, list | tuple):
+        items = list(cast("list[Any]", value))
+        for place, item in enumerate(items):
+            yield from ([*items[:place], each, *items[place + 1 :]] for each in changed(item))
+            yield [*items[:place], *items[place + 1 :]]
+        yield [*items, "more"]
+    elif isinstance(value, ToolSpec):
+        for name in ("name", "description", "parameters", "strict"):
+            given = {each: getattr(value, each) for each in ("name", "description", "parameters", "strict")}
+            yield from (ToolSpec(**{**given, name: each}) for each in changed(given[name]))
+    elif isinstance(value, bool):
+        yield not value
+    else:
+        yield f"{value} " if isinstance(value, str) else value + 1
+
+
+def test_a_change_of_anything_in_a_request_or_model_changes_the_key() -> None:
+    keys = [key_of()]
+    for name in Request._fields:
+        keys += [
+            key_of(FULL._replace(**{name: each}))
+            for each in changed(getattr(FULL, name))
+            if name != "tools" or "more" not in each
+        ]
+    keys += [key_of(model="other"), key_of(base_url="http://localhost:2/v1"), key_of(parameters={"top_p": 0.6})]
+    keys.append(CachedModel(ScriptedModel(["x"], "m"), Memory()).key(FULL))
+    keys.append(CachedModel(FallbackModel([model_of()]), Memory()).key(FULL))
+    keys.append(CachedModel(FallbackModel([(model_of(), {"seed": 2})]), Memory()).key(FULL))
+    keys.append(CachedModel(FallbackModel([model_of(parameters={})]), Memory()).key(FULL))
+    assert len(keys) > 60
+    assert len(set(keys)) == len(keys)
+
+
+def shuffled(value: Any, random: random.Random) -> Any:
+    if isinstance(value, Mapping):
+        given = cast("Mapping[str, Any]", value)
+        return {name: shuffled(given[name], random) for name in random.sample(list(given), len(given))}
+    return [shuffled(each, random) for each in cast("list[Any]", value)] if isinstance(value, list) else value
+
+
+@given(st.randoms(use_true_random=False))
+def test_the_order_of_keys_the_key_of_the_account_and_a_restart_change_nothing(random: random.Random) -> None:
+    same = FULL._replace(
+        messages=tuple(shuffled(FULL.messages, random)),
+        tools=(ToolSpec("f", "does", shuffled(TOOL.parameters, random)),),
+        output_schema=shuffled(FULL.output_schema, random),
+        parameters=shuffled(FULL.parameters, random),
+    )
+    assert key_of(same, api_key=KEY, timeout=5.0, price=Price(1.0, 1.0)) == key_of()
+
+
+def test_a_model_of_ones_own_says_what_else_makes_it_another_one() -> None:
+    class Tuned:
+        name = "tuned"
+
+        def __init__(self, tuning: int) -> None:
+            self.cache_identity = ["tuned", tuning]
+
+        def stream(self, request: Request) -> Any:
+            yield "x"
+
+    keys = {CachedModel(Tuned(each), Memory()).key(FULL) for each in (1, 2, 2)}
+    assert len(keys) == 2
+
+
+def test_nothing_secret_is_in_the_file(tmp_path: Path) -> None:
+    cache = SQLiteCache(tmp_path / "cache.db")
+    model = ScriptedModel(["answer"])
+    model._transport = model_of(api_key=KEY, base_url=f"http://me:{KEY}@localhost:1/v1")._transport  # type: ignore[attr-defined]
+    kept = CachedModel(model, cache)
+    assert kept.chat("hi") == "answer"
+    cache.close()
+    assert all(KEY.encode() not in file.read_bytes() for file in tmp_path.iterdir())
+    assert KEY not in repr(kept)
+
+
+# ---- in a run
+class Slow:
+    """Answers once all the others have asked too, if they ask."""
+
+    name = "slow"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta]:
+        self.asked += 1
+        for _ in range(30):
+            await asyncio.sleep(0)
+        yield "yes"
+        yield Usage(100, 10)
+
+
+def test_equal_requests_at_once_ask_once(cache: SQLiteCache) -> None:
+    model = Slow()
+    agent = Agent(CachedModel(model, cache), memory=False)
+    record = RunRecord()
+
+    @portable
+    async def ask() -> str:
+        return (await agent.acall("hi", listeners=[record])).content
+
+    assert run_core(lambda: gather(*[ask] * 8)) == ["yes"] * 8
+    assert model.asked == 1
+    assert record.usage == Usage(100, 10)
+
+
+def test_where_the_first_of_equal_requests_fails_the_next_asks() -> None:
+    model = ScriptedModel([ValueError("broken"), "good"])
+    agent = Agent(CachedModel(model, Memory()), memory=False)
+
+    @portable
+    async def ask() -> str:
+        try:
+            return (await agent.acall("hi")).content
+        except ValueError:
+            return "failed"
+
+    assert sorted(run_core(lambda: gather(*[ask] * 4))) == ["failed", "good", "good", "good"]
+    assert len(model.requests) == 2
+
+
+def test_an_answer_from_the_cache_is_told_and_counts_against_no_limit_but_turns(cache: SQLiteCache) -> None:
+    inner = ScriptedModel([["yes", Usage(1000, 1000, 0.5)]])
+    agent = Agent(CachedModel(inner, cache), memory=False)
+    told: list[Lookup] = []
+
+    def listen(event: Event) -> None:
+        if isinstance(event, CacheEvent):
+            told.append(event.data)
+
+    assert agent("hi", listeners=[listen]).usage == Usage(1000, 1000, 0.5)
+    for _ in range(3):
+        assert agent("hi", listeners=[listen], limits=Limits(turns=1, tokens=10, usd=0.01)).usage == Usage()
+    assert [each.hit for each in told] == [False, True, True, True]
+    assert told[1].saved == Usage(1000, 1000, 0.0) or told[1].saved == Usage(1000, 1000, 0.5)
+    assert told[1].key == told[0].key
+
+
+def test_settings_switch_it_off_here(cache: SQLiteCache) -> None:
+    model = ScriptedModel(["one", "two", "three"])
+    kept = CachedModel(model, cache)
+    with temporary_settings(Settings(cache=False)):
+        assert [kept.chat("hi"), kept.chat("hi")] == ["one", "two"]
+    assert [kept.chat("hi"), kept.chat("hi")] == ["three", "three"]
+
+
+def test_an_answer_that_cannot_be_kept_is_given_out_and_it_is_told() -> None:
+    told: list[Any] = []
+    agent = Agent(CachedModel(ScriptedModel(["yes"]), Broken()), memory=False)
+    assert agent("hi", listeners=[lambda event: told.append(event.data) if event.kind == "cache" else None]).content
+    assert isinstance(told[-1].error, CacheError)
+
+
+def test_what_another_program_put_there_is_no_answer() -> None:
+    memory = Memory()
+    kept = CachedModel(ScriptedModel(["good"]), memory)
+    for text in ("", "null", "[[]]", '[["Nothing", 1]]', '{"a": 1}', "[1]", '[["Finish"]]'):
+        memory.texts[kept.key(Request(ASK))] = text
+        assert deltas_of(kept) == ["good"]
+        assert json.loads(memory.texts[kept.key(Request(ASK))]) == ["good"]
+
+
+# ---- tools
+class Counted:
+    """Functions that say how often they ran."""
+
+    def __init__(self) -> None:
+        self.ran: list[Any] = []
+
+    def look(self, city: str, year: int = 2000) -> Any:
+        """Look a city up."""
+        self.ran.append((city, year))
+        if city == "nowhere":
+            raise ValueError("no such city")
+        return {"city": city, "year": year, "parts": [1, 2.5, None, True]}
+
+    def odd(self, what: str) -> Any:
+        """Give what JSON does not know."""
+        self.ran.append(what)
+        return {"tuple": (1, 2), "bytes": b"x", "set": {1}, "keys": {1: 2}, "nan": float("nan")}[what]
+
+
+def run(tool: Tool, **arguments: Any) -> Any:
+    return run_core(run_tool, tool, arguments)
+
+
+def test_a_tool_runs_once_for_equal_arguments_as_they_are_understood(cache: SQLiteCache) -> None:
+    counted = Counted()
+    tool = cached(counted.look, cache)
+    assert tool.spec == Tool.of(counted.look).spec
+    found = [run(tool, city="Ulm", year=1999), run(tool, year="1999", city="Ulm"), run(tool, city="Ulm")]
+    assert found[0] == found[1] == {"city": "Ulm", "year": 1999, "parts": [1, 2.5, None, True]}
+    assert counted.ran == [("Ulm", 1999), ("Ulm", 2000)]
+    assert run(cached(counted.look, cache), city="Ulm") == found[2], "also after a restart"
+    run(cached(Tool.of(counted.look).but(name="other"), cache), city="Ulm")
+    assert len(counted.ran) == 3
+
+
+def test_errors_and_what_json_would_not_give_back_are_not_kept(cache: SQLiteCache) -> None:
+    counted = Counted()
+    look, odd = cached(counted.look, cache), cached(counted.odd, cache)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no such city"):
+            run(look, city="nowhere")
+    assert len(counted.ran) == 2
+    for what in ("tuple", "bytes", "set", "keys", "nan"):
+        first, again = run(odd, what=what), run(odd, what=what)
+        assert type(first) is type(again)
+    assert len(counted.ran) == 12
+
+
+def test_an_agents_tool_answers_from_the_cache_and_counts_as_a_call(cache: SQLiteCache) -> None:
+    counted = Counted()
+    model = ScriptedModel([call_tool("look", city="Ulm"), call_tool("look", city="Ulm"), "done"])
+    record = RunRecord()
+    agent = Agent(model, tools=[cached(counted.look, cache)])
+    assert agent("go", limits=Limits(tool_calls=2), listeners=[record]).content == "done"
+    assert counted.ran == [("Ulm", 2000)]
+    assert [node.name for node in record.roots[0].children].count("tool:look") == 2
+
+
+def test_equal_calls_at_once_run_once() -> None:
+    ran: list[str] = []
+
+    async def look(city: str) -> str:
+        """Look."""
+        ran.append(city)
+        await asyncio.sleep(0)
+        return city.upper()
+
+    calls = [call_tool("look", number, city="Ulm") for number in range(5)]
+    agent = Agent(ScriptedModel([calls, "done"]), tools=[cached(look, Memory())], parallel=True)
+    assert agent("go").content == "done"
+    assert ran == ["Ulm"]
+    assert [message.content for message in agent.memory.get_memory()][2:7] == ["ULM"] * 5  # type: ignore[union-attr]

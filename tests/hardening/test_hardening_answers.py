@@ -1,0 +1,86 @@
+"""The thirty bad answers of `hardening.md`, streamed and whole, for each wire format, over a real socket."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from trivium.exceptions import LimitExceededError, ProviderError, TriviumError
+from trivium.llms import LanguageModel
+
+from ._answers import BOTH, REPAIRED, RUNS, SHOWN
+from ._bytes_server import BytesServer
+from ._page import PAGE, page
+from ._said import Call, Said, Wire
+from ._trial import (
+    AT_ONCE,
+    GOOD,
+    SECONDS,
+    TRIALS,
+    WIRES,
+    Seen,
+    Trial,
+    agent_at,
+    asked,
+    good,
+    script_of,
+    try_out,
+)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[BytesServer]:
+    with BytesServer([]) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def models(server: BytesServer) -> dict[str, LanguageModel]:
+    return {wire.name: wire.model(server.url, retry=AT_ONCE) for wire in WIRES}
+
+
+@pytest.mark.parametrize("trial", [each for each in TRIALS if each.applies], ids=str)
+def test_a_bad_answer_becomes(trial: Trial, server: BytesServer, models: dict[str, LanguageModel]) -> None:
+    check(trial, try_out(trial, models[trial.wire.name], server))
+
+
+@pytest.mark.parametrize("trial", [each for each in TRIALS if each.applies][::7], ids=str)
+def test_the_same_in_async_code(trial: Trial, server: BytesServer, models: dict[str, LanguageModel]) -> None:
+    check(trial, try_out(trial, models[trial.wire.name], server, in_loop=True))
+
+
+@pytest.mark.parametrize("wire", WIRES, ids=[wire.name for wire in WIRES])
+def test_a_model_that_never_mends_its_calls_is_given_up(wire: Wire, server: BytesServer) -> None:
+    """What was asked stays; what it made of it is remembered with the results, so the session goes on."""
+    agent = agent_at(server.url, wire)
+    agent.max_rounds = 3
+    server.play(*[script_of(wire, Said(calls=(Call(name="fly"),), finish="tool_calls"), True)] * 3, then=good(wire))
+    assert isinstance(asked(agent, "1 + 2?"), LimitExceededError)
+    assert len(server.bodies) == 3
+    assert agent("And then?", timeout=SECONDS).content == GOOD
+    assert [problem for body in server.bodies for problem in wire.problems(body)] == []
+
+
+def check(trial: Trial, seen: Seen) -> None:
+    """See that it became what it should, and that the session is none the worse for it."""
+    case, expected = trial.case, trial.expected
+    assert (seen.words, seen.problems, seen.after) == (expected, [], GOOD), repr(seen)[:2000]
+    if expected == SHOWN:
+        assert seen.answer.content == case.text  # type: ignore[union-attr]
+    elif expected in (RUNS, BOTH):
+        assert seen.runs == [*case.runs, *case.runs] if case.next_call else seen.runs == [*case.runs]
+    elif expected == REPAIRED:
+        assert seen.results[-1].startswith("error: ")
+        assert case.says in seen.results[-1]
+    if not isinstance(seen.answer, TriviumError):
+        return
+    assert case.says in str(seen.answer)
+    assert isinstance(seen.answer, ProviderError)
+    assert seen.answer.raw or "gzip" in case.what, "what was sent is not kept"
+    assert "; " in str(seen.answer) or ": " in str(seen.answer)  # it says what to do
+
+
+def test_the_page_says_what_becomes_of_all() -> None:
+    """The tests here and those of the transport hold that what is seen is what is expected."""
+    assert PAGE.read_text(encoding="utf-8") == page(), "run scripts/hardening_table.py"

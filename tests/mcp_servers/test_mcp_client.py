@@ -1,0 +1,310 @@
+"""A server of the official SDK, in a process of its own: what its tools, resources and prompts become."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from base64 import b64decode
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trivium import Agent, AsyncAgent, Message
+from trivium.actions import ActionExecutor, run_tool
+from trivium.commander import gather, run_core, step
+from trivium.exceptions import (
+    ConfigurationError,
+    DeadlineExceededError,
+    MCPConnectionError,
+    MCPError,
+    MCPProtocolError,
+    MCPTimeoutError,
+    ToolArgumentsError,
+)
+from trivium.mcp import MCPPrompt, MCPResource, MCPServer
+from trivium.module import Module
+from trivium.schema import ActionStatusCode
+from trivium.testing import ScriptedModel, call_tool
+
+from ._helpers import SDK_SERVER, child_pids, is_alive, soon
+
+
+def text_of(server: MCPServer, name: str, /, **arguments: Any) -> str:
+    returned = server(arguments, name)
+    assert returned.errmsg is None, returned.errmsg
+    return returned.format_result()
+
+
+# ---- what it offers
+def test_tools_have_the_servers_schema_as_it_is(workshop: MCPServer):
+    tools = {tool.name: tool.spec for tool in workshop.tools()}
+    assert tools["workshop.echo"].description == "Say it again."
+    assert tools["workshop.add"].parameters["properties"]["a"] == {"title": "A", "type": "integer"}
+    assert tools["workshop.add"].parameters["required"] == ["a", "b"]
+    assert "workshop.read_resource" in tools
+    assert "workshop.get_prompt" in tools
+
+
+def test_results_are_texts_values_and_what_the_model_can_read_of_files(workshop: MCPServer):
+    assert text_of(workshop, "echo", text="Größe 寸 😀\u2028") == "Größe 寸 😀\u2028"
+    added = workshop({"a": 1, "b": 2}, "add")
+    assert added.result is not None
+    assert added.result[0]["structured"] == {"sum": 3}
+    assert json.loads(added.format_result()) == {"sum": 3}
+    assert text_of(workshop, "papers") == "two:\nthe memo\n[resource_link](memo://note)"
+    picture = workshop({}, "picture").result
+    assert picture is not None
+    assert picture[0]["content"] == "image/png, 48 bytes"
+    assert b64decode(picture[0]["data"]).startswith(b"\x89PNG")
+
+
+def test_what_fails_there_is_read_by_the_model(workshop: MCPServer):
+    failed = workshop({"why": "no more tea"}, "fail")
+    assert failed.state is ActionStatusCode.API_ERROR
+    assert "no more tea" in str(failed.errmsg)
+    assert "a" in str(workshop({"b": 1}, "add").errmsg)  # the server judges arguments
+    assert "invalid API" in str(workshop({}, "nothing").errmsg)
+    assert text_of(workshop, "echo", text="still here") == "still here"
+
+
+def test_arguments_must_be_an_object(workshop: MCPServer):
+    echo = next(tool for tool in workshop.tools() if tool.name == "workshop.echo")
+    assert echo.validate('```json\n{"text": "x"}\n```') == {"text": "x"}
+    assert echo.validate("") == {}
+    for wrong in ("[1]", "{", "3", "null"):
+        with pytest.raises(ToolArgumentsError):
+            echo.validate(wrong)
+    assert workshop("[1]", "echo").state is ActionStatusCode.ARGS_ERROR
+
+
+def test_arguments_may_be_called_anything(workshop: MCPServer):
+    odd = {"function": "a", "self_": "b", "name": "c", "arguments": "d"}
+    assert text_of(workshop, "odd", **odd) == "a b c d"
+
+
+def test_five_megabytes_come_whole(workshop: MCPServer):
+    assert text_of(workshop, "big", size=2_500_000) == "é" * 2_500_000
+
+
+def test_resources_and_prompts(workshop: MCPServer):
+    assert MCPResource("memo://note", "note", "", "text/plain") in workshop.resources()
+    assert [each.uri for each in workshop.resources() if each.is_template] == ["memo://by/{author}"]
+    assert [str(each) for each in workshop.read_resource("memo://by/ada")] == ["by ada"]
+    (content,) = workshop.read_resource("memo://bytes")
+    assert (content.text, content.data) == (None, b"\x00\x01")
+    assert workshop.prompts() == [MCPPrompt("greeting", "Greet somebody.", ("name", "tone"), ("name",))]
+    (message,) = workshop.get_prompt("greeting", name="Ada", tone="loud")
+    assert (message.sender, message.content) == ("user", "Greet Ada in a loud way.")
+    with pytest.raises(MCPProtocolError):
+        workshop.read_resource("memo://gone")
+    with pytest.raises(MCPProtocolError) as wrong:
+        workshop.get_prompt("gone")
+    assert wrong.value.server == "workshop"
+
+
+def test_resources_and_prompts_as_tools(workshop: MCPServer):
+    assert "memo://note" in text_of(workshop, "list_resources")
+    assert text_of(workshop, "read_resource", uri="memo://note") == "buy tea"
+    assert "greeting" in text_of(workshop, "list_prompts")
+    assert text_of(workshop, "get_prompt", name="greeting", arguments={"name": "Ada"}).startswith("user: Greet Ada")
+
+
+# ---- who uses it
+def test_an_agent_uses_its_tools(workshop: MCPServer):
+    script = [call_tool("workshop.echo", text="tea"), call_tool("workshop.fail", why="cold"), "It said tea."]
+    model = ScriptedModel(script)
+    agent = Agent(model, tools=[workshop])
+    assert agent("Say tea.").content == "It said tea."
+    said = json.dumps([request.messages for request in model.requests])
+    assert '"content": "tea"' in said
+    assert "cold" in said
+    assert asyncio.run(AsyncAgent(ScriptedModel(script), tools=[workshop])("Say tea.")).content == "It said tea."
+
+
+def test_an_executor_calls_its_tools_by_name(workshop: MCPServer):
+    executor = ActionExecutor([workshop])
+    call = Message(content={"name": "workshop.echo", "parameters": {"text": "hi"}})
+    assert executor(call).content.format_result() == "hi"
+    assert {"name", "description", "parameters", "required"} <= executor.description()[0].keys()
+
+
+def test_a_hundred_calls_at_once_share_one_connection(workshop: MCPServer):
+    async def many() -> list[Any]:
+        return await asyncio.gather(*[workshop.acall({"text": str(number)}, "echo") for number in range(100)])
+
+    assert [each.format_result() for each in asyncio.run(many())] == [str(number) for number in range(100)]
+    with ThreadPoolExecutor(20) as threads:
+        pids = set(threads.map(text_of, [workshop] * 60, ["pid"] * 60))
+    assert len(pids) == 1
+
+
+def test_a_sync_call_on_a_running_loop_works_too(workshop: MCPServer):
+    async def inside() -> str:
+        return text_of(workshop, "echo", text="within")
+
+    assert asyncio.run(inside()) == "within"
+
+
+# ---- its life
+def test_a_server_has_what_it_was_given_and_ends_when_nobody_holds_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    given = {"SAYS": "ready to work"}
+    server = MCPServer([*SDK_SERVER, "stdio"], env=given, only=["pid", "environment", "shout"])
+    with pytest.raises(ConfigurationError, match="has no tool shout"):
+        server.tools()
+    server._only = frozenset({"pid", "environment"})
+    assert [tool.name for tool in server.tools()] == ["_sdk_server.environment", "_sdk_server.pid"]
+    names = set(text_of(server, "environment").split())
+    assert {"SAYS", "PATH"} <= names <= {"SAYS", "HOME", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "USER"}
+    pid = int(text_of(server, "pid"))
+    assert server.log == "ready to work"
+    del server
+    soon(lambda: not is_alive(pid))
+
+
+@pytest.mark.slow
+def test_a_server_that_died_or_was_closed_is_started_anew(tmp_path: Path):
+    began = tmp_path / "began"
+    with MCPServer([*SDK_SERVER, "stdio"]) as server, ThreadPoolExecutor() as threads:
+        call = threads.submit(server, {"began": str(began), "stopped": str(tmp_path / "stopped")}, "slow")
+        soon(lambda: began.exists() and began.read_text())
+        os.kill(int(began.read_text()), signal.SIGKILL)
+        assert "whether slow ran there is not known" in str(call.result().errmsg)
+        # Made again, for the server says that this does no harm: once to die, and once to live.
+        assert text_of(server, "die_once", marker=str(tmp_path / "died")) == "alive"
+        pid = int(text_of(server, "pid"))
+        assert pid != int(began.read_text())
+        tool = next(each for each in server.tools() if each.name.endswith(".die"))
+        with pytest.raises(MCPConnectionError, match="not known"):
+            run_core(run_tool, tool, {})
+        second = int(text_of(server, "pid"))
+    assert not is_alive(pid)
+    assert not is_alive(second)
+
+
+def test_a_request_has_its_time(tmp_path: Path, workshop: MCPServer, monkeypatch: pytest.MonkeyPatch):
+    arguments = {"began": str(tmp_path / "began"), "stopped": str(tmp_path / "stopped")}
+    monkeypatch.setattr(workshop._link, "timeout", 0.5)
+    tool = next(each for each in workshop.tools() if each.name.endswith(".slow"))
+    with pytest.raises(MCPTimeoutError, match="timeout="):
+        run_core(run_tool, tool, arguments)
+    soon((tmp_path / "stopped").exists)
+
+
+@pytest.mark.slow
+def test_the_end_of_the_program_ends_the_server():
+    program = (
+        "from trivium.mcp import MCPServer; import sys; "
+        "server = MCPServer(sys.argv[1:]); print(server({}, 'pid').format_result())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program, *SDK_SERVER, "stdio"], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not is_alive(int(done.stdout))
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_the_server_too(tmp_path: Path):
+    program = (
+        "from trivium.mcp import MCPServer; import sys\n"
+        "with MCPServer(sys.argv[3:]) as server: server({'began': sys.argv[1], 'stopped': sys.argv[2]}, 'slow')"
+    )
+    began, stopped = tmp_path / "began", tmp_path / "stopped"
+    command = [sys.executable, "-c", program, str(began), str(stopped), *SDK_SERVER, "stdio"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        soon(lambda: began.exists() and began.read_text())
+        process.send_signal(signal.SIGINT)
+        assert "KeyboardInterrupt" in process.communicate(timeout=60)[1]
+    assert process.returncode == -signal.SIGINT
+    assert stopped.read_text() == "cancelled"
+    assert not is_alive(int(began.read_text()))
+
+
+def test_a_kill_reaches_the_server(tmp_path: Path, workshop: MCPServer):
+    class Caller(Module):
+        def forward(self, *message: Message) -> Any:
+            return workshop(arguments, "slow").format_result()
+
+    arguments = {"began": str(tmp_path / "began"), "stopped": str(tmp_path / "stopped")}
+    with pytest.raises(DeadlineExceededError):
+        Caller()("go", timeout=0.5)
+    soon((tmp_path / "stopped").exists)
+
+
+def test_a_cancelled_task_reaches_the_server(tmp_path: Path, workshop: MCPServer):
+    arguments = {"began": str(tmp_path / "began"), "stopped": str(tmp_path / "stopped")}
+
+    async def main() -> None:
+        task = asyncio.create_task(workshop.acall(arguments, "slow"))
+        await asyncio.to_thread(soon, (tmp_path / "began").exists)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.to_thread(soon, (tmp_path / "stopped").exists)
+
+    asyncio.run(main())
+
+
+def test_a_call_of_several_ends_with_the_first_failure(tmp_path: Path, workshop: MCPServer):
+    arguments = {"began": str(tmp_path / "began"), "stopped": str(tmp_path / "stopped")}
+
+    async def fail() -> None:
+        await asyncio.to_thread(soon, (tmp_path / "began").exists)
+        raise OSError("no")
+
+    async def slow() -> Any:
+        return await workshop.acall(arguments, "slow")
+
+    with pytest.raises(OSError, match="no"), step("both"):
+        run_core(gather, slow, fail)
+    soon((tmp_path / "stopped").exists)
+
+
+# ---- what goes wrong
+def test_a_server_that_is_not_there_says_so():
+    with pytest.raises(MCPConnectionError, match="No such file"):
+        MCPServer("/nowhere/server").open()
+
+
+def test_a_server_that_ends_at_once_is_quoted():
+    command = [sys.executable, "-c", "import sys; sys.exit('x' * 100_000 + ' no licence')"]
+    with pytest.raises(MCPConnectionError, match="no licence") as wrong:
+        MCPServer(command).open()
+    assert len(wrong.value.log) <= 8192
+
+
+def test_a_server_that_never_answers_is_given_up():
+    before = child_pids()
+    with pytest.raises(MCPConnectionError, match="start_seconds"):
+        MCPServer([sys.executable, "-c", "import sys; sys.stdin.read()"], start_seconds=0.5).open()
+    soon(lambda: child_pids() <= before)
+
+
+@pytest.mark.parametrize(
+    ("server", "options"),
+    [
+        ("", {}),
+        ("'", {}),
+        ("http://x/mcp", {"env": {"A": "1"}}),
+        ("x", {"headers": {"A": "1"}}),
+        ("x", {"name": "a.b"}),
+        ("x", {"timeout": -1.0}),
+    ],
+)
+def test_options_that_cannot_be(server: str, options: dict[str, Any]):
+    with pytest.raises(ConfigurationError):
+        MCPServer(server, **options)
+
+
+def test_secrets_are_not_shown():
+    server = MCPServer("http://127.0.0.1:1/mcp", headers={"Authorization": "Bearer s3cret"}, start_seconds=5)
+    with pytest.raises(MCPError) as wrong:
+        server.open()
+    assert "s3cret" not in repr(server) + repr(wrong.value) + str(wrong.value) + repr(vars(wrong.value))

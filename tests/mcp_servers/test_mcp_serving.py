@@ -1,0 +1,250 @@
+"""Our tools, agents and tasks as an MCP server: the official client uses them, and others stay outside."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+from trivium import Agent, Message, Module, Task
+from trivium.actions import BaseAction, tool_api
+from trivium.agents import ChatAgent
+from trivium.exceptions import ConfigurationError
+from trivium.mcp import MCPServer, ToolServer, serve_mcp
+from trivium.memory import MemoryManager
+from trivium.testing import ScriptedModel
+
+from ._helpers import GUARD, ROOT
+
+
+class Kit(BaseAction):
+    """A kit."""
+
+    @tool_api
+    def double(self, number: int) -> int:
+        """Double it."""
+        return 2 * number
+
+
+class Echo(Module):
+    """Says what it was told, and how much it remembers."""
+
+    def __init__(self) -> None:
+        super().__init__(name="My echo", memory=MemoryManager())
+
+    def forward(self, message: Message, session_id: Any) -> str:
+        assert self.memory is not None
+        return f"{len(self.memory.get_memory(session_id))} {message.sender} {message.content}"
+
+
+class Sleeper(Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.began, self.ended = threading.Event(), threading.Event()
+
+    async def forward(self, *message: Message) -> str:
+        self.began.set()
+        try:
+            await asyncio.sleep(GUARD)
+        finally:
+            self.ended.set()
+        return ""
+
+
+class Broken(Module):
+    def forward(self, *message: Message) -> str:
+        raise OSError("/secret/path")
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+def fail(why: str) -> str:
+    raise ValueError(why)
+
+
+@asynccontextmanager
+async def official(server: ToolServer, **options: Any) -> AsyncGenerator[Client]:
+    async with (
+        httpx2.AsyncClient(headers=server.headers) as http,
+        Client(streamable_http_client(server.endpoint, http_client=http), **options) as client,
+    ):
+        yield client
+
+
+def text_of(result: Any) -> str:
+    return "\n".join(block.text for block in result.content)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_official_client_uses_tools_agents_and_tasks(mode: str):
+    task = Task(ChatAgent(ScriptedModel(["DONE 42"])), name="Answer", interactive=False)
+    offered = [add, fail, Kit(), Echo(), Agent(ScriptedModel(["Words."]), name="Writer"), task, Broken()]
+
+    async def use(server: ToolServer) -> None:
+        async with official(server, mode=mode) as client:
+            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+            assert list(tools) == ["add", "fail", "Kit.double", "My_echo", "Writer", "Answer", "Broken"]
+            assert tools["add"].description == "Add two numbers."
+            assert tools["add"].input_schema["required"] == ["a", "b"]
+            assert text_of(await client.call_tool("add", {"a": 1, "b": 2})) == "3"
+            assert text_of(await client.call_tool("Kit.double", {"number": 4})) == "8"
+            wrong = await client.call_tool("add", {"a": "x"})
+            assert wrong.is_error
+            assert "b: Field required" in text_of(wrong)
+            failed = await client.call_tool("fail", {"why": "no tea é寸"})
+            assert (failed.is_error, text_of(failed)) == (True, "no tea é寸")
+            assert (await client.call_tool("nothing", {})).is_error
+            heard: list[str | None] = []
+
+            async def told(progress: float, total: float | None, message: str | None) -> None:
+                heard.append(message)
+
+            said = await client.call_tool("Writer", {"message": "hi"}, progress_callback=told)
+            assert (text_of(said), heard) == ("Words.", ["Words."])
+            assert "42" in text_of(await client.call_tool("Answer", {"message": "?"}))
+            for arguments in ({}, {"message": 1}, {"message": "x", "more": 1}):
+                assert (await client.call_tool("Writer", arguments)).is_error
+            broken = await client.call_tool("Broken", {"message": "x"})
+            assert broken.is_error
+            assert "secret" not in text_of(broken)
+
+    with ToolServer(offered, port=0) as server:
+        asyncio.run(use(server))
+
+
+def test_a_session_of_the_protocol_is_a_conversation_and_others_are_named():
+    async def ask(client: Client, **named: str) -> str:
+        return text_of(await client.call_tool("My_echo", {"message": "x", **named})).split()[0]
+
+    async def use(server: ToolServer) -> None:
+        async with official(server, mode="legacy") as one, official(server, mode="legacy") as other:
+            assert [await ask(one), await ask(one), await ask(other)] == ["1", "3", "1"]
+        async with official(server) as newer:  # its protocol has no sessions
+            assert [await ask(newer), await ask(newer)] == ["1", "1"]
+            assert [await ask(newer, session="tea"), await ask(newer, session="tea")] == ["1", "3"]
+
+    with ToolServer(echo := Echo(), port=0) as server:
+        asyncio.run(use(server))
+    assert echo.memory is not None
+    assert sorted(str(each).count(":") for each in echo.memory.memory_map) == [2, 2, 2]
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_who_cancels_ends_the_run(mode: str):
+    sleeper = Sleeper()
+
+    async def use(server: ToolServer) -> None:
+        async with official(server, mode=mode) as client:
+            call = asyncio.create_task(client.call_tool("Sleeper", {"message": "x"}))
+            await asyncio.to_thread(sleeper.began.wait, GUARD)
+            call.cancel()
+            assert await asyncio.to_thread(sleeper.ended.wait, GUARD)
+
+    with ToolServer(sleeper, port=0) as server:
+        asyncio.run(use(server))
+
+
+def test_only_who_may_comes_in():
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    with ToolServer(add, port=0) as server:
+        good = {**server.headers, "accept": "application/json, text/event-stream"}
+        for headers, status in (
+            ({}, 401),
+            ({"authorization": "Bearer wrong"}, 401),
+            ({**good, "host": "evil.example"}, 403),
+            ({**good, "origin": "https://evil.example"}, 403),
+        ):
+            assert httpx2.post(server.endpoint, json=hello, headers=headers).status_code == status
+        assert httpx2.post(server.endpoint, content=b"x" * (5 << 20), headers=good).status_code == 413
+        assert httpx2.post(server.endpoint, json=hello, headers=good).status_code < 401
+        assert server.token not in repr(server)
+    with pytest.raises(ConfigurationError, match="token"):
+        ToolServer(add, "0.0.0.0", port=0, token="")
+
+
+@pytest.mark.parametrize("what", [[], [add, add], 3, Module])
+def test_what_cannot_be_served_is_told(what: Any):
+    with pytest.raises((ConfigurationError, TypeError)):
+        serve_mcp(what)
+
+
+CODE = """
+from trivium import Agent
+from trivium.testing import ScriptedModel
+
+def shout(text: str) -> str:
+    "Say it loudly."
+    print("noise")
+    return text.upper()
+
+writer = Agent(ScriptedModel(["one", "two"]), name="Writer")
+"""
+OURS = {"PYTHONPATH": str(ROOT / "src")}
+"""A server inherits nothing: without this it would be that of the installed trivium, where that is another one."""
+TRIVIUM = [sys.executable, "-c", "from trivium.cli import main; main()"]
+
+
+@pytest.mark.slow
+def test_the_command_serves_over_stdio_and_writes_nothing_else(tmp_path: Path):
+    (tmp_path / "mine.py").write_text(CODE)
+    command = [*TRIVIUM, "mcp", "serve", "mine:shout", "mine:writer"]
+    given = StdioServerParameters(command=command[0], args=command[1:], cwd=tmp_path, env=OURS)
+
+    async def use() -> None:
+        async with Client(given) as client:
+            assert text_of(await client.call_tool("shout", {"text": "hi"})) == "HI"
+            said = [text_of(await client.call_tool("Writer", {"message": "x"})) for _ in range(2)]
+            assert said == ["one", "two"]
+
+    asyncio.run(use())
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    lines: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "shout", "arguments": {"text": "hi"}}},
+    ]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("".join(json.dumps({"jsonrpc": "2.0", **line}) + "\n" for line in lines))
+        process.stdin.flush()
+        answers = [json.loads(process.stdout.readline()) for _ in range(2)]
+        process.send_signal(signal.SIGINT)  # while it waits for the next line
+        rest, noise = process.communicate(timeout=60)
+    assert answers[1]["result"]["content"][0]["text"] == "HI"
+    assert (process.returncode, rest) == (130, "")
+    assert noise.splitlines() == ["noise", "interrupted"]
+
+
+@pytest.mark.slow
+def test_the_command_shows_the_tools_and_the_digest(tmp_path: Path):
+    (tmp_path / "mine.py").write_text(CODE)
+    served = [*TRIVIUM, "mcp", "serve", "mine:shout"]
+    shown = subprocess.run(
+        [*TRIVIUM, "mcp", "tools", "--json", "--env", f"PYTHONPATH={OURS['PYTHONPATH']}", *served],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    told = json.loads(shown.stdout)
+    assert [tool["name"] for tool in told["tools"]] == ["shout"]
+    with MCPServer(served, cwd=tmp_path, env=OURS, pin=told["pin"]) as server:
+        assert server({"text": "x"}, "shout").format_result() == "X"
