@@ -127,13 +127,15 @@ def test_gather_of_one_and_of_none(door: Door):
 
 
 def test_system_exit_in_a_branch_reaches_the_caller_and_leaves_the_loop_alive():
-    async def leave(a: int) -> int:
-        raise SystemExit(a)
+    async def leave() -> None:
+        raise SystemExit(3)
 
-    agent = Agent(calling("leave", width=2, a=3), tools=[leave], parallel=True)
-    for session in range(3):
+    async def work() -> Any:
+        return await gather(lambda: invoke(leave), lambda: invoke(leave))
+
+    for _ in range(3):
         with pytest.raises(SystemExit):
-            agent("x", session_id=session)
+            Core(work)("x")
     parallel = Agent(calling("plus", width=2, a=3), tools=[plus], parallel=True)
     assert parallel("x").content == "done:4,4"
 
