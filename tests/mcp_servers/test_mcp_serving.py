@@ -26,7 +26,7 @@ from trivium.mcp import MCPServer, ToolServer, serve_mcp
 from trivium.memory import MemoryManager
 from trivium.testing import ScriptedModel
 
-from ._helpers import GUARD
+from ._helpers import GUARD, ROOT
 
 
 class Kit(BaseAction):
@@ -194,6 +194,8 @@ def shout(text: str) -> str:
 
 writer = Agent(ScriptedModel(["one", "two"]), name="Writer")
 """
+OURS = {"PYTHONPATH": str(ROOT / "src")}
+"""A server inherits nothing: without this it would be that of the installed trivium, where that is another one."""
 TRIVIUM = [sys.executable, "-c", "from trivium.cli import main; main()"]
 
 
@@ -201,7 +203,7 @@ TRIVIUM = [sys.executable, "-c", "from trivium.cli import main; main()"]
 def test_the_command_serves_over_stdio_and_writes_nothing_else(tmp_path: Path):
     (tmp_path / "mine.py").write_text(CODE)
     command = [*TRIVIUM, "mcp", "serve", "mine:shout", "mine:writer"]
-    given = StdioServerParameters(command=command[0], args=command[1:], cwd=tmp_path)
+    given = StdioServerParameters(command=command[0], args=command[1:], cwd=tmp_path, env=OURS)
 
     async def use() -> None:
         async with Client(given) as client:
@@ -236,9 +238,13 @@ def test_the_command_shows_the_tools_and_the_digest(tmp_path: Path):
     (tmp_path / "mine.py").write_text(CODE)
     served = [*TRIVIUM, "mcp", "serve", "mine:shout"]
     shown = subprocess.run(
-        [*TRIVIUM, "mcp", "tools", "--json", *served], cwd=tmp_path, capture_output=True, text=True, timeout=60
+        [*TRIVIUM, "mcp", "tools", "--json", "--env", f"PYTHONPATH={OURS['PYTHONPATH']}", *served],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     told = json.loads(shown.stdout)
     assert [tool["name"] for tool in told["tools"]] == ["shout"]
-    with MCPServer(served, cwd=tmp_path, pin=told["pin"]) as server:
+    with MCPServer(served, cwd=tmp_path, env=OURS, pin=told["pin"]) as server:
         assert server({"text": "x"}, "shout").format_result() == "X"

@@ -34,7 +34,7 @@ class SchemaCallReader:
 
     def __init__(self, message: MessageReader, form: Constraint) -> None:
         self._message = message
-        self._envelope = Envelope(form, form.tool)
+        self._envelope, self.over = Envelope(form, form.tool), False
 
     @property
     def over(self) -> bool:
@@ -43,7 +43,8 @@ class SchemaCallReader:
 
     def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
         """The deltas of one event's object."""
-        return self._taken_out(self._message.read(chunk))
+        yield from self._taken_out(self._message.read(chunk))
+        self.over = self._message.over
 
     def whole(self, answer: dict[str, Any]) -> Iterator[Delta]:
         """The deltas of a whole answer."""
