@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from trivium import Agent
 from trivium.exceptions import LimitExceededError, ProviderError, TriviumError
 from trivium.llms import LanguageModel
+from trivium.testing import ScriptedModel, call_tool
 
 from ._answers import BOTH, REPAIRED, RUNS, SHOWN
 from ._bytes_server import BytesServer
@@ -60,6 +62,18 @@ def test_a_model_that_never_mends_its_calls_is_given_up(wire: Wire, server: Byte
     assert len(server.bodies) == 3
     assert agent("And then?", timeout=SECONDS).content == GOOD
     assert [problem for body in server.bodies for problem in wire.problems(body)] == []
+
+
+def test_calls_of_a_model_that_gives_no_ids_have_ids_of_their_own() -> None:
+    def now() -> str:
+        """Tell the time."""
+        return "noon"
+
+    model = ScriptedModel([call_tool("now"), "one", call_tool("now"), "two"])
+    agent = Agent(model, tools=[now])
+    assert [agent("When?").content, agent("And now?").content] == ["one", "two"]
+    calls = [call for message in model.requests[-1].messages for call in message.get("tool_calls", ())]
+    assert len({call["id"] for call in calls}) == len(calls) == 2
 
 
 def check(trial: Trial, seen: Seen) -> None:
