@@ -287,6 +287,14 @@ def test_a_schema_answer_that_says_nothing_is_no_answer(chat: ChatServer) -> Non
         deltas_of(OpenAIModel("gemma3", base_url=chat.url), ASK._replace(tools=[ADD]))
 
 
+def test_whether_calls_may_come_at_once_is_said_where_they_can(chat: ChatServer) -> None:
+    chat.scripts = [gpt_text("a")] * 3
+    parameters = {"parallel_tool_calls": False}
+    for name, tools in (("gpt-4o", [ADD]), ("gpt-oss-20b", [ADD]), ("gpt-4o", [])):
+        deltas_of(OpenAIModel(name, base_url=chat.url), ASK._replace(tools=tools, parameters=parameters))
+    assert ["parallel_tool_calls" in request.body for request in chat.received] == [True, False, False]
+
+
 def test_a_family_with_tools_gets_them_as_they_are(chat: ChatServer) -> None:
     chat.scripts = [gpt_text("a")]
     deltas = deltas_of(OpenAIModel("gemma4", base_url=chat.url), ASK._replace(tools=[ADD]))

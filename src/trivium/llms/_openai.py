@@ -159,6 +159,8 @@ def ask_openai(
     """
     known = capabilities or capabilities_of(model)
     parameters = known.but_refused(parameters)
+    if not known.parallel_tool_calls:
+        parameters.pop("parallel_tool_calls", None)
     form = None
     if request.tools and not known.tools:
         request, form = without_tools(request)

@@ -18,9 +18,9 @@ class Capabilities(NamedTuple):
     Args:
         tools: whether it calls tools by itself. Where it does not, it is told of them in words, and its answer is held
             to a JSON schema of calls.
-        parallel_tool_calls: whether it may call several at once.
+        parallel_tool_calls: whether it may call several at once; where not, the parameter of that name is not sent.
         strict_schema: whether its answers can be held to a JSON schema.
-        images: whether it sees images; None where that is not known.
+        images: whether it sees images; None where that is not known. It only tells: images are sent in any case.
         reasoning: whether it thinks before it answers.
         refused: parameters that are not sent to it, for its servers refuse them; all are sent where the parameter
             `reasoning_effort` is "none".
