@@ -53,7 +53,7 @@ async def collect(model: OpenAIModel) -> list[Delta]:
 
 def broken_off(*texts: str) -> Script:
     """A stream whose connection ends before the length that it has promised."""
-    whole = http_answer(b"".join(gpt_text(*texts)[1:-2]), kind="text/event-stream")[0]
+    whole = http_answer(b"".join(gpt_text(*texts)[1:-3]), kind="text/event-stream")[0]
     return [whole.replace(b"content-length: ", b"Content-Length: 9")]
 
 
