@@ -30,7 +30,7 @@ each argument means, what is raised, and an example. `help(trivium.Agent)` shows
 
 The usual names can be imported from `trivium` itself. What begins with an underscore is not public.
 """
-LONGEST_DEFAULT = 40
+LONGEST_DEFAULT, LONGEST_VALUE = 40, 400
 
 
 def public_modules() -> list[ModuleType]:
@@ -125,7 +125,8 @@ class Reference:
         below = self.assigned.get(("trivium", name))  # in a private file of the lowest room
         assigned = self.assigned.get((module.__name__, name), below)
         assert assigned is not None, f"{module.__name__}.{name} is assigned nowhere"
-        yield item(name, first_paragraph(assigned.text), f"{name} = {assigned.value}")
+        value = assigned.value if len(assigned.value) <= LONGEST_VALUE else "…"
+        yield item(name, first_paragraph(assigned.text), f"{name} = {value}")
 
 
 def is_ours(value: Any) -> bool:

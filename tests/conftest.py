@@ -26,6 +26,12 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture(scope="module")
+def frozen() -> None:
+    """The same for what tests before these have loaded, for tests that collect hundreds of times."""
+    pytest_collection_finish()
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say which tests cannot run here: those of public documents that are not part of the project."""
     if not (Path(__file__).parents[2] / "shared/reference").is_dir():

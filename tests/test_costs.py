@@ -12,6 +12,8 @@ from types import ModuleType
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("frozen")
+
 ROOT = Path(__file__).parents[1]
 
 

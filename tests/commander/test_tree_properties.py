@@ -15,6 +15,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable
 
+import pytest
 from hypothesis import given, settings
 
 from trivium.commander import NodeState, TaskNode, _workers
@@ -23,6 +24,8 @@ from trivium.commander._work import WorkNode
 
 from ._helpers import GUARD, in_thread
 from ._plans import CALM, Plan, Played, Story, plans, stories
+
+pytestmark = pytest.mark.usefixtures("frozen")
 
 LETTERS: dict[str, str] = dict(zip((*STAGES, "body"), "ssEECxtb", strict=True))
 """Each stage as a letter: start, End, Commander end, exception, terminate, body."""

@@ -15,6 +15,8 @@ from trivium import CommanderAsync, Job
 from trivium.commander import PASS_WORD, HandlerCoroutine, NodeState, TaskNode, handler, tasker
 from trivium.exceptions import RunKilledError
 
+pytestmark = pytest.mark.usefixtures("frozen")
+
 DEEP, MANY, WIDE = 10_000, 20_000, 100_000
 
 

@@ -45,7 +45,9 @@ def test_a_fault_becomes(fault: Fault, wire: Wire, server: BytesServer) -> None:
         assert "; " in str(seen.answer) or ": " in str(seen.answer)  # it says what to do
     if fault.waits:
         assert isinstance(seen.answer, ProviderBusyError)
-        assert seen.answer.retry_after == pytest.approx(fault.waits, abs=60)
+        assert seen.answer.retry_after == pytest.approx(
+            fault.waits, abs=1800
+        )  # a date is that of the moment when the tests were collected
 
 
 @pytest.mark.parametrize("wire", WIRES, ids=[wire.name for wire in WIRES])

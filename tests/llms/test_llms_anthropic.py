@@ -86,10 +86,10 @@ def test_parameters_of_a_call_go_before_those_of_the_model(chat: ChatServer) -> 
 def test_at_home_the_provider_s_own_key_is_taken(
     chat: ChatServer, kind: type[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kind, "public_url", chat.url)
-    monkeypatch.setenv(kind.variables[-1], "own")
+    monkeypatch.setattr(kind, "profile", kind.profile._replace(url=chat.url))
+    monkeypatch.setenv(kind.profile.other_key or kind.profile.key, "own")
     chat.scripts = [http_answer(b"{}")] * 3
-    for url in (None, f"{chat.url}/", f"{chat.url}0"):
+    for url in (None, f"{chat.url}/", chat.url.replace("127.0.0.1", "localhost")):
         with pytest.raises(MalformedAnswerError):
             kind("x", base_url=url).chat("hi")
     keys = [each.headers.get("x-api-key") or each.headers.get("x-goog-api-key") for each in chat.received]

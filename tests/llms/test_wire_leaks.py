@@ -15,6 +15,8 @@ import pytest
 from trivium import Agent
 from trivium.llms import OpenAIModel
 
+pytestmark = pytest.mark.usefixtures("frozen")
+
 SERVER = Path(__file__).parents[2] / "benchmarks/wire_server.py"
 CALLS, AT_ONCE = 10_000, 50
 

@@ -26,6 +26,8 @@ from trivium.testing import ScriptedModel, call_tool
 
 from ._nodes import WALL_TIME, chain, grow, happens, ticking
 
+pytestmark = pytest.mark.usefixtures("frozen")
+
 Moves = Sequence[tuple[int, int, bool]]
 MOVES = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 50), st.booleans()), min_size=1, max_size=60)
 STEPS = st.lists(st.sampled_from([0.0, 1e-7, 1e-6, 0.5e-6, 3e-6, 0.1]), min_size=1, max_size=7)

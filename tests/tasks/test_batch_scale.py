@@ -17,6 +17,8 @@ from trivium.testing import ScriptedModel
 
 from ._batches import asked, text_of
 
+pytestmark = pytest.mark.usefixtures("frozen")
+
 MANY, FEW = 10_000, 1_000
 MOST_BLOCKS_PER_ITEM = 0.5
 """Blocks of memory; an empty object that is kept for each item is one, a message more than ten."""

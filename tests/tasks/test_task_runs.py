@@ -93,7 +93,7 @@ def test_an_interactive_sub_task_is_done_without_its_user():
     ("limits", "status"),
     [
         (Limits(turns=2), StatusCode.FIXED_TURNS),
-        (Limits(tokens=60), StatusCode.MAX_TOKENS),
+        (Limits(tokens=100), StatusCode.MAX_TOKENS),
         (Limits(tool_calls=1), StatusCode.FIXED_TURNS),
     ],
 )

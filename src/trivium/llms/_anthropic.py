@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from trivium.llms._parameters import common_names
 from trivium.llms._protocol import Delta, Request
-from trivium.llms._provider_model import ProviderModel, Variable
+from trivium.llms._provider_model import ProviderModel
 from trivium.llms.http._transport import Transport, with_path
+from trivium.llms.providers import PROFILES
 from trivium.llms.wire._answers import AnswerReader
 from trivium.llms.wire._claude import ClaudeMessageReader
 from trivium.llms.wire._claude_request import claude_body, claude_names
 
 __all__ = ["PATH", "PUBLIC_URL", "AnthropicModel", "anthropic_address", "anthropic_headers", "ask_anthropic"]
 
-PUBLIC_URL = "https://api.anthropic.com"
+PUBLIC_URL = PROFILES["anthropic"].url
 PATH = "/v1/messages"
 VERSION = "2023-06-01"  # the last in which older models take sampling parameters; newer ones take it too
 
@@ -50,8 +51,7 @@ class AnthropicModel(ProviderModel):
         agent = Agent(model, tools=[search])
     """
 
-    public_url: ClassVar[str] = PUBLIC_URL
-    variables: ClassVar[tuple[Variable, ...]] = ("ANTHROPIC_API_KEY",)
+    profile = PROFILES["anthropic"]
 
     def _path(self) -> str:
         return PATH
@@ -59,8 +59,7 @@ class AnthropicModel(ProviderModel):
     def _address(self, base: str) -> str:
         return anthropic_address(base)
 
-    @staticmethod
-    def _headers(key: str) -> Mapping[str, str]:
+    def _headers(self, key: str) -> Mapping[str, str]:
         return anthropic_headers(key)
 
     def _answer(self, request: Request, parameters: Mapping[str, Any]) -> AsyncGenerator[Delta]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
+from itertools import count
 
 from trivium.commander import CallNode, Event, current, portable, step
 from trivium.commander._doors import pull
@@ -111,7 +111,7 @@ class _Answer:
         for index, (ids, names, arguments) in sorted(self._calls.items()):
             call_id = ids[0] if ids else f"call_{index}"
             if call_id in taken:
-                call_id = f"call_{uuid.uuid4().hex[:12]}"
+                call_id = next(made for number in count(len(taken)) if (made := f"call_{number}") not in taken)
             taken.add(call_id)
             yield ToolCall(call_id, "".join(names[:1]).strip(), "".join(arguments))
 

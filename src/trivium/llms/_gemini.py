@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import quote
 
 from trivium.llms._protocol import Delta, Request
-from trivium.llms._provider_model import ProviderModel, Variable
+from trivium.llms._provider_model import ProviderModel
+from trivium.llms.providers import PROFILES
 from trivium.llms.wire._answers import AnswerReader
 from trivium.llms.wire._gemini import GeminiMessageReader
 from trivium.llms.wire._gemini_request import gemini_body, gemini_names
 
 __all__ = ["GeminiModel"]
-
-PUBLIC_URL = "https://generativelanguage.googleapis.com/v1beta"
 
 
 class GeminiModel(ProviderModel):
@@ -44,8 +43,7 @@ class GeminiModel(ProviderModel):
         agent = Agent(model, tools=[search])
     """
 
-    public_url: ClassVar[str] = PUBLIC_URL
-    variables: ClassVar[tuple[Variable, ...]] = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+    profile = PROFILES["gemini"]
 
     def _path(self) -> str:
         name = self.name if "/" in self.name else f"models/{self.name}"
@@ -54,10 +52,6 @@ class GeminiModel(ProviderModel):
     def _address(self, base: str) -> str:
         address, _, query = super()._address(base).partition("?")
         return f"{address}?{query}{'&' if query else ''}alt=sse"
-
-    @staticmethod
-    def _headers(key: str) -> Mapping[str, str]:
-        return {"x-goog-api-key": key} if key else {}
 
     def _answer(self, request: Request, parameters: Mapping[str, Any]) -> AsyncGenerator[Delta]:
         names = gemini_names(self.name, request)

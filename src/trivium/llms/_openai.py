@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncGenerator, Mapping
-from functools import partial
 from typing import Any, Literal
 
 from trivium._arguments import checked
 from trivium.exceptions import ConfigurationError
-from trivium.llms._chat_model import ChatModel
-from trivium.llms._parameters import common_names
-from trivium.llms._prices import Pricing, PublishedPrice
+from trivium.llms._prices import Pricing
 from trivium.llms._protocol import Delta, Request
+from trivium.llms._provider_model import ProviderModel
 from trivium.llms._schema_calls import SchemaCallReader, without_tools
 from trivium.llms.http._policy import RetryPolicy
-from trivium.llms.http._transport import Keys, Transport, bearer, with_path
+from trivium.llms.http._transport import Transport
 from trivium.llms.providers import PROFILES, Capabilities, Profile, capabilities_of
 from trivium.llms.providers._profiles import profile_at
 from trivium.llms.wire._answers import AnswerReader, MessageReader
@@ -29,7 +26,7 @@ PUBLIC_URL = PROFILES["openai"].url
 PATH, RESPONSES_PATH = "/chat/completions", "/responses"
 
 
-class OpenAIModel(ChatModel):
+class OpenAIModel(ProviderModel):
     """A model behind a server that speaks OpenAI's chat interface, or its Responses interface.
 
     A failed request is tried again a few times, but never after the first piece of an answer was given out.
@@ -78,38 +75,28 @@ class OpenAIModel(ChatModel):
         retry: RetryPolicy | None = None,
         price: Pricing | None = None,
     ) -> None:
-        self.name = model
-        self.gen_params = dict(parameters or {})
         self.capabilities = capabilities or capabilities_of(model)
-        self._profile = profile = _profile(provider, base_url)
+        self.profile = profile = _profile(provider, base_url)
         url = profile.address(base_url, model)
         # By its whole path an address says itself which interface is behind it.
         is_responses = url.partition("?")[0].rstrip("/").endswith(RESPONSES_PATH)
         thinks_there = profile.responses and self.capabilities.reasoning and profile.is_home(url)
         self.interface = interface or ("responses" if is_responses or thinks_there else "chat")
-        self._path = RESPONSES_PATH if self.interface == "responses" else PATH
-        keys = Keys((), partial(_key, api_key, profile, profile.is_home(url)))
-        headers = partial(_bare_key, profile.key_header) if profile.key_header else bearer
-        self._transport = Transport(with_path(url, self._path), keys, headers, timeout=timeout, retry=retry)
-        self.price = price
+        super().__init__(
+            model,
+            base_url=base_url,
+            api_key=api_key,
+            timeout=timeout,
+            parameters=parameters,
+            retry=retry,
+            price=price,
+        )
 
-    def __repr__(self) -> str:
-        return f"OpenAIModel({self.name!r}, base_url={self._transport.shown_url.removesuffix(self._path)!r})"
+    def _path(self) -> str:
+        return RESPONSES_PATH if self.interface == "responses" else PATH
 
-    def _published_price(self) -> Pricing | None:
-        return PublishedPrice(self.name, url=self._transport.shown_url)
-
-    def stream(self, request: Request) -> AsyncGenerator[Delta]:
-        """Ask the server and yield its answer piece by piece; closing the generator ends the request.
-
-        Raises:
-            ConfigurationError: the provider needs a key, and there is none.
-            ProviderConnectionError: the server cannot be reached, or the connection broke.
-            ProviderStatusError: the server refused.
-            MalformedAnswerError: what it sent is not an answer.
-        """
-        parameters = common_names(self.gen_params, request.parameters)
-        dialect = self._profile.dialect if self.interface == "chat" else None
+    def _answer(self, request: Request, parameters: Mapping[str, Any]) -> AsyncGenerator[Delta]:
+        dialect = self.profile.dialect if self.interface == "chat" else None
         return ask_openai(self._transport, self.name, request, parameters, None, self.capabilities, dialect)
 
 
@@ -121,20 +108,6 @@ def _profile(name: str | Profile | None, base_url: str | None) -> Profile:
         known = ", ".join(name for name, each in PROFILES.items() if each.form == "openai")
         raise ConfigurationError(f"{name!r} is no provider of OpenAI's interfaces: take one of {known}")
     return found
-
-
-def _key(given: str | None, profile: Profile, is_home: bool) -> str:
-    key = given or os.environ.get("TRIVIUM_API_KEY") or ""
-    if not key and is_home and profile.key:  # never sent elsewhere: it is the key of that one provider
-        key = profile.environment_key()
-        if not key:
-            where = profile.url or profile.name
-            raise ConfigurationError(f"{where} needs an API key: set TRIVIUM_API_KEY or {profile.key}, or api_key=")
-    return key
-
-
-def _bare_key(header: str, key: str) -> Mapping[str, str]:
-    return {header: key} if key else {}
 
 
 def ask_openai(

@@ -95,7 +95,7 @@ class Transport:
         self._url = urlunsplit(parts._replace(netloc=host))  # without the password: the client logs it
         self.shown_url = urlunsplit(parts._replace(netloc=host, query="", fragment=""))
         self._keys, self._headers, self._setting = keys, headers, setting
-        self._hidden = {secret for each in (url, *(proxies or {}).values()) for secret in secrets_of(each)}
+        self._hidden = {secret for each in (url, *(proxies or {}).values()) for secret in secrets_of(str(each))}
         self._retry = retry or RetryPolicy(first_delay=FIRST_DELAY)
         self._budget = RetryBudget(self._retry.budget)
         self._connections = Connections(parts.scheme, auth, timeout, proxies)

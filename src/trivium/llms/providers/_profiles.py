@@ -24,6 +24,7 @@ class Profile(NamedTuple):
         form: the wire format: OpenAI's chat, Anthropic's Messages or Gemini's.
         dialect: what it makes of OpenAI's chat format.
         key_header: the header that the key goes in as it is; "" is `Authorization: Bearer`.
+        other_key: another variable in which its key may stand.
         default: the model that is taken where only the key is set; "" for none.
         responses: whether models that think are asked by OpenAI's Responses interface, where their thoughts are kept.
     """
@@ -36,10 +37,30 @@ class Profile(NamedTuple):
     key_header: str = ""
     default: str = ""
     responses: bool = False
+    other_key: str = ""
 
     def environment_key(self) -> str:
         """The key that the environment has for it, or ""."""
-        return (os.environ.get(self.key) or "") if self.key else ""
+        found = (os.environ.get(name) for name in (self.key, self.other_key) if name)
+        return next(filter(None, found), "")
+
+    def key_for(self, url: str, given: str | None) -> str:
+        """The key that is sent to an address: its own is sent to the provider alone.
+
+        Args:
+            url: where it is sent.
+            given: the key that the user gave; it goes before all others.
+
+        Raises:
+            ConfigurationError: the provider needs a key, and there is none.
+        """
+        key = given or os.environ.get("TRIVIUM_API_KEY") or ""
+        if key or not self.key or not self.is_home(url):
+            return key
+        if key := self.environment_key():
+            return key
+        names = " or ".join(filter(None, ("TRIVIUM_API_KEY", self.key, self.other_key)))
+        raise ConfigurationError(f"{self.url or self.name} needs an API key: set {names}, or give api_key=")
 
     def is_home(self, url: str) -> bool:
         """Whether an address is one that the provider's key may be sent to."""
@@ -93,7 +114,9 @@ PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
                 "https://generativelanguage.googleapis.com/v1beta",
                 "GEMINI_API_KEY",
                 "gemini",
+                key_header="x-goog-api-key",
                 default="gemini-3.8-flash",
+                other_key="GOOGLE_API_KEY",
             ),
             Profile("azure", "", "AZURE_OPENAI_API_KEY", key_header="api-key"),
             Profile(
