@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import threading
 from collections.abc import Callable, Generator
@@ -24,7 +25,7 @@ from trivium.exceptions import (
     RunKilledError,
 )
 from trivium.llms import Reasoning
-from trivium.schema import Origin
+from trivium.schema import Origin, Usage
 from trivium.testing import ScriptedModel, call_tool
 
 from ._helpers import GUARD, TOKEN, Ask, AsyncSleeper, Echo, served
@@ -222,6 +223,14 @@ def test_events_that_are_not_known_are_passed_over():
     with answering(SSE + b'data: {"type": "new"}\n\n' + DELTA + message) as port:
         answer = HTTPAgentClient(port=port)("hi")
     assert (answer.content, answer.sender) == ("hi", "3")
+
+
+def test_the_usage_of_a_served_agent_is_whole():
+    usage = {"input_tokens": 9, "output_tokens": -1, "usd": 0.5, "cached_tokens": 3, "reasoning_tokens": "x"}
+    told = json.dumps({"type": "message", "message": {"content": "hi", "sender": "a", "usage": usage}})
+    with answering(SSE + b"data: " + told.encode() + b"\n\n") as port:
+        answer = HTTPAgentClient(port=port)("hi")
+    assert answer.usage == Usage(9, 0, 0.5, 3)
 
 
 def test_what_cannot_be_sent_is_told():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from typing import Any, NoReturn, cast
 
 from pydantic_core import to_jsonable_python
@@ -144,8 +145,9 @@ def returned(value: Any) -> Message:
 
 
 def _usage(given: Mapping[str, Any]) -> Usage:
-    counts = (given.get("input_tokens"), given.get("output_tokens"))
-    return Usage(*(max(count, 0) if isinstance(count, int) else 0 for count in counts))
+    numbers: dict[str, Any] = {each.name: given.get(each.name) for each in fields(Usage)}
+    zeros = {each.name: each.default for each in fields(Usage)}
+    return Usage(**{name: max(n, 0) for name, n in numbers.items() if isinstance(n, type(zeros[name]))})
 
 
 def as_dict(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.request import getproxies
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["Connections"]
 
 CONNECT_SECONDS = 10.0
-# A model takes its time: many wait for it at once, and none may wait for another's connection.
-MOST_CONNECTIONS, MOST_IDLE = 1000, 100
+# A model takes its time: many wait for it at once, and none may wait for another's connection. A pool looks through
+# all of its connections at each request, so many requests share several pools.
+MOST_IN_POOL = 64
 
 
 class Connections:
-    """A client for each event loop that asks; it is closed when its loop ends, or when this object is gone.
+    """Clients for each event loop that asks; they are closed when their loop ends, or when this object is gone.
 
     Args:
         scheme: "http" or "https".
@@ -38,18 +40,25 @@ class Connections:
     ) -> None:
         self._scheme, self._auth, self._timeout, self._proxies = scheme, auth, timeout, proxies
         self._ssl: SSLContext | None = None
-        self._clients: WeakKeyDictionary[AbstractEventLoop, _Client] = WeakKeyDictionary()
+        self._clients: WeakKeyDictionary[AbstractEventLoop, list[_Client]] = WeakKeyDictionary()
 
-    async def client(self) -> AsyncClient:
-        """The client of the loop that runs."""
+    @asynccontextmanager
+    async def client(self) -> AsyncGenerator[AsyncClient]:
+        """A client of the loop that runs, with a connection free for one request at a time."""
         loop = get_running_loop()
         assert loop is not None, "a coroutine of asyncio runs this"
-        held = self._clients.get(loop)
+        clients = self._clients.setdefault(loop, [])
+        held = next((each for each in clients if each.requests < MOST_IN_POOL), None)
         if held is None:
             # The loop closes its asynchronous generators when it ends, and so the client that one holds.
-            held = self._clients[loop] = _Client(self, loop, self._new_client())
+            held = _Client(self, loop, self._new_client())
+            clients.append(held)
             await anext(held.keeper)
-        return held.client
+        held.requests += 1
+        try:
+            yield held.client
+        finally:
+            held.requests -= 1
 
     def _new_client(self) -> AsyncClient:
         import httpx2
@@ -57,7 +66,7 @@ class Connections:
         if self._ssl is None and self._scheme == "https":
             self._ssl = httpx2.create_ssl_context()
         timeout = httpx2.Timeout(self._timeout, connect=min(self._timeout, CONNECT_SECONDS), pool=None)
-        limits = httpx2.Limits(max_connections=MOST_CONNECTIONS, max_keepalive_connections=MOST_IDLE)
+        limits = httpx2.Limits(max_connections=MOST_IN_POOL, max_keepalive_connections=MOST_IN_POOL)
         given = self._proxies or {}
         proxy = given.get(self._scheme) or given.get(f"{self._scheme}://") or given.get("all") or given.get("all://")
         environment = self._proxies is None
@@ -72,7 +81,7 @@ class _Client:
     """A client and the generator that closes it, when its loop ends or its owner is gone."""
 
     def __init__(self, owner: Connections, loop: AbstractEventLoop, client: AsyncClient) -> None:
-        self.client = client
+        self.client, self.requests = client, 0
         roots: list[finalize[..., Any]] = []
         self.keeper = self._keep(client, roots, partial(_forget, ref(owner), ref(loop)))
         # An owner may go with a circle of objects, as of an error: its sockets must not go with them, unclosed.
@@ -92,7 +101,7 @@ class _Client:
 
 
 def _forget(owner: ref[Connections], loop: ref[AbstractEventLoop]) -> None:
-    """Drop the client of a loop that ends: it refers to its loop, which would never go."""
+    """Drop the clients of a loop that ends: they refer to their loop, which would never go."""
     connections, ended = owner(), loop()
     if connections is not None and ended is not None:
         connections._clients.pop(ended, None)

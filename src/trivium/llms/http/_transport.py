@@ -116,13 +116,12 @@ class Transport:
             ProviderStatusError: the server refused.
             MalformedAnswerError: what it sent is not an answer.
         """
-        data, client = _as_json(body), await self._connections.client()
-        left = Tries(self._retry, self._budget, tries)
+        data, left = _as_json(body), Tries(self._retry, self._budget, tries)
         while True:
             key, begun = needed_key(self._keys.take), False
             headers = {**HEADERS, **self._headers(key)}
             try:
-                async with contextlib.aclosing(self._ask(client, data, headers, reader())) as deltas:
+                async with contextlib.aclosing(self._ask(data, headers, reader())) as deltas:
                     begin = _whole(deltas) if self._retry.replay else _first(deltas)
                     for delta in await self._in_time(left.left(), begin):
                         begun = True
@@ -151,16 +150,12 @@ class Transport:
                 "RetryPolicy(total_seconds=…), or ask for less"
             ) from None
 
-    async def _ask(
-        self, client: AsyncClient, data: bytes, headers: dict[str, str], reader: Reader
-    ) -> AsyncGenerator[Delta]:
+    async def _ask(self, data: bytes, headers: dict[str, str], reader: Reader) -> AsyncGenerator[Delta]:
         """One request, with every error of the transport turned into one of ours."""
         import httpx2
 
         try:
-            request = client.build_request("POST", self._url, content=data, headers=headers)
-            secrets = (*self._keys.all, *self._hidden)
-            async with exchange(request, partial(client.send, stream=True), secrets) as response:
+            async with self._connections.client() as client, self._sent(client, data, headers) as response:
                 if response.status_code != 200:
                     raise await self._refusal(response)
                 pieces = response.aiter_bytes()
@@ -188,6 +183,12 @@ class Transport:
             ) from error
         for delta in reader.end():
             yield delta
+
+    def _sent(
+        self, client: AsyncClient, data: bytes, headers: dict[str, str]
+    ) -> contextlib.AbstractAsyncContextManager[Response]:
+        request = client.build_request("POST", self._url, content=data, headers=headers)
+        return exchange(request, partial(client.send, stream=True), (*self._keys.all, *self._hidden))
 
     async def _refusal(self, response: Response) -> ProviderStatusError:
         """The error of a refusal; its status counts even where its body does not arrive."""
