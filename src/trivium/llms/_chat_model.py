@@ -44,6 +44,8 @@ class ChatModel:
 
     @price.setter
     def price(self, price: Pricing | None) -> None:
+        if price is not None and not isinstance(price, Pricing):  # type: ignore[unnecessary] - users pass anything
+            raise ConfigurationError(f"a model's price is Price(…), or what has a method usd(usage), not {price!r}")
         self._price = price
 
     def _published_price(self) -> Pricing | None:

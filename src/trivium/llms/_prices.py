@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 from urllib.parse import urlsplit
 
@@ -41,7 +42,7 @@ class Price:
         above: other prices for requests that read more tokens than so many, for all of their tokens.
 
     Raises:
-        ConfigurationError: a price is negative.
+        ConfigurationError: a price is negative, or no number.
 
     Example:
         >>> Price(3.0, 15.0, cached=0.3).usd(Usage(1_000_000, 100_000, cached_tokens=500_000))
@@ -56,8 +57,10 @@ class Price:
 
     def __post_init__(self) -> None:
         for each in (self.input, self.output, self.cached or 0.0, self.cache_write or 0.0):
-            if not 0.0 <= each < float("inf"):
+            if not isinstance(each, Real) or not 0.0 <= each < float("inf"):  # type: ignore[unnecessary] - users pass anything
                 raise ConfigurationError(f"a price is in US dollars for a million tokens, 0 or more, not {each!r}")
+        if not all(isinstance(each, Price) for each in self.above.values()):  # type: ignore[unnecessary] - users pass anything
+            raise ConfigurationError("above= has a Price for each number of tokens: {200_000: Price(…)}")
 
     def usd(self, usage: Usage) -> float:
         """What a usage costs, in US dollars."""
