@@ -56,7 +56,7 @@ class OpenAIModel(ChatModel):
         price: what its tokens cost; default: what genai-prices knows of the server, if it is installed.
 
     Raises:
-        ConfigurationError: the URL is not one of HTTP, or there is no provider of that name.
+        ConfigurationError: the URL is not one of HTTP, or there is no provider or interface of that name.
 
     Example::
 
@@ -78,6 +78,8 @@ class OpenAIModel(ChatModel):
         retry: RetryPolicy | None = None,
         price: Pricing | None = None,
     ) -> None:
+        if interface not in (None, "chat", "responses"):
+            raise ConfigurationError(f"interface is 'chat' or 'responses', not {interface!r}")
         self.name = model
         self.gen_params = dict(parameters or {})
         self.capabilities = capabilities or capabilities_of(model)
