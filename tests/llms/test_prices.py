@@ -16,7 +16,16 @@ from trivium import Agent, ChatAgent, Limits, Message, Module, StatusCode, Task
 from trivium.commander import gather, portable
 from trivium.exceptions import ConfigurationError, LimitExceededError
 from trivium.language_models.model_info import get_model_info
-from trivium.llms import ClaudeAPI, OpenAIModel, Price, PublishedPrice, Request
+from trivium.llms import (
+    ClaudeAPI,
+    FallbackModel,
+    OpenAIModel,
+    OverflowModel,
+    Price,
+    PublishedPrice,
+    RateLimiter,
+    Request,
+)
 from trivium.llms._prices import expected_usage, priced
 from trivium.llms.wire._openai_chat import token_counts
 from trivium.observers import RunRecord
@@ -273,6 +282,17 @@ def test_what_a_request_will_use_is_its_text_its_files_its_tools_and_the_longest
     assert expected_usage(object(), Request([], [tool], parameters={"max_tokens": 7})) == Usage(100, 7)
     model = OpenAIModel("m", base_url="http://localhost/v1", parameters={"max_completion_tokens": 50})
     assert expected_usage(model, Request([])) == Usage(0, 50)
+
+
+def test_a_model_made_of_models_reserves_what_the_dearest_of_them_may_take() -> None:
+    cheap, dear = (OpenAIModel("m", base_url="http://localhost/v1", price=Price(0.0, usd)) for usd in (1.0, 1e6))
+    cheap.gen_params = {"max_tokens": 50}
+    chain = FallbackModel([cheap, (dear, {"max_tokens": 70}), "openai:looked-up-when-needed"])
+    wrapped = OverflowModel(RateLimiter(10).of(chain), "drop_oldest")
+    assert expected_usage(wrapped, Request([])) == Usage(0, 70)
+    assert expected_usage(OverflowModel(cheap, "drop_oldest"), Request([], parameters={"max_tokens": 9})).total == 9
+    with pytest.raises(LimitExceededError, match="usd"):
+        Agent(wrapped)("hi", limits=Limits(usd=60.0))
 
 
 # ---- what a run has that reached a limit

@@ -102,6 +102,9 @@ class CachedModel(ChatModel):
     def __repr__(self) -> str:
         return f"CachedModel({self._model!r}, {self._cache!r})"
 
+    def _asked_models(self) -> list[tuple[Any, Mapping[str, Any]]]:
+        return [(self._model, {})]
+
     def _published_price(self) -> Pricing | None:
         return getattr(self._model, "price", None)
 

@@ -51,6 +51,10 @@ class ChatModel:
     def _published_price(self) -> Pricing | None:
         return None
 
+    def _asked_models(self) -> list[tuple[Any, Mapping[str, Any]]]:
+        """The models that answer for one that is made of others, each with parameters for it alone."""
+        return []
+
     def stream(self, request: Request) -> Iterable[Delta] | AsyncIterable[Delta]:
         """Ask the model and yield what it answers, piece by piece."""
         raise NotImplementedError(f"{type(self).__name__} has no stream: write `def stream(self, request)`")

@@ -97,6 +97,9 @@ class FallbackModel(ChatModel):
     def __repr__(self) -> str:
         return f"FallbackModel({[link.name for link in self._links]})"
 
+    def _asked_models(self) -> list[tuple[Any, Mapping[str, Any]]]:
+        return [(link._model, link._parameters) for link in self._links if not isinstance(link._model, str)]
+
     async def stream(self, request: Request) -> AsyncGenerator[Delta]:
         """Ask one model after the other until one answers, and yield its answer piece by piece.
 

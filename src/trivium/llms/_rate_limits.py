@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
 from trivium._arguments import checked, positive
@@ -167,6 +167,9 @@ class LimitedModel(ChatModel):
 
     def __repr__(self) -> str:
         return f"LimitedModel({self._model!r}, {self._limiter!r})"
+
+    def _asked_models(self) -> list[tuple[Any, Mapping[str, Any]]]:
+        return [(self._model, {})]
 
     def _published_price(self) -> Pricing | None:
         return getattr(self._model, "price", None)
