@@ -157,7 +157,7 @@ def _longest(model: Any, given: Mapping[str, Any]) -> int:
 
 def _asked_models(model: Any) -> list[tuple[Any, Mapping[str, Any]]]:
     tell: Any = getattr(model, "_asked_models", None)
-    return tell() if callable(tell) else []
+    return cast("list[tuple[Any, Mapping[str, Any]]]", tell()) if callable(tell) else []
 
 
 def _size(message: Mapping[str, Any]) -> int:
