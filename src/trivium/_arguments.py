@@ -102,5 +102,5 @@ def positive(**numbers: float) -> None:
         ConfigurationError: the text names the argument.
     """
     for name, value in numbers.items():
-        if not value > 0:
-            raise ConfigurationError(f"{name} is a number above 0, not {value}")
+        if not isinstance(value, Real) or not value > 0:  # type: ignore[unnecessary] - users pass anything
+            raise ConfigurationError(f"{name} is a number above 0, not {value!r}")

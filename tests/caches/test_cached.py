@@ -18,17 +18,23 @@ from trivium.actions import Tool, cached
 from trivium.actions._run import run_tool
 from trivium.caches import SQLiteCache
 from trivium.commander import Event, gather, portable, run_core
-from trivium.exceptions import CacheError
+from trivium.exceptions import CacheError, ConfigurationError
+from trivium.language_models import OpenAIGPT, OpenAIGPTConfig
+from trivium.language_models.openai_gpt import OpenAICallParams
 from trivium.llms import (
     CachedModel,
     CacheEvent,
+    Capabilities,
     Delta,
+    Dialect,
     FallbackModel,
     Finish,
     Logprobs,
     Lookup,
     OpenAIModel,
+    OverflowModel,
     Price,
+    Profile,
     Reasoning,
     ReasoningState,
     Request,
@@ -220,8 +226,36 @@ def test_a_change_of_anything_in_a_request_or_model_changes_the_key() -> None:
     keys.append(CachedModel(FallbackModel([model_of()]), Memory()).key(FULL))
     keys.append(CachedModel(FallbackModel([(model_of(), {"seed": 2})]), Memory()).key(FULL))
     keys.append(CachedModel(FallbackModel([model_of(parameters={})]), Memory()).key(FULL))
+    keys += [key_of(base_url=f"http://localhost:1/v1?tenant={each}") for each in "ab"]
+    keys += [key_of(interface="responses"), key_of(capabilities=Capabilities(tools=False))]
+    keys.append(key_of(provider=Profile("own", "http://localhost:1/v1", dialect=Dialect(schema=False))))
+    strategies = ("drop_oldest", lambda messages: messages[-1:])  # type: ignore[unknown] - of messages
+    keys += [CachedModel(OverflowModel(model_of(), each), Memory()).key(FULL) for each in strategies]  # type: ignore[unknown]
+    keys += [CachedModel(gpt_with(seed=each), Memory()).key(FULL) for each in (1, 2)]
     assert len(keys) > 60
     assert len(set(keys)) == len(keys)
+
+
+def gpt_with(**params: Any) -> OpenAIGPT:
+    return OpenAIGPT(OpenAIGPTConfig(chat_model="m", params=OpenAICallParams(**params)))
+
+
+def test_a_key_in_the_address_counts_no_more_than_any_other_key() -> None:
+    assert key_of(base_url="http://localhost:1/v1?key=a") == key_of(base_url="http://localhost:1/v1?key=b")
+
+
+@pytest.mark.parametrize("value", [object(), float("nan"), {1, "a"}])
+def test_what_is_no_json_value_is_told_before_anything_is_asked(value: Any) -> None:
+    model = ScriptedModel(["x"])
+    with pytest.raises(ConfigurationError, match="no JSON value"):
+        CachedModel(model, Memory()).chat("hi", option=value)
+    assert model.requests == []
+
+
+def test_what_is_no_model_or_no_cache_is_refused() -> None:
+    for model, cache in (("openai:m", Memory()), (ScriptedModel(["x"]), "answers.db")):
+        with pytest.raises(ConfigurationError, match="a model and a cache"):
+            CachedModel(model, cache)  # type: ignore[arg-type] - as a newcomer writes it
 
 
 def shuffled(value: Any, random: random.Random) -> Any:

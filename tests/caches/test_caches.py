@@ -118,6 +118,23 @@ def test_the_file_is_its_owners_alone(cache: SQLiteCache, tmp_path: Path) -> Non
     assert stat.S_IMODE((tmp_path / "folder" / "cache.db").stat().st_mode) == 0o600
 
 
+def test_half_a_letter_is_told_and_the_cache_goes_on(cache: SQLiteCache) -> None:
+    for key, value in (("k", "\ud800"), ("\ud800", "v")):
+        with pytest.raises(CacheError, match="half a letter"):
+            cache.set(key, value)
+    with pytest.raises(CacheError):
+        cache.get("\ud800")
+    cache.set("k", "v")
+    assert cache.get("k") == "v"
+
+
+def test_what_is_no_place_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="no file"):
+        SQLiteCache(":memory:")
+    with pytest.raises(ConfigurationError, match="redis://"):
+        RedisCache("redis://[::1")
+
+
 def test_a_size_below_one_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="max_bytes"):
         SQLiteCache(tmp_path / "cache.db", max_bytes=0)

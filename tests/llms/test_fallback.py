@@ -211,6 +211,9 @@ def test_outside_any_run_a_chain_streams_too() -> None:
 
 
 def test_what_is_no_chain_is_refused() -> None:
+    for odd in ([5], [()], [("openai:m", 1, 2)]):
+        with pytest.raises(ConfigurationError, match="a chain is of models"):
+            FallbackModel(odd)  # type: ignore[arg-type] - users pass anything
     with pytest.raises(ConfigurationError, match="at least one model"):
         FallbackModel([])
     with pytest.raises(ConfigurationError, match="classes of errors"):

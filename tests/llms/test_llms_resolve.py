@@ -54,6 +54,15 @@ def test_a_base_url_goes_with_the_provider_that_is_named() -> None:
     assert repr(model) == "AnthropicModel('x', base_url='http://localhost:1')"
 
 
+def test_what_is_no_address_or_interface_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://somebody.example")
+    for refused in (lambda: OpenAIModel("m", base_url=""), lambda: resolve("m", base_url="")):
+        with pytest.raises(ConfigurationError, match="begins with http://"):
+            refused()
+    with pytest.raises(ConfigurationError, match="'chat' or 'responses'"):
+        OpenAIModel("m", interface="chats")  # type: ignore[arg-type] - as a newcomer writes it
+
+
 @pytest.mark.parametrize("text", ["claude:x", "gpt-x", "", "openai:", "local:", ":"])
 def test_other_text_is_refused_with_the_known_forms(text: str) -> None:
     with pytest.raises(ConfigurationError, match=r"\.gguf.*local:NAME.*openai:NAME"):

@@ -225,3 +225,5 @@ def test_a_strategy_that_is_none_is_refused() -> None:
         OverflowModel(Small(5), "drop_newest")  # type: ignore[arg-type] - a mistake
     with pytest.raises(ConfigurationError):
         OverflowModel(Small(5), "drop_oldest", max_tries=0)
+    with pytest.raises(ConfigurationError, match="the messages to send"):
+        OverflowModel(Small(5), lambda messages: None).chat("much too long")  # type: ignore[arg-type] - a mistake

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from email.utils import formatdate
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -28,6 +29,8 @@ from trivium.llms import Delta, Finish, OpenAIModel, Request, RetryEvent, RetryP
 from trivium.llms._call import ask
 from trivium.llms.http._policy import FLOOR, STATUSES, RetryBudget, Tries
 from trivium.llms.http._retry_after import seconds_in, seconds_to_wait
+from trivium.observers import RunRecord
+from trivium.schema import Usage
 
 from ._provider_answers import gpt_text, refused
 from ._servers import ChatServer, Script, event_stream, http_answer
@@ -130,6 +133,9 @@ def waits(now: float) -> dict[str, tuple[dict[str, str], str, float]]:
         "duration": ({"retry-after": "1m30s"}, "", 90),
         "Google": ({}, '{"details": [{"@type": "x.RetryInfo", "retryDelay": "3.5s"}]}', 3.5),
         "words": ({}, '{"message": "Limit reached. Please try again in 6m0s. See"}', 360),
+        "words with a blank": ({}, "Please try again in 20 seconds.", 20),
+        "words of Azure": ({}, "Please retry after 6 seconds.", 6),
+        "minutes": ({}, "Try again in 2 minutes", 120),
         "words in milliseconds": ({}, "Please try again in 20ms.", 0.02),
         "empty bucket": ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1s"}, "", 1),
         "full bucket": ({"x-ratelimit-remaining-tokens": "5", "x-ratelimit-reset-tokens": "6m0s"}, "", 0),
@@ -302,6 +308,15 @@ def test_where_a_replay_is_asked_for_nothing_of_what_broke_off_is_given_out(chat
     assert len(chat.received) == 2
 
 
+def test_what_a_broken_answer_has_used_is_counted(chat: ChatServer) -> None:
+    used = {"choices": [{"delta": {"content": "Hel"}}], "usage": {"prompt_tokens": 900, "completion_tokens": 1}}
+    chat.scripts = [event_stream(f"data: {json.dumps(used)}\n\n".encode())]
+    record = RunRecord()
+    with pytest.raises(ProviderError):
+        Agent(model_at(chat))("hi", listeners=[record])
+    assert record.usage == Usage(900, 1)
+
+
 # ---- what is told
 def test_every_retry_is_an_event_at_the_node_of_the_model_call(chat: ChatServer) -> None:
     chat.scripts = [refused("503 Busy", "sk-secret"), refused("429 Slow", retry_after="0.001"), gpt_text("a")]
@@ -316,11 +331,21 @@ def test_every_retry_is_an_event_at_the_node_of_the_model_call(chat: ChatServer)
 
 
 def test_a_policy_refuses_numbers_that_cannot_be() -> None:
-    for wrong in ({"max_tries": 0}, {"first_delay": -1.0}, {"longest_delay": 0.0}, {"total_seconds": -1.0}):
+    odd: list[dict[str, Any]] = [
+        {"max_tries": 0},
+        {"first_delay": -1.0},
+        {"longest_delay": 0.0},
+        {"total_seconds": -1.0},
+    ]
+    odd += [{"budget": -0.1}, {"max_tries": "3"}, {"first_delay": "a"}, {"longest_delay": None}]
+    odd += [{"statuses": 429}, {"statuses": None}, {"statuses": ["429"]}]
+    for wrong in odd:
         with pytest.raises(ConfigurationError):
-            RetryPolicy(**wrong)  # type: ignore[arg-type] - each is one that it takes
-    with pytest.raises(ConfigurationError):
-        RetryPolicy(budget=-0.1)
+            RetryPolicy(**wrong)
+
+
+def test_thousands_of_tries_are_as_good_as_three() -> None:
+    assert 0 < cast("float", RetryPolicy(max_tries=9999).delay(ProviderConnectionError("x"), 5000)) <= 60
 
 
 def test_only_errors_of_a_server_that_pass_are_tried_again() -> None:

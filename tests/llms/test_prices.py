@@ -16,8 +16,18 @@ from trivium import Agent, ChatAgent, Limits, Message, Module, StatusCode, Task
 from trivium.commander import gather, portable
 from trivium.exceptions import ConfigurationError, LimitExceededError
 from trivium.language_models.model_info import get_model_info
-from trivium.llms import ClaudeAPI, OpenAIModel, Price, PublishedPrice, Request
+from trivium.llms import (
+    ClaudeAPI,
+    FallbackModel,
+    OpenAIModel,
+    OverflowModel,
+    Price,
+    PublishedPrice,
+    RateLimiter,
+    Request,
+)
 from trivium.llms._prices import expected_usage, priced
+from trivium.llms.wire._openai_chat import token_counts
 from trivium.observers import RunRecord
 from trivium.schema import ToolSpec, Usage
 from trivium.testing import ScriptedModel, call_tool
@@ -50,6 +60,31 @@ def test_longer_requests_may_have_another_price_for_all_of_their_tokens() -> Non
 def test_a_price_is_nothing_below_zero() -> None:
     with pytest.raises(ConfigurationError, match="million"):
         Price(1.0, -1.0)
+
+
+def test_what_is_no_price_is_refused() -> None:
+    prices: list[Any] = ["3", None]
+    for each in prices:
+        with pytest.raises(ConfigurationError, match="US dollars"):
+            Price(each, 1.0)
+    with pytest.raises(ConfigurationError, match="above="):
+        Price(1.0, 1.0, above={10: 2.0})  # type: ignore[arg-type] - as a newcomer writes it
+    with pytest.raises(ConfigurationError, match=r"usd\(usage\)"):
+        ScriptedModel(["x"]).price = 3.0  # type: ignore[assignment] - as a newcomer writes it
+
+
+@pytest.mark.parametrize(
+    ("cost", "usd"), [(0.25, 0.25), ("0.25", 0.0), (-1, 0.0), (True, 0.0), (None, 0.0), ([1], 0.0)]
+)
+def test_a_cost_that_the_provider_tells_is_read(cost: Any, usd: float) -> None:
+    usage = {"prompt_tokens": 5, "completion_tokens": 2, "cost": cost}
+    assert token_counts(usage, "prompt_tokens", "completion_tokens") == Usage(5, 2, usd)
+
+
+@pytest.mark.parametrize("wrong", [{"tokens": float("nan")}, {"turns": "3"}, {"seconds": "1"}, {"usd": [1]}])
+def test_a_limit_that_would_limit_nothing_is_refused(wrong: Any) -> None:
+    with pytest.raises(ConfigurationError, match="Limits"):
+        Limits(**wrong)
 
 
 def test_published_prices_are_those_of_genai_prices_by_the_place_where_a_model_is_asked() -> None:
@@ -247,6 +282,17 @@ def test_what_a_request_will_use_is_its_text_its_files_its_tools_and_the_longest
     assert expected_usage(object(), Request([], [tool], parameters={"max_tokens": 7})) == Usage(100, 7)
     model = OpenAIModel("m", base_url="http://localhost/v1", parameters={"max_completion_tokens": 50})
     assert expected_usage(model, Request([])) == Usage(0, 50)
+
+
+def test_a_model_made_of_models_reserves_what_the_dearest_of_them_may_take() -> None:
+    cheap, dear = (OpenAIModel("m", base_url="http://localhost/v1", price=Price(0.0, usd)) for usd in (1.0, 1e6))
+    cheap.gen_params = {"max_tokens": 50}
+    chain = FallbackModel([cheap, (dear, {"max_tokens": 70}), "openai:looked-up-when-needed"])
+    wrapped = OverflowModel(RateLimiter(10).of(chain), "drop_oldest")
+    assert expected_usage(wrapped, Request([])) == Usage(0, 70)
+    assert expected_usage(OverflowModel(cheap, "drop_oldest"), Request([], parameters={"max_tokens": 9})).total == 9
+    with pytest.raises(LimitExceededError, match="usd"):
+        Agent(wrapped)("hi", limits=Limits(usd=60.0))
 
 
 # ---- what a run has that reached a limit

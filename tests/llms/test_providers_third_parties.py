@@ -24,12 +24,17 @@ def make(name, base_url):
 
 def make_nothing(name, base_url):
     return 42
+
+
+def make_trouble(name, base_url):
+    return {}[name]
 """
 ENTRIES = """
 [trivium.providers]
 parrot = parrots:make
 openai = parrots:make
 nothing = parrots:make_nothing
+trouble = parrots:make_trouble
 gone = no_such_module:make
 """
 PROGRAM = """
@@ -40,7 +45,7 @@ from trivium.llms import OpenAIModel, resolve
 model = resolve("parrot:grey:big", "http://x")
 print(type(model).__name__, model.name, model.base_url, Agent(resolve("parrot:grey"))("hello").content)
 print(isinstance(resolve("openai:m", "http://localhost:1/v1"), OpenAIModel))
-for name in ("nothing:m", "gone:m", "nobody:m", "parrot:"):
+for name in ("nothing:m", "gone:m", "nobody:m", "parrot:", "trouble:m"):
     try:
         resolve(name)
     except ConfigurationError as error:
@@ -72,5 +77,6 @@ def test_an_installed_package_brings_a_provider(installed: Path) -> None:
     assert made == "Parrot grey:big http://x hello"
     assert ours == "True"  # nobody takes the place of a provider that is known
     expected = ["parrots made int, which is no model", "parrots cannot be loaded", "names no model", "names no model"]
+    expected.append("made no model of 'm' (KeyError('m'))")
     assert len(errors) == len(expected)
     assert all(text in error for text, error in zip(expected, errors, strict=True))

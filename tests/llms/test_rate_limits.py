@@ -155,6 +155,28 @@ def test_a_retry_counts_too(clock: Clock, chat: ChatServer) -> None:
     assert clock.now == 1120
 
 
+def test_a_retry_counts_at_every_limiter_around_a_model(chat: ChatServer) -> None:
+    chat.scripts = [refused("503 Busy"), gpt_text("a")]
+    model = OpenAIModel("m", base_url=chat.url, retry=RetryPolicy(first_delay=0.0))
+    outer, inner = RateLimiter(10), RateLimiter(10)
+    assert outer.of(inner.of(model)).chat("hi") == "a"
+    assert [len(each._store._minute) for each in (outer, inner)] == [2, 2]  # type: ignore[attr-defined] - of memory
+
+
+def test_an_answer_is_given_out_though_its_tokens_cannot_be_counted_any_more(tmp_path: Path) -> None:
+    (folder := tmp_path / "counts").mkdir()
+
+    def answer(request: Request) -> str:
+        folder.rename(tmp_path / "gone")
+        return "paid for"
+
+    limiter = RateLimiter(10, 1000, store=folder / "rates.db")
+    model = limiter.of(ScriptedModel(lambda request: [answer(request), Usage(5, 5)]))
+    assert model.chat("hi") == "paid for"
+    with pytest.raises(RateLimitStoreError):
+        model.chat("hi")
+
+
 def test_a_limited_model_is_a_link_of_a_chain_and_a_chain_is_limited(clock: Clock) -> None:
     limiter, bad = RateLimiter(requests_per_minute=1), ScriptedModel([ProviderBusyError("busy", "", 503)])
     chain = FallbackModel([limiter.of(bad), limiter.of(ScriptedModel(["hello"]))])
@@ -382,8 +404,11 @@ def test_a_place_that_cannot_be_used_is_a_typed_error_without_the_password(tmp_p
     with pytest.raises(RateLimitStoreError, match=r"redis://127\.0\.0\.1:1/0") as caught:
         limiter.of(ScriptedModel(["a"])).chat("hi")
     assert "secret" not in f"{caught.value}{caught.value!r}{limiter!r}{limiter.of(ScriptedModel(['a']))!r}"
-    with pytest.raises(ConfigurationError, match="redis://"):
-        RateLimiter(1, store="ftp://somewhere")
+    for url in ("ftp://somewhere", "redis://[::1"):
+        with pytest.raises(ConfigurationError, match="redis://"):
+            RateLimiter(1, store=url)
+    with pytest.raises(ConfigurationError, match="no file"):
+        RateLimiter(1, store=":memory:")
 
 
 def test_a_limiter_without_a_limit_is_refused() -> None:

@@ -37,10 +37,10 @@ class RedisCache:
             from redis import Redis
         except ImportError:
             raise MissingExtraError("redis", "redis") from None
-        parts = urlsplit(url)
-        self._shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
         limits = {"socket_timeout": SECONDS, "socket_connect_timeout": SECONDS}
         try:
+            parts = urlsplit(url)
+            self._shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
             self._client: Any = cast("Any", Redis).from_url(url, **limits)
         except (ValueError, TypeError, AttributeError):
             raise ConfigurationError(

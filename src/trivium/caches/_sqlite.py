@@ -44,7 +44,7 @@ class SQLiteCache:
         max_bytes: of keys and texts together; None is no limit.
 
     Raises:
-        ConfigurationError: `max_bytes` is below 1.
+        ConfigurationError: `max_bytes` is below 1, or the path is that of no file.
 
     Example:
         >>> import tempfile
@@ -60,6 +60,8 @@ class SQLiteCache:
     def __init__(self, path: str | Path, *, max_bytes: int | None = 256 << 20) -> None:
         if max_bytes is not None and max_bytes < 1:
             raise ConfigurationError("max_bytes is at least 1, or None for no limit")
+        if str(path) == ":memory:":  # SQLite would keep something else for each thread
+            raise ConfigurationError("':memory:' is no file: give a path, as one in a temporary folder")
         self._path, self._max_bytes = Path(path).expanduser(), max_bytes
         self._clock: Callable[[], float] = time.time
         self._idle = _Idle()
@@ -92,8 +94,9 @@ class SQLiteCache:
         Raises:
             CacheError: the file cannot be used.
         """
-        now, size = self._clock(), len(key.encode()) + len(value.encode("utf-8", "surrogatepass"))
+        now = self._clock()
         with self._database() as database:
+            size = len(key.encode()) + len(value.encode())
             database.execute("BEGIN IMMEDIATE")
             database.execute("DELETE FROM entry WHERE key = ?", (key,))
             if self._max_bytes is None or size <= self._max_bytes:
@@ -136,7 +139,7 @@ class SQLiteCache:
         try:
             database = database or self._opened()
             yield database
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, UnicodeError) as error:
             if database is not None:
                 database.close()
             raise self._failed(error) from error
@@ -163,6 +166,8 @@ class SQLiteCache:
 
         if isinstance(error, sqlite3.OperationalError | OSError):
             advice = "give a file that can be written, on a disk of this machine with room"
+        elif isinstance(error, UnicodeError):
+            advice = "a text with half a letter in it cannot be kept: write it as JSON"
         else:
             advice = "it is damaged, or no cache: delete it, and it is made anew, or give another path"
         return CacheError(f"the cache {self._path} cannot be used ({error}): {advice}", str(self._path))

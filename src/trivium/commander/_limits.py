@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from numbers import Real
 from threading import Lock
 
-from trivium.exceptions import LimitExceededError
+from trivium.exceptions import ConfigurationError, LimitExceededError
 
 _ROUNDING = 1e-9  # dollars: what floating point makes of a sum is no reason to refuse a request
 _lock = Lock()  # guards additions only: never held while anything else runs
@@ -22,6 +23,9 @@ class Limits:
         seconds: wall time.
         usd: US dollars.
 
+    Raises:
+        ConfigurationError: one of them is no number.
+
     Example:
         >>> Limits(turns=3).tokens is None
         True
@@ -32,6 +36,12 @@ class Limits:
     tool_calls: int | None = None
     seconds: float | None = None
     usd: float | None = None
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if value is not None and (not isinstance(value, Real) or value != value):  # NaN would limit nothing
+                raise ConfigurationError(f"Limits({each.name}=…) is a number, or None for no limit, not {value!r}")
 
 
 class Budget:

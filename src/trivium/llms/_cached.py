@@ -7,11 +7,12 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Final, NamedTuple, cast
 
+from trivium._arguments import checked
 from trivium._settings import settings
 from trivium.caches import Cache
 from trivium.caches._cache import Flights, digest
 from trivium.commander import Event, current, invoke, wait
-from trivium.exceptions import CacheError
+from trivium.exceptions import CacheError, ConfigurationError
 from trivium.llms._chat_model import ChatModel
 from trivium.llms._prices import Pricing
 from trivium.llms._protocol import (
@@ -31,7 +32,7 @@ from trivium.schema._values import USAGE
 
 __all__ = ["CacheEvent", "CachedModel", "Lookup"]
 
-FORMAT: Final = 1  # a change of what is kept, or of what is in a key, makes it one more
+FORMAT: Final = 2  # a change of what is kept, or of what is in a key, makes it one more
 _COMPLETE: Final = (None, "stop", "tool_calls")
 _NOT_IN_KEY: Final = frozenset({"api_key", "headers", "litellm_proxy"})
 
@@ -75,6 +76,9 @@ class CachedModel(ChatModel):
         cache: where answers are kept.
         ttl: for how many seconds; None is for ever.
 
+    Raises:
+        ConfigurationError: one of them is none.
+
     Example:
         >>> import tempfile
         >>> from trivium.caches import SQLiteCache
@@ -87,13 +91,19 @@ class CachedModel(ChatModel):
         >>> cache.close(); folder.cleanup()
     """
 
+    @checked
     def __init__(self, model: LanguageModel, cache: Cache, *, ttl: float | None = None) -> None:
+        if not isinstance(model, LanguageModel) or not isinstance(cache, Cache):  # type: ignore[unnecessary] - users pass anything
+            raise ConfigurationError("CachedModel takes a model and a cache, as SQLiteCache('answers.db')")
         self._model, self._cache, self._ttl = model, cache, ttl
         self.name, self.gen_params = model.name, {}
         self._flights = Flights()
 
     def __repr__(self) -> str:
         return f"CachedModel({self._model!r}, {self._cache!r})"
+
+    def _asked_models(self) -> list[tuple[Any, Mapping[str, Any]]]:
+        return [(self._model, {})]
 
     def _published_price(self) -> Pricing | None:
         return getattr(self._model, "price", None)
@@ -102,12 +112,18 @@ class CachedModel(ChatModel):
         """Under which key the answer of a request is kept.
 
         Raises:
-            TypeError: the request holds what is no JSON value.
+            ConfigurationError: the request holds what is no JSON value.
         """
         request = self._completed(request)
         tools = [[tool.name, tool.description, tool.parameters, tool.strict] for tool in request.tools]
-        asked = _plain(request.messages), _plain(request.output_schema), _plain(request.parameters)
-        return digest(FORMAT, identity_of(self._model), tools, request.tool_choice, *asked)
+        try:
+            asked = _plain(request.messages), _plain(request.output_schema), _plain(request.parameters)
+            return digest(FORMAT, identity_of(self._model), tools, request.tool_choice, *asked)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ConfigurationError(
+                f"a message, a parameter or an option of the model is no JSON value ({error}): change it, or give the "
+                "model a cache_identity"
+            ) from error
 
     def _completed(self, request: Request) -> Request:
         return request._replace(parameters=self.update_gen_params(**request.parameters)) if self.gen_params else request
@@ -176,13 +192,19 @@ def identity_of(model: Any) -> Any:
     kind = cast("type[Any]", type(model))
     found: dict[str, Any] = {"class": f"{kind.__module__}.{kind.__qualname__}", "name": getattr(model, "name", None)}
     found["parameters"] = _plain(getattr(model, "gen_params", None) or {})
-    found["url"] = getattr(getattr(model, "_transport", None), "shown_url", None)
+    found["url"] = getattr(getattr(model, "_transport", None), "known_url", None)
     found["path"] = str(getattr(model, "_path", None) or getattr(model, "path", None))
     found["template"] = _plain(getattr(model, "meta_template", None))
     if (config := getattr(model, "config", None)) is not None and hasattr(config, "model_dump"):
         given = cast("dict[str, Any]", vars(config)).items()
         shown = ((name, each) for name, each in given if name not in _NOT_IN_KEY)
         found["config"] = {name: each for name, each in shown if isinstance(each, str | int | float | None)}
+        if (more := getattr(config, "params", None)) is not None:
+            found["more"] = _plain(more.model_dump())
+    for name in ("capabilities", "interface", "_profile"):
+        found[name] = _plain(each) if isinstance(each := getattr(model, name, None), tuple | str) else None
+    if callable(getattr(model, "_strategy", None)):
+        found["strategy"] = getattr(model._strategy, "__qualname__", None)
     if (inner := getattr(model, "_model", None)) is not None:
         found["inner"] = identity_of(inner)
     if links := getattr(model, "_links", None):

@@ -8,7 +8,7 @@ from itertools import count
 from trivium.commander import CallNode, Event, current, portable, step
 from trivium.commander._doors import pull
 from trivium.exceptions import MalformedAnswerError
-from trivium.llms._prices import Pricing, expected_usage, priced
+from trivium.llms._prices import expected_usage, expected_usd, priced
 from trivium.llms._protocol import (
     Delta,
     Finish,
@@ -190,5 +190,4 @@ async def ask(model: LanguageModel, request: Request, node: CallNode | None = No
 def _estimate(model: LanguageModel, request: Request) -> tuple[int, float | None]:
     """The tokens that a request will take at least, and what they will cost, where that is known."""
     expected = expected_usage(model, request)
-    price: Pricing | None = getattr(model, "price", None)
-    return expected.total, None if price is None else price.usd(expected)
+    return expected.total, expected_usd(model, expected)

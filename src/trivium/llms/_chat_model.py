@@ -44,10 +44,16 @@ class ChatModel:
 
     @price.setter
     def price(self, price: Pricing | None) -> None:
+        if price is not None and not isinstance(price, Pricing):  # type: ignore[unnecessary] - users pass anything
+            raise ConfigurationError(f"a model's price is Price(…), or what has a method usd(usage), not {price!r}")
         self._price = price
 
     def _published_price(self) -> Pricing | None:
         return None
+
+    def _asked_models(self) -> list[tuple[Any, Mapping[str, Any]]]:
+        """The models that answer for one that is made of others, each with parameters for it alone."""
+        return []
 
     def stream(self, request: Request) -> Iterable[Delta] | AsyncIterable[Delta]:
         """Ask the model and yield what it answers, piece by piece."""

@@ -82,6 +82,9 @@ class FallbackModel(ChatModel):
         on: Sequence[type[Exception]] = PASSING,
         name: str | None = None,
     ) -> None:
+        ends = [each[0] if isinstance(each, tuple) and len(each) in (1, 2) else each for each in models]  # type: ignore[unnecessary] - users pass anything
+        if not all(isinstance(each, str | LanguageModel) for each in ends):  # type: ignore[unnecessary] - users pass anything
+            raise ConfigurationError("a chain is of models, their names, or pairs of one and parameters for it")
         if not models:
             raise ConfigurationError("a chain has at least one model: FallbackModel([model, 'openai:…'])")
         if not all(isinstance(each, type) and issubclass(each, Exception) for each in on):  # type: ignore[unnecessary] - users pass anything
@@ -93,6 +96,9 @@ class FallbackModel(ChatModel):
 
     def __repr__(self) -> str:
         return f"FallbackModel({[link.name for link in self._links]})"
+
+    def _asked_models(self) -> list[tuple[Any, Mapping[str, Any]]]:
+        return [(link._model, link._parameters) for link in self._links if not isinstance(link._model, str)]
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta]:
         """Ask one model after the other until one answers, and yield its answer piece by piece.

@@ -53,7 +53,7 @@ class OpenAIModel(ProviderModel):
         price: what its tokens cost; default: what genai-prices knows of the server, if it is installed.
 
     Raises:
-        ConfigurationError: the URL is not one of HTTP, or there is no provider of that name.
+        ConfigurationError: the URL is not one of HTTP, or there is no provider or interface of that name.
 
     Example::
 
@@ -75,6 +75,8 @@ class OpenAIModel(ProviderModel):
         retry: RetryPolicy | None = None,
         price: Pricing | None = None,
     ) -> None:
+        if interface not in (None, "chat", "responses"):
+            raise ConfigurationError(f"interface is 'chat' or 'responses', not {interface!r}")
         self.capabilities = capabilities or capabilities_of(model)
         self.profile = profile = _profile(provider, base_url)
         url = profile.address(base_url, model)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 from trivium._arguments import checked
 from trivium.commander import Event, current, invoke
@@ -82,6 +82,9 @@ class OverflowModel(ChatModel):
     def __repr__(self) -> str:
         return f"OverflowModel({self._model!r}, {self._strategy!r})"
 
+    def _asked_models(self) -> list[tuple[Any, Mapping[str, Any]]]:
+        return [(self._model, {})]
+
     def _published_price(self) -> Pricing | None:
         return getattr(self._model, "price", None)
 
@@ -112,12 +115,16 @@ class OverflowModel(ChatModel):
 
         Raises:
             ContextOverflowError: they are the same.
+            ConfigurationError: the user's strategy returned something else.
         """
         if isinstance(self._strategy, str):
             share = _ROOM * error.window / error.tokens if error.window and error.tokens > error.window else 0.5
             found = without_oldest(messages, share)
         else:
-            found = list(await invoke(self._strategy, list(messages)))
+            given: Any = await invoke(self._strategy, list(messages))
+            if not isinstance(given, Sequence) or isinstance(given, str):
+                raise ConfigurationError(f"a strategy returns the messages to send, not {type(given).__name__}")
+            found = list(cast("ChatMessages", given))
         if found == list(messages):
             raise error
         if (node := current.get()) is not None:

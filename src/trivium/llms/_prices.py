@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 from urllib.parse import urlsplit
 
@@ -14,7 +15,7 @@ from trivium.schema import Usage
 if TYPE_CHECKING:
     from trivium.llms._protocol import Request
 
-__all__ = ["Price", "Pricing", "PublishedPrice", "expected_usage", "priced"]
+__all__ = ["Price", "Pricing", "PublishedPrice", "expected_usage", "expected_usd", "priced"]
 
 _FILE_TOKENS = 1000
 _LONGEST = ("max_tokens", "max_completion_tokens", "max_new_tokens", "max_output_tokens")
@@ -41,7 +42,7 @@ class Price:
         above: other prices for requests that read more tokens than so many, for all of their tokens.
 
     Raises:
-        ConfigurationError: a price is negative.
+        ConfigurationError: a price is negative, or no number.
 
     Example:
         >>> Price(3.0, 15.0, cached=0.3).usd(Usage(1_000_000, 100_000, cached_tokens=500_000))
@@ -56,8 +57,10 @@ class Price:
 
     def __post_init__(self) -> None:
         for each in (self.input, self.output, self.cached or 0.0, self.cache_write or 0.0):
-            if not 0.0 <= each < float("inf"):
+            if not isinstance(each, Real) or not 0.0 <= each < float("inf"):  # type: ignore[unnecessary] - users pass anything
                 raise ConfigurationError(f"a price is in US dollars for a million tokens, 0 or more, not {each!r}")
+        if not all(isinstance(each, Price) for each in self.above.values()):  # type: ignore[unnecessary] - users pass anything
+            raise ConfigurationError("above= has a Price for each number of tokens: {200_000: Price(…)}")
 
     def usd(self, usage: Usage) -> float:
         """What a usage costs, in US dollars."""
@@ -132,9 +135,29 @@ def expected_usage(model: Any, request: Request) -> Usage:
     each image or file, and the longest answer that it asks for."""
     read = sum(_size(message) for message in request.messages) // 4
     read += sum(len(tool.description) + len(str(tool.parameters)) for tool in request.tools) // 4
-    parameters: dict[str, Any] = {**(getattr(model, "gen_params", None) or {}), **request.parameters}
-    longest = (value for name in _LONGEST if isinstance(value := parameters.get(name), int))
-    return Usage(read, next(longest, 0))
+    return Usage(read, _longest(model, request.parameters))
+
+
+def expected_usd(model: Any, usage: Usage) -> float | None:
+    """What a usage will cost at most, whoever of a chain answers; None where that is not known."""
+    price: Pricing | None = getattr(model, "price", None)
+    if price is not None:
+        return price.usd(usage)
+    costs = (expected_usd(each, usage) for each, _ in _asked_models(model))
+    return max((usd for usd in costs if usd is not None), default=None)
+
+
+def _longest(model: Any, given: Mapping[str, Any]) -> int:
+    """The longest answer that is asked for, by a model or by those that it asks."""
+    parameters: dict[str, Any] = {**(getattr(model, "gen_params", None) or {}), **given}
+    if asked := _asked_models(model):
+        return max(_longest(each, {**parameters, **own}) for each, own in asked)
+    return next((value for name in _LONGEST if isinstance(value := parameters.get(name), int)), 0)
+
+
+def _asked_models(model: Any) -> list[tuple[Any, Mapping[str, Any]]]:
+    tell: Any = getattr(model, "_asked_models", None)
+    return cast("list[tuple[Any, Mapping[str, Any]]]", tell()) if callable(tell) else []
 
 
 def _size(message: Mapping[str, Any]) -> int:

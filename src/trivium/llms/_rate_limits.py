@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
 from trivium._arguments import checked, positive
 from trivium.commander import Bell, Event, current, invoke, wait
-from trivium.exceptions import ConfigurationError
+from trivium.exceptions import ConfigurationError, RateLimitStoreError
 from trivium.llms._chat_model import ChatModel
 from trivium.llms._prices import Pricing, expected_usage
 from trivium.llms._protocol import Delta, LanguageModel, Request
@@ -168,6 +168,9 @@ class LimitedModel(ChatModel):
     def __repr__(self) -> str:
         return f"LimitedModel({self._model!r}, {self._limiter!r})"
 
+    def _asked_models(self) -> list[tuple[Any, Mapping[str, Any]]]:
+        return [(self._model, {})]
+
     def _published_price(self) -> Pricing | None:
         return getattr(self._model, "price", None)
 
@@ -183,7 +186,7 @@ class LimitedModel(ChatModel):
         ticket, used = await limiter.take(estimate), None
         try:
             async with aclosing(deltas_of(self._model, request)) as deltas:
-                token = before_retry.set(partial(limiter.take, estimate))
+                token = before_retry.set(partial(self._again, before_retry.get(), estimate))
                 try:
                     first = await beginning(deltas)
                 finally:
@@ -197,7 +200,14 @@ class LimitedModel(ChatModel):
                     yield delta
         finally:
             if used is not None:
-                await limiter.settle(ticket, used.total)
+                with suppress(RateLimitStoreError):  # what was paid for is given out; the estimate stays counted
+                    await limiter.settle(ticket, used.total)
+
+    async def _again(self, outer: Callable[[], Awaitable[object]] | None, tokens: int) -> None:
+        """Count a request that is made again, at the limiters around this one too."""
+        if outer is not None:
+            await outer()
+        await self._limiter.take(tokens)
 
 
 def _store_at(place: str | Path | None, rate: Rate, name: str) -> Store:
@@ -205,4 +215,6 @@ def _store_at(place: str | Path | None, rate: Rate, name: str) -> Store:
         return MemoryStore(rate)
     if isinstance(place, str) and "://" in place:
         return RedisStore(place, rate, name)
-    return SQLiteStore(Path(place), rate, name)
+    if str(place) == ":memory:":  # SQLite would count each request anew, and let everybody through
+        raise ConfigurationError("':memory:' is no file: leave store= out to count in this process")
+    return SQLiteStore(Path(place).expanduser(), rate, name)

@@ -231,10 +231,10 @@ class RedisStore:
             from redis import Redis
         except ImportError:
             raise MissingExtraError("redis", "redis") from None
-        parts = urlsplit(url)
-        self._shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
         limits = {"socket_timeout": CONNECT_SECONDS, "socket_connect_timeout": CONNECT_SECONDS}
         try:
+            parts = urlsplit(url)
+            self._shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
             self._client: Any = cast("Any", Redis).from_url(url, decode_responses=True, **limits)
         except (ValueError, TypeError, AttributeError):
             raise ConfigurationError(

@@ -8,6 +8,7 @@ from typing import Any
 from trivium.llms._protocol import Delta, Finish, Request
 from trivium.llms.local._constraints import Constraint, Envelope, chat_messages, constraint
 from trivium.llms.wire._answers import MessageReader
+from trivium.schema import Usage
 
 __all__ = ["SchemaCallReader", "without_tools"]
 
@@ -35,6 +36,11 @@ class SchemaCallReader:
     def __init__(self, message: MessageReader, form: Constraint) -> None:
         self._message = message
         self._envelope = Envelope(form, form.tool)
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the server has said that the answer used, so far."""
+        return self._message.usage
 
     @property
     def over(self) -> bool:

@@ -69,8 +69,11 @@ class RetryPolicy:
     def __post_init__(self) -> None:
         total = 1.0 if self.total_seconds is None else self.total_seconds
         positive(max_tries=self.max_tries, longest_delay=self.longest_delay, total_seconds=total)
-        if not self.first_delay >= 0 or not (self.budget or 0.0) >= 0:
+        rest = (self.first_delay, self.budget or 0.0)
+        if not all(isinstance(each, int | float) and each >= 0 for each in rest):  # type: ignore[unnecessary] - users pass anything
             raise ConfigurationError("first_delay and budget are numbers that are not below 0")
+        if not isinstance(self.statuses, Collection) or not all(isinstance(each, int) for each in self.statuses):  # type: ignore[unnecessary] - users pass anything
+            raise ConfigurationError(f"statuses are numbers, as (429, 503), not {self.statuses!r}")
 
     def delay(self, error: ProviderError, attempt: int) -> float | None:
         """Seconds to wait before a request is made again, or None if it must not be.
@@ -187,4 +190,4 @@ class Tries:
 
 def back_off(first: float, attempt: int) -> float:
     """Seconds to wait after an attempt, doubled at each next; spread, so that many callers do not come back at once."""
-    return first * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - a delay, no secret
+    return first * 2.0 ** min(attempt - 1, 64) * random.uniform(0.5, 1.5)  # noqa: S311 - a delay, no secret

@@ -15,10 +15,15 @@ __all__ = ["seconds_in", "seconds_to_wait"]
 _EPOCH: Final = 1e9
 """Numbers from here on are points in time (seconds since 1970; a thousand times as much: milliseconds)."""
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_SHORT: Final = {"ms": "ms", "second": "s", "minute": "m", "hour": "h"}
 _PART: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _DURATION: Final = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+")
 _IN_JSON: Final = re.compile(r'"retry_?[dD]elay"\s*:\s*"([\d.hms]{1,20})"')
-_IN_TEXT: Final = re.compile(r"(?:try again|retry) in ((?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+)\b", re.IGNORECASE)
+_IN_TEXT: Final = re.compile(
+    r"(?:try again|retry) (?:in|after) "
+    r"(?:((?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+)\b|(\d+(?:\.\d+)?) ?(ms|second|minute|hour))",
+    re.IGNORECASE,
+)
 _BUCKETS: Final = (
     ("x-ratelimit-remaining", "x-ratelimit-reset"),
     *((f"x-ratelimit-remaining-{each}", f"x-ratelimit-reset-{each}") for each in ("requests", "tokens")),
@@ -43,9 +48,10 @@ def seconds_to_wait(headers: Mapping[str, str], raw: str = "") -> float:
         return value / 1000
     if (value := seconds_in(headers.get("retry-after", ""))) is not None:
         return value
-    for pattern in (_IN_JSON, _IN_TEXT):
-        if (found := pattern.search(raw)) and (value := seconds_in(found[1])) is not None:
-            return value
+    if (found := _IN_JSON.search(raw)) and (value := seconds_in(found[1])) is not None:
+        return value
+    if found := _IN_TEXT.search(raw):
+        return seconds_in((found[1] or f"{found[2]}{_SHORT[found[3].lower()]}").lower()) or 0.0
     empty = [reset for remaining, reset in _BUCKETS if headers.get(remaining, "").strip() == "0"]
     return max((seconds_in(headers.get(reset, "")) or 0.0 for reset in empty), default=0.0)
 

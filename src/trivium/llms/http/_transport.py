@@ -26,7 +26,8 @@ from trivium.llms.http._exchange import exchange, needed_key
 from trivium.llms.http._keys import Keys, bearer
 from trivium.llms.http._policy import RetryBudget, RetryPolicy, Tries, before_retry
 from trivium.llms.http._refusals import refusal
-from trivium.llms.http._secrets import secrets_of, without
+from trivium.llms.http._secrets import secrets_of, shown, without
+from trivium.schema import Usage
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response
@@ -48,6 +49,11 @@ class Reader(Protocol):
     """
 
     done: bool
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the server has said that the answer used, so far."""
+        ...
 
     def feed(self, piece: bytes) -> Iterator[Delta]:
         """The deltas that `piece` completes."""
@@ -73,6 +79,10 @@ class Transport:
         proxies: the proxy for each scheme; None takes what the environment says.
         retry: when a failed request is made again; None is `RetryPolicy()`.
 
+    Attributes:
+        shown_url: the address as errors show it, with no query.
+        known_url: the address with all that tells one server from another, and nothing secret.
+
     Raises:
         ConfigurationError: the address is not one of HTTP.
     """
@@ -94,6 +104,7 @@ class Transport:
         auth = None if host == parts.netloc else (unquote(parts.username or ""), unquote(parts.password or ""))
         self._url = urlunsplit(parts._replace(netloc=host))  # without the password: the client logs it
         self.shown_url = urlunsplit(parts._replace(netloc=host, query="", fragment=""))
+        self.known_url = shown(self._url)
         self._keys, self._headers, self._setting = keys, headers, setting
         self._hidden = {secret for each in (url, *(proxies or {}).values()) for secret in secrets_of(str(each))}
         self._retry = retry or RetryPolicy(first_delay=FIRST_DELAY)
@@ -118,10 +129,10 @@ class Transport:
         """
         data, left = _as_json(body), Tries(self._retry, self._budget, tries)
         while True:
-            key, begun = needed_key(self._keys.take), False
+            key, begun, answer = needed_key(self._keys.take), False, reader()
             headers = {**HEADERS, **self._headers(key)}
             try:
-                async with contextlib.aclosing(self._ask(data, headers, reader())) as deltas:
+                async with contextlib.aclosing(self._ask(data, headers, answer)) as deltas:
                     begin = _whole(deltas) if self._retry.replay else _first(deltas)
                     for delta in await self._in_time(left.left(), begin):
                         begun = True
@@ -134,6 +145,8 @@ class Transport:
                     continue
                 self._without_secrets(error, key, headers)
                 delay = None if begun else left.next_delay(error)
+                if begun and answer.usage is not None:
+                    yield answer.usage
                 if delay is None:
                     raise error from None
             await wait(delay)

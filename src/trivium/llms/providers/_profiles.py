@@ -77,7 +77,7 @@ class Profile(NamedTuple):
             ConfigurationError: each customer has an address of their own, and there is none.
         """
         if self.url:
-            return base_url or self.url
+            return self.url if base_url is None else base_url
         base_url = base_url or os.environ.get("AZURE_OPENAI_ENDPOINT") or ""
         if not base_url:
             raise ConfigurationError(
@@ -165,7 +165,7 @@ def profile_at(base_url: str | None) -> Profile:
     if base_url is None:
         return PROFILES["openai"]
     origin = _origin(base_url)
-    remote = (each for each in PROFILES.values() if each.key and each.form == "openai")
+    remote = (each for each in PROFILES.values() if each.key and each.url and each.form == "openai")
     return next((each for each in remote if origin and origin == _origin(each.url)), COMPATIBLE)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trivium.exceptions import ConfigurationError
+from trivium.exceptions import ConfigurationError, TriviumError
 from trivium.llms._protocol import LanguageModel
 
 __all__ = ["GROUP", "third_party_model"]
@@ -38,7 +38,14 @@ def third_party_model(provider: str, name: str, base_url: str | None) -> Languag
         raise ConfigurationError(
             f"the provider {provider!r} of the package {package} cannot be loaded ({error}): install it anew"
         ) from error
-    model = made(name, base_url)
+    try:
+        model = made(name, base_url)
+    except TriviumError:
+        raise
+    except Exception as error:
+        raise ConfigurationError(
+            f"the provider {provider!r} of the package {package} made no model of {name!r} ({error!r})"
+        ) from error
     if not isinstance(model, LanguageModel):
         raise ConfigurationError(
             f"the provider {provider!r} of the package {package} made {type(model).__name__}, which is no model: it "

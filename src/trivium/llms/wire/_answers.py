@@ -15,6 +15,7 @@ import jiter
 from trivium.exceptions import MalformedAnswerError, ProviderError
 from trivium.llms._protocol import Delta, Logprobs, TokenLogprob
 from trivium.llms.wire._events import EventDecoder, check_size
+from trivium.schema import Usage
 
 __all__ = [
     "AGAIN",
@@ -35,6 +36,11 @@ RAW_BYTES = 2000
 
 class MessageReader(Protocol):
     """Reads the objects of one answer, in the words of one interface."""
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the server has said that the answer used, so far."""
+        ...
 
     @property
     def over(self) -> bool:
@@ -70,6 +76,11 @@ class AnswerReader:
         self._last = b""  # the last object, for errors that are found at the end
         self._message = message
         self.done = False
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the server has said that the answer used, so far: it is paid for, however the answer ends."""
+        return self._message.usage
 
     def feed(self, piece: bytes) -> Iterator[Delta]:
         """The deltas that `piece` completes.

@@ -60,7 +60,7 @@ class ClaudeMessageReader:
         self._whole: set[int] = set()  # calls whose arguments came with their beginning
         self._thoughts: list[dict[str, list[str]]] = []
         self._prose: list[str] = []  # said beside an answer that should be the arguments of a tool
-        self._usage: Usage | None = None
+        self.usage: Usage | None = None
         self._reason: str | None = None
         self._why = ""
         self.over = self._any = self._answered = False
@@ -183,14 +183,14 @@ class ClaudeMessageReader:
         if not counts:
             return
         before, thoughts = (
-            self._usage or Usage(),
+            self.usage or Usage(),
             number_at(dict_at(counts, "output_tokens_details"), "thinking_tokens"),
         )
         fresh, kept, cached = (
             number_at(counts, f"{name}input_tokens") for name in ("", "cache_creation_", "cache_read_")
         )
         is_told = fresh + kept + cached > 0
-        self._usage = Usage(
+        self.usage = Usage(
             fresh + kept + cached or before.input_tokens,
             number_at(counts, "output_tokens") or before.output_tokens,
             cached_tokens=cached if is_told else before.cached_tokens,
@@ -212,8 +212,8 @@ class ClaudeMessageReader:
         if self._prose and not self._answered and not self._ids:
             yield "".join(self._prose)
         yield from self._state()
-        if self._usage is not None:
-            yield self._usage
+        if self.usage is not None:
+            yield self.usage
         if self._reason is None and not ((done or self.over) and self._any):
             what = "the server's answer broke off" if self._any else "the server sent no answer"
             raise MalformedAnswerError(f"{what}; {AGAIN}")

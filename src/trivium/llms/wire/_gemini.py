@@ -59,7 +59,7 @@ class GeminiMessageReader:
         self._ids: list[str] = []  # of the calls, by our index
         self._taken = set(names.taken)
         self._signed: list[dict[str, Any]] = []
-        self._usage: Usage | None = None
+        self.usage: Usage | None = None
         self._reason: str | None = None
         self._why = ""
         self.over = self._any = self._answered = False
@@ -129,10 +129,10 @@ class GeminiMessageReader:
     def _count(self, counts: dict[str, Any]) -> None:
         if not counts:
             return
-        before, thoughts = self._usage or Usage(), number_at(counts, "thoughtsTokenCount")
+        before, thoughts = self.usage or Usage(), number_at(counts, "thoughtsTokenCount")
         read = number_at(counts, "promptTokenCount") + number_at(counts, "toolUsePromptTokenCount")
         written = number_at(counts, "candidatesTokenCount") + thoughts
-        self._usage = Usage(
+        self.usage = Usage(
             read or before.input_tokens,
             written or before.output_tokens,
             cached_tokens=number_at(counts, "cachedContentTokenCount") or before.cached_tokens,
@@ -157,8 +157,8 @@ class GeminiMessageReader:
         """
         if self._signed:
             yield ReasoningState(FORM, self._model, tuple(self._signed))
-        if self._usage is not None:
-            yield self._usage
+        if self.usage is not None:
+            yield self.usage
         if self._reason is None and not (done and self._any):
             what = "the server's answer broke off" if self._any else "the server sent no answer"
             raise MalformedAnswerError(f"{what}; {AGAIN}")

@@ -170,7 +170,7 @@ class OpenAIMessageReader:
         self._calls = CallReader(names, taken)
         self._model = model
         self._letters = Letters()
-        self._usage: Usage | None = None
+        self.usage: Usage | None = None
         self._reason: str | None = None
         self._details: list[dict[str, Any]] = []
         self._speaker: Any = None  # the index of the choice whose text is the answer's
@@ -186,7 +186,7 @@ class OpenAIMessageReader:
         if "error" in chunk or "choices" not in chunk:
             chunk = _checked(_unpacked(chunk))
         if (usage := chunk.get("usage")) is not None:
-            self._usage = token_counts(usage, "prompt_tokens", "completion_tokens") or self._usage
+            self.usage = token_counts(usage, "prompt_tokens", "completion_tokens") or self.usage
         choices = chunk.get("choices")
         if isinstance(choices, list):
             for choice in cast("list[Any]", choices):
@@ -284,8 +284,8 @@ class OpenAIMessageReader:
             yield rest
         if self._details:
             yield ReasoningState(FORM, self._model, tuple(self._details))
-        if self._usage is not None:
-            yield self._usage
+        if self.usage is not None:
+            yield self.usage
         reason = self._reason
         if reason is None and not (done and self._any):
             what = "the server's answer broke off" if self._any else "the server sent no answer"
@@ -443,6 +443,7 @@ def token_counts(usage: Any, read: str, written: str) -> Usage | None:
     return Usage(
         _count(counts.get(read)),
         _count(counts.get(written)),
+        _dollars(counts.get("cost")),
         cached_tokens=_count(read_how.get("cached_tokens")),
         cache_write_tokens=_count(read_how.get("cache_write_tokens")),
         reasoning_tokens=_count(written_how.get("reasoning_tokens")),
@@ -451,6 +452,12 @@ def token_counts(usage: Any, read: str, written: str) -> Usage | None:
 
 def _count(value: Any) -> int:
     return max(int(value), 0) if isinstance(value, int | float) and abs(value) < 1e15 else 0
+
+
+def _dollars(value: Any) -> float:
+    """What a provider says that an answer cost, as OpenRouter does; 0 where that is no amount."""
+    is_amount = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15
+    return float(value) if is_amount else 0.0
 
 
 def _text(content: Any) -> str:

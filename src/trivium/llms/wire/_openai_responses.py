@@ -163,7 +163,7 @@ class ResponsesReader:
         self._at: dict[Any, _Item] = {}  # by the server's index
         self._items: list[_Item] = []
         self._seen: set[str] = set()  # the ids of items
-        self._usage: Usage | None = None
+        self.usage: Usage | None = None
         self._reason: str | None = None
         self.over = self._thought = self._spoken = self._refused = False
 
@@ -210,7 +210,7 @@ class ResponsesReader:
         for index, item in enumerate(map(as_dict, cast("list[Any]", output) if isinstance(output, list) else ())):
             if index not in self._at and not streamed & _ids(item):
                 yield from self._ended(self._place({"output_index": index}), item)
-        self._usage = token_counts(answer.get("usage"), "input_tokens", "output_tokens") or self._usage
+        self.usage = token_counts(answer.get("usage"), "input_tokens", "output_tokens") or self.usage
         if status in (None, "completed"):
             self._reason = "stop"
         elif status == "incomplete":
@@ -295,8 +295,8 @@ class ResponsesReader:
         kept = tuple(item.kept for item in self._items if item.kept)
         if any(("type" in item and item["type"] != "function_call") or "phase" in item for item in kept):
             yield ReasoningState(FORM, self._model, kept)
-        if self._usage is not None:
-            yield self._usage
+        if self.usage is not None:
+            yield self.usage
         is_any = self._spoken or self._calls.any
         if self._reason is None and not (done and is_any):
             what = "the server's answer broke off" if is_any or self._thought else "the server sent no answer"
