@@ -20,7 +20,7 @@ from trivium.actions import (
 )
 from trivium.commander import Event, run_core
 from trivium.exceptions import RetryableToolError, ToolDefinitionError
-from trivium.schema import ActionStatusCode, Message, Origin, ToolCall
+from trivium.schema import ActionStatusCode, Message, Origin, ToolCall, ToolSpec
 from trivium.testing import ScriptedModel, call_tool
 from trivium.utils.tool import ToolMetadata
 
@@ -249,3 +249,41 @@ def test_ctrl_c_in_a_tool_ends_the_run(answer: Run):
 
     with pytest.raises(KeyboardInterrupt):
         answer(ActionExecutor(stop), "stop")
+
+
+NAMES = ("quick", "function", "on_left", "core", "values", "node", "tool", "args", "kwargs")
+
+
+@both
+@pytest.mark.parametrize("options", [{}, {"timeout": 5}, {"retries": 1}, {"needs_approval": True}], ids=str)
+def test_no_name_of_an_argument_means_something_on_the_way_to_the_tool(answer: Run, options: dict[str, Any]):
+    def given(**told: Any) -> str:
+        return ",".join(told)
+
+    if "needs_approval" in options:
+
+        def needs(**told: Any) -> bool:
+            return tuple(told) != NAMES
+
+        options = {"needs_approval": needs}
+    tool = Tool(ToolSpec("given", "", {"type": "object"}), given, lambda _: dict.fromkeys(NAMES, 1), **options)
+    assert answer(ActionExecutor([tool]), "given").formatted.format_result() == ",".join(NAMES)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"timeout": 0}, {"timeout": -1}, {"timeout": float("nan")}, {"timeout": float("inf")}, {"timeout": "5"},
+        {"retries": -1}, {"retries": 1.5}, {"retries": "2"}, {"retry_on": ValueError}, {"retry_on": [ValueError]},
+        {"retry_on": (int,)}, {"retry_on": (BaseException,)}, {"needs_approval": "yes"}, {"effect": "write"},
+        {"max_result": 0}, {"max_result": "x"}, {"name": 5}, {"description": 5}, {"nope": 1},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_an_option_that_no_tool_can_have_is_refused_where_it_is_written(options: dict[str, Any]):
+    def work() -> None: ...
+
+    with pytest.raises(ToolDefinitionError, match=next(iter(options))):
+        tool(**options)(work)
+    with pytest.raises(ToolDefinitionError):
+        Tool.of(lambda: None).but(**options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, NamedTuple
 
 from trivium.actions._tool import Tool
@@ -78,7 +79,7 @@ async def approved(node: CallNode, tool: Tool, values: Mapping[str, Any]) -> Non
     """
     needed = tool.needs_approval
     if callable(needed):
-        needed = await settled(needed(**values))
+        needed = await settled(needed(**_with_defaults(tool, values)))
     if not needed:
         return
     message = values.get("tool_message")
@@ -88,6 +89,13 @@ async def approved(node: CallNode, tool: Tool, values: Mapping[str, Any]) -> Non
     node._emit(ApprovalEvent, ApprovalDecision(request, reason is None, reason or ""))
     if reason is not None:
         raise ToolNotApprovedError(reason, tool.name)
+
+
+def _with_defaults(tool: Tool, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments of a call, and the defaults of those that a model left out."""
+    parameters = signature(tool.call).parameters.values()
+    left = {each.name: each.default for each in parameters if each.default is not each.empty}
+    return {**left, **values}
 
 
 async def _refusal(request: ApprovalRequest) -> str | None:

@@ -142,7 +142,7 @@ async def _guarded(node: CallNode, tool: Tool, values: dict[str, Any]) -> Any:
 
 
 @portable
-async def call_function(function: Callable[..., Any], *args: Any, **values: Any) -> Any:
+async def call_function(function: Callable[..., Any], /, *args: Any, **values: Any) -> Any:
     """Call the function behind a tool; where that has a time of its own, sync code is left behind after it."""
     node = current.get()
     if not getattr(node, "may_be_left", False):

@@ -17,7 +17,7 @@ from trivium.actions._tool import unfenced
 from trivium.commander import door, invoke, portable
 from trivium.exceptions import ConfigurationError, ToolArgumentsError
 from trivium.mcp._link import Link, pages
-from trivium.mcp._pins import Definition, Pins, digest_of
+from trivium.mcp._pins import Definition, Pins, digest_of, effect_of
 from trivium.mcp._results import MCPContent, MCPPrompt, MCPResource, contents_of, messages_of
 from trivium.mcp._results import outcome_of as as_outcome
 from trivium.mcp._transports import way_to
@@ -159,11 +159,11 @@ class MCPServer(BaseAction):
         name = f"{self.name}.{definition['name']}"
 
         async def call(**values: Any) -> ActionReturn:
-            return as_outcome(await self._on(partial(self._link.call, definition, values)))
+            return as_outcome(await self._on(partial(self._link.call, definition, values)), self._link.way.hidden)
 
         call.__portable__ = True  # type: ignore[attr-defined] - a mark on the function
         spec = ToolSpec(name, definition.get("description", ""), definition["inputSchema"])
-        return Tool(spec, call, partial(_as_object, name))
+        return Tool(spec, call, partial(_as_object, name), effect=effect_of(definition))
 
     def _own_tools(self) -> list[Tool]:
         """What reads resources and prompts, where that is wanted."""

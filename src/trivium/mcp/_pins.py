@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 from uuid import uuid4
 
+from trivium.actions._tool import Effect
 from trivium.exceptions import ConfigurationError, MCPToolsChangedError
 
-__all__ = ["Definition", "Pins", "definitions_of", "difference", "digest_of"]
+__all__ = ["Definition", "Pins", "definitions_of", "difference", "digest_of", "effect_of"]
 
 Definition: TypeAlias = dict[str, Any]
 _TOLD = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
@@ -39,6 +40,16 @@ def digest_of(definitions: Mapping[str, Definition]) -> str:
     said = [definitions[name] for name in sorted(definitions)]
     text = json.dumps(said, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def effect_of(definition: Definition) -> Effect | None:
+    """What a call does to the world, as far as the server's hints say; what they leave open is not known."""
+    hints = definition.get("annotations", {})
+    if hints.get("readOnlyHint"):
+        return "read"
+    if hints.get("idempotentHint"):
+        return "idempotent"
+    return "once" if hints.get("destructiveHint") else None
 
 
 def difference(before: Mapping[str, Definition], after: Mapping[str, Definition]) -> str:
