@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from inspect import signature
 from typing import Any, NamedTuple
 
+from trivium.actions._run import reason_of
 from trivium.actions._tool import Tool
 from trivium.actions._tool_message import ToolMessage
 from trivium.commander import CallNode, Event, invoke, portable
@@ -106,7 +107,7 @@ async def _refusal(request: ApprovalRequest) -> str | None:
     try:
         answer: object = await invoke(approve, request)
     except Exception as error:
-        return f"whoever was to be asked could not be: {str(error) or type(error).__name__}"
+        return f"whoever was to be asked could not be: {reason_of(error)}"
     if answer is True:
         return None
     if isinstance(answer, Denied) and answer.reason:

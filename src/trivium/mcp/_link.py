@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, suppress
 from contextvars import Context
+from copy import copy
 from functools import partial
 from random import random
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
@@ -18,6 +19,7 @@ from trivium.commander._doors_home import Home
 from trivium.commander._workers import get_running_loop
 from trivium.exceptions import (
     MCPConnectionError,
+    MCPError,
     MCPProtocolError,
     MCPTimeoutError,
     MCPToolsChangedError,
@@ -142,7 +144,8 @@ class Link:
                 self._was_open = True
                 return connection
             if not self._was_open or not isinstance(failed, MCPConnectionError) or attempt == _ATTEMPTS - 1:
-                raise failed
+                # Each who waited gets an error of his own: one that many raise would collect the traces of all.
+                raise copy(failed) if isinstance(failed, MCPError) else failed
             await wait(0.1 * 3**attempt * (0.5 + random()))  # noqa: S311 - so that many do not come at once
         raise AssertionError("the last attempt raises or returns")
 

@@ -66,6 +66,12 @@ def _lines(definition: Definition | None) -> list[str]:
     return [] if definition is None else json.dumps(definition, indent=1, sort_keys=True).splitlines()
 
 
+def _is_entry(each: dict[str, Any]) -> bool:
+    tools: Any = each.get("tools", [])
+    is_list = isinstance(tools, list) and all(isinstance(tool, dict) and "name" in tool for tool in cast("Any", tools))
+    return isinstance(each.get("pin"), str) and is_list
+
+
 class Pins:
     """The rule of one server: what its tools have to be.
 
@@ -116,6 +122,10 @@ class Pins:
             raise ConfigurationError(f"the pins in {path} cannot be read ({error}); mend or remove it") from None
         if not isinstance(found, dict):
             raise ConfigurationError(f"{path} holds no pins: give another file")
+        entries = cast("dict[str, Any]", found).items()
+        broken = [name for name, each in entries if not (isinstance(each, dict) and _is_entry(cast("Any", each)))]
+        if broken:
+            raise ConfigurationError(f"what {path} says of {broken[0]!r} are no pins: remove it")
         return cast("dict[str, Any]", found)
 
     @staticmethod

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final, TextIO, cast
 from urllib.parse import urlsplit
 
 from trivium.commander._workers import get_running_loop
@@ -170,7 +170,17 @@ def way_to(
     if isinstance(server, str) and server.startswith(("http://", "https://")):
         if env or cwd:
             raise ConfigurationError("a server at a URL has no env and no cwd: they are for a command")
-        return Address(server, headers or {})
+        given = dict(headers or {})
+        if not all(
+            isinstance(each, str) and each.isascii() and each.isprintable() for pair in given.items() for each in pair
+        ):  # type: ignore[unnecessary] - users pass anything
+            raise ConfigurationError("headers are texts of plain letters, without line ends")
+        try:
+            if not urlsplit(server).hostname:
+                raise ValueError("it names no host")
+        except ValueError as error:
+            raise ConfigurationError(f"the URL of an MCP server cannot be used: {error}") from None
+        return Address(server, given)
     if headers:
         raise ConfigurationError("headers are for a server at a URL; a command gets what it needs by env")
     try:
@@ -179,7 +189,10 @@ def way_to(
         raise ConfigurationError(f"the command cannot be read ({error}); give it as a list of texts") from None
     if not command or not all(isinstance(each, str) for each in command):  # type: ignore[unnecessary] - users pass anything
         raise ConfigurationError("an MCP server is a URL, or a command as text or as a list of texts")
-    return Child(command, env or {}, cwd)
+    given = dict(env or {})
+    if not all(isinstance(each, str) for each in cast("list[Any]", [*given, *given.values()])):  # type: ignore[unnecessary]
+        raise ConfigurationError("env is a dict of texts")
+    return Child(command, given, cwd)
 
 
 class _Watched:
