@@ -171,9 +171,8 @@ def way_to(
         if env or cwd:
             raise ConfigurationError("a server at a URL has no env and no cwd: they are for a command")
         given = dict(headers or {})
-        if not all(
-            isinstance(each, str) and each.isascii() and each.isprintable() for pair in given.items() for each in pair
-        ):  # type: ignore[unnecessary] - users pass anything
+        texts = cast("list[Any]", [*given, *given.values()])
+        if not all(isinstance(each, str) and each.isascii() and each.isprintable() for each in texts):
             raise ConfigurationError("headers are texts of plain letters, without line ends")
         try:
             if not urlsplit(server).hostname:
