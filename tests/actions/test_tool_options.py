@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -20,7 +20,7 @@ from trivium.actions import (
 )
 from trivium.commander import Event, run_core
 from trivium.exceptions import RetryableToolError, ToolDefinitionError
-from trivium.schema import ActionStatusCode, Message, Origin, ToolCall
+from trivium.schema import ActionReturn, ActionStatusCode, Message, Origin, ToolCall, ToolSpec
 from trivium.testing import ScriptedModel, call_tool
 from trivium.utils.tool import ToolMetadata
 
@@ -249,3 +249,94 @@ def test_ctrl_c_in_a_tool_ends_the_run(answer: Run):
 
     with pytest.raises(KeyboardInterrupt):
         answer(ActionExecutor(stop), "stop")
+
+
+NAMES = ("quick", "function", "on_left", "core", "values", "node", "tool", "args", "kwargs")
+
+
+@both
+@pytest.mark.parametrize("options", [{}, {"timeout": 5}, {"retries": 1}, {"needs_approval": True}], ids=str)
+def test_no_name_of_an_argument_means_something_on_the_way_to_the_tool(answer: Run, options: dict[str, Any]):
+    def given(**told: Any) -> str:
+        return ",".join(told)
+
+    if "needs_approval" in options:
+
+        def needs(**told: Any) -> bool:
+            return tuple(told) != NAMES
+
+        options = {"needs_approval": needs}
+    tool = Tool(ToolSpec("given", "", {"type": "object"}), given, lambda _: dict.fromkeys(NAMES, 1), **options)
+    assert answer(ActionExecutor([tool]), "given").formatted.format_result() == ",".join(NAMES)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"timeout": 0}, {"timeout": -1}, {"timeout": float("nan")}, {"timeout": float("inf")}, {"timeout": "5"},
+        {"retries": -1}, {"retries": 1.5}, {"retries": "2"}, {"retry_on": ValueError}, {"retry_on": [ValueError]},
+        {"retry_on": (int,)}, {"retry_on": (BaseException,)}, {"needs_approval": "yes"}, {"effect": "write"},
+        {"max_result": 0}, {"max_result": "x"}, {"name": 5}, {"description": 5}, {"nope": 1},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_an_option_that_no_tool_can_have_is_refused_where_it_is_written(options: dict[str, Any]):
+    def work() -> None: ...
+
+    with pytest.raises(ToolDefinitionError, match=next(iter(options))):
+        tool(**options)(work)
+    with pytest.raises(ToolDefinitionError):
+        Tool.of(lambda: None).but(**options)
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+def nested() -> list[Any]:
+    top = below = list[Any]()
+    for _ in range(100_000):
+        below.append(below := list[Any]())
+    return top
+
+
+@pytest.mark.parametrize(
+    "made",
+    [Mute, nested, lambda: 10**5000, lambda: ActionReturn(result=cast("Any", 5))],
+    ids=["mute", "deep", "long", "odd"],
+)  # fmt: skip
+@both
+def test_a_result_that_cannot_be_told_is_an_error_that_the_model_reads(made: Callable[[], Any], answer: Run):
+    def work() -> Any:
+        return made()
+
+    returned = answer(ActionExecutor([work]), "work").formatted
+    assert returned.state is ActionStatusCode.API_ERROR
+    assert "work ran, but its result" in returned.errmsg
+
+
+@both
+def test_an_error_that_cannot_say_itself_is_told_by_its_kind(answer: Run):
+    def work() -> None:
+        raise Mute
+
+    assert answer(ActionExecutor([work]), "work").formatted.errmsg == "Mute"
+
+
+def test_who_tells_whether_approval_is_wanted_finds_the_defaults():
+    def is_much(amount: int, to: str) -> bool:
+        return amount > 100 or to != "Ada"
+
+    @tool(needs_approval=is_much)
+    def pay(amount: int, to: str = "Ada") -> str:
+        return f"paid {to}"
+
+    def said(**given: Any) -> Any:
+        agent = Agent(ScriptedModel([call_tool("pay", **given), "ok"]), tools=[pay])
+        agent("Pay.")
+        return agent.memory.get_memory()[-2].content
+
+    assert said(amount=5) == "paid Ada"
+    assert "not approved" in said(amount=5, to="Bob")
+    assert "not approved" in said(amount=500)

@@ -19,7 +19,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from trivium import Agent, Message, Module, Task
-from trivium.actions import BaseAction, tool_api
+from trivium.actions import BaseAction, Tool, tool_api
 from trivium.agents import ChatAgent
 from trivium.exceptions import ConfigurationError
 from trivium.mcp import MCPServer, ToolServer, serve_mcp
@@ -248,3 +248,13 @@ def test_the_command_shows_the_tools_and_the_digest(tmp_path: Path):
     assert [tool["name"] for tool in told["tools"]] == ["shout"]
     with MCPServer(served, cwd=tmp_path, env=OURS, pin=told["pin"]) as server:
         assert server({"text": "x"}, "shout").format_result() == "X"
+
+
+def test_a_port_that_is_taken_is_said():
+    with ToolServer(Tool.of(lambda: None).but(name="nothing"), port=0) as server:
+        port = int(server.url.rpartition(":")[2])
+        other = ToolServer(Tool.of(lambda: None).but(name="nothing"), port=port)
+        with pytest.raises(ConfigurationError, match=str(port)):
+            other.serve()
+        with pytest.raises(ConfigurationError, match=str(port)), other:
+            pass

@@ -313,7 +313,14 @@ def test_a_request_after_the_end_is_an_error_and_no_traffic(file: Path):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{}", "[]", '{"trivium_cassette": 9, "interactions": []}', '{"trivium_cassette": 1, "interactions": [1]}'],
+    [
+        "",
+        "{}",
+        "[]",
+        '{"trivium_cassette": 9, "interactions": []}',
+        '{"trivium_cassette": 1, "interactions": [1]}',
+        '{"trivium_cassette": 1, "interactions": [{"request": {"method": "", "url": ""}, "response": {"status": 7}}]}',
+    ],
 )
 def test_a_file_that_is_no_cassette_is_named(file: Path, text: str):
     file.parent.mkdir()

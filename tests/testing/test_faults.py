@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -170,3 +170,19 @@ def test_a_fault_of_your_own(server: ScriptedServer):
 def test_what_is_no_fault_is_refused(bad: dict[str, Any]):
     with pytest.raises(ConfigurationError):
         FaultyTransport(**bad)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [lambda: Status("x"), lambda: Status(99), lambda: Slow(size=0), lambda: Garbage("text")],  # pyright: ignore
+)
+def test_a_fault_that_cannot_be_is_refused_where_it_is_written(fault: Callable[[], Fault]):
+    with pytest.raises(ConfigurationError):
+        fault()
+
+
+@pytest.mark.parametrize("body", [[1, 2], 5, None, "\ud800"], ids=str)
+def test_a_body_may_be_any_value(body: Any):
+    model = OpenAIModel("any", base_url="http://127.0.0.1:9/v1", retry=RetryPolicy(max_tries=1))
+    with FaultyTransport([Status(200, body)]), pytest.raises(ModelError):
+        model.chat("hi")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, NamedTuple
 
+from trivium.actions._run import reason_of
 from trivium.actions._tool import Tool
 from trivium.actions._tool_message import ToolMessage
 from trivium.commander import CallNode, Event, invoke, portable
@@ -78,7 +80,7 @@ async def approved(node: CallNode, tool: Tool, values: Mapping[str, Any]) -> Non
     """
     needed = tool.needs_approval
     if callable(needed):
-        needed = await settled(needed(**values))
+        needed = await settled(needed(**_with_defaults(tool, values)))
     if not needed:
         return
     message = values.get("tool_message")
@@ -90,6 +92,13 @@ async def approved(node: CallNode, tool: Tool, values: Mapping[str, Any]) -> Non
         raise ToolNotApprovedError(reason, tool.name)
 
 
+def _with_defaults(tool: Tool, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments of a call, and the defaults of those that a model left out."""
+    parameters = signature(tool.call).parameters.values()
+    left = {each.name: each.default for each in parameters if each.default is not each.empty}
+    return {**left, **values}
+
+
 async def _refusal(request: ApprovalRequest) -> str | None:
     """Why a call is refused; None where it is approved. Only a plain True approves."""
     approve = request.node._scope.approve
@@ -98,7 +107,7 @@ async def _refusal(request: ApprovalRequest) -> str | None:
     try:
         answer: object = await invoke(approve, request)
     except Exception as error:
-        return f"whoever was to be asked could not be: {str(error) or type(error).__name__}"
+        return f"whoever was to be asked could not be: {reason_of(error)}"
     if answer is True:
         return None
     if isinstance(answer, Denied) and answer.reason:

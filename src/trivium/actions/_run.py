@@ -33,6 +33,7 @@ __all__ = [
     "as_text",
     "call_function",
     "outcome_of",
+    "reason_of",
     "run_tool",
     "sendable",
 ]
@@ -142,7 +143,7 @@ async def _guarded(node: CallNode, tool: Tool, values: dict[str, Any]) -> Any:
 
 
 @portable
-async def call_function(function: Callable[..., Any], *args: Any, **values: Any) -> Any:
+async def call_function(function: Callable[..., Any], /, *args: Any, **values: Any) -> Any:
     """Call the function behind a tool; where that has a time of its own, sync code is left behind after it."""
     node = current.get()
     if not getattr(node, "may_be_left", False):
@@ -170,6 +171,7 @@ async def outcome_of(tool: Tool, arguments: str | Mapping[str, Any], *, is_count
     returned = ActionReturn(as_arguments(name, arguments), None, name)
     try:
         result = await run_tool(tool, arguments, returned, is_counted=is_counted)
+        text = _told(name, result)
     except LimitExceededError:
         raise
     except ToolArgumentsError as error:
@@ -177,11 +179,32 @@ async def outcome_of(tool: Tool, arguments: str | Mapping[str, Any], *, is_count
     except (FetchError, RemoteServiceError) as error:
         return returned.but(state=ActionStatusCode.HTTP_ERROR, errmsg=str(error))
     except Exception as error:
-        return returned.but(state=ActionStatusCode.API_ERROR, errmsg=str(error) or type(error).__name__)
+        return returned.but(state=ActionStatusCode.API_ERROR, errmsg=reason_of(error))
     if isinstance(result, ActionReturn):  # what it leaves open is filled in
         return result.but(args=result.args or returned.args, type=result.type or returned.type)
-    returned.result = [{"type": "text", "content": as_text(result)}]
+    returned.result = [{"type": "text", "content": text}]
     return returned
+
+
+def reason_of(error: BaseException) -> str:
+    """What an error says, else what it is; an error of a user's own may even fail to say it."""
+    try:
+        return str(error) or type(error).__name__
+    except Exception:
+        return type(error).__name__
+
+
+def _told(name: str, result: Any) -> str:
+    """A result as a model reads it.
+
+    Raises:
+        ToolError: it has no form as text; the tool has run.
+    """
+    try:
+        return result.format_result() if isinstance(result, ActionReturn) else as_text(result)
+    except Exception as error:
+        kind, why = type(result).__name__, reason_of(error)
+        raise ToolError(f"{name} ran, but its result ({kind}) cannot be told as text: {why}", name) from error
 
 
 def as_arguments(name: str, arguments: Any) -> dict[str, Any]:

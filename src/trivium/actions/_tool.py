@@ -91,8 +91,9 @@ class Tool:
             raise ToolDefinitionError(
                 f"the tool {self.name} must happen once and has retries: leave one of the two out", self.name
             )
-        if self.effect is not None and self.effect not in get_args(Effect):
-            raise ToolDefinitionError(f"the effect of a tool is {', '.join(get_args(Effect))} or None", self.name)
+        wrong = _wrong_option(self)
+        if wrong:
+            raise ToolDefinitionError(f"the tool {self.name} cannot be: {wrong}", self.name)
 
     @property
     def name(self) -> str:
@@ -115,6 +116,7 @@ class Tool:
             changes["spec"] = replace(self.spec, parameters=strict_schema(schema, self.name), strict=True)
             changes["validate"] = unless_null(self.validate, schema)
             return replace(self, **{key: changes.pop(key) for key in ("spec", "validate")}).but(**changes)
+        _known(changes)
         for_spec = {key: changes.pop(key) for key in ("name", "description") if key in changes}
         tool = replace(self, spec=replace(self.spec, **for_spec)) if for_spec else self
         return replace(tool, **changes) if changes else tool
@@ -139,8 +141,9 @@ class Tool:
             raise ToolDefinitionError(f"{kind} is no tool: give a function, an object of an action, or a config of one")
         tool = _from_function(function).but(**options_of(function))
         holder = getattr(function, "__func__", function)
-        if isinstance(holder, types.FunctionType):
-            holder.__trivium_tool__ = replace(tool, call=holder)  # type: ignore[attr-defined] - a mark on the function
+        if isinstance(holder, types.FunctionType):  # a bound method's tool must not keep its object alive there
+            kept = tool if holder is function else replace(tool, call=holder)
+            holder.__trivium_tool__ = kept  # type: ignore[attr-defined] - a mark on the function
         return tool
 
 
@@ -177,13 +180,40 @@ def with_options(function: Any, options: Mapping[str, Any]) -> None:
     Raises:
         ToolDefinitionError: there is no such option.
     """
-    unknown = options.keys() - {*_NEW, "name", "description", "strict"}
+    _known(options)
+    if options:
+        function.__trivium_options__ = {**options_of(function), **options}
+
+
+def _known(options: Mapping[str, Any]) -> None:
+    unknown = options.keys() - {*_NEW, "name", "description", "strict", "spec", "call", "validate"}
     if unknown:
         raise ToolDefinitionError(
             f"a tool has no option {', '.join(sorted(unknown))}; it has {', '.join(_NEW)}, strict"
         )
-    if options:
-        function.__trivium_options__ = {**options_of(function), **options}
+    for name in ("name", "description"):
+        if not isinstance(options.get(name, ""), str):
+            raise ToolDefinitionError(f"the {name} of a tool is text, not {type(options[name]).__name__}")
+
+
+def _wrong_option(tool: Tool) -> str:
+    """What is wrong with the values of its options; "" where nothing is."""
+    if tool.timeout is not None and not (isinstance(tool.timeout, int | float) and 0 < tool.timeout < float("inf")):  # type: ignore[unnecessary] - users pass anything
+        return f"timeout is a number of seconds above 0, or None for no end, not {tool.timeout!r}"
+    if not isinstance(tool.retries, int) or tool.retries < 0:  # type: ignore[unnecessary]
+        return f"retries is a whole number from 0 on, not {tool.retries!r}"
+    kinds: Any = tool.retry_on
+    if not isinstance(kinds, tuple) or not all(
+        isinstance(each, type) and issubclass(each, Exception) for each in cast("tuple[Any, ...]", kinds)
+    ):
+        return f"retry_on is a tuple of classes of errors, not {kinds!r}"
+    if not isinstance(tool.needs_approval, bool) and not callable(tool.needs_approval):  # type: ignore[unnecessary]
+        return f"needs_approval is True, False or a function, not {tool.needs_approval!r}"
+    if tool.effect is not None and tool.effect not in get_args(Effect):
+        return f"the effect of a tool is {', '.join(get_args(Effect))} or None"
+    if tool.max_result is not None and (not isinstance(tool.max_result, int) or tool.max_result <= 0):  # type: ignore[unnecessary]
+        return f"max_result is a number of characters above 0, or None for all, not {tool.max_result!r}"
+    return ""
 
 
 def spec_of(function: Callable[..., Any]) -> ToolSpec:

@@ -125,7 +125,7 @@ def function_door(core: Callable[P, Core[T]]) -> Callable[P, T]:
     return function
 
 
-def run_core(core: Callable[P, Core[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+def run_core(core: Callable[P, Core[T]], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a portable coroutine function from sync code."""
     return drive(core(*args, **kwargs))
 
@@ -148,12 +148,20 @@ def is_async(function: Any) -> bool:
 
 
 # ---- primitive 1: call user code
-def invoke(function: Callable[..., Any], /, *args: Any, quick: bool = False, **kwargs: Any) -> Core[Any]:
+def invoke(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Core[Any]:
     """Call user code, `def` or `async def`, and return what it returns.
 
-    Under the async driver a `def` runs in a worker, so it may block; `quick` keeps it in place (hooks,
-    parsers, filters: quick by contract).
+    Under the async driver a `def` runs in a worker, so it may block. All keywords are the function's own.
     """
+    return _invoked(function, args, kwargs, False)
+
+
+def invoke_quick(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Core[Any]:
+    """Call user code that is quick by contract (hooks, parsers, filters): as `invoke`, but always in place."""
+    return _invoked(function, args, kwargs, True)
+
+
+def _invoked(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], quick: bool) -> Core[Any]:
     node = current.get()
     if node is not None:
         node._check()

@@ -15,7 +15,7 @@ __all__ = ["invoke_or_leave"]
 
 
 @portable
-async def invoke_or_leave(function: Callable[..., Any], on_left: Callable[[], object], **arguments: Any) -> Any:
+async def invoke_or_leave(function: Callable[..., Any], on_left: Callable[[], object], /, **arguments: Any) -> Any:
     """Call user code as `invoke` does, but wait for sync code no longer than the node that runs here lives.
 
     Sync code cannot be stopped. It gets a worker, and where the node is stopped meanwhile, by its deadline or by a

@@ -9,7 +9,7 @@ from inspect import isasyncgen, isawaitable, isgenerator
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from trivium.commander._callbacks import Callback, Functions, Stage, checked_callback
-from trivium.commander._doors import Bell, invoke, wait
+from trivium.commander._doors import Bell, invoke_quick, wait
 from trivium.commander._doors_loop import to_the_end, uncancel
 from trivium.commander._events import QueuedEvent, RetriedEvent
 from trivium.commander._node import _ROOT, NodeState, Stop, TaskNode, current, make_scope
@@ -328,9 +328,7 @@ class WorkNode(TaskNode):
                 node = callback.task_node if callback._locked else self
                 named = {"task_node": node} if entry.get("inject_task_node") else {}
                 try:
-                    await invoke(
-                        entry["function"], *params.get("args", ()), quick=True, **params.get("kwargs", {}), **named
-                    )
+                    await invoke_quick(entry["function"], *params.get("args", ()), **params.get("kwargs", {}), **named)
                 except Stop:  # this node was told to stop: the rest of the stage is not called
                     break
                 except BaseException as error:

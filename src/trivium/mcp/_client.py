@@ -17,7 +17,7 @@ from trivium.actions._tool import unfenced
 from trivium.commander import door, invoke, portable
 from trivium.exceptions import ConfigurationError, ToolArgumentsError
 from trivium.mcp._link import Link, pages
-from trivium.mcp._pins import Definition, Pins, digest_of
+from trivium.mcp._pins import Definition, Pins, digest_of, effect_of
 from trivium.mcp._results import MCPContent, MCPPrompt, MCPResource, contents_of, messages_of
 from trivium.mcp._results import outcome_of as as_outcome
 from trivium.mcp._transports import way_to
@@ -85,7 +85,7 @@ class MCPServer(BaseAction):
         start_seconds: float = 60.0,
     ) -> None:
         super().__init__()
-        positive(timeout=timeout or 1.0, start_seconds=start_seconds)
+        positive(timeout=1.0 if timeout is None else timeout, start_seconds=start_seconds)
         way = way_to(server, env, None if cwd is None else Path(cwd), headers)
         self._name = way.name if name is None else name
         if not self._name or "." in self._name:
@@ -159,11 +159,11 @@ class MCPServer(BaseAction):
         name = f"{self.name}.{definition['name']}"
 
         async def call(**values: Any) -> ActionReturn:
-            return as_outcome(await self._on(partial(self._link.call, definition, values)))
+            return as_outcome(await self._on(partial(self._link.call, definition, values)), self._link.way.hidden)
 
         call.__portable__ = True  # type: ignore[attr-defined] - a mark on the function
         spec = ToolSpec(name, definition.get("description", ""), definition["inputSchema"])
-        return Tool(spec, call, partial(_as_object, name))
+        return Tool(spec, call, partial(_as_object, name), effect=effect_of(definition))
 
     def _own_tools(self) -> list[Tool]:
         """What reads resources and prompts, where that is wanted."""
@@ -235,6 +235,7 @@ class MCPServer(BaseAction):
         Raises:
             MCPProtocolError: there is none at that address.
         """
+        _can_be_sent("the address of a resource", uri)
         return contents_of(await self._asked(lambda client: client.read_resource(uri)))
 
     read_resource = door(read_resource_async)
@@ -262,6 +263,7 @@ class MCPServer(BaseAction):
         Raises:
             MCPProtocolError: there is no such prompt, or an argument is missing.
         """
+        _can_be_sent("the arguments of a prompt", [prompt, arguments])
         return messages_of(await self._asked(lambda client: client.get_prompt(prompt, arguments)))
 
     get_prompt = door(get_prompt_async)
@@ -318,7 +320,17 @@ def _as_object(name: str, arguments: str | Mapping[str, Any]) -> dict[str, Any]:
         raise ToolArgumentsError(f"the arguments of {name} are no JSON: {error}", name) from None
     if not isinstance(found, Mapping):
         raise ToolArgumentsError(f"the arguments of {name} are no object", name)
-    return dict(cast("Mapping[str, Any]", found))
+    given = dict(cast("Mapping[str, Any]", found))
+    _can_be_sent(f"the arguments of {name}", given, name)
+    return given
+
+
+def _can_be_sent(what: str, value: Any, name: str = "") -> None:
+    """Refuse what no JSON in UTF-8 has: over stdio it would break the connection, with the calls of all others."""
+    try:
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ToolArgumentsError(f"{what} cannot be sent: {error}", name) from None
 
 
 def _resource(each: Any, uri: str, is_template: bool) -> MCPResource:

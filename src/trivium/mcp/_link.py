@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, suppress
 from contextvars import Context
+from copy import copy
 from functools import partial
 from random import random
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
@@ -18,13 +19,14 @@ from trivium.commander._doors_home import Home
 from trivium.commander._workers import get_running_loop
 from trivium.exceptions import (
     MCPConnectionError,
+    MCPError,
     MCPProtocolError,
     MCPTimeoutError,
     MCPToolsChangedError,
     MissingExtraError,
     TriviumError,
 )
-from trivium.mcp._pins import Definition, Pins, definitions_of, difference
+from trivium.mcp._pins import Definition, Pins, definitions_of, difference, effect_of
 from trivium.mcp._transports import Address, Way
 
 if TYPE_CHECKING:
@@ -70,8 +72,7 @@ class Link:
 
         A call whose connection broke is made again only where the server says that this does no harm.
         """
-        hints = told.get("annotations", {})
-        again = bool(hints.get("readOnlyHint") or hints.get("idempotentHint"))
+        again = effect_of(told) in ("read", "idempotent")
 
         async def work(connection: _Connection) -> Any:
             await connection.listed()
@@ -110,7 +111,8 @@ class Link:
                 if is_last or not (again or expired or connection.was_refused):
                     raise self._lost(connection, tool) from None
             except Exception as error:  # the SDK's own: an answer that does not fit
-                raise MCPProtocolError(f"{self.name} gave no proper answer: {_leaf(error)}", self.name, tool) from error
+                why = self.way.hidden(_leaf(error))
+                raise MCPProtocolError(f"{self.name} gave no proper answer: {why}", self.name, tool) from None
         raise AssertionError("the last attempt raises or returns")
 
     def _refused(self, error: Any, tool: str) -> NoReturn:
@@ -119,7 +121,7 @@ class Link:
             raise MCPTimeoutError(text, self.name, tool) from None
         status = getattr(self.way, "status", 0)
         hint = f" (HTTP status {status})" if status else ""
-        raise MCPProtocolError(f"{self.name}: {error}{hint}", self.name, tool, error.code) from None
+        raise MCPProtocolError(self.way.hidden(f"{self.name}: {error}{hint}"), self.name, tool, error.code) from None
 
     def _lost(self, connection: _Connection, tool: str) -> MCPConnectionError:
         what = f"whether {tool} ran there is not known" if tool else "nothing came back"
@@ -142,7 +144,8 @@ class Link:
                 self._was_open = True
                 return connection
             if not self._was_open or not isinstance(failed, MCPConnectionError) or attempt == _ATTEMPTS - 1:
-                raise failed
+                # Each who waited gets an error of his own: one that many raise would collect the traces of all.
+                raise copy(failed) if isinstance(failed, MCPError) else failed
             await wait(0.1 * 3**attempt * (0.5 + random()))  # noqa: S311 - so that many do not come at once
         raise AssertionError("the last attempt raises or returns")
 
@@ -222,7 +225,7 @@ class _Connection:
         except Exception as error:
             if isinstance(found := _innermost(error), TriviumError):
                 self.failed = found
-            self.why, self.was_refused = _leaf(error), _was_refused(error)
+            self.why, self.was_refused = self.link.way.hidden(_leaf(error)), _was_refused(error)
         except BaseException:
             self.why = self.why or "it was closed"
         finally:

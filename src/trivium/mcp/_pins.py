@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 from uuid import uuid4
 
+from trivium.actions._tool import Effect
 from trivium.exceptions import ConfigurationError, MCPToolsChangedError
 
-__all__ = ["Definition", "Pins", "definitions_of", "difference", "digest_of"]
+__all__ = ["Definition", "Pins", "definitions_of", "difference", "digest_of", "effect_of"]
 
 Definition: TypeAlias = dict[str, Any]
 _TOLD = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
@@ -41,6 +42,16 @@ def digest_of(definitions: Mapping[str, Definition]) -> str:
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
+def effect_of(definition: Definition) -> Effect | None:
+    """What a call does to the world, as far as the server's hints say; what they leave open is not known."""
+    hints = definition.get("annotations", {})
+    if hints.get("readOnlyHint"):
+        return "read"
+    if hints.get("idempotentHint"):
+        return "idempotent"
+    return "once" if hints.get("destructiveHint") else None
+
+
 def difference(before: Mapping[str, Definition], after: Mapping[str, Definition]) -> str:
     """What changed, tool by tool, as a unified diff of their JSON; at most 60 lines."""
     lines = list[str]()
@@ -53,6 +64,12 @@ def difference(before: Mapping[str, Definition], after: Mapping[str, Definition]
 
 def _lines(definition: Definition | None) -> list[str]:
     return [] if definition is None else json.dumps(definition, indent=1, sort_keys=True).splitlines()
+
+
+def _is_entry(each: dict[str, Any]) -> bool:
+    tools: Any = each.get("tools", [])
+    is_list = isinstance(tools, list) and all(isinstance(tool, dict) and "name" in tool for tool in cast("Any", tools))
+    return isinstance(each.get("pin"), str) and is_list
 
 
 class Pins:
@@ -105,6 +122,10 @@ class Pins:
             raise ConfigurationError(f"the pins in {path} cannot be read ({error}); mend or remove it") from None
         if not isinstance(found, dict):
             raise ConfigurationError(f"{path} holds no pins: give another file")
+        entries = cast("dict[str, Any]", found).items()
+        broken = [name for name, each in entries if not (isinstance(each, dict) and _is_entry(cast("Any", each)))]
+        if broken:
+            raise ConfigurationError(f"what {path} says of {broken[0]!r} are no pins: remove it")
         return cast("dict[str, Any]", found)
 
     @staticmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64decode
 from binascii import Error as Base64Error
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,17 +70,23 @@ class MCPContent:
         return self.text if self.text is not None else _told(self.mime_type, len(self.data))
 
 
-def outcome_of(result: Any) -> ActionReturn:
+def outcome_of(result: Any, hidden: Callable[[str], str] = str) -> ActionReturn:
     """The outcome of a tool call. Text is text; of an image or a file the model reads what it is.
 
     The item keeps its bytes as base64 in `data`. The first item has what the server gave as structured content in
     `structured`; where it gave nothing else, that is the text.
+
+    Args:
+        result: what came.
+        hidden: from a text to the one that may be seen.
     """
     items = [_item(block) for block in result.content]
     structured = result.structured_content
     if structured is not None:
         items = items or [{"type": "text", "content": json.dumps(structured, ensure_ascii=False)}]
         items[0]["structured"] = structured
+    for item in items:
+        item["content"] = hidden(item["content"])
     returned = ActionReturn(result=items)
     if result.is_error:
         text = returned.format_result() or "the tool failed, and did not say why"

@@ -73,7 +73,7 @@ class ToolServer(HTTPServing):
         grace: float = 5.0,
     ) -> None:
         super().__init__(host, port, token, grace)
-        positive(timeout=timeout or 1.0, max_bytes=max_bytes)
+        positive(timeout=1.0 if timeout is None else timeout, max_bytes=max_bytes)
         self.name = name
         guard = partial(
             Guard, tokens=checked_tokens(self.token), hosts=self._hosts, origins=origins, max_bytes=max_bytes
@@ -95,8 +95,14 @@ class ToolServer(HTTPServing):
 
     async def serve_async(self, ready: Callable[[], object] = bool) -> None:
         """Serve until `stop`, SIGINT or SIGTERM, on a loop of yours."""
+        failed: Exception | None = None
         async with self._mcp.sessions():
-            await super().serve_async(ready)
+            try:
+                await super().serve_async(ready)
+            except Exception as error:  # the SDK's task group would wrap it
+                failed = error
+        if failed is not None:
+            raise failed
 
 
 class _Service:

@@ -5,26 +5,42 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final, TextIO, cast
 from urllib.parse import urlsplit
 
 from trivium.commander._workers import get_running_loop
 from trivium.exceptions import ConfigurationError
-from trivium.llms.http._secrets import quiet, secrets_of, shown
+from trivium.llms.http._secrets import is_secret, quiet, secrets_of, shown, without
 
 __all__ = ["Address", "Child", "Way", "way_to"]
 
 MOST_BYTES: Final = 64 << 20
 """The largest event that a server may send over HTTP."""
 _KEPT = 8192
+_SHORTEST_SECRET: Final = 8
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
 _CONNECT_SECONDS = 30.0
 
 
-class Child:
+class _Hiding:
+    """What keeps the secrets that a server was given out of what it says.
+
+    Args:
+        secrets: those; a shorter one than a key has would only spoil a text.
+    """
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._secrets = frozenset(each for each in secrets if len(each) >= _SHORTEST_SECRET)
+
+    def hidden(self, text: str) -> str:
+        """A text of the server, in which `***` stands for each of its secrets."""
+        return without(text, self._secrets)
+
+
+class Child(_Hiding):
     """A server that runs as a process of ours, with a group of its own.
 
     Args:
@@ -34,6 +50,7 @@ class Child:
     """
 
     def __init__(self, command: Sequence[str], env: Mapping[str, str], cwd: Path | None) -> None:
+        super().__init__(value for name, value in env.items() if is_secret(name))
         self.command, self.env, self.cwd = list(command), dict(env), cwd
         self.kept = bytearray()
 
@@ -47,7 +64,7 @@ class Child:
     @property
     def log(self) -> str:
         """The end of what it wrote to stderr."""
-        return self.kept.decode("utf-8", "replace").strip()
+        return self.hidden(self.kept.decode("utf-8", "replace").strip())
 
     @asynccontextmanager
     async def open(self, ended: Callable[[], object]) -> AsyncGenerator[Any]:
@@ -85,7 +102,7 @@ class Child:
             loop.remove_reader(read)  # all who wrote are gone
 
 
-class Address:
+class Address(_Hiding):
     """A server at a URL.
 
     Args:
@@ -96,6 +113,7 @@ class Address:
     log = ""
 
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+        super().__init__(secrets_of(url, headers))
         self.url, self.headers = url, dict(headers)
         self.status = 0
         self.is_expired = False
@@ -152,7 +170,16 @@ def way_to(
     if isinstance(server, str) and server.startswith(("http://", "https://")):
         if env or cwd:
             raise ConfigurationError("a server at a URL has no env and no cwd: they are for a command")
-        return Address(server, headers or {})
+        given = dict(headers or {})
+        texts = cast("list[Any]", [*given, *given.values()])
+        if not all(isinstance(each, str) and each.isascii() and each.isprintable() for each in texts):
+            raise ConfigurationError("headers are texts of plain letters, without line ends")
+        try:
+            if not urlsplit(server).hostname:
+                raise ValueError("it names no host")
+        except ValueError as error:
+            raise ConfigurationError(f"the URL of an MCP server cannot be used: {error}") from None
+        return Address(server, given)
     if headers:
         raise ConfigurationError("headers are for a server at a URL; a command gets what it needs by env")
     try:
@@ -161,7 +188,10 @@ def way_to(
         raise ConfigurationError(f"the command cannot be read ({error}); give it as a list of texts") from None
     if not command or not all(isinstance(each, str) for each in command):  # type: ignore[unnecessary] - users pass anything
         raise ConfigurationError("an MCP server is a URL, or a command as text or as a list of texts")
-    return Child(command, env or {}, cwd)
+    given = dict(env or {})
+    if not all(isinstance(each, str) for each in cast("list[Any]", [*given, *given.values()])):  # type: ignore[unnecessary]
+        raise ConfigurationError("env is a dict of texts")
+    return Child(command, given, cwd)
 
 
 class _Watched:

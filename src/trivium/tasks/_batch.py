@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 from trivium.agents import Agent
 from trivium.agents._responders import responder
 from trivium.commander import Limits, function_door, invoke, portable, this_session
+from trivium.commander._doors import invoke_quick
 from trivium.exceptions import ConfigurationError, RunKilledError
 from trivium.module import Module
 from trivium.schema import Message, StatusCode
@@ -165,7 +166,7 @@ async def run_batch_agent_method_async(
 
     @portable
     async def ask(index: int, message: str | Message) -> Any:
-        copy = await invoke(copies, index, quick=True)
+        copy = await invoke_quick(copies, index)
         try:
             return await invoke(getattr(copy, name), message)
         finally:
@@ -280,7 +281,7 @@ async def run_batch_function_async(
 def _asking_tasks(copies: Callable[[int], Any], **call: Any) -> Ask:
     @portable
     async def ask(index: int, message: str | Message) -> Any:
-        task: Task[Any] = await invoke(copies, index, quick=True)
+        task: Task[Any] = await invoke_quick(copies, index)
         try:
             result = await invoke(task.run, message, **call)
         finally:
@@ -295,8 +296,8 @@ def _asking_tasks(copies: Callable[[int], Any], **call: Any) -> Ask:
 def _mapped(input_map: Callable[[Any], Any], ask: Ask, output_map: Callable[[Any], Any]) -> Work:
     @portable
     async def work(index: int, item: Any) -> Any:
-        message = await invoke(input_map, item, quick=True)
-        return await invoke(output_map, await ask(index, message), quick=True)
+        message = await invoke_quick(input_map, item)
+        return await invoke_quick(output_map, await ask(index, message))
 
     return work
 

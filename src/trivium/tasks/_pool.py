@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from trivium._arguments import positive
-from trivium.commander import CallNode, Limits, current, for_each, invoke, portable, step
-from trivium.commander._doors import drive
+from trivium.commander import CallNode, Limits, current, for_each, portable, step
+from trivium.commander._doors import drive, invoke_quick
 from trivium.commander._doors_trio import from_trio, in_trio
 from trivium.commander._node import make_scope
 from trivium.exceptions import ArgumentTypeError
@@ -119,7 +119,7 @@ class Batch:
                     try:
                         await self._one(node, index, item, handling)
                         if tell is not None:
-                            await invoke(tell, self.done, total, quick=True)
+                            await invoke_quick(tell, self.done, total)
                         if self.options.stop_on_first_result and self.results[index] is not None:
                             raise _OverError
                     except BaseException as error:

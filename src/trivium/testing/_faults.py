@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from trivium._arguments import checked
+from trivium._arguments import checked, positive
 from trivium.commander import wait
 from trivium.exceptions import ConfigurationError
 from trivium.llms.http._exchange import Layer, Send, add_layer
@@ -158,13 +158,17 @@ class Status(Fault):
     """
 
     status: int
-    body: str | bytes | Mapping[str, Any] = ""
+    body: Any = ""
     retry_after: float | str | None = None
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.status, int) and 200 <= self.status <= 599):  # type: ignore[unnecessary] - users pass anything
+            raise ConfigurationError(f"the status of an answer is a number from 200 to 599, not {self.status!r}")
 
     async def respond(self, request: Request, send: Send) -> Response:
         """Answer without asking anybody."""
-        text = self.body if isinstance(self.body, str | bytes) else json.dumps(dict(self.body))
-        data = text.encode() if isinstance(text, str) else text
+        text = self.body if isinstance(self.body, str | bytes) else json.dumps(self.body, default=dict)
+        data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
         kind = "text/event-stream" if data.startswith((b"data:", b"event:")) else "application/json"
         wanted = {} if self.retry_after is None else {"retry-after": f"{self.retry_after}"}
         return made(request, _given([data]), self.status, {"content-type": kind, **wanted})
@@ -284,6 +288,9 @@ class Slow(Fault):
     seconds: float = 0.01
     size: int = 16
 
+    def __post_init__(self) -> None:
+        positive(size=self.size)
+
     async def pieces(self, request: Request, response: Response) -> Pieces:
         """The body, cut up."""
         async for piece in _unpacked(response):
@@ -315,6 +322,10 @@ class Garbage(Fault):
     """
 
     data: bytes = b"\x00\xff\xfe garbage \x80"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.data, bytes):  # type: ignore[unnecessary] - users pass anything
+            raise ConfigurationError(f"garbage is bytes, not {type(self.data).__name__}")
 
     def pieces(self, request: Request, response: Response) -> Pieces:
         """The bytes."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from urllib.parse import quote
 
+from trivium.exceptions import ConfigurationError
 from trivium.llms.http._secrets import HIDDEN, secrets_of, shown
 
 if TYPE_CHECKING:
@@ -66,12 +67,18 @@ class Scrubber:
         body = body_of(request.content) if request.content else None
         return RecordedRequest(request.method, self.value(shown(str(request.url))), self.value(body))
 
+    def _scrubbed(self, text: str) -> str:
+        kept: Any = self._own(text) if self._own is not None else text
+        if not isinstance(kept, str):
+            raise ConfigurationError(f"scrub gives back the text that may be kept, not {type(kept).__name__}")
+        return kept
+
     def value(self, value: Any) -> Any:
         """A value with every text in it, keys too, as it may be kept."""
         if isinstance(value, str):
             for secret in self._secrets:
                 value = value.replace(secret, HIDDEN)
-            return value if self._own is None else self._own(value)
+            return self._scrubbed(value)
         if isinstance(value, bytes):
             for secret in self._secrets:
                 value = value.replace(secret.encode(), HIDDEN.encode())
@@ -143,10 +150,13 @@ class Recording:
         asked = RecordedRequest(str(request["method"]), str(request["url"]), body_of(data) if data else None)
         kind, text = answer.get("error") or ("", "")
         pieces_of(answer)
+        status = int(answer.get("status", 0))
+        if status and not 100 <= status <= 599:
+            raise ValueError(f"there is no status {status}")
         return cls(
             asked,
-            int(answer.get("status", 0)),
-            dict(answer.get("headers", {})),
+            status,
+            {str(name): str(value) for name, value in dict(answer.get("headers", {})).items()},
             {name: answer[name] for name in ("json", "events", "text", "base64") if name in answer},
             error=(str(kind), str(text)) if kind else None,
             is_cut=bool(answer.get("is_cut")),

@@ -12,6 +12,7 @@ from typing import Any, Self, cast
 
 from trivium._arguments import checked
 from trivium.commander import invoke, run_core
+from trivium.commander._doors import invoke_quick
 from trivium.distributed._config import Config, import_path, made_from, maker_text
 from trivium.distributed._wire import as_dict
 from trivium.exceptions import ConfigurationError, MissingExtraError, RemoteAgentError, RemoteConnectionError
@@ -162,7 +163,7 @@ class _Actor:
 
 async def _answer(work: Callable[[], Any]) -> str:
     try:
-        return json.dumps({"value": as_dict(await invoke(work, quick=True))})
+        return json.dumps({"value": as_dict(await invoke_quick(work))})
     except Exception as error:
         return json.dumps({"error": [type(error).__name__, str(error)[:2000]]})
 

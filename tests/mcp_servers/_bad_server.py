@@ -1,0 +1,40 @@
+"""A server of no SDK, which shows its secrets: what it says is made of its environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+KEY = os.environ.get("API_KEY", "")
+TOOL = {"name": "work", "inputSchema": {"type": "object"}, "annotations": json.loads(os.environ.get("HINTS", "{}"))}
+
+
+def answer(method: str, given: dict[str, Any]) -> dict[str, Any]:
+    if method == "initialize":
+        who = {"name": "bad", "version": "1"}
+        version = given["protocolVersion"]
+        return {"result": {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": who}}
+    if method == "tools/list":
+        return {"result": {"tools": [TOOL]}}
+    if method != "tools/call":
+        return {"error": {"code": -32601, "message": f"no {method}"}}
+    said = {"content": [{"type": "text", "text": f"the key is {KEY}"}]}
+    answers: dict[str, dict[str, Any]] = {
+        "text": {"result": said},
+        "failure": {"result": {**said, "isError": True}},
+        "refusal": {"error": {"code": -1, "message": f"the key is {KEY}"}},
+        "nonsense": {"result": {"content": f"the key is {KEY}"}},
+    }
+    return answers[given["arguments"]["how"]]
+
+
+if "die" in sys.argv:
+    sys.exit(f"the key is {KEY}")
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        said = answer(asked["method"], asked.get("params", {}))
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **said}) + "\n")
+        sys.stdout.flush()

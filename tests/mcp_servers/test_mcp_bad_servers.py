@@ -1,0 +1,96 @@
+"""Servers that show what they were given, and callers that give what cannot be sent."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import traceback
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trivium.exceptions import ConfigurationError, MCPConnectionError, ToolArgumentsError
+from trivium.mcp import MCPServer
+
+BAD = [sys.executable, str(Path(__file__).with_name("_bad_server.py"))]
+KEY = "sk-marked-secret-123456"
+
+
+@pytest.mark.parametrize("how", ["text", "failure", "refusal", "nonsense"])
+def test_a_key_that_a_server_sends_back_is_not_shown(how: str):
+    with MCPServer(BAD, env={"API_KEY": KEY}, name="bad") as server:
+        returned = server({"how": how}, "work")
+        said = f"{returned.errmsg} {returned.format_result()}"
+        assert "the key is ***" in said
+        assert KEY not in repr(returned)
+
+
+def test_a_key_in_the_last_words_of_a_server_is_not_shown():
+    server = MCPServer([*BAD, "die"], env={"API_KEY": KEY}, name="bad")
+    with pytest.raises(MCPConnectionError, match=r"the key is \*\*\*") as caught:
+        server.open()
+    assert KEY not in "".join(traceback.format_exception(caught.value)) + server.log + caught.value.log
+
+
+@pytest.mark.parametrize(
+    ("hints", "effect"),
+    [
+        ({}, None), ({"readOnlyHint": True, "destructiveHint": True}, "read"), ({"idempotentHint": True}, "idempotent"),
+        ({"destructiveHint": True}, "once"), ({"destructiveHint": False}, None),
+    ],
+)  # fmt: skip
+def test_hints_say_what_a_tool_does_to_the_world(hints: dict[str, bool], effect: str | None):
+    with MCPServer(BAD, env={"HINTS": json.dumps(hints)}, name="bad") as server:
+        assert [tool.effect for tool in server.tools()] == [effect]
+
+
+@pytest.mark.parametrize("value", ["\ud800", float("nan"), object()], ids=["half", "nan", "object"])
+def test_what_cannot_be_sent_is_refused_and_the_connection_stays(value: Any, workshop: MCPServer):
+    before = workshop({}, "pid").format_result()
+    assert "cannot be sent" in str(workshop({"text": value}, "echo").errmsg)
+    for ask in (lambda: workshop.read_resource(value), lambda: workshop.get_prompt("ask", x=value)):
+        with pytest.raises(ToolArgumentsError, match="cannot be sent"):
+            ask()
+    assert workshop({}, "pid").format_result() == before
+
+
+def test_each_who_waits_gets_an_error_of_his_own():
+    server, errors = MCPServer([*BAD, "die"], name="bad"), list[Exception]()
+
+    def ask() -> None:
+        try:
+            server({}, "work")
+        except MCPConnectionError as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len({id(each) for each in errors}) == 8
+    assert all(len(traceback.extract_tb(each.__traceback__)) < 40 for each in errors)
+
+
+@pytest.mark.parametrize(
+    ("server", "options"),
+    [
+        ("http://[::1", {}), ("http://", {}),
+        ("http://a/", {"headers": {"X": "é"}}), ("http://a/", {"headers": {"X": "a\nb"}}),
+        ("http://a/", {"headers": {"X": 1}}), (BAD, {"env": {"A": 1}}), (BAD, {"timeout": 0}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_no_server_can_have_is_refused_at_once(server: Any, options: dict[str, Any]):
+    with pytest.raises(ConfigurationError):
+        MCPServer(server, **options)
+
+
+@pytest.mark.parametrize("entry", [5, {"pin": 5}, {"pin": "x", "tools": [5]}, {"pin": "x", "tools": 5}], ids=str)
+def test_pins_of_another_form_are_refused(entry: Any, tmp_path: Path):
+    path = tmp_path / "pins.json"
+    path.write_text(json.dumps({"bad": entry}))
+    with pytest.raises(ConfigurationError, match="no pins: remove it"):
+        MCPServer(BAD, name="bad", pins=path).open()
