@@ -29,6 +29,7 @@ from trivium.llms import (
     Dialect,
     FallbackModel,
     Finish,
+    LocalModel,
     Logprobs,
     Lookup,
     OpenAIModel,
@@ -231,6 +232,7 @@ def test_a_change_of_anything_in_a_request_or_model_changes_the_key() -> None:
     keys.append(key_of(provider=Profile("own", "http://localhost:1/v1", dialect=Dialect(schema=False))))
     strategies = ("drop_oldest", lambda messages: messages[-1:])  # type: ignore[unknown] - of messages
     keys += [CachedModel(OverflowModel(model_of(), each), Memory()).key(FULL) for each in strategies]  # type: ignore[unknown]
+    keys += [CachedModel(LocalModel(f"/{each}/model.gguf"), Memory()).key(FULL) for each in "ab"]
     keys += [CachedModel(gpt_with(seed=each), Memory()).key(FULL) for each in (1, 2)]
     assert len(keys) > 60
     assert len(set(keys)) == len(keys)

@@ -62,9 +62,9 @@ class Budget:
             budget = budget.above
         return chain
 
-    def needs_estimate(self) -> bool:
-        """Whether it matters how many tokens a request will take."""
-        return any(each.limits.tokens is not None or each.limits.usd is not None for each in self._chain())
+    def limits_any(self, *names: str) -> bool:
+        """Whether one of these is limited, here or above."""
+        return any(getattr(each.limits, name) is not None for each in self._chain() for name in names)
 
     def take_turn(self, estimate: int = 0, usd: float | None = None) -> tuple[int, float]:
         """Count one model call before it is made, and reserve what it will take until `settle` says what it took.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from pathlib import PurePath
 from typing import Any, Final, NamedTuple, cast
 
 from trivium._arguments import checked
@@ -193,7 +194,8 @@ def identity_of(model: Any) -> Any:
     found: dict[str, Any] = {"class": f"{kind.__module__}.{kind.__qualname__}", "name": getattr(model, "name", None)}
     found["parameters"] = _plain(getattr(model, "gen_params", None) or {})
     found["url"] = getattr(getattr(model, "_transport", None), "known_url", None)
-    found["path"] = str(getattr(model, "_path", None) or getattr(model, "path", None))
+    paths = (getattr(model, name, None) for name in ("_path", "path"))
+    found["path"] = next((str(path) for path in paths if isinstance(path, str | PurePath)), None)
     found["template"] = _plain(getattr(model, "meta_template", None))
     if (config := getattr(model, "config", None)) is not None and hasattr(config, "model_dump"):
         given = cast("dict[str, Any]", vars(config)).items()
@@ -201,7 +203,7 @@ def identity_of(model: Any) -> Any:
         found["config"] = {name: each for name, each in shown if isinstance(each, str | int | float | None)}
         if (more := getattr(config, "params", None)) is not None:
             found["more"] = _plain(more.model_dump())
-    for name in ("capabilities", "interface", "_profile"):
+    for name in ("capabilities", "interface", "profile"):
         found[name] = _plain(each) if isinstance(each := getattr(model, name, None), tuple | str) else None
     if callable(getattr(model, "_strategy", None)):
         found["strategy"] = getattr(model._strategy, "__qualname__", None)

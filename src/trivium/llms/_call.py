@@ -7,7 +7,8 @@ from itertools import count
 
 from trivium.commander import CallNode, Event, current, portable, step
 from trivium.commander._doors import pull
-from trivium.exceptions import MalformedAnswerError
+from trivium.commander._limits import Budget
+from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.llms._prices import expected_usage, expected_usd, priced
 from trivium.llms._protocol import (
     Delta,
@@ -165,6 +166,7 @@ async def ask(model: LanguageModel, request: Request, node: CallNode | None = No
 
     Raises:
         LimitExceededError: the run has no turn or no token left; the model is not asked.
+        ConfigurationError: dollars are limited, and what the model costs is not known; it is not asked.
         ModelError: the model could not answer.
     """
     with step("model", node or model_node()) as node:
@@ -172,7 +174,8 @@ async def ask(model: LanguageModel, request: Request, node: CallNode | None = No
         node.asks_model = True
         reserved = (0, 0.0)
         if budget is not None and outer is None:
-            reserved = budget.take_turn(*_estimate(model, request)) if budget.needs_estimate() else budget.take_turn()
+            counts = budget.limits_any("tokens", "usd")
+            reserved = budget.take_turn(*_estimate(model, request, budget)) if counts else budget.take_turn()
         answer = _Answer(node)
         try:
             await pull(answer.take, model.stream, request)
@@ -187,7 +190,13 @@ async def ask(model: LanguageModel, request: Request, node: CallNode | None = No
         return answer.reply(model, request)
 
 
-def _estimate(model: LanguageModel, request: Request) -> tuple[int, float | None]:
+def _estimate(model: LanguageModel, request: Request, budget: Budget) -> tuple[int, float | None]:
     """The tokens that a request will take at least, and what they will cost, where that is known."""
     expected = expected_usage(model, request)
-    return expected.total, expected_usd(model, expected)
+    usd = expected_usd(model, expected)
+    if usd is None and getattr(model, "price", None) is not None and budget.limits_any("usd"):
+        raise ConfigurationError(
+            f"what {model.name} costs is not known, so Limits(usd=…) could not hold: give its price=Price(…), or "
+            "install the extra 'prices'"
+        )
+    return expected.total, usd

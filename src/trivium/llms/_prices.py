@@ -89,8 +89,8 @@ class PublishedPrice:
         >>> price = PublishedPrice("gpt-5-mini", "openai")
         >>> price.usd(Usage(1_000_000, 0))
         0.25
-        >>> PublishedPrice("my-own", url="http://localhost:8000/v1").usd(Usage(10, 10)) is None
-        True
+        >>> PublishedPrice("my-own", url="http://localhost:8000/v1").usd(Usage(10, 10))
+        0.0
     """
 
     model: str
@@ -100,7 +100,7 @@ class PublishedPrice:
     def usd(self, usage: Usage) -> float | None:
         """What a usage costs, in US dollars; None where that is not known."""
         if self.url and _is_near(self.url):
-            return None
+            return 0.0
         try:
             from genai_prices import Usage as Counted
             from genai_prices import calc_price
