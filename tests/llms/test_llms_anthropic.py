@@ -9,7 +9,7 @@ import pytest
 
 from trivium import Agent
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
-from trivium.llms import AnthropicModel, ClaudeAPI, GeminiModel, LanguageModel
+from trivium.llms import AnthropicModel, ClaudeAPI, GeminiModel, LanguageModel, OpenAIModel
 
 from ._provider_answers import HIDDEN, SIGNED, claude_events, claude_text
 from ._provider_answers import claude_thought as thought
@@ -80,6 +80,18 @@ def test_parameters_of_a_call_go_before_those_of_the_model(chat: ChatServer) -> 
     AnthropicModel("kimi", base_url=chat.url, parameters=given).chat("hi", temperature=0)
     body = chat.received[0].body
     assert (body["temperature"], body["max_tokens"], body["stop_sequences"]) == (0, 5, ["x"])
+
+
+@pytest.mark.parametrize("kind", [AnthropicModel, GeminiModel, OpenAIModel])
+def test_a_key_that_is_refused_is_left_out_where_there_are_several(chat: ChatServer, kind: type[Any]) -> None:
+    chat.scripts = [http_answer(b"{}", status="401 No")] + [http_answer(b"{}")] * 2
+    model = kind("x", base_url=chat.url, api_key=["first", "second"])
+    for _ in range(2):
+        with pytest.raises(MalformedAnswerError):
+            model.chat("hi")
+    names = ("x-api-key", "x-goog-api-key", "authorization")
+    sent = [next(each.headers[name] for name in names if name in each.headers) for each in chat.received]
+    assert [each.removeprefix("Bearer ") for each in sent] == ["first", "second", "second"]
 
 
 @pytest.mark.parametrize("kind", [AnthropicModel, GeminiModel])

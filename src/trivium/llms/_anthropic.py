@@ -34,7 +34,7 @@ class AnthropicModel(ProviderModel):
         model: its name at the server.
         base_url: where the server is; with `/v1` or `/v1/messages` if you like. Default the public interface.
         api_key: default `$TRIVIUM_API_KEY`; for the public interface also `$ANTHROPIC_API_KEY`. Other servers may
-            need none.
+            need none. Several are used in turn.
         timeout: seconds without a byte from the server after which it is given up; default 120.
         parameters: sampling parameters for every request; those of a request go before. Without `max_tokens`, an
             answer has up to 32,000 tokens from Claude 4.5 on, else 8,192 (of Claude 3, 4,096), beside the budget for

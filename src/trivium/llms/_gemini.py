@@ -28,7 +28,7 @@ class GeminiModel(ProviderModel):
         model: its name, as "gemini-3-flash"; "tunedModels/NAME" for one of your own.
         base_url: where the server is, with its version part. Default the public interface.
         api_key: default `$TRIVIUM_API_KEY`; for the public interface also `$GEMINI_API_KEY` or `$GOOGLE_API_KEY`.
-            Other servers may need none.
+            Other servers may need none. Several are used in turn.
         timeout: seconds without a byte from the server after which it is given up; default 120.
         parameters: sampling parameters for every request; those of a request go before.
         retry: when a failed request is made again; default `RetryPolicy()`.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Literal
 
 from trivium._arguments import checked
@@ -41,7 +41,8 @@ class OpenAIModel(ProviderModel):
         base_url: where the server is, with its version part; with `/chat/completions` too if you like. Default the
             provider's address.
         api_key: default `$TRIVIUM_API_KEY`; for a provider that is known also its own variable, as `$OPENAI_API_KEY`,
-            which is sent to that provider only. Other servers may need none.
+            which is sent to that provider only. Other servers may need none. Several are used in turn; one that a
+            server refuses is left out.
         timeout: seconds without a byte from the server after which it is given up; default 120.
         parameters: sampling parameters for every request; those of a request go before.
         provider: whose server it is: the name that stands before a model's, as "groq" in "groq:NAME", or a profile of
@@ -66,7 +67,7 @@ class OpenAIModel(ProviderModel):
         model: str,
         *,
         base_url: str | None = None,
-        api_key: str | None = None,
+        api_key: str | Sequence[str] | None = None,
         timeout: float = 120.0,
         parameters: Mapping[str, Any] | None = None,
         provider: str | Profile | None = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -29,7 +29,7 @@ class ProviderModel(ChatModel):
         model: str,
         *,
         base_url: str | None = None,
-        api_key: str | None = None,
+        api_key: str | Sequence[str] | None = None,
         timeout: float = 120.0,
         parameters: Mapping[str, Any] | None = None,
         retry: RetryPolicy | None = None,
@@ -38,7 +38,10 @@ class ProviderModel(ChatModel):
         self.name, self.price = model, price
         self.gen_params = dict(parameters or {})
         base = self.profile.address(base_url, model)
-        keys = Keys((), partial(self.profile.key_for, base, api_key))
+        if api_key is None or isinstance(api_key, str):
+            keys = Keys((), partial(self.profile.key_for, base, api_key))
+        else:
+            keys = Keys(api_key)
         self._transport = Transport(self._address(base), keys, self._headers, timeout=timeout, retry=retry)
 
     def __repr__(self) -> str:
