@@ -42,7 +42,7 @@ test: dev .peers/mcp-servers/.ready ## run the checks, then every test
 	@scripts/install-debian-packages test
 	$(TRIVIUM) models fetch small
 	@$(MAKE) --no-print-directory check
-	$(PYTHON_BIN) -m pytest -n 2
+	$(PYTHON_BIN) -m pytest -n 2 --dist worksteal
 
 check: dev ## lint, types, layers and dependencies
 	.venv/bin/ruff check --extend-exclude .tools,.peers .
