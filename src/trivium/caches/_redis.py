@@ -33,21 +33,9 @@ class RedisCache:
 
     @checked
     def __init__(self, url: str, *, prefix: str = "trivium:cache:") -> None:
-        try:
-            from redis import Redis
-        except ImportError:
-            raise MissingExtraError("redis", "redis") from None
-        limits = {"socket_timeout": SECONDS, "socket_connect_timeout": SECONDS}
-        try:
-            parts = urlsplit(url)
-            self._shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
-            self._client: Any = cast("Any", Redis).from_url(url, **limits)
-        except (ValueError, TypeError, AttributeError):
-            raise ConfigurationError(
-                "a Redis cache has a URL: redis://HOST:PORT/NUMBER, rediss:// or unix://"
-            ) from None
+        what = "a Redis cache has a URL: redis://HOST:PORT/NUMBER, rediss:// or unix://"
+        self._client, self._shown = redis_client(self, url, what, SECONDS)
         self._prefix = prefix
-        finalize(self, self._client.close).atexit = False
 
     def __repr__(self) -> str:
         return f"RedisCache({self._shown!r})"
@@ -85,3 +73,32 @@ class RedisCache:
                 "URL is right",
                 self._shown,
             ) from error
+
+
+def redis_client(owner: object, url: str, what: str, seconds: float, **options: Any) -> tuple[Any, str]:
+    """A client of a Redis server, closed with its owner, and its address without a password.
+
+    Args:
+        owner: who uses it.
+        url: where the server is.
+        what: what the owner takes, for the error about another URL.
+        seconds: how long the server may take.
+        **options: those of the package's client.
+
+    Raises:
+        MissingExtraError: the package is not installed; it comes with the extra "redis".
+        ConfigurationError: the URL is none of Redis.
+    """
+    try:
+        from redis import Redis
+    except ImportError:
+        raise MissingExtraError("redis", "redis") from None
+    limits = {"socket_timeout": seconds, "socket_connect_timeout": seconds}
+    try:
+        parts = urlsplit(url)
+        shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+        client: Any = cast("Any", Redis).from_url(url, **limits, **options)
+    except (ValueError, TypeError, AttributeError):
+        raise ConfigurationError(what) from None
+    finalize(owner, client.close).atexit = False
+    return client, shown

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from trivium.actions import BaseAction, Tool
 from trivium.cli._objects_at import object_at
-from trivium.cli._screen import one_line, say
-from trivium.distributed.http_serve._guard import is_loopback
+from trivium.cli._screen import one_line
+from trivium.cli._serve import say_ready
 from trivium.exceptions import ConfigurationError
 from trivium.mcp import MCPServer, ToolServer, serve_mcp
 from trivium.module import Module
@@ -28,16 +28,7 @@ def serve(
         return
     server = ToolServer(what, host, port, token=token)
 
-    def ready() -> None:
-        say(f"serving {', '.join(map(one_line, references))} at {server.endpoint}; Ctrl-C ends it")
-        if server.token_is_made:
-            say(f"token: {server.token} (for this run; TRIVIUM_SERVE_TOKEN sets one)")
-        if not server.token:
-            say("warning: no token: every program on this machine may call it")
-        if not is_loopback(host):
-            say("warning: reached from other machines, unencrypted: put a proxy with TLS before it")
-
-    server.serve(ready)
+    server.serve(lambda: say_ready(server, ", ".join(references), server.endpoint, host))
 
 
 def tools(command: Sequence[str], env: Sequence[str], headers: Sequence[str], as_json: bool) -> None:

@@ -6,10 +6,11 @@ from trivium.cli._objects_at import object_at
 from trivium.cli._screen import one_line, say
 from trivium.distributed import AgentServer, ServeOptions
 from trivium.distributed.http_serve._guard import is_loopback
+from trivium.distributed.http_serve._server import HTTPServing
 from trivium.exceptions import ConfigurationError
 from trivium.module import Module
 
-__all__ = ["serve"]
+__all__ = ["say_ready", "serve"]
 
 
 def serve(reference: str, host: str, port: int, token: str | None, options: ServeOptions) -> None:
@@ -17,16 +18,18 @@ def serve(reference: str, host: str, port: int, token: str | None, options: Serv
     agent = _module_at(reference)
     server = AgentServer(agent, host, port, token=token, **options)
 
-    def ready() -> None:
-        say(f"serving {one_line(agent.name)} at {server.url}; Ctrl-C ends it")
-        if server.token_is_made:
-            say(f"token: {server.token} (for this run; TRIVIUM_SERVE_TOKEN sets one)")
-        if not server.token:
-            say("warning: no token: every program on this machine may call it")
-        if not is_loopback(host):
-            say("warning: reached from other machines, unencrypted: put a proxy with TLS before it")
+    server.serve(lambda: say_ready(server, agent.name, server.url, host))
 
-    server.serve(ready)
+
+def say_ready(server: HTTPServing, what: str, where: str, host: str) -> None:
+    """Say that a server listens, and who may come in."""
+    say(f"serving {one_line(what)} at {where}; Ctrl-C ends it")
+    if server.token_is_made:
+        say(f"token: {server.token} (for this run; TRIVIUM_SERVE_TOKEN sets one)")
+    if not server.token:
+        say("warning: no token: every program on this machine may call it")
+    if not is_loopback(host):
+        say("warning: reached from other machines, unencrypted: put a proxy with TLS before it")
 
 
 def _module_at(reference: str) -> Module:

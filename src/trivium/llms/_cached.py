@@ -14,8 +14,6 @@ from trivium.caches import Cache
 from trivium.caches._cache import Flights, digest
 from trivium.commander import Event, current, invoke, wait
 from trivium.exceptions import CacheError, ConfigurationError
-from trivium.llms._chat_model import ChatModel
-from trivium.llms._prices import Pricing
 from trivium.llms._protocol import (
     Delta,
     Finish,
@@ -27,7 +25,7 @@ from trivium.llms._protocol import (
     TokenLogprob,
     ToolCallPart,
 )
-from trivium.llms._wrapped import deltas_of
+from trivium.llms._wrapped import WrappedModel, deltas_of
 from trivium.schema import Usage
 from trivium.schema._values import USAGE
 
@@ -61,7 +59,7 @@ class CacheEvent(Event[Lookup]):
     kind = "cache"
 
 
-class CachedModel(ChatModel):
+class CachedModel(WrappedModel):
     """A model that is asked once for each request; an equal one gets the same answer again, in the same pieces.
 
     Requests are equal if everything is that can change an answer: the model, where it is asked, its own parameters and
@@ -96,18 +94,12 @@ class CachedModel(ChatModel):
     def __init__(self, model: LanguageModel, cache: Cache, *, ttl: float | None = None) -> None:
         if not isinstance(model, LanguageModel) or not isinstance(cache, Cache):  # type: ignore[unnecessary] - users pass anything
             raise ConfigurationError("CachedModel takes a model and a cache, as SQLiteCache('answers.db')")
-        self._model, self._cache, self._ttl = model, cache, ttl
-        self.name, self.gen_params = model.name, {}
+        super().__init__(model)
+        self._cache, self._ttl = cache, ttl
         self._flights = Flights()
 
     def __repr__(self) -> str:
         return f"CachedModel({self._model!r}, {self._cache!r})"
-
-    def _asked_models(self) -> list[tuple[Any, Mapping[str, Any]]]:
-        return [(self._model, {})]
-
-    def _published_price(self) -> Pricing | None:
-        return getattr(self._model, "price", None)
 
     def key(self, request: Request) -> str:
         """Under which key the answer of a request is kept.

@@ -9,10 +9,8 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 from trivium._arguments import checked
 from trivium.commander import Event, current, invoke
 from trivium.exceptions import ConfigurationError, ContextOverflowError
-from trivium.llms._chat_model import ChatModel
-from trivium.llms._prices import Pricing
 from trivium.llms._protocol import Delta, LanguageModel, Request
-from trivium.llms._wrapped import beginning, deltas_of
+from trivium.llms._wrapped import WrappedModel, beginning, deltas_of
 
 __all__ = ["Overflow", "OverflowEvent", "OverflowModel", "without_oldest"]
 
@@ -44,7 +42,7 @@ class OverflowEvent(Event[Overflow]):
     kind = "overflow"
 
 
-class OverflowModel(ChatModel):
+class OverflowModel(WrappedModel):
     """A model that is asked again with less where the messages do not fit into its window.
 
     Without it such a request is a `ContextOverflowError`. The memory of an agent stays as it is: only what is sent is
@@ -76,17 +74,11 @@ class OverflowModel(ChatModel):
             raise ConfigurationError("a strategy is 'drop_oldest' or a function from messages to messages")
         if max_tries < 1:
             raise ConfigurationError("max_tries is at least 1")
-        self._model, self._strategy, self._max_tries = model, strategy, max_tries
-        self.name, self.gen_params = model.name, {}
+        super().__init__(model)
+        self._strategy, self._max_tries = strategy, max_tries
 
     def __repr__(self) -> str:
         return f"OverflowModel({self._model!r}, {self._strategy!r})"
-
-    def _asked_models(self) -> list[tuple[Any, Mapping[str, Any]]]:
-        return [(self._model, {})]
-
-    def _published_price(self) -> Pricing | None:
-        return getattr(self._model, "price", None)
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta]:
         """Ask the model, with less where it is too much, and yield its answer piece by piece.

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import uuid4
 
 from trivium._arguments import checked, positive
 from trivium.commander import Bell, Event, current, invoke, wait
 from trivium.exceptions import ConfigurationError, RateLimitStoreError
-from trivium.llms._chat_model import ChatModel
-from trivium.llms._prices import Pricing, expected_usage
+from trivium.llms._prices import expected_usage
 from trivium.llms._protocol import Delta, LanguageModel, Request
 from trivium.llms._rate_stores import MemoryStore, Rate, RedisStore, SQLiteStore, Store
-from trivium.llms._wrapped import beginning, deltas_of
+from trivium.llms._wrapped import WrappedModel, beginning, deltas_of
 from trivium.llms.http._policy import before_retry
 from trivium.schema import Usage
 
@@ -147,7 +146,7 @@ class RateLimiter:
         return await invoke(question) if self._store.is_shared else question()
 
 
-class LimitedModel(ChatModel):
+class LimitedModel(WrappedModel):
     """A model that is asked no more often than a limiter allows.
 
     Args:
@@ -162,17 +161,11 @@ class LimitedModel(ChatModel):
 
     @checked
     def __init__(self, model: LanguageModel, limiter: RateLimiter) -> None:
-        self._model, self._limiter = model, limiter
-        self.name, self.gen_params = model.name, {}
+        super().__init__(model)
+        self._limiter = limiter
 
     def __repr__(self) -> str:
         return f"LimitedModel({self._model!r}, {self._limiter!r})"
-
-    def _asked_models(self) -> list[tuple[Any, Mapping[str, Any]]]:
-        return [(self._model, {})]
-
-    def _published_price(self) -> Pricing | None:
-        return getattr(self._model, "price", None)
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta]:
         """Wait until the model may be asked, ask it, and yield its answer piece by piece.

@@ -8,11 +8,10 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
-from urllib.parse import urlsplit
-from weakref import finalize
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from trivium.exceptions import ConfigurationError, MissingExtraError, RateLimitStoreError
+from trivium.caches._redis import redis_client
+from trivium.exceptions import RateLimitStoreError
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -227,21 +226,9 @@ class RedisStore:
     is_shared = True
 
     def __init__(self, url: str, rate: Rate, name: str) -> None:
-        try:
-            from redis import Redis
-        except ImportError:
-            raise MissingExtraError("redis", "redis") from None
-        limits = {"socket_timeout": CONNECT_SECONDS, "socket_connect_timeout": CONNECT_SECONDS}
-        try:
-            parts = urlsplit(url)
-            self._shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
-            self._client: Any = cast("Any", Redis).from_url(url, decode_responses=True, **limits)
-        except (ValueError, TypeError, AttributeError):
-            raise ConfigurationError(
-                "a store of a limiter is a path, or a Redis URL: redis://HOST:PORT/NUMBER, rediss:// or unix://"
-            ) from None
+        what = "a store of a limiter is a path, or a Redis URL: redis://HOST:PORT/NUMBER, rediss:// or unix://"
+        self._client, self._shown = redis_client(self, url, what, CONNECT_SECONDS, decode_responses=True)
         self._rate, self._keys = rate, [f"trivium:rate:{{{name}}}:{part}" for part in ("minute", "tokens")]
-        finalize(self, self._client.close).atexit = False
 
     def __repr__(self) -> str:
         return repr(self._shown)

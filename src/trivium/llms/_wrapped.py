@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Iterable, Mapping
 from functools import partial
 from typing import Any, cast
 
 from trivium.commander import current, iterate
+from trivium.llms._chat_model import ChatModel
+from trivium.llms._prices import Pricing
 from trivium.llms._protocol import Delta, LanguageModel, Request
 
-__all__ = ["beginning", "deltas_of"]
+__all__ = ["WrappedModel", "beginning", "deltas_of"]
+
+
+class WrappedModel(ChatModel):
+    """A model made of one other, with its name and its price; a subclass writes `stream`."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = model
+        self.name, self.gen_params = model.name, {}
+
+    def _asked_models(self) -> list[tuple[Any, Mapping[str, Any]]]:
+        return [(self._model, {})]
+
+    def _published_price(self) -> Pricing | None:
+        return getattr(self._model, "price", None)
 
 
 def deltas_of(model: LanguageModel, request: Request) -> AsyncGenerator[Delta]:
