@@ -8,6 +8,7 @@ SHELL := bash
 
 QUICKSTART_MODEL ?= default
 SAMPLES := samples/documents
+PEERS := agere agno dspy lagent langgraph langroid openai_agents pydantic_ai smolagents
 TRIVIUM := .venv/bin/trivium
 PYTHON_BIN := .venv/bin/python
 
@@ -21,7 +22,7 @@ export UV_SYSTEM_CERTS ?= 1
 # A sandbox cannot write what it compiles: without this each start of a kernel compiles a thousand modules anew.
 export UV_COMPILE_BYTECODE ?= 1
 
-.PHONY: help env dev quickstart test check bench-extract bench bench-lagent bench-langroid bench-wire clean
+.PHONY: help env dev quickstart test check bench-extract bench bench-wire bench-knowledge clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -37,12 +38,11 @@ quickstart: env ## fetch a model, then extract records from the sample documents
 	$(TRIVIUM) extract $(SAMPLES) --fields "$$(cat samples/fields.txt)" \
 		--model $(QUICKSTART_MODEL) --output out/records.jsonl
 
-test: dev .peers/mcp-servers/.ready ## run the checks, then every test
+test: dev .peers/mcp-servers/.ready ## run every test
 	@scripts/install-debian-packages run
 	@scripts/install-debian-packages test
 	$(TRIVIUM) models fetch small
-	@$(MAKE) --no-print-directory check
-	$(PYTHON_BIN) -m pytest -n 2 --dist worksteal
+	$(PYTHON_BIN) -m pytest -n 3 --dist worksteal
 
 check: dev ## lint, types, layers and dependencies
 	.venv/bin/ruff check --extend-exclude .tools,.peers .
@@ -54,19 +54,17 @@ check: dev ## lint, types, layers and dependencies
 bench-extract: env ## measure extraction on documents whose answers are known
 	$(PYTHON_BIN) benchmarks/extract/run.py $(BENCH_ARGS)
 
-bench: .venv/.ready-bench ## measure the speed of the core
-	$(PYTHON_BIN) benchmarks/run.py $(BENCH_ARGS)
-	@echo
-	$(PYTHON_BIN) benchmarks/nodes.py $(BENCH_ARGS)
-
-bench-lagent: env .peers/lagent/.ready ## measure trivium beside Lagent's own source
-	$(PYTHON_BIN) benchmarks/beside_lagent.py $(BENCH_ARGS)
-
-bench-langroid: env .peers/langroid/.ready ## measure trivium's tasks beside Langroid itself
-	$(PYTHON_BIN) benchmarks/beside_langroid.py $(BENCH_ARGS)
+bench: .venv/.ready-bench $(PEERS:%=.peers/%/.ready) ## measure trivium beside the field: docs/benchmarks.md
+	$(PYTHON_BIN) benchmarks/field --page docs/benchmarks.md $(BENCH_ARGS)
 
 bench-wire: dev ## measure the client of model servers beside a bare request and OpenAI's SDK
 	$(PYTHON_BIN) benchmarks/wire.py $(BENCH_ARGS)
+
+bench-knowledge: dev .peers/langroid/.ready ## measure retrieval and answers on real texts
+	@scripts/install-debian-packages run
+	@scripts/install-debian-packages knowledge
+	$(TRIVIUM) models fetch default
+	$(PYTHON_BIN) benchmarks/knowledge/run.py $(BENCH_ARGS)
 
 clean: ## remove what make made here; fetched models stay in the user's cache
 	rm -rf .venv .tools .peers out build dist .coverage* htmlcov .hypothesis .ruff_cache .import_linter_cache
@@ -78,18 +76,18 @@ clean: ## remove what make made here; fetched models stay in the user's cache
 
 # Without the tools: those that `make dev` put there stay (--inexact).
 .venv/.ready: uv.lock pyproject.toml | .tools/bin/uv
-	@$(SYNC) --inexact --no-default-groups --extra cli --extra local || $(SYNC_FAILED)
+	@$(SYNC) --inexact --no-default-groups --extra cli --extra local --extra knowledge || $(SYNC_FAILED)
 	@touch $@
 
 # A peer whose packages would not go with ours has an environment of its own, of the same Python.
-.peers/%/.ready: benchmarks/peers/%.txt .venv/.ready | .tools/bin/uv
+.peers/%/.ready: benchmarks/peers/%.txt | .venv/.ready .tools/bin/uv
 	@UV_PYTHON_DOWNLOADS=never .tools/bin/uv venv --quiet --clear --python $(PYTHON_BIN) .peers/$*
 	@.tools/bin/uv pip sync --quiet --require-hashes --python .peers/$*/bin/python $<
 	@touch $@
 
-# With the peers that trivium is measured beside.
+# With what draws the charts.
 .venv/.ready-bench: uv.lock pyproject.toml | .tools/bin/uv
-	@$(SYNC) --inexact --no-default-groups --extra cli --extra local --group bench || $(SYNC_FAILED)
+	@$(SYNC) --inexact --no-default-groups --extra cli --extra local --extra knowledge --group bench || $(SYNC_FAILED)
 	@touch $@ .venv/.ready
 
 .venv/.ready-dev: uv.lock pyproject.toml scripts/engines.txt | .tools/bin/uv

@@ -1,6 +1,6 @@
 """Asks Langroid itself what comes of the scenarios in `tests/tasks/scenarios.json`, and writes it there.
 
-It runs in Langroid's own environment, which `make bench-langroid` makes:
+It runs in Langroid's own environment, which `make .peers/langroid/.ready` makes:
 
     .peers/langroid/bin/python scripts/langroid_scenarios.py
 

@@ -39,7 +39,7 @@ def public_modules() -> list[ModuleType]:
     names = [".".join(path.parts).removesuffix(".__init__") for path in paths]
     public = [name for name in names if not any(part.startswith("_") for part in name.split("."))]
     modules = [importlib.import_module(name) for name in sorted(public)]
-    return [module for module in modules if hasattr(module, "__all__")]
+    return [module for module in modules if getattr(module, "__all__", ())]
 
 
 class Assigned(NamedTuple):
@@ -192,7 +192,7 @@ def form(owner: type, name: str, value: Any) -> str:
         kind = annotation(inspect.signature(value.fget).return_annotation) if value.fget else ""
         return f"{name}: {kind}" if kind else name
     if isinstance(value, classmethod | staticmethod) or inspect.isfunction(value):
-        core = getattr(owner, getattr(value, "__core__", name))
+        core = getattr(owner, getattr(value, "__core__", "") or name)
         return f"{_async(value)}{name}{signature(core, is_method=True)}"
     return ""
 

@@ -18,10 +18,12 @@ def pytest_configure() -> None:
     """Let Ctrl-C be tested where the tests were started in the background, by a shell that ignores it there."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    gc.disable()  # while tests are collected: nothing of that is garbage
 
 
 def pytest_collection_finish() -> None:
     """Let the collector pass over what all tests share: many tests collect, and there are a million such objects."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 

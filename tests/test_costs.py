@@ -33,22 +33,23 @@ def benchmark() -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-def ratios(benchmark: ModuleType) -> dict[str, float]:
-    costs: dict[str, float] = benchmark.turn_costs()
-    yardstick = costs["an empty asyncio.run"]
-    return {name: cost / yardstick for name, cost in costs.items()}
+def rounds() -> list[dict[str, float]]:
+    """What was measured so far, one round for most machines."""
+    return []
 
 
-def test_a_turn_costs_a_fraction_of_an_empty_event_loop(ratios: dict[str, float]) -> None:
-    assert ratios["a sync agent turn"] < 0.4
-
-
-def test_ten_tool_calls_cost_a_few_empty_event_loops(ratios: dict[str, float]) -> None:
-    assert ratios["ten tool calls"] < 6
-
-
-def test_an_agent_with_a_tool_is_built_in_no_time(ratios: dict[str, float]) -> None:
-    assert ratios["building an agent with a tool"] < 0.1
+@pytest.mark.parametrize(
+    ("name", "bound"),
+    [("a sync agent turn", 0.23), ("ten tool calls", 4.8), ("building an agent with a tool", 0.065)],
+)
+def test_a_cost_beside_an_empty_event_loop(
+    name: str, bound: float, benchmark: ModuleType, rounds: list[dict[str, float]]
+) -> None:
+    """The benchmark prints 0.16, 3.5 and 0.04; a regression of 30 % fails, noise has three tries."""
+    while not rounds or (len(rounds) < 3 and min(each[name] for each in rounds) >= bound):
+        costs: dict[str, float] = benchmark.turn_costs()
+        rounds.append({what: cost / costs["an empty asyncio.run"] for what, cost in costs.items()})
+    assert min(each[name] for each in rounds) < bound
 
 
 def test_the_import_loads_no_vendor_package(benchmark: ModuleType) -> None:

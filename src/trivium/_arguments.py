@@ -8,11 +8,11 @@ from functools import cache, wraps
 from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType, SimpleNamespace, UnionType
-from typing import Annotated, Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Literal, TypeGuard, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from trivium.exceptions import ArgumentTypeError, ConfigurationError
 
-__all__ = ["checked", "positive"]
+__all__ = ["checked", "is_mapping", "positive"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _WORDS: Final[Mapping[Any, str]] = {
@@ -20,7 +20,9 @@ _WORDS: Final[Mapping[Any, str]] = {
     bool: "True or False", NoneType: "None", Path: "a path", type: "a class", Callable: "a function",
     Mapping: "a dict", dict: "a dict", Sequence: "a list", list: "a list", Collection: "a list", Iterable: "a list",
 }  # fmt: skip
-_WIDER: Final[Mapping[Any, list[type]]] = {int: [int, Integral], float: [float, Real]}
+_WIDER: Final[Mapping[Any, list[type]]] = {  # what most arguments are stands first: abstract classes are slow to ask
+    int: [int, Integral], float: [float, Real], Mapping: [dict, Mapping], Sequence: [list, Sequence],
+}  # fmt: skip
 _NAMED: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
@@ -54,7 +56,8 @@ def checked(function: Function) -> Function:
         for name, value in (*zip(names, args, strict=False), *kwargs.items()) if kwargs else zip(names, args):  # noqa: B905
             wanted = allowed.get(name)
             if wanted is not None and value.__class__ not in wanted and not _fits(value, wanted):
-                who = type(args[0]).__name__ if function.__name__ == "__init__" else function.__qualname__
+                is_made = function.__name__ == "__init__"
+                who = type(args[0]).__name__ if is_made else function.__qualname__.removesuffix("_async")
                 said = " or ".join(dict.fromkeys(_WORDS.get(kind, kind.__name__) for kind in wanted))
                 raise ArgumentTypeError(f"{who} takes {said} as {name}, not {type(value).__name__}", name)
         return function(*args, **kwargs)
@@ -93,6 +96,11 @@ def _fits(value: Any, kinds: tuple[type, ...]) -> bool:
     if isinstance(value, str | bytes):  # an iterable, but not one that anybody means
         return any(isinstance(value, kind) for kind in kinds if kind in (str, bytes) or not issubclass(kind, Iterable))
     return isinstance(value, kinds)
+
+
+def is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:
+    """Whether a value is a dict, or is used like one."""
+    return isinstance(value, (dict, Mapping))  # the class first: an abstract one is slow to ask
 
 
 def positive(**numbers: float) -> None:

@@ -195,69 +195,62 @@ class Module:
         approve: Callable[[Any], Any] | None = None,
     ) -> CallNode:
         node = CallNode(self.name, current.get())
-        scope = node._scope
-        if session_id != CALLER and session_id != scope.session_id:  # most composites hand on what they were called in
-            scope = node._scope = scope.but(session_id=session_id)
+        changes: dict[str, Any] = {}
+        if session_id != CALLER and session_id != node._scope.session_id:  # most composites hand on the one they have
+            changes["session_id"] = session_id
         if context is not None:
-            node._scope = scope.but(context=context)
+            changes["context"] = context
         if (approve := approve or self.approve) is not None:
-            node._scope = node._scope.but(approve=_checked_approver(approve))
+            changes["approve"] = _checked_approver(approve)
         if timeout is not None or limits is not None or listeners:
-            listeners = _checked_options(timeout, limits, listeners)
-            node._scope = make_scope(node, timeout=timeout, limits=limits, listeners=listeners)
+            heard = _checked_options(timeout, limits, listeners)
+            node._scope = make_scope(node, timeout=timeout, limits=limits, listeners=heard, **changes)
+        elif changes:
+            node._scope = node._scope.but(**changes)
         return node
 
     async def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Message:
-        token = current.set(node)
-        turns = None if self.memory is None else self.memory.turns
-        error: BaseException | None = None
-        try:
-            node._start()
+        memory, session_id = self.memory, node._scope.session_id
+        with node:
             messages = [_taken_in(each) for each in message if each is not None]
-            if turns is not None and (bell := turns.enter(node._scope.session_id, node)) is not None:
-                await wait(bell=bell)
-            return await self._answer(node, messages, kwargs)
-        except BaseException as raised:
-            error = node._outward(raised)
-            if error is raised:
-                raise
-            raise error from None
-        finally:
-            current.reset(token)
-            if turns is not None:
-                turns.leave(node._scope.session_id, node)
-            node._close(error)
+            if memory is None:
+                return await self._answer(node, messages, kwargs)
+            try:
+                if (bell := memory.turns.enter(session_id, node)) is not None:
+                    await wait(bell=bell)
+                return await self._answer(node, messages, kwargs)
+            finally:
+                memory.turns.leave(session_id, node)
 
     async def _answer(self, node: CallNode, messages: list[Message], kwargs: dict[str, Any]) -> Message:
         session_id = node._scope.session_id
-        hooks = list(self._hooks.values()) if self._hooks else ()
+        hooks = tuple(self._hooks.values()) if self._hooks else ()
         for hook in hooks:
             messages = await self._before(hook, messages, session_id)
         if self.memory is not None and messages:
             self._remember(node, messages)
         if self._forward_takes_session:
             kwargs["session_id"] = session_id
-        forward = getattr(self, "forward", None)
-        if forward is None:
+        if (forward := getattr(self, "forward", None)) is None:
             raise NotImplementedError(f"{type(self).__name__} has no forward: write `def forward(self, message)`")
         out = await invoke(forward, *messages, **kwargs)
-        if not isinstance(out, Message):  # first: the abstract classes are slow to ask
-            if isinstance(out, Generator | AsyncGenerator):
-                out = await self._last(node, cast("Generator[Any] | AsyncGenerator[Any]", out))
-            else:
-                out = message_of({"content": out, "sender": self.name})
+        if not isinstance(out, Message):
+            out = await self._last(node, out)
         if self.memory is not None:
             self._remember(node, [out])
         out = out.__deepcopy__()
         for hook in hooks:
             out = await self._after(hook, out, session_id)
-        node._check()
+        if node._stopping is not None or node._scope.deadline is not None:
+            node._check()
         return out
 
-    async def _last(self, node: CallNode, growing: Generator[Any] | AsyncGenerator[Any]) -> Message:
-        """What a forward that yields has yielded at last; each of its messages is an event."""
+    async def _last(self, node: CallNode, out: Any) -> Message:
+        """What a forward has returned as a message, or yielded at last; each message that is yielded is an event."""
+        if not isinstance(out, Generator | AsyncGenerator):
+            return message_of(out, self.name)
         last = Message(content="", sender=self.name)
-        async with aclosing(iterate(lambda: growing)) as items:
+        async with aclosing(iterate(lambda: cast("Generator[Any] | AsyncGenerator[Any]", out))) as items:
             async for item in items:
                 if isinstance(item, Message):
                     last = item
@@ -385,7 +378,7 @@ class AsyncModule(Module):
 
 def _taken_in(message: Any) -> Message:
     if isinstance(message, str):  # first: pydantic makes it slow to learn that something is no message
-        return message_of({"content": message})
+        return message_of(message)
     return message.__deepcopy__() if isinstance(message, Message) else Message(content=message)
 
 

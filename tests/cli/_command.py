@@ -10,11 +10,14 @@ import re
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
+
+from ._zygote import forked
 
 __all__ = ["FIELDS", "GUARD", "Command", "Ended", "script_of"]
 
@@ -23,6 +26,9 @@ GUARD = 60
 FIELDS = "tenant, rent: money, starts: date"
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _OURS = ("TRIVIUM_", "OPENAI_")
+_TRIVIUM = str(Path(sys.executable).with_name("trivium"))
+_PYTHONS_OWN = {"PYTHONPATH", "PYTHONIOENCODING", "PYTHONUTF8", "LC_ALL"}
+"""What Python heeds only as it starts."""
 _SETTINGS = ("PYTHONUNBUFFERED", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "TERM", "TTY_COMPATIBLE")
 
 
@@ -55,7 +61,7 @@ class Command:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._process: list[str] = [str(Path(sys.executable).with_name("trivium"))]
+        self._process: list[str] = [_TRIVIUM]
         kept = {key: value for key, value in os.environ.items() if not key.startswith(_OURS) and key not in _SETTINGS}
         self.environment = {**kept, "PYTHONWARNINGS": "error", "TRIVIUM_CACHE": str(folder / "no store")}
 
@@ -72,7 +78,14 @@ class Command:
         )
 
     def __call__(self, *arguments: str, **settings: Any) -> Ended:
-        return self.end(self.start(*arguments, **settings))
+        if settings or self._process != [_TRIVIUM] or _PYTHONS_OWN & self.environment.keys():
+            return self.end(self.start(*arguments, **settings))
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, open(os.devnull, "rb") as nothing:
+            streams = (nothing.fileno(), out.fileno(), err.fileno())
+            status = forked([*arguments], self.folder, self.environment, streams)
+            left = [_text_of(each) for each in (out, err)]
+        assert "Exception ignored" not in left[1], left[1]
+        return Ended(status, *left)
 
     def end(self, process: subprocess.Popen[str]) -> Ended:
         """Wait for the end of a process."""
@@ -120,6 +133,11 @@ class Command:
             process.kill()
             process.wait()
             os.close(terminal)
+
+
+def _text_of(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode("utf-8")
 
 
 def _take_terminal() -> None:

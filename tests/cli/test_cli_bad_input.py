@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import resource
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from _disks import mounted
 
 from ._command import FIELDS, Command
 from ._server import ModelServer
@@ -185,13 +186,8 @@ def test_no_space_on_the_disk(trivium: Command, server: ModelServer):
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of four pages."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", disk], capture_output=True, check=False)
-    if mounted.returncode:
-        pytest.skip("this process may not mount a file system")
-    yield disk
-    subprocess.run(["umount", disk], check=True)
+    with mounted(tmp_path / "disk", "16k") as disk:
+        yield disk
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "csv"])

@@ -87,7 +87,7 @@ def test_what_is_typed_is_answered_and_quit_ends_it(trivium: Command):
 
 @pytest.mark.parametrize("word", [b"q\r", b"x\r", b"exit\r", b"bye\r", b"/exit\r", CTRL_D, CTRL_C])
 def test_the_ways_to_leave(trivium: Command, word: bytes):
-    ended = talk(trivium, scripted(trivium, "Hello"), (PROMPT, b"hi\r"), (PROMPT, word))
+    ended = talk(trivium, scripted(trivium, "Hello"), (PROMPT, b"hi\r"), ("Hello", b""), (PROMPT, word))
     assert (ended.status, "Traceback" in ended.out) == (0, False)
 
 
@@ -203,7 +203,8 @@ def test_the_history_of_what_was_typed_is_kept_only_where_it_is_allowed(trivium:
     history = trivium.folder / "state" / "history"
     for environment in ({}, {"TRIVIUM_HISTORY": str(history)}):
         assert not history.exists()
-        talk(trivium, scripted(trivium, "ok"), (PROMPT, b"secret plan\r"), (PROMPT, CTRL_D), environment=environment)
+        typed = ((PROMPT, b"secret plan\r"), ("chat: ok", b""), (PROMPT, CTRL_D))
+        talk(trivium, scripted(trivium, "ok"), *typed, environment=environment)
     assert "+secret plan" in history.read_text()
     assert history.stat().st_mode & 0o077 == 0
     with ChatAnswers(lambda body: ["o", "k"]) as server:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from _signals import press_ctrl_c
 from trivium.cli._records import RecordFile
 from trivium.exceptions import ConfigurationError
 from trivium.extraction import Field
@@ -51,7 +52,7 @@ def test_control_c_keeps_and_shows_what_is_finished(trivium: Command, server: Mo
     server.reply = hold_cyd
     process = trivium.start(*arguments(server, "--output", output))
     assert server.holding.wait(20)
-    process.send_signal(signal.SIGINT)
+    press_ctrl_c(process)
     ended = trivium.end(process)
     assert ended.status == 130
     *finished, last = ended.err.splitlines()
@@ -75,7 +76,7 @@ def test_control_c_with_many_at_once(trivium: Command, server: ModelServer):
     server.reply = hold_all
     process = trivium.start(*arguments(server, "--at-once", "3"))
     assert server.holding.wait(20)
-    process.send_signal(signal.SIGINT)
+    press_ctrl_c(process)
     ended = trivium.end(process)
     assert (ended.status, ended.out) == (130, "")
     assert ended.err.startswith("interrupted; 0 files")
@@ -89,7 +90,7 @@ def test_control_c_on_a_pipe_keeps_the_lines_that_were_written(trivium: Command,
     first = process.stdout.readline()
     assert json.loads(first)["source"] == "letters/ada.txt"  # while the run goes on
     assert server.holding.wait(20)
-    process.send_signal(signal.SIGINT)
+    press_ctrl_c(process)
     ended = trivium.end(process)
     assert (ended.status, len(ended.records)) == (130, 1)
 

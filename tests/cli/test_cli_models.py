@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import signal
 import socket
 from pathlib import Path
 
 import pytest
 
+from _signals import press_ctrl_c
 from trivium.cli._model import choose_model
 from trivium.llms import LocalModel
 from trivium.llms.local._catalogue import CATALOGUE
@@ -223,7 +223,7 @@ def test_a_fetch_is_interrupted(trivium: Command):
         connection, _ = silent.accept()
         with connection:
             assert connection.recv(1)
-            process.send_signal(signal.SIGINT)
+            press_ctrl_c(process)
             ended = trivium.end(process)
     assert (ended.status, ended.out, ended.err) == (130, "", "interrupted\n")
 
@@ -242,7 +242,7 @@ def test_the_small_model_by_name_and_by_path_until_control_c(trivium: Command):
     process = trivium.start("extract", *map(str, letters), "--fields", FIELDS, "--model", path)
     assert process.stdout is not None
     by_path = json.loads(process.stdout.readline())
-    process.send_signal(signal.SIGINT)
+    press_ctrl_c(process)
     ended = trivium.end(process)
     assert by_path["fields"] == by_name.records[0]["fields"]
     assert ended.status == 130

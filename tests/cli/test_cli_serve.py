@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from _signals import press_ctrl_c
 from trivium.distributed import HTTPAgentClient
 
 from ._command import GUARD, Command
@@ -58,7 +59,7 @@ def test_an_agent_of_this_folder_is_served_with_a_token_that_is_made(agents: Com
     token = line_of(process).removeprefix("token: ").partition(" ")[0]
     assert len(token) >= 32
     assert HTTPAgentClient(port=port, token=token)("hi").content == "hello"
-    process.send_signal(signal.SIGINT)
+    press_ctrl_c(process)
     ended = agents.end(process)
     assert (ended.status, ended.out, ended.err) == (130, "", "interrupted\n")
 
@@ -80,7 +81,7 @@ def test_without_a_token_there_is_a_warning(agents: Command):
     process = agents.start("serve", "agents:writer", "--port", "0", "--token", "")
     assert HTTPAgentClient(port=port_of(line_of(process)))("hi").content == "hello"
     assert line_of(process).startswith("warning: no token")
-    process.send_signal(signal.SIGINT)
+    press_ctrl_c(process)
     assert agents.end(process).status == 130
 
 
@@ -88,7 +89,7 @@ def test_options_reach_the_server(agents: Command):
     process = agents.start("serve", "agents:writer", "--port", "0", "--token", "t", "--allow", "temperature")
     client = HTTPAgentClient(port=port_of(line_of(process)), token="t")
     assert client("hi", temperature=0.5).content == "hello"
-    process.send_signal(signal.SIGINT)
+    press_ctrl_c(process)
     assert agents.end(process).status == 130
 
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 from textwrap import dedent
 
 import pytest
 
+from _signals import press_ctrl_c
+
 from ._helpers import GUARD
 
 HEAD = """
-import asyncio, sys, threading, time
+import asyncio, signal, sys, threading, time
 from trivium import Agent, Module, RunRecord, CommanderAsync, Job
 from trivium.commander import current, PASS_WORD, tasker, handler
 from trivium.testing import ScriptedModel, call_tool
 
 record, ended = RunRecord(), []
 def up():
+    if threading.current_thread() is not threading.main_thread():
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     print("up", flush=True)
 async def aslow(a: int) -> int:
     try:
@@ -116,15 +119,19 @@ commander.run(Quick())
 }
 
 
-def interrupted(body: str) -> str:
+WAITING = ("async tool of a sync call", "async tool below two forwards", "parallel async tools", "stream", "model")
+"""Where the main thread waits in code of ours."""
+
+
+def interrupted(body: str, head: str = "") -> str:
     """What a program reports that is interrupted as soon as it is where it shall be interrupted."""
     lines = "\n".join("    " + line for line in body.strip().splitlines())
-    program = f"{dedent(HEAD)}\ntry:\n{lines}\nexcept BaseException as error:\n    report(error)\n"
+    program = f"{dedent(HEAD)}\n{head}\ntry:\n{lines}\nexcept BaseException as error:\n    report(error)\n"
     process = subprocess.Popen([sys.executable, "-X", "dev", "-c", program], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
         assert process.stdout.readline() == "up\n"
-        process.send_signal(signal.SIGINT)
+        press_ctrl_c(process)
         out, _ = process.communicate(timeout=GUARD)
     finally:
         process.kill()
@@ -136,3 +143,10 @@ def interrupted(body: str) -> str:
 def test_control_c(name: str):
     body, expected = PROGRAMS[name]
     assert interrupted(body) == expected
+
+
+@pytest.mark.parametrize("name", WAITING)
+def test_control_c_that_does_not_wake_the_main_thread(name: str):
+    """As one that comes just before the wait begins: here another thread takes it, and the main thread sleeps on."""
+    body, expected = PROGRAMS[name]
+    assert interrupted(body, "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])") == expected

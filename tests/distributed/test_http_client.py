@@ -176,8 +176,12 @@ def answering(answer: bytes) -> Generator[int]:
                     connection, _ = listener.accept()
                 except OSError:
                     return
-                with connection:
-                    connection.recv(65536)
+                with connection, connection.makefile("rb") as asked:
+                    length = 0
+                    while line := asked.readline().strip().lower():
+                        if line.startswith(b"content-length:"):
+                            length = int(line.partition(b":")[2])
+                    asked.read(length)  # all of it: what is left unread would break the answer off
                     connection.sendall(answer)
 
         thread = threading.Thread(target=serve, daemon=True)

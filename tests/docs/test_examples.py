@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import signal
 import subprocess
 import sys
 import threading
@@ -14,6 +13,8 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+
+from _signals import press_ctrl_c
 
 from ._blocks import blocks_in
 from ._runner import ROOT, save
@@ -491,7 +492,7 @@ def test_control_c_ends_it(serve: Serve, tmp_path: Path, program: list[str]):
         text=True,
     ) as running:
         assert is_asked.wait(30)
-        running.send_signal(signal.SIGINT)
+        press_ctrl_c(running)
         shown, _ = running.communicate(timeout=30)
     may_answer.set()
     assert running.returncode == 1

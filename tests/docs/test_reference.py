@@ -28,10 +28,11 @@ def rooms() -> dict[str, list[str]]:
 
 
 def public_modules() -> list[str]:
-    """Every module without an underscore in its path, but for the second paths of what lives elsewhere."""
+    """Every module without an underscore in its path, but for second paths that have no names of their own."""
     paths = [path.relative_to(ROOT / "src").with_suffix("").parts for path in (ROOT / "src/trivium").rglob("*.py")]
     names = {".".join(part for part in parts if part != "__init__") for parts in paths}
-    return sorted(name for name in names if "._" not in name and name not in PATHS)
+    public = (name for name in names if "._" not in name and name not in PATHS)
+    return sorted(name for name in public if getattr(importlib.import_module(name), "__all__", ()))
 
 
 def check(page: Path) -> subprocess.CompletedProcess[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +10,8 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+
+from _signals import press_ctrl_c
 
 from ._bytes_server import BytesServer, Does, Script
 from ._faults import CALLED, FINE, events_of
@@ -61,11 +62,12 @@ def test_an_interrupted_run_leaves_a_history_that_goes_on(
         _say(program.stdin, f"{number} {mode}{' tool' if place == 'in the tool' else ''}\n")
         if Does.STALL in script:
             assert server.stalled.wait(SECONDS)
-            program.send_signal(signal.SIGINT)
         elif script is REFUSED:
             assert _line(program.stdout) == "waiting"
-            program.send_signal(signal.SIGINT)
+        seen = None if place == "in the tool" else press_ctrl_c(program)
         assert (place, _line(program.stdout)) == (place, f"KeyboardInterrupt, {GOOD}")
+        if seen is not None:
+            seen.set()
         assert [problem for body in server.bodies for problem in wire.problems(body)] == []
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from _signals import press_ctrl_c
 from trivium import Agent, AsyncAgent, Message
 from trivium.actions import ActionExecutor, run_tool
 from trivium.commander import gather, run_core, step
@@ -220,7 +221,7 @@ def test_ctrl_c_ends_the_server_too(tmp_path: Path):
     command = [sys.executable, "-c", program, str(began), str(stopped), *SDK_SERVER, "stdio"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         soon(lambda: began.exists() and began.read_text())
-        process.send_signal(signal.SIGINT)
+        press_ctrl_c(process)
         assert "KeyboardInterrupt" in process.communicate(timeout=60)[1]
     assert process.returncode == -signal.SIGINT
     assert stopped.read_text() == "cancelled"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
 import subprocess
 import sys
 import threading
@@ -18,6 +17,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
+from _signals import press_ctrl_c
 from trivium import Agent, Message, Module, Task
 from trivium.actions import BaseAction, Tool, tool_api
 from trivium.agents import ChatAgent
@@ -226,7 +226,7 @@ def test_the_command_serves_over_stdio_and_writes_nothing_else(tmp_path: Path):
         process.stdin.write("".join(json.dumps({"jsonrpc": "2.0", **line}) + "\n" for line in lines))
         process.stdin.flush()
         answers = [json.loads(process.stdout.readline()) for _ in range(2)]
-        process.send_signal(signal.SIGINT)  # while it waits for the next line
+        press_ctrl_c(process)  # while it waits for the next line
         rest, noise = process.communicate(timeout=60)
     assert answers[1]["result"]["content"][0]["text"] == "HI"
     assert (process.returncode, rest) == (130, "")

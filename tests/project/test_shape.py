@@ -12,7 +12,12 @@ from ._source import Source, read
 Rule = Callable[[list[Source]], list[str]]
 
 LIBRARY = read("src")
-CODE = [source for source in LIBRARY if source.code_lines]
+
+
+@pytest.fixture(scope="module")
+def code() -> list[Source]:
+    """The files that hold code."""
+    return [source for source in LIBRARY if source.code_lines]
 
 
 @pytest.mark.parametrize("folder", ["src", "tests", "benchmarks"])
@@ -33,16 +38,16 @@ def test_files_are_short(folder: str):
         _conduct.module_state,
     ],
 )
-def test_library_keeps_the_rule(rule: Rule):
-    assert rule(CODE) == []
+def test_library_keeps_the_rule(rule: Rule, code: list[Source]):
+    assert rule(code) == []
 
 
-def test_the_mean_function_is_short():
-    assert _shape.mean_function(CODE) <= _shape.MEAN_FUNCTION
+def test_the_mean_function_is_short(code: list[Source]):
+    assert _shape.mean_function(code) <= _shape.MEAN_FUNCTION
 
 
-def test_the_core_is_read_in_one_sitting():
-    assert _shape.core_size(CODE) < _shape.CORE_LINES
+def test_the_core_is_read_in_one_sitting(code: list[Source]):
+    assert _shape.core_size(code) < _shape.CORE_LINES
 
 
 def test_the_library_was_found():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import signal
 import subprocess
 import sys
 import threading
@@ -21,6 +20,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from _signals import press_ctrl_c
 from trivium import Agent, ChatAgent, Message, Task
 from trivium.exceptions import RunKilledError
 from trivium.llms import OpenAIModel
@@ -350,7 +350,7 @@ def test_ctrl_c_stops_all_and_says_how_far_it_came(case: str):
     assert process.stdout is not None
     try:
         assert process.stdout.readline() == "up\n"
-        process.send_signal(signal.SIGINT)
+        press_ctrl_c(process)
         out, _ = process.communicate(timeout=GUARD)
     finally:
         process.kill()

@@ -72,7 +72,8 @@ def test_tasks_know_no_provider_no_store_and_no_reader_of_documents():
 import sys
 import trivium.agents, trivium.tasks
 print([name for name in sys.modules if name.startswith(("trivium.knowledge", "trivium.extraction", "trivium.cli",
-       "trivium.distributed", "trivium.llms._openai", "trivium.llms.local._local", "trivium.actions.web"))])
+       "trivium.parsing.", "trivium.distributed",
+       "trivium.llms._openai", "trivium.llms.local._local", "trivium.actions.web"))])
 """
     assert python(program) == "[]"
 

@@ -217,11 +217,10 @@ class BaseAction:
         function, parser = getattr(self, api), self._parser_class(self)
         tool = Tool.of(function)
 
+        @portable
         async def call(**values: Any) -> ActionReturn:
             out = await call_function(function, **values)
             return out if isinstance(out, ActionReturn) else ActionReturn(result=parser.parse_outputs(out))
-
-        call.__portable__ = True  # type: ignore[attr-defined] - a mark on the function
 
         def parse(arguments: Any) -> dict[str, Any]:
             return tool.validate(parser.parse_inputs(arguments, api))

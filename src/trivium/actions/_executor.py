@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias, cast
 
+from trivium._arguments import is_mapping
 from trivium._objects import create_object
 from trivium.actions._action import BaseAction, descriptions_of, invalid_api
 from trivium.actions._cut import ASK_LESS, cut_text
@@ -134,7 +135,7 @@ class ActionExecutor(Module):
                 "an executor is called with {'name': …, 'parameters': {…}} as content, or a FunctionCall; text is "
                 "no call: a hook such as InternLMActionProcessor makes one of what a parser has found"
             )
-        return message_of({"content": await self.run(*call), "sender": self.name})
+        return message_of(await self.run(*call), self.name)
 
     @portable
     async def run(self, name: str, parameters: str | Mapping[str, Any], *, is_counted: bool = False) -> ActionReturn:
@@ -173,7 +174,8 @@ class ActionExecutor(Module):
             LimitExceededError: the run has not so many tool calls left; where they run at once, none ran. Where some
                 ran, its `messages` are the answers to all calls, and those that did not run say so.
         """
-        node, reached = current.get(), list[LimitExceededError]()
+        node = current.get()
+        reached: list[LimitExceededError] = []
         answer = partial(self._answer_or_limit, reached)
         if not parallel or len(calls) == 1:
             answers = [await answer(call) for call in calls]
@@ -181,7 +183,7 @@ class ActionExecutor(Module):
             if node is not None and node._scope.budget is not None:
                 node._scope.budget.take_tool_call(len(calls))
                 answer = partial(answer, is_counted=True)
-            answers = list[Message]()
+            answers: list[Message] = []
             for group in self._groups(calls):
                 answers += await gather(*[partial(answer, call) for call in group])
         if reached:
@@ -199,7 +201,7 @@ class ActionExecutor(Module):
             return await self.answer(call, is_counted=is_counted)
         except LimitExceededError as error:
             reached.append(error)
-            return message_of({"content": f"error: {error}", "sender": call.name, "tool_call_id": call.id})
+            return message_of(f"error: {error}", call.name, extra={"tool_call_id": call.id})
 
     def _groups(self, calls: Sequence[ToolCall]) -> list[list[ToolCall]]:
         """The calls in their order, those together that may run at once."""
@@ -231,8 +233,7 @@ class ActionExecutor(Module):
         if limit is not None and len(content) > limit:
             how = how_to_read_on(content) if READ_MORE in self.tools else ASK_LESS
             content = cut_text(content, limit, how)
-        said = {"content": content, "sender": call.name, "formatted": returned, "tool_call_id": call.id}
-        return message_of(said)
+        return message_of(content, call.name, returned, {"tool_call_id": call.id})
 
     async def _before(self, hook: Hook, messages: list[Message], session_id: Hashable) -> list[Message]:
         message = messages[0]
@@ -273,10 +274,8 @@ def function_call(content: Any) -> tuple[str, str | Mapping[str, Any]] | None:
     """The call that a program wrote as the content of a message; text is none."""
     if isinstance(content, FunctionCall):
         return content.name, content.parameters
-    if isinstance(content, Mapping):
-        given = cast("Mapping[str, Any]", content)
-        if "name" in given and "parameters" in given:
-            return given["name"], given["parameters"]
+    if is_mapping(content) and "name" in content and "parameters" in content:
+        return content["name"], content["parameters"]
     return None
 
 

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from trivium.actions._run import call_function
 from trivium.actions._tool_message import ToolMessage
+from trivium.commander import portable
 from trivium.commander._doors_loop import blocking
 from trivium.exceptions import ToolDefinitionError
 from trivium.module import Module
@@ -62,11 +63,11 @@ def _form(owner: Any, of: Any, name: str) -> Callable[..., Any] | None:
 
 
 def _bound(method: Callable[..., Any], agent: Any, roles: list[str], tool: ToolMessage | None = None) -> Handler:
+    @portable
     async def call(chat_message: Message) -> Any:
         given = {"tool": tool, "agent": agent, "message": chat_message}
         return await call_function(method, *[given[role] for role in roles])
 
-    call.__portable__ = True  # type: ignore[attr-defined] - a mark on the function
     call.__wrapped__ = method  # type: ignore[attr-defined] - as functools.wraps does
     return call
 

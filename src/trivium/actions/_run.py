@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import count
 from random import uniform
-from typing import Any, cast
+from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from trivium._arguments import is_mapping
 from trivium.actions._tool import Tool
 from trivium.commander import CallNode, Event, current, invoke, portable, step, wait
 from trivium.commander._node import make_scope
@@ -94,9 +95,9 @@ async def run_tool(
         Exception: whatever the tool raised.
     """
     name = tool.spec.name
-    node = CallNode(f"tool:{name}", current.get())
+    node = step(f"tool:{name}")
     try:
-        with step(node._name, node):
+        with node:
             node._emit(ToolCallEvent, (name, arguments))
             if node._scope.budget is not None and not is_counted:
                 node._scope.budget.take_tool_call()
@@ -128,7 +129,7 @@ async def _guarded(node: CallNode, tool: Tool, values: dict[str, Any]) -> Any:
         await approved(node, tool, values)
     if tool.timeout is not None:
         node._scope = make_scope(node, timeout=tool.timeout, limits=None)
-        node.may_be_left = True
+        node._may_be_left = True
     for tries in count():
         try:
             given = copied(values, {}) if tool.retries else values  # a try may change what it was given
@@ -146,11 +147,10 @@ async def _guarded(node: CallNode, tool: Tool, values: dict[str, Any]) -> Any:
 async def call_function(function: Callable[..., Any], /, *args: Any, **values: Any) -> Any:
     """Call the function behind a tool; where that has a time of its own, sync code is left behind after it."""
     node = current.get()
-    if not getattr(node, "may_be_left", False):
+    if node is None or not node._may_be_left:
         return await invoke(function, *args, **values)
     from trivium.commander._leaving import invoke_or_leave
 
-    assert node is not None
     on_left = partial(node._emit, ToolLeftEvent, node._name.removeprefix("tool:"))
     return await invoke_or_leave(partial(function, *args) if args else function, on_left, **values)
 
@@ -209,8 +209,7 @@ def _told(name: str, result: Any) -> str:
 
 def as_arguments(name: str, arguments: Any) -> dict[str, Any]:
     """The arguments of a call as they came, where they could not be understood."""
-    is_dict = isinstance(arguments, Mapping)
-    return dict(cast("Mapping[str, Any]", arguments)) if is_dict else {"inputs": arguments, "name": name}
+    return dict(arguments) if is_mapping(arguments) else {"inputs": arguments, "name": name}
 
 
 def sendable(text: str) -> str:

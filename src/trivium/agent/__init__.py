@@ -7,8 +7,8 @@ __all__ = ()
 _HOMES = {
     name: name
     for name in (
-        "base", "batch", "callbacks", "chat_agent", "chat_document", "done_sequence_parser", "task", "tool_message",
-        "tools", "xml_tool_message",
+        "base", "batch", "callbacks", "chat_agent", "chat_document", "done_sequence_parser", "special", "task",
+        "tool_message", "tools", "xml_tool_message",
     )
 }  # fmt: skip
 __getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

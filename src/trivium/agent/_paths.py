@@ -28,6 +28,16 @@ _ORCHESTRATION: Final = {
     "ResultTool": "actions",
     "SendTool": "actions",
 }
+_DATABASES: Final = {"SQLChatAgent": "agents.special", "SQLChatAgentConfig": "agents.special"}
+_QUERIES: Final = {
+    "GetColumnDescriptionsTool": "agents.special.sql",
+    "GetTableNamesTool": "agents.special.sql",
+    "GetTableSchemaTool": "agents.special.sql",
+    "RunQueryTool": "agents.special.sql",
+}
+_TABLES: Final = {"TableChatAgent": "agents.special", "TableChatAgentConfig": "agents.special"}
+_DOCUMENTS: Final = {"DocChatAgent": "agents.special", "DocChatAgentConfig": "agents.special"}
+_PASSAGES: Final = {"RetrieverAgent": "agents.special", "RetrieverAgentConfig": "agents.special"}
 
 PATHS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
     {
@@ -48,6 +58,14 @@ PATHS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             "parse_done_sequence": "tasks",
             "parse_done_sequences": "tasks",
         },
+        "trivium.agent.special": {**_DATABASES, **_DOCUMENTS, **_PASSAGES, **_TABLES},
+        "trivium.agent.special.doc_chat_agent": _DOCUMENTS,
+        "trivium.agent.special.retriever_agent": _PASSAGES,
+        "trivium.agent.special.sql": _DATABASES,
+        "trivium.agent.special.sql.sql_chat_agent": _DATABASES,
+        "trivium.agent.special.sql.utils": _QUERIES,
+        "trivium.agent.special.sql.utils.tools": _QUERIES,
+        "trivium.agent.special.table_chat_agent": _TABLES,
         "trivium.agent.task": {**_SEQUENCES, "Responder": "tasks", "Task": "tasks", "TaskConfig": "tasks"},
         "trivium.agent.tool_message": {"ToolMessage": "actions"},
         "trivium.agent.tools.orchestration": _ORCHESTRATION,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from trivium._objects import create_object, factory_of
 from trivium.actions import ActionExecutor, Tool
@@ -20,7 +20,7 @@ from trivium.llms._call import ask
 from trivium.llms._protocol import LanguageModel, Reply, Request
 from trivium.memory import Memory, MemoryManager
 from trivium.module import AsyncModule, Hooks, overridable
-from trivium.schema import Message, Origin, ToolCall, ToolSpec
+from trivium.schema import Message, MessageExtra, Origin, ToolCall, ToolSpec
 from trivium.schema._message import message_of
 
 _MODEL = Origin.MODEL  # a member is slow to look up
@@ -39,9 +39,9 @@ class AgentConfig(BaseModel):
         llm: its model, its model's name or config; None is an agent that never asks one.
         parameters: sampling parameters for each of its requests.
         debug: for the documents' code; nothing is printed.
-        vecdb: where it searches for documents.
-        parsing: how documents are split.
-        prompts: for the documents' code.
+        vecdb: where it searches for documents: a store, or the config of one; None is nowhere.
+        parsing: how documents are split, as a `ParsingConfig`; "" is its defaults, None gives the agent no parser.
+        prompts: for the documents' code, as a `PromptsConfig`.
         show_stats: for the documents' code; the numbers are `token_stats_str`.
         hide_agent_response: do not show what the agent's handlers say.
         add_to_registry: let `from_id` find the agent; it does as soon as its id is asked for.
@@ -57,7 +57,7 @@ class AgentConfig(BaseModel):
     parameters: dict[str, Any] = {}
     debug: bool = False
     vecdb: Any = None
-    parsing: Any = None
+    parsing: Any = ""
     prompts: Any = None
     show_stats: bool = True
     hide_agent_response: bool = False
@@ -65,6 +65,24 @@ class AgentConfig(BaseModel):
     respond_tools_only: bool = False
     allow_multiple_tools: bool = True
     human_prompt: str = "You (or q, x to leave, or Enter to go on)"
+
+    @field_validator("vecdb")
+    @classmethod
+    def _is_store(cls, given: Any) -> Any:
+        from trivium.knowledge.stores import VectorStore, VectorStoreConfig
+
+        if given is None or isinstance(given, VectorStore | VectorStoreConfig | Mapping):
+            return cast("Any", given)
+        raise ValueError("vecdb is a VectorStore or the config of one, as SQLiteStoreConfig(storage_path='notes.db')")
+
+    @field_validator("parsing")
+    @classmethod
+    def _is_parsing(cls, given: Any) -> Any:
+        from trivium.parsing import ParsingConfig
+
+        if given is None or given == "" or isinstance(given, ParsingConfig):
+            return given
+        raise ValueError('parsing is a ParsingConfig, "" for its defaults, or None for no parser')
 
 
 class Agent(AgentAttributes):
@@ -148,14 +166,17 @@ class Agent(AgentAttributes):
 
     # ---- what a call does
     @overridable
-    async def forward(self, *message: Message, session_id: Hashable = 0, **kwargs: Any) -> Message:
+    def forward(self, *message: Message, session_id: Hashable = 0, **kwargs: Any) -> Coroutine[Any, Any, Message]:
         """Ask the model, and run what it calls, until it answers; keywords are sampling parameters."""
-        history, so_far = self._history(message, session_id), list[Message]()
+        return self._rounds(self.model, self._history(message, session_id), kwargs)
+
+    async def _rounds(self, model: LanguageModel, history: list[dict[str, Any]], extra: Mapping[str, Any]) -> Message:
+        so_far: list[Message] = []
         try:
             for _ in range(self.max_rounds):
-                reply = await ask(self.model, self._request(history, kwargs))
+                reply = await ask(model, self._request(history, extra))
                 if not reply.tool_calls or not self._runs_itself(reply.tool_calls):
-                    return await self._finish(reply, history, kwargs)
+                    return await self._finish(reply, history, extra)
                 for done in await self._run_tools(reply, so_far):
                     self.aggregator.append(history, done, self.name)
             raise LimitExceededError("rounds", self.max_rounds, setting="Agent(max_rounds=…)")
@@ -170,7 +191,9 @@ class Agent(AgentAttributes):
 
     def _history(self, message: tuple[Message, ...], session_id: Hashable) -> list[dict[str, Any]]:
         memory = self.memory.get(session_id) if self.memory else Memory.of(message)
-        return self.aggregator.aggregate(memory or Memory(), self.name, self.output_format, self._instruction())
+        return self.aggregator.aggregate(
+            Memory() if memory is None else memory, self.name, self.output_format, self._instruction()
+        )
 
     def has_model(self) -> bool:
         """Whether the agent can answer by itself: with a model, or with a `forward` of its own."""
@@ -186,13 +209,13 @@ class Agent(AgentAttributes):
         Raises:
             NoModelError: none is configured; the text names the three ways.
         """
-        if self.llm is None:
-            raise NoModelError(
-                f'the agent {self.name} has no model: give it one, as in Agent("default") or ChatAgent()'
-            )
         if not hasattr(self.llm, "stream"):
+            if self.llm is None:
+                raise NoModelError(
+                    f'the agent {self.name} has no model: give it one, as in Agent("default") or ChatAgent()'
+                )
             self.llm = _as_model(self.llm)
-        return cast("LanguageModel", self.llm)
+        return self.llm
 
     def _request(self, history: list[dict[str, Any]], extra: Mapping[str, Any]) -> Request:
         choice = "auto"
@@ -233,20 +256,18 @@ class Agent(AgentAttributes):
         return done
 
     def _said(self, reply: Reply, formatted: Any = None) -> Message:
-        given: dict[str, Any] = {"content": reply.text, "sender": self.name, "origin": _MODEL}
-        if formatted is not None:
-            given["formatted"] = formatted
-        if reply.usage is not None:
-            given["usage"] = reply.usage
-        for key, value in zip(("reasoning", "reasoning_state", "logprobs"), reply[4:], strict=True):
-            if value:
-                given[key] = value
-        calls = reply.tool_calls
-        if not calls and "request" in reply.text:
-            calls = calls_in_text(reply.text, self.__dict__.get("_known") or {})
+        text, calls, usage, _, *thoughts = reply
+        given: dict[MessageExtra, Any] = {"origin": _MODEL}
+        if usage is not None:
+            given["usage"] = usage
+        if any(thoughts):
+            names: tuple[MessageExtra, ...] = ("reasoning", "reasoning_state", "logprobs")
+            given |= {name: value for name, value in zip(names, thoughts, strict=True) if value}
+        if not calls and "request" in text:
+            calls = calls_in_text(text, self.__dict__.get("_known") or {})
         if calls:
             given["tool_calls"] = calls
-        return message_of(given)
+        return message_of(text, self.name, formatted, given)
 
 
 class AsyncAgent(AsyncModule, Agent):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from trivium._constants import NO_ANSWER
 from trivium.agents._responders import Responders
@@ -14,6 +14,8 @@ from trivium.schema import LLMMessage, LLMTokenUsage, Message, ObjectRegistry, U
 
 if TYPE_CHECKING:
     from trivium.agents._callbacks import AgentCallbacks
+    from trivium.knowledge.stores import VectorStore
+    from trivium.parsing import Parser
 
 __all__ = ["AgentAttributes"]
 
@@ -24,10 +26,12 @@ class AgentAttributes(Responders):
     """Views of the current session, and small helpers; nothing here is needed to answer.
 
     Attributes:
-        vecdb: for agents that search documents.
+        config: what the agent was made of; None where it was made without one.
     """
 
-    vecdb: Any = None
+    config: Any = None
+    _vecdb: VectorStore | None = None
+    _made_parser: Parser | None = None
     _id: str
     _indent: str = ""
     _dialog: list[tuple[str, str]]
@@ -56,6 +60,7 @@ class AgentAttributes(Responders):
 
     def _copied(self, *tables: str) -> Self:
         """A copy that has an id of its own, and these tables for itself; all else is shared."""
+        _ = self.vecdb  # one that is in memory must be the same for both
         new = copy.copy(self)
         new.__dict__.pop("_id", None)
         new.__dict__.update({name: dict(own) for name in tables if (own := self.__dict__.get(name)) is not None})
@@ -64,6 +69,36 @@ class AgentAttributes(Responders):
     def init_state(self) -> None:
         """Called where a task begins its agents anew; override it to reset what your subclass keeps."""
         self._counted = Usage()
+
+    # ---- what it has of documents
+    @property
+    def vecdb(self) -> VectorStore | None:
+        """The store that `config.vecdb` describes, made when it is first asked for; None without one."""
+        if self._vecdb is None and (given := getattr(self.config, "vecdb", None)) is not None:
+            from trivium.knowledge.stores import VectorStore
+
+            self._vecdb = given if isinstance(given, VectorStore) else VectorStore.create(given)
+        return self._vecdb
+
+    @vecdb.setter
+    def vecdb(self, store: VectorStore | None) -> None:
+        self._vecdb = store
+
+    @property
+    def parser(self) -> Parser | None:
+        """Counts tokens and splits documents, as `config.parsing` says; None where that is None.
+
+        It counts as the model does, where the model can.
+        """
+        if self._made_parser is None and (given := getattr(self.config, "parsing", "")) is not None:
+            from trivium.parsing import Parser
+
+            self._made_parser = Parser(cast("Any", given) or None, getattr(vars(self).get("llm"), "count_tokens", None))
+        return self._made_parser
+
+    @parser.setter
+    def parser(self, parser: Parser | None) -> None:
+        self._made_parser = parser
 
     # ---- what is shown
     @property

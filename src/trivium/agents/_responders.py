@@ -12,7 +12,7 @@ from trivium.agents._tool_use import ToolUse, as_message, recipient_of
 from trivium.commander import door, invoke, portable
 from trivium.exceptions import LimitExceededError, NotInteractiveError, ToolError
 from trivium.schema import ChatDocMetaData, Entity, Message, NonToolAction, Origin, ToolCall
-from trivium.schema._chat_document import linked
+from trivium.schema._chat_document import is_tainted, linked
 
 __all__ = ["Responders", "responder"]
 
@@ -183,6 +183,7 @@ class Responders(ToolUse):
         name = call.name if is_call else call.request
         tool_class = cast("type[ToolMessage]", self._class_of(name) if is_call else type(call))
 
+        @portable
         async def handle(tool_message: ToolMessage) -> Any:
             own = chosen(self, Responders, "handle_tool_message")
             if getattr(own, "__func__", None) is not Responders.handle_tool_message_async:
@@ -195,8 +196,6 @@ class Responders(ToolUse):
                     name,
                 )
             return await invoke(handler, message)
-
-        handle.__portable__ = True  # type: ignore[attr-defined] - a mark on the function
 
         def read(arguments: Any) -> dict[str, Any]:
             return {"tool_message": tool_class.parse(arguments) if is_call else call}
@@ -362,6 +361,8 @@ def responder(agent: Responders, name: str) -> Callable[[Message | None], Any]:
 def _addressed(answer: Message, by_content: bool) -> Message:
     """A model's answer with whom it says that it is for, in its text or in the `recipient` of what it calls."""
     content = answer.content
+    if is_tainted(answer):  # what stands in a document addresses nobody
+        return answer
     named = [recipient_of(call.arguments) for call in answer.tool_calls if '"recipient"' in call.arguments]
     if any(named):
         return answer.but(receiver=next(filter(None, named)))

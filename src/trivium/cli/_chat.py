@@ -12,11 +12,10 @@ from typing import Any, cast
 
 from trivium.actions import BaseAction, Tool, ToolCallEvent, ToolResultEvent
 from trivium.agents import Agent
-from trivium.cli._documents import Shelf, UsedPassage
 from trivium.cli._model import choose_model
 from trivium.cli._objects_at import object_at
 from trivium.cli._screen import as_error, one_line, say
-from trivium.cli._sources import STDIN, find_documents, open_document
+from trivium.cli._sources import STDIN
 from trivium.commander import EndedEvent, Event
 from trivium.exceptions import ConfigurationError, TriviumError
 from trivium.llms import DeltaEvent
@@ -30,7 +29,6 @@ __all__ = ["Options", "chat"]
 
 FAILED = 1
 _MOST_BYTES = 32 << 20
-_MOST_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +38,9 @@ class Options:
     model: str | None
     base_url: str | None
     tools: Sequence[str]
-    documents: Sequence[Path]
     budget: int
+    docs: Sequence[str]
+    embedding: str
     system: str | None
     session: Path | None
     history: Path | None
@@ -60,7 +59,8 @@ def chat(options: Options) -> int:
     terminal = None
     if is_terminal() and not options.json:
         terminal = Terminal(commands=COMMANDS, history=options.history)
-    conversation = Conversation(_agent(options, _passages_to(options, terminal)), file=options.session)
+    agent = _reader(options, terminal) if options.docs else _agent(options)
+    conversation = Conversation(agent, file=options.session)
     if terminal is not None:
         at_terminal(conversation, terminal)
         return 0
@@ -74,21 +74,32 @@ def chat(options: Options) -> int:
 
 
 # ---- what was asked for
-def _agent(options: Options, on_use: Callable[[list[UsedPassage]], object]) -> Agent:
+def _reader(options: Options, terminal: Terminal | None) -> Agent:
+    """An agent that answers from documents alone."""
+    from trivium.agents.special import DocChatAgent, DocChatAgentConfig
+    from trivium.cli._knowledge import NOT_TOLD, Cites, as_data, cited, places_of, read_into, store_of
+
+    if str(STDIN) in options.docs:
+        raise ConfigurationError("standard input is the conversation: give documents as files")
+    places, model = places_of(options.docs), choose_model(options.model, options.base_url)
+    store = store_of(places, options.embedding)
+    config = DocChatAgentConfig(llm=model, vecdb=store, max_context=options.budget, no_answer=NOT_TOLD)
+    config.references = terminal is None and not options.json
+    if options.system is not None:
+        config.system_message += f"\n{options.system}"
+    agent = DocChatAgent(config, tools=[_tool(name) for name in options.tools], name=one_line(model.name))
+    if terminal is not None:
+        agent.register_hook(Cites(lambda found: terminal.show(cited(found, terminal.console.width))))
+    elif options.json:
+        agent.register_hook(Cites(lambda found: _write("citations", citations=[as_data(each) for each in found])))
+    read_into(agent, places, _MOST_BYTES, is_own=True)
+    return agent
+
+
+def _agent(options: Options) -> Agent:
     model = choose_model(options.model, options.base_url)
     tools = [_tool(name) for name in options.tools]
-    documents = _documents(options.documents)
-    shelf = Shelf(documents, options.budget, on_use) if documents else None
-    return Agent(model, options.system, tools=tools, aggregator=shelf, name=one_line(model.name))
-
-
-def _documents(paths: Sequence[Path]) -> list[Any]:
-    if STDIN in paths:
-        raise ConfigurationError("standard input is the conversation: give documents as files")
-    found, errors = find_documents(paths, None)
-    if errors:
-        raise errors[0]
-    return [open_document(path, _MOST_BYTES) for path in found]
+    return Agent(model, options.system, tools=tools, name=one_line(model.name))
 
 
 def _python() -> Any:
@@ -139,26 +150,6 @@ def _made(name: str, make: Callable[[], Any]) -> Any:
 
 
 # ---- what is shown
-def _passages_to(options: Options, terminal: Terminal | None) -> Callable[[list[UsedPassage]], object]:
-    if options.json:
-        return _write_passages
-    tell = say if terminal is None else terminal.note
-    return lambda passages: tell(_passages_line(passages))
-
-
-def _passages_line(passages: Sequence[UsedPassage]) -> str:
-    places: dict[str, list[str]] = {}
-    for each in passages:
-        places.setdefault(each.source, []).append(each.place)
-    texts = [f"{one_line(source)} ({_first(found)})" for source, found in places.items()]
-    return f"passages: {_first(texts, '; ')}" if texts else "passages: none fits into --budget"
-
-
-def _first(texts: Sequence[str], between: str = ", ") -> str:
-    more = len(texts) - _MOST_NAMED
-    return between.join([*texts[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])])
-
-
 def _write_text(answer: Message) -> None:
     sys.stdout.write(f"{answer.content}\n")
     sys.stdout.flush()
@@ -176,10 +167,6 @@ def _write_answer(answer: Message) -> None:
 
 def _write_error(error: TriviumError) -> None:
     _write("error", error=as_error(error), kind=type(error).__name__)
-
-
-def _write_passages(passages: list[UsedPassage]) -> None:
-    _write("passages", passages=[each._asdict() for each in passages])
 
 
 class _JSONLines:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +40,28 @@ def choose_model(name: str | None, base_url: str | None) -> LanguageModel:
         model = resolve(name, base_url)
     else:
         return _scripted(Path(name.removeprefix("scripted:")))
+    if isinstance(model, LocalModel):
+        model._while_loading = _leaving_at_interrupt
     if base_url is not None and isinstance(model, LocalModel):
         raise ConfigurationError(
             f"--base-url is given, and {model.name} runs on this machine: add --model with the name that the "
             "server knows, or leave out --base-url"
         )
     return model
+
+
+@contextmanager
+def _leaving_at_interrupt() -> Generator[None]:
+    """Ctrl-C ends the process here as the system does it: Python would notice it when the model is loaded."""
+    try:
+        before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    except ValueError:  # only the main thread may
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _default() -> LocalModel:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from trivium.exceptions import DocumentError, DocumentNotFoundError
-from trivium.knowledge import read
+from trivium.parsing import read
 from trivium.schema import Document
 
 __all__ = ["STDIN", "find_documents", "open_document", "source_of"]
@@ -44,7 +44,7 @@ def source_of(path: Path) -> str:
 
 
 def open_document(path: Path, max_bytes: int) -> Document:
-    """Read a file, or standard input for `-`; see `trivium.knowledge.read`."""
+    """Read a file, or standard input for `-`; see `trivium.parsing.read`."""
     if path != STDIN:
         return read(path, max_bytes=max_bytes)
     try:

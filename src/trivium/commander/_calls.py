@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from contextvars import Token
-from typing import Any
+from typing import Any, Self
 from uuid import uuid4
 
 from trivium.commander._node import TaskNode, current
@@ -14,15 +14,30 @@ __all__ = ["CallNode", "step", "this_call", "this_session"]
 
 
 class CallNode(TaskNode):
-    """The node of a call: an agent's turn, a model call, a tool call, a task and its steps."""
+    """The node of a call: an agent's turn, a model call, a tool call, a task and its steps.
 
-    __slots__ = ("__dict__", "asks_model", "held_turn", "may_be_left")
-    asks_model: bool
-    """True on the node of a model call; not there on others."""
+    `with` it, core code runs as this call: it starts there and ends with the block.
+    """
+
+    __slots__ = ("__dict__", "_token", "held_turn")
     held_turn: Any
     """The turn at a session that the call has; not there for most calls."""
-    may_be_left: bool
-    """True on the node of a tool call with a time of its own; not there on others."""
+
+    def __enter__(self) -> Self:
+        self._token: Token[TaskNode | None] = current.set(self)
+        try:
+            self._start()
+        except BaseException as error:
+            self.__exit__(type(error), error, None)
+            raise
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        current.reset(self._token)
+        outward = None if error is None else self._outward(error)
+        self._close(outward)
+        if outward is not error and outward is not None:
+            raise outward from None
 
     @property
     def name(self) -> str:
@@ -83,26 +98,6 @@ def this_session() -> Hashable:
     return 0 if node is None else node._scope.session_id
 
 
-class step:
-    """A child node around a block of core code; `node` where it was made before."""
-
-    __slots__ = ("_node", "_token")
-
-    def __init__(self, name: str, node: CallNode | None = None) -> None:
-        self._node = node or CallNode(name, current.get())
-
-    def __enter__(self) -> CallNode:
-        self._token: Token[TaskNode | None] = current.set(self._node)
-        try:
-            self._node._start()
-        except BaseException as error:
-            self.__exit__(type(error), error, None)
-            raise
-        return self._node
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        current.reset(self._token)
-        outward = None if error is None else self._node._outward(error)
-        self._node._close(outward)
-        if outward is not error and outward is not None:
-            raise outward from None
+def step(name: str) -> CallNode:
+    """A call below the one whose code runs here; `with` it, a block of core code."""
+    return CallNode(name, current.get())

@@ -14,9 +14,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Coroutine, Generator, Iterable
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from functools import partial, wraps
-from inspect import CO_COROUTINE, isawaitable
+from inspect import CO_COROUTINE
 from types import GeneratorType
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
@@ -28,14 +28,13 @@ from trivium.commander._doors_loop import (
     hop,
     in_worker,
     lender,
+    local,
     serve,
-    start_driving,
-    stop_driving,
     to_the_end,
     uncancel,
 )
 from trivium.commander._node import TaskNode, current
-from trivium.commander._workers import get_running_loop, post, post_later
+from trivium.commander._workers import get_running_loop, glances, post, post_later
 from trivium.exceptions import SuspendedError, WouldDeadlockError
 
 T = TypeVar("T")
@@ -46,8 +45,11 @@ Core = Coroutine[Any, Any, T]
 
 
 def portable(function: T) -> T:
-    """Mark a coroutine function that suspends only through the primitives: both drivers run it in place."""
-    function.__portable__ = True  # type: ignore[attr-defined] - a mark on the function
+    """Mark a coroutine function that suspends only through the primitives: both drivers run it in place.
+
+    So may be marked what makes an async generator, which `iterate` pulls.
+    """
+    function.__core__ = ""  # type: ignore[attr-defined] - a mark on the function: it is its own core
     return function
 
 
@@ -57,7 +59,8 @@ def drive(core: Core[T]) -> T:
     Raises:
         SuspendedError: it awaited something that is not a primitive, at that line.
     """
-    before = start_driving()
+    here = local.here
+    before, here.driving = here.driving, get_running_loop()
     try:
         core.send(None)
         core.throw(
@@ -67,9 +70,10 @@ def drive(core: Core[T]) -> T:
             )
         )
     except StopIteration as stop:
-        return cast("T", stop.value)
+        out: T = stop.value
+        return out
     finally:
-        stop_driving(before)
+        here.driving = before
         core.close()
     raise SuspendedError("core code suspended again after it was refused")
 
@@ -98,7 +102,6 @@ def door(core: Callable[Concatenate[Any, P], Core[T]], name: str | None = None) 
     def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return drive(invoke(getattr(self, at), *args, **kwargs))
 
-    vars(method).pop("__portable__", None)
     method.__core__ = at  # type: ignore[attr-defined] - a mark on the function
     method.__name__ = core.__name__.removesuffix("_async").lstrip("_")
     return method
@@ -120,7 +123,7 @@ def function_door(core: Callable[P, Core[T]]) -> Callable[P, T]:
     def function(*args: P.args, **kwargs: P.kwargs) -> T:
         return drive(core(*args, **kwargs))
 
-    vars(function).pop("__portable__", None)
+    del function.__core__  # type: ignore[attr-defined] - `wraps` took it along
     function.__name__ = function.__qualname__ = core.__name__.removesuffix("_async")
     return function
 
@@ -141,7 +144,7 @@ def is_async(function: Any) -> bool:
     """Whether calling `function` gives a coroutine, as far as its definition tells."""
     while isinstance(function, partial):
         function = cast("partial[Any]", function).func
-    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    code = getattr(function, "__code__", None)
     if code is None:  # an object with a __call__
         code = getattr(getattr(cast("type[Any]", type(function)), "__call__", None), "__code__", None)  # noqa: B004 - its code, not whether it can be called
     return code is not None and bool(code.co_flags & CO_COROUTINE)
@@ -153,42 +156,42 @@ def invoke(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Core[A
 
     Under the async driver a `def` runs in a worker, so it may block. All keywords are the function's own.
     """
-    return _invoked(function, args, kwargs, False)
+    core = _core(function)
+    return _invoke(function, args, kwargs, blocking()) if core is None else core(*args, **kwargs)
 
 
 def invoke_quick(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Core[Any]:
     """Call user code that is quick by contract (hooks, parsers, filters): as `invoke`, but always in place."""
-    return _invoked(function, args, kwargs, True)
+    core = _core(function)
+    return _invoke(function, args, kwargs, True) if core is None else core(*args, **kwargs)
 
 
-def _invoked(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], quick: bool) -> Core[Any]:
+def _core(function: Any) -> Callable[..., Core[Any]] | None:
+    """The core coroutine function that a function is, or is a door to; None for user code."""
     node = current.get()
-    if node is not None:
+    if node is not None and (node._stopping is not None or node._scope.deadline is not None):
         node._check()
     core = getattr(function, "__core__", None)
-    if core is not None:
-        function = getattr(function.__self__, core)  # type: ignore[attr-defined] - what has a core is a bound method
-    if hasattr(function, "__portable__"):
-        return function(*args, **kwargs)
-    return _invoke(node, function, args, kwargs, quick)
+    if core:
+        function = getattr(function.__self__, core)
+        core = getattr(function, "__core__", None)
+    return function if core == "" else None
 
 
-async def _invoke(
-    node: TaskNode | None, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], quick: bool
-) -> Any:
+async def _invoke(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], in_place: bool) -> Any:
     if is_async(function):
         work = partial(function, *args, **kwargs)
-        return hop(work) if blocking() else await waiting(node, work())
-    if quick or blocking():
+        return hop(work) if blocking() else await waiting(current.get(), work())
+    if in_place:
         out = function(*args, **kwargs)
     else:
         out = await in_worker(partial(function, *args, **kwargs))
-    return await _settle(node, out) if isawaitable(out) else out
+    return await _settle(current.get(), cast("Awaitable[Any]", out)) if isinstance(out, Awaitable) else out
 
 
 async def settled(out: Any) -> Any:
     """What quick user code has returned, awaited where it was an `async def`; it was called in place."""
-    return await _settle(current.get(), out) if isawaitable(out) else out
+    return await _settle(current.get(), cast("Awaitable[Any]", out)) if isinstance(out, Awaitable) else out
 
 
 async def _settle(node: TaskNode | None, awaitable: Awaitable[T]) -> T:
@@ -330,11 +333,8 @@ def _wait_blocking(node: TaskNode | None, seconds: float | None, bell: Bell | No
     rung = threading.Event()
     if bell is not None:
         bell.call(rung.set)
-    if node is None:
-        rung.wait(seconds)
-        return
-    with node._woken_by(rung.set):
-        rung.wait(seconds)
+    with nullcontext() if node is None else node._woken_by(rung.set):
+        any(map(rung.wait, glances(seconds)))
 
 
 async def _wait_async(seconds: float | None, bell: Bell | None) -> None:
@@ -362,7 +362,8 @@ async def iterate(function: Callable[..., Any], *args: Any) -> AsyncGenerator[An
     is_blocking = blocking()
     in_place = is_blocking or issubclass(type(source), (list, tuple))
     if hasattr(source, "__aiter__"):
-        items = _from_async_blocking(source) if is_blocking else _from_async(node, source)
+        is_core = is_blocking and getattr(function, "__core__", None) == ""
+        items = source if is_core else _from_async_blocking(source) if is_blocking else _from_async(node, source)
     elif in_place:  # the short way: nothing waits between two items
         items = iter(source)
         try:
@@ -386,22 +387,25 @@ async def pull(take: Callable[[Any], object], function: Callable[..., Any], *arg
     """Give each item of a user's or provider's iterator to `take`; see `iterate`, which costs twice as much."""
     node = current.get()
     assert node is not None, "pull runs inside a node"
-    node._check()
+    if node._stopping is not None or node._scope.deadline is not None:
+        node._check()
     source = function(*args)
-    if hasattr(source, "__await__"):
+    kind: Any = source.__class__
+    if kind is not GeneratorType and hasattr(source, "__await__"):
         source = await _settle(node, source)
-    if isinstance(source, list) or (isinstance(source, GeneratorType) and blocking()):  # most turns
-        items = cast("list[Any] | GeneratorType[Any, Any, Any]", source)
+        kind = source.__class__
+    if kind is list or (kind is GeneratorType and blocking()):  # most turns
         try:
-            for item in items:
+            for item in source:
                 take(item)
                 if (scope := node._scope).pipes or scope.deadline or node._stopping:
                     await _between_items(node)
         finally:
-            if isinstance(items, GeneratorType):
-                items.close()
+            if kind is GeneratorType:
+                source.close()
         return
-    async with aclosing(iterate(partial(_same, source))) as rest:
+    same = partial(_same, source)
+    async with aclosing(iterate(portable(same) if getattr(function, "__core__", None) == "" else same)) as rest:
         async for item in rest:
             take(item)
 

@@ -13,9 +13,11 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from trivium.commander._node import Stop, TaskNode, current
 from trivium.commander._workers import (
+    GLANCE,
     background_loop,
     get_running_loop,
     loop_level,
+    next_of,
     outcome_of,
     post,
     post_later,
@@ -27,20 +29,28 @@ Give = Callable[[Any], None]
 _NOT_DRIVING = object()
 
 
-class _Local(threading.local):
+class _Here:
+    """What is known of a thread."""
+
+    __slots__ = ("driving", "home", "level", "woken")
+
     def __init__(self) -> None:
+        self.driving: object = _NOT_DRIVING
+        """The loop that ran when this thread's innermost blocking drive began, or _NOT_DRIVING."""
+        self.home: asyncio.AbstractEventLoop | None = None
+        """In a worker: the loop that lent this thread its work."""
+        self.level = 0
+        """Background loop k may wait for loop k + 1 only."""
         self.woken: set[asyncio.Task[Any]] = set()
         """Tasks of this thread's loop that a kill has cancelled and that have not come so far as to undo it."""
 
-    driving: object = _NOT_DRIVING
-    """The loop that ran when this thread's innermost blocking drive began, or _NOT_DRIVING."""
-    home: asyncio.AbstractEventLoop | None = None
-    """In a worker: the loop that lent this thread its work."""
-    level: int = 0
-    """Background loop k may wait for loop k + 1 only."""
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.here = _Here()  # looked up once where several of its values are needed: the look-up is what costs
 
 
-_local = _Local()
+local = _Local()
 
 
 def blocking() -> bool:
@@ -49,18 +59,7 @@ def blocking() -> bool:
     A nested `asyncio.run()` is async again, for its loop is another than the one the drive began with;
     a created task never inherits the driver, as it would from a context variable.
     """
-    return _local.driving is get_running_loop()
-
-
-def start_driving() -> object:
-    """This thread drives core code without a loop from now on; give what this returns to `stop_driving`."""
-    before, _local.driving = _local.driving, get_running_loop()
-    return before
-
-
-def stop_driving(before: object) -> None:
-    """What was before `start_driving` holds again."""
-    _local.driving = before
+    return local.here.driving is get_running_loop()
 
 
 class _Letter(NamedTuple):
@@ -138,7 +137,7 @@ class _Errand:
 
 def _home_loop() -> asyncio.AbstractEventLoop:
     """The loop that this thread may wait for: its lender's, else the next background loop."""
-    return _local.home or background_loop(current_level())
+    return local.here.home or background_loop(current_level())
 
 
 def serve(work: Callable[[Give], Awaitable[Any]], lend: bool = True) -> Generator[Any, None, Any]:
@@ -169,13 +168,12 @@ def serve(work: Callable[[Give], Awaitable[Any]], lend: bool = True) -> Generato
 
 
 def _next_letter(inbox: queue.SimpleQueue[_Letter], node: TaskNode | None) -> _Letter:
-    while True:
-        try:
-            return inbox.get(timeout=node._time_left() if node is not None and node._stopping is None else None)
-        except queue.Empty:
-            deadline = node._scope.deadline if node is not None else None
-            if deadline is not None:
-                deadline[1].kill("deadline")
+    while node is not None and node._stopping is None and (left := node._time_left()) is not None:
+        with suppress(queue.Empty):
+            return inbox.get(timeout=min(left, GLANCE))
+        if left <= GLANCE and (deadline := node._scope.deadline) is not None:
+            deadline[1].kill("deadline")
+    return next_of(inbox)
 
 
 def _run_lent(letter: _Letter) -> None:
@@ -192,7 +190,7 @@ def _run_lent(letter: _Letter) -> None:
 
 
 def _drain(inbox: queue.SimpleQueue[_Letter]) -> None:
-    while (letter := inbox.get()).kind != "end":
+    while (letter := next_of(inbox)).kind != "end":
         if letter.kind == "run":
             letter.reply(None, asyncio.CancelledError())
 
@@ -209,31 +207,32 @@ def hop(work: Callable[[], Awaitable[T]], lend: bool = True) -> T:
 
 def worker_context(home: asyncio.AbstractEventLoop | None, level: int) -> None:
     """Say, in a worker, for whom this thread works now."""
-    _local.home, _local.level, _local.driving = home, level, _NOT_DRIVING
+    here = local.here
+    here.home, here.level, here.driving = home, level, _NOT_DRIVING
 
 
 def home_loop_here() -> asyncio.AbstractEventLoop | None:
     """The loop that lent this thread its work, if it is a worker."""
-    return _local.home
+    return local.here.home
 
 
 def current_level() -> int:
     """The level of background loop that code in this thread stands below."""
     level = loop_level(get_running_loop())
-    return _local.level if level is None else level + 1
+    return local.here.level if level is None else level + 1
 
 
 def cancel_once(task: asyncio.Task[Any]) -> bool:
     """Cancel a task on behalf of a kill; not if that is under way: of all that wait in it, the innermost is woken."""
-    if task in _local.woken:
+    if task in local.here.woken:
         return False
-    _local.woken.add(task)
+    local.here.woken.add(task)
     return task.cancel()
 
 
 def uncancel(task: asyncio.Task[Any]) -> None:
     """Undo `cancel_once`, where its cancellation has arrived."""
-    _local.woken.discard(task)
+    local.here.woken.discard(task)
     task.uncancel()
 
 

@@ -23,7 +23,7 @@ async def invoke_or_leave(function: Callable[..., Any], on_left: Callable[[], ob
     on the thread of a running loop cannot wait for another thread; there the function runs in place.
     """
     is_in_loop = blocking() and get_running_loop() is not None
-    if is_async(function) or hasattr(function, "__portable__") or hasattr(function, "__core__") or is_in_loop:
+    if is_async(function) or hasattr(function, "__core__") or is_in_loop:
         return await invoke(function, **arguments)
     bell, outcome = Bell(), list[Outcome[Any]]()
     context, home, level = copy_context(), get_running_loop() or home_loop_here(), current_level()

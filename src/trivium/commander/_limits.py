@@ -66,12 +66,13 @@ class Budget:
         """Whether one of these is limited, here or above."""
         return any(getattr(each.limits, name) is not None for each in self._chain() for name in names)
 
-    def take_turn(self, estimate: int = 0, usd: float | None = None) -> tuple[int, float]:
+    def take_turn(self, estimate: int = 0, usd: float | None = None, turns: int = 1) -> tuple[int, float]:
         """Count one model call before it is made, and reserve what it will take until `settle` says what it took.
 
         Args:
             estimate: tokens that it will take at least.
             usd: what it will cost; None is at the price that tokens had so far.
+            turns: 0 for a model that only embeds.
 
         Returns:
             What is reserved, for `settle`.
@@ -84,11 +85,11 @@ class Budget:
             if usd is None:  # the outermost has seen the most
                 usd = estimate * chain[-1].usd / chain[-1].tokens if estimate and chain[-1].tokens else 0.0
             for budget in chain:
-                budget._check("turns", budget.turns + 1)
+                budget._check("turns", budget.turns + turns)
                 budget._check("tokens", max(budget.tokens + 1, budget.tokens + budget.reserved + estimate))
                 budget._check("usd", max(budget.usd + budget.reserved_usd + usd - _ROUNDING, budget.usd + 1e-12))
             for budget in chain:
-                budget.turns += 1
+                budget.turns += turns
                 budget.reserved += estimate
                 budget.reserved_usd += usd
         return estimate, usd

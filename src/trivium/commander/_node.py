@@ -52,6 +52,9 @@ class Stop(BaseException):
     """Unwinds a stopped subtree. It becomes a RunError at the node that was stopped; no user code sees it outside."""
 
 
+_new = object.__new__  # without an `__init__`, at half the price
+
+
 class Scope:
     """What a node inherits from its parent: immutable, shared by pointer; `but` makes a changed copy."""
 
@@ -72,7 +75,9 @@ class Scope:
 
     def but(self, **changes: Any) -> Scope:
         """A copy with some of its values replaced."""
-        new = Scope(self.session_id, self.listeners, self.budget, self.deadline, self.context, self.pipes, self.approve)
+        new = _new(Scope)
+        new.session_id, new.listeners, new.budget = self.session_id, self.listeners, self.budget
+        new.deadline, new.context, new.pipes, new.approve = self.deadline, self.context, self.pipes, self.approve
         for name, value in changes.items():
             setattr(new, name, value)
         return new
@@ -104,6 +109,8 @@ class TaskNode:
         "exception",
         "result",
     )
+    _may_be_left: bool = False
+    """True on the node of a tool call with a time of its own."""
     _name: str
     _parent: TaskNode | None
     _children: dict[TaskNode, None] | None
@@ -119,7 +126,8 @@ class TaskNode:
     def __init__(self, name: str, parent: TaskNode | None = None, scope: Scope | None = None) -> None:
         self._name = name
         self._state = _PENDING
-        self._parent = self._children = self._ordinals = self._stopping = self._key = None
+        self._children, self._ordinals = {}, {}
+        self._parent = self._stopping = self._key = None
         self._wakers = self.exception = self.result = None
         self._ordinal = 0
         self._scope = scope or (_ROOT if parent is None else parent._scope)
@@ -291,10 +299,12 @@ class TaskNode:
 
     def _close(self, error: BaseException | None = None) -> None:
         started = self._state is _ACTIVE
-        if self._stopping is not None or isinstance(error, CancelledError):
+        if self._stopping is not None:
             self._state = _TERMINATED
+        elif error is None:
+            self._state = _COMPLETED
         else:
-            self._state = _COMPLETED if error is None else _EXCEPTION
+            self._state = _TERMINATED if isinstance(error, CancelledError) else _EXCEPTION
         self.exception = error
         if self._children:  # nobody awaited what is still below: it gets no further than its next step
             for child in list(self._children):

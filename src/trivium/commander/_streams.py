@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar, cast
 from trivium.commander._doors import Bell, drive, wait
 from trivium.commander._doors_loop import blocking, current_level, home_loop_here, to_the_end, worker_context
 from trivium.commander._node import Event, TaskNode, current
-from trivium.commander._workers import get_running_loop, outcome_of, post, submit
+from trivium.commander._workers import get_running_loop, next_of, outcome_of, post, submit
 
 T = TypeVar("T")
 _MOST_BEHIND = 1024
@@ -89,7 +89,7 @@ class Stream(Generic[T]):
             raise self._outcome[1]
 
     def _next(self) -> Event | None:
-        event = self._queue.get()
+        event = next_of(self._queue)
         if event is None:
             self._queue.put(None)  # who reads again is at the end again
         self._pipe.took()

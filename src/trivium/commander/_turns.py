@@ -19,12 +19,9 @@ _lock = Lock()  # one for all: who waits for whom is a question about all turns;
 class _Turn:
     """Whose turn it is, who comes next, and which turns those below the holder wait for."""
 
-    __slots__ = ("blocked_on", "holder", "waiting")
-
-    def __init__(self, holder: CallNode) -> None:
-        self.holder = holder
-        self.waiting: deque[tuple[CallNode, Bell]] = deque()
-        self.blocked_on: list[_Turn] = []
+    holder: CallNode
+    waiting: deque[tuple[CallNode, Bell]] | None = None  # most turns are over before anybody else comes
+    blocked_on: tuple[_Turn, ...] = ()
 
 
 class Turns:
@@ -47,13 +44,16 @@ class Turns:
         Raises:
             WouldDeadlockError: those whose turn it is wait for this call, directly or over others.
         """
+        turn = _Turn()
+        turn.holder = node
+        if self._turns.setdefault(key, turn) is turn:  # one step, which no other thread divides
+            node.held_turn = turn
+            return None
         with _lock:
-            turn = self._turns.get(key)
-            if turn is None:
-                turn = self._turns[key] = node.held_turn = _Turn(node)
-                return None
+            turn = self._turns.setdefault(key, turn)
             above = node.ancestor_chain
             if turn.holder in above:
+                node.held_turn = turn if turn.holder is node else None  # it has just come free
                 return None
             held = _held_by(above)
             if _leads_to(turn, held):
@@ -62,8 +62,10 @@ class Turns:
                     "through the same agents in opposite order need sessions of their own"
                 )
             for each in held:
-                each.blocked_on.append(turn)
+                each.blocked_on += (turn,)
             bell = Bell()
+            if turn.waiting is None:
+                turn.waiting = deque()
             turn.waiting.append((node, bell))
             return bell
 
@@ -82,13 +84,13 @@ class Turns:
                 return
             turn.holder, bell = turn.waiting.popleft()
             turn.holder.held_turn = turn
-            turn.blocked_on.clear()
+            turn.blocked_on = ()
             _unblock(turn.holder, turn)
         bell.ring()
 
     @staticmethod
     def _get_out(turn: _Turn, node: CallNode) -> None:
-        if any(waiting is node for waiting, _ in turn.waiting):
+        if turn.waiting and any(waiting is node for waiting, _ in turn.waiting):
             turn.waiting = deque(each for each in turn.waiting if each[0] is not node)
             _unblock(node, turn)
 
@@ -100,8 +102,7 @@ def _held_by(nodes: list[TaskNode]) -> list[_Turn]:
 
 def _unblock(node: CallNode, turn: _Turn) -> None:
     for each in _held_by(node.ancestor_chain):
-        if turn in each.blocked_on:
-            each.blocked_on.remove(turn)
+        each.blocked_on = tuple(other for other in each.blocked_on if other is not turn)
 
 
 def _leads_to(turn: _Turn, held: list[_Turn]) -> bool:

@@ -38,6 +38,7 @@
     │   ├── ModelNotFoundError (FileNotFoundError)  the named model is not there
     │   ├── DownloadError                       a model file could not be fetched
     │   ├── ChecksumError                       a model file is not the pinned one
+    │   ├── EmbeddingError                      what an embedding model gave are no vectors
     │   ├── EngineError                         an engine on this machine does not start or stopped
     │   ├── AnswerFormatError (ValueError)      its answer has not the form that a parser wants
     │   ├── AllModelsFailedError                none of a chain of models could
@@ -50,11 +51,27 @@
     │       │   ├── ProviderAuthenticationError
     │       │   └── ContextOverflowError        the messages do not fit into the model's window
     │       └── MalformedAnswerError
+    ├── DatabaseError                           a database could not be opened or asked
+    │   ├── DatabaseConnectionError (ConnectionError)  it is not there, or went away
+    │   └── QueryError (ValueError)             it does not run a query
+    │       ├── QueryRefusedError               the query could do more than read: it was not sent
+    │       └── QueryTimeoutError (TimeoutError)  it took too long
     ├── DocumentError                           a document could not be read
     │   ├── DocumentNotFoundError (FileNotFoundError)
     │   ├── DocumentTooLargeError
     │   ├── EmptyDocumentError
     │   └── UnreadableDocumentError
+    ├── KnowledgeError                          documents could not be kept, or nothing looked up in them
+    │   ├── EmbeddingMismatchError (ValueError)  vectors of one model met a collection of another
+    │   ├── FilterError (ValueError)            a condition on metadata cannot be read
+    │   └── StoreError                          a vector store cannot be used
+    │       ├── CollectionNotFoundError (KeyError)
+    │       ├── IncompleteSourceError           not all chunks of a source are there
+    │       ├── StoreBusyError (TimeoutError)   others wrote to it for too long
+    │       ├── StoreConnectionError (ConnectionError)  its server cannot be reached, or went away
+    │       ├── StoreDamagedError               its files are damaged, or no store
+    │       ├── StoreFullError                  the disk is full
+    │       └── StoreVersionError               a newer version made it
     ├── ToolError                               a tool could not be defined or called
     │   ├── ToolDefinitionError (TypeError)
     │   │   └── ToolkitError (KeyError)         a class is a tool and a toolkit at once
@@ -98,12 +115,33 @@ Each error says in its text what to do next, and carries what it knows as attrib
 
 from __future__ import annotations
 
+from trivium.exceptions._databases import (
+    DatabaseConnectionError,
+    DatabaseError,
+    QueryError,
+    QueryRefusedError,
+    QueryTimeoutError,
+)
+from trivium.exceptions._knowledge import (
+    CollectionNotFoundError,
+    EmbeddingMismatchError,
+    FilterError,
+    IncompleteSourceError,
+    KnowledgeError,
+    StoreBusyError,
+    StoreConnectionError,
+    StoreDamagedError,
+    StoreError,
+    StoreFullError,
+    StoreVersionError,
+)
 from trivium.exceptions._models import (
     AllModelsFailedError,
     AnswerFormatError,
     ChecksumError,
     ContextOverflowError,
     DownloadError,
+    EmbeddingError,
     EngineError,
     MalformedAnswerError,
     ModelError,
@@ -208,6 +246,7 @@ __all__ = [
     "CassetteError",
     "CassetteMismatchError",
     "ChecksumError",
+    "CollectionNotFoundError",
     "CommanderAlreadyRunningError",
     "CommanderError",
     "CommanderNotRunError",
@@ -215,11 +254,15 @@ __all__ = [
     "ContextOverflowError",
     "ContextPieceTypeError",
     "ContextTokenError",
+    "DatabaseConnectionError",
+    "DatabaseError",
     "DeadlineExceededError",
     "DocumentError",
     "DocumentNotFoundError",
     "DocumentTooLargeError",
     "DownloadError",
+    "EmbeddingError",
+    "EmbeddingMismatchError",
     "EmptyDocumentError",
     "EngineError",
     "FetchAddressError",
@@ -230,10 +273,13 @@ __all__ = [
     "FetchTimeoutError",
     "FetchTooLargeError",
     "FieldsError",
+    "FilterError",
     "FinishedNodeError",
+    "IncompleteSourceError",
     "InfiniteLoopError",
     "InfiniteLoopException",
     "KillChannelError",
+    "KnowledgeError",
     "LangroidImportError",
     "LimitExceededError",
     "MCPConnectionError",
@@ -261,6 +307,9 @@ __all__ = [
     "ProviderError",
     "ProviderQuotaError",
     "ProviderStatusError",
+    "QueryError",
+    "QueryRefusedError",
+    "QueryTimeoutError",
     "RateLimitStoreError",
     "RecursionTooDeepError",
     "RemoteAgentError",
@@ -272,6 +321,12 @@ __all__ = [
     "RunKilledError",
     "SandboxUnavailableError",
     "StateError",
+    "StoreBusyError",
+    "StoreConnectionError",
+    "StoreDamagedError",
+    "StoreError",
+    "StoreFullError",
+    "StoreVersionError",
     "SuspendedError",
     "TaskError",
     "TaskResultError",

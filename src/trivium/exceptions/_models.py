@@ -10,6 +10,7 @@ __all__ = [
     "ChecksumError",
     "ContextOverflowError",
     "DownloadError",
+    "EmbeddingError",
     "EngineError",
     "MalformedAnswerError",
     "ModelError",
@@ -47,6 +48,10 @@ class ChecksumError(ModelError):
     def __init__(self, message: str, expected: str = "", actual: str = "") -> None:
         super().__init__(message)
         self.expected, self.actual = expected, actual
+
+
+class EmbeddingError(ModelError):
+    """An embedding model gave what are no vectors, or not those that were asked for."""
 
 
 class EngineError(ModelError):

@@ -8,7 +8,7 @@ from typing import Any
 from trivium.extraction._evidence import NOT_STATED, Evidence, Finding, ListEvidence, Refusal, find_evidence
 from trivium.extraction._fields import Field
 from trivium.extraction._source import SourceText
-from trivium.knowledge import Locator, PassageIndex, split
+from trivium.parsing import Locator, PassageIndex, split
 from trivium.schema import Document
 
 __all__ = ["Case"]

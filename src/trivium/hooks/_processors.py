@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Any, cast
+from typing import Any
 
+from trivium._arguments import is_mapping
 from trivium.hooks._hook import Hook
 from trivium.schema import ActionReturn, ActionStatusCode, FunctionCall, Message, ToolStatusCode
 
@@ -84,7 +85,7 @@ def _call(executor: Any, action: Any) -> dict[str, Any]:
 
 
 def _parts(value: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+    return value if is_mapping(value) else {}
 
 
 def _no_form(hook: Hook, message: Message) -> str:

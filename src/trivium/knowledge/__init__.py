@@ -1,32 +1,83 @@
-"""Documents: reading files of many formats, places in them, and the passages that matter for a question."""
+"""Knowledge: loading documents, embedding them, the stores that keep them, and finding what answers a question."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from trivium._lazy import lazy_names
+
 if TYPE_CHECKING:
-    from trivium.knowledge._passages import Passage, PassageIndex, select, split
-    from trivium.knowledge._places import Locator, Place, locate
-    from trivium.knowledge._reading import read
+    from trivium.knowledge._library import IngestEvent, IngestProgress, IngestReport, Library
+    from trivium.knowledge.embeddings import EmbeddingModel
+    from trivium.knowledge.loading import FileSource, Skipped, Source, WebSource, find_sources
+    from trivium.knowledge.retrieval import Retriever
+    from trivium.knowledge.stores import (
+        Hit,
+        SourceRecord,
+        SQLiteStore,
+        SQLiteStoreConfig,
+        VectorStore,
+        VectorStoreConfig,
+    )
+    from trivium.parsing import Chunk, ChunkMetaData, Locator, Passage, PassageIndex, Place, locate, read, select, split
 
-__all__ = ["Locator", "Passage", "PassageIndex", "Place", "locate", "read", "select", "split"]
+__all__ = [
+    "Chunk",
+    "ChunkMetaData",
+    "EmbeddingModel",
+    "FileSource",
+    "Hit",
+    "IngestEvent",
+    "IngestProgress",
+    "IngestReport",
+    "Library",
+    "Locator",
+    "Passage",
+    "PassageIndex",
+    "Place",
+    "Retriever",
+    "SQLiteStore",
+    "SQLiteStoreConfig",
+    "Skipped",
+    "Source",
+    "SourceRecord",
+    "VectorStore",
+    "VectorStoreConfig",
+    "WebSource",
+    "find_sources",
+    "locate",
+    "read",
+    "select",
+    "split",
+]
 
-
-def _home(name: str) -> str:
-    """The private module that defines a public name."""
-    if name == "read":
-        return "_reading"
-    return "_places" if name in {"Locator", "Place", "locate"} else "_passages"
-
-
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_home(name)}"), name)
-    globals()[name] = value  # found directly from now on
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+_HOMES = {
+    "Chunk": "parsing",
+    "ChunkMetaData": "parsing",
+    "EmbeddingModel": "knowledge.embeddings",
+    "FileSource": "knowledge.loading",
+    "Hit": "knowledge.stores",
+    "IngestEvent": "knowledge._library",
+    "IngestProgress": "knowledge._library",
+    "IngestReport": "knowledge._library",
+    "Library": "knowledge._library",
+    "Locator": "parsing",
+    "Passage": "parsing",
+    "PassageIndex": "parsing",
+    "Place": "parsing",
+    "Retriever": "knowledge.retrieval",
+    "SQLiteStore": "knowledge.stores",
+    "SQLiteStoreConfig": "knowledge.stores",
+    "Skipped": "knowledge.loading",
+    "Source": "knowledge.loading",
+    "SourceRecord": "knowledge.stores",
+    "VectorStore": "knowledge.stores",
+    "VectorStoreConfig": "knowledge.stores",
+    "WebSource": "knowledge.loading",
+    "find_sources": "knowledge.loading",
+    "locate": "parsing",
+    "read": "parsing",
+    "select": "parsing",
+    "split": "parsing",
+}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__, below="trivium")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 
-from trivium.commander import CallNode, Event, current, portable, step
+from trivium.commander import CallNode, Event, current, portable
 from trivium.commander._doors import pull
 from trivium.commander._limits import Budget
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
@@ -81,7 +81,7 @@ class _Answer:
                 f"the model's stream yields {type(delta).__name__}, which is no delta: yield text, ToolCallPart, "
                 "Reasoning, Usage or Finish"
             )
-        if delta:  # a provider may give "" as a sign of life
+        if delta and self._node._scope.listeners:  # a provider may give "" as a sign of life
             self._node._emit(DeltaEvent, delta)
 
     def _take_call(self, part: ToolCallPart) -> None:
@@ -138,25 +138,26 @@ def _is_whole(arguments: str) -> bool:
     return True
 
 
-def model_node() -> CallNode:
-    """The node of a model call from here.
+class ModelNode(CallNode):
+    """The node of a model call.
 
     A model whose own `chat` asks the built-in one is called within its own call: what the inner call does is told by
     the outer one, and by nobody twice.
     """
-    node = CallNode("model", current.get())
-    if _outer_call(node) is not None:
+
+    __slots__ = ()
+
+
+def model_node() -> ModelNode:
+    """The node of a model call from here."""
+    node = ModelNode("model", current.get())
+    if node._parent.__class__ is ModelNode:
         node._scope = node._scope.but(listeners=(), pipes=())
     return node
 
 
-def _outer_call(node: CallNode) -> CallNode | None:
-    parent = node._parent
-    return parent if isinstance(parent, CallNode) and getattr(parent, "asks_model", False) else None
-
-
 @portable
-async def ask(model: LanguageModel, request: Request, node: CallNode | None = None) -> Reply:
+async def ask(model: LanguageModel, request: Request, node: ModelNode | None = None) -> Reply:
     """Ask a model and return its whole answer; its deltas are events of the call's node.
 
     Args:
@@ -169,9 +170,9 @@ async def ask(model: LanguageModel, request: Request, node: CallNode | None = No
         ConfigurationError: dollars are limited, and what the model costs is not known; it is not asked.
         ModelError: the model could not answer.
     """
-    with step("model", node or model_node()) as node:
-        budget, outer = node._scope.budget, _outer_call(node)
-        node.asks_model = True
+    with node or model_node() as node:
+        budget, above = node._scope.budget, node._parent
+        outer = above if above.__class__ is ModelNode else None
         reserved = (0, 0.0)
         if budget is not None and outer is None:
             counts = budget.limits_any("tokens", "usd")

@@ -15,7 +15,7 @@ from trivium.llms.http._policy import RetryPolicy
 from trivium.llms.http._transport import Keys, Transport, bearer, with_path
 from trivium.llms.providers import Profile
 
-__all__ = ["ProviderModel"]
+__all__ = ["ProviderModel", "key_headers", "keys_for"]
 
 
 class ProviderModel(ChatModel):
@@ -38,10 +38,7 @@ class ProviderModel(ChatModel):
         self.name, self.price = model, price
         self.gen_params = dict(parameters or {})
         base = self.profile.address(base_url, model)
-        if api_key is None or isinstance(api_key, str):
-            keys = Keys((), partial(self.profile.key_for, base, api_key))
-        else:
-            keys = Keys(api_key)
+        keys = keys_for(self.profile, base, api_key)
         self._transport = Transport(self._address(base), keys, self._headers, timeout=timeout, retry=retry)
 
     def __repr__(self) -> str:
@@ -60,7 +57,7 @@ class ProviderModel(ChatModel):
 
     def _headers(self, key: str) -> Mapping[str, str]:
         """The headers of a request, from its key."""
-        return {self.profile.key_header: key} if key and self.profile.key_header else bearer(key)
+        return key_headers(self.profile, key)
 
     def _answer(self, request: Request, parameters: Mapping[str, Any]) -> AsyncGenerator[Delta]:
         """Ask the server, with all sampling parameters by their common names."""
@@ -76,3 +73,15 @@ class ProviderModel(ChatModel):
             MalformedAnswerError: what it sent is not an answer.
         """
         return self._answer(request, common_names(self.gen_params, request.parameters))
+
+
+def keys_for(profile: Profile, base: str, given: str | Sequence[str] | None) -> Keys:
+    """The keys for an address of a provider: those that were given, or the one that the environment has."""
+    if given is None or isinstance(given, str):
+        return Keys((), partial(profile.key_for, base, given))
+    return Keys(given)
+
+
+def key_headers(profile: Profile, key: str) -> Mapping[str, str]:
+    """The headers that a key goes in to a provider."""
+    return {profile.key_header: key} if key and profile.key_header else bearer(key)

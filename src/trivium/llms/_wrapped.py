@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, cast
 
 from trivium.commander import current, iterate
+from trivium.commander._doors_loop import blocking
 from trivium.llms._chat_model import ChatModel
 from trivium.llms._prices import Pricing
 from trivium.llms._protocol import Delta, LanguageModel, Request
@@ -30,6 +31,8 @@ class WrappedModel(ChatModel):
 
 def deltas_of(model: LanguageModel, request: Request) -> AsyncGenerator[Delta]:
     """What a model streams, whether its `stream` is sync or async; the caller closes it."""
+    if current.get() is not None and blocking():
+        return iterate(model.stream, request)
     source: Any = model.stream(request)
     if isinstance(source, AsyncGenerator):  # whoever pulls the outer stream can stop it
         return cast("AsyncGenerator[Delta]", source)

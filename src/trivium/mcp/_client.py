@@ -158,10 +158,10 @@ class MCPServer(BaseAction):
     def _tool_of(self, definition: Definition) -> Tool:
         name = f"{self.name}.{definition['name']}"
 
+        @portable
         async def call(**values: Any) -> ActionReturn:
             return as_outcome(await self._on(partial(self._link.call, definition, values)), self._link.way.hidden)
 
-        call.__portable__ = True  # type: ignore[attr-defined] - a mark on the function
         spec = ToolSpec(name, definition.get("description", ""), definition["inputSchema"])
         return Tool(spec, call, partial(_as_object, name), effect=effect_of(definition))
 

@@ -42,7 +42,7 @@ class Memory:
     def of(cls, messages: Iterable[Message | str]) -> Memory:
         """A memory of these messages."""
         memory = cls()
-        memory.add(messages)
+        memory.add(list(messages))
         return memory
 
     def __len__(self) -> int:
@@ -63,11 +63,12 @@ class Memory:
 
     def add(self, messages: Message | str | Iterable[Message | str] | None) -> None:
         """Append one message or several; plain text becomes a user's message, and what is neither is left out."""
-        many = cast("Any", messages)
-        if not isinstance(many, list):  # what the core adds is one
-            is_several = isinstance(many, Iterable) and not isinstance(many, str | Message | Mapping)
-            many = cast("Any", many if is_several else [many])
-        for each in cast("Iterable[Any]", many):
+        if isinstance(messages, list):  # what the core adds is one
+            many: Iterable[Any] = messages
+        else:
+            is_several = isinstance(messages, Iterable) and not isinstance(messages, str | Message | Mapping)
+            many = cast("Any", messages if is_several else [messages])
+        for each in many:
             if isinstance(each, Message):
                 self._messages.append(each)
             elif isinstance(each, str):

@@ -1,5 +1,54 @@
-"""What the documents keep below `parsing`."""
+"""Texts: reading files of many formats, places in them, and cutting them into parts that can be cited."""
 
-from trivium.schema import FileAttachment
+from __future__ import annotations
 
-__all__ = ["FileAttachment"]
+from typing import TYPE_CHECKING
+
+from trivium._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from trivium.parsing._chunk import Chunk, ChunkMetaData
+    from trivium.parsing._parser import Parser, ParsingConfig, Splitter
+    from trivium.parsing._passages import Passage, PassageIndex, select, split
+    from trivium.parsing._places import Locator, Place, locate
+    from trivium.parsing.formats import is_code, read, read_parts
+    from trivium.schema import FileAttachment
+
+__all__ = [
+    "Chunk",
+    "ChunkMetaData",
+    "FileAttachment",
+    "Locator",
+    "Parser",
+    "ParsingConfig",
+    "Passage",
+    "PassageIndex",
+    "Place",
+    "Splitter",
+    "is_code",
+    "locate",
+    "read",
+    "read_parts",
+    "select",
+    "split",
+]
+
+_HOMES = {
+    "Chunk": "parsing._chunk",
+    "ChunkMetaData": "parsing._chunk",
+    "FileAttachment": "schema",
+    "Locator": "parsing._places",
+    "Parser": "parsing._parser",
+    "ParsingConfig": "parsing._parser",
+    "Passage": "parsing._passages",
+    "PassageIndex": "parsing._passages",
+    "Place": "parsing._places",
+    "Splitter": "parsing._parser",
+    "is_code": "parsing.formats",
+    "locate": "parsing._places",
+    "read": "parsing.formats",
+    "read_parts": "parsing.formats",
+    "select": "parsing._passages",
+    "split": "parsing._passages",
+}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__, below="trivium")

@@ -1,6 +1,7 @@
 """Prompts: templates whose variables are filled in, and the parsers of what a model answers."""
 
 from trivium.exceptions import PromptTemplateError
+from trivium.prompts._config import PromptsConfig
 from trivium.prompts._template import PromptTemplate, find_unfilled_variables, is_prompt_fully_filled, render_prompt
 from trivium.prompts.parsers import (
     CustomFormatParser,
@@ -21,6 +22,7 @@ __all__ = [
     "PluginParser",
     "PromptTemplate",
     "PromptTemplateError",
+    "PromptsConfig",
     "StrParser",
     "ToolParser",
     "ToolStatusCode",

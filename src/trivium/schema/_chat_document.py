@@ -174,6 +174,14 @@ class ChatDocumentForm(Conversions):
             self.metadata.tool_ids.pop()
 
 
+def is_tainted(message: Any) -> bool:
+    """Whether a message repeats what came from outside: its text steers nothing."""
+    found: Any = cast("dict[str, Any]", message.__pydantic_extra__).get("metadata")
+    if isinstance(found, dict):  # read again as data
+        found = ChatDocMetaData.model_validate({**cast("dict[str, Any]", found), "sender": Entity.USER})
+    return found is not None and found.tainted
+
+
 OLDER_FORM: Final = frozenset(
     {
         "metadata",

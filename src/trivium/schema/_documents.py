@@ -32,6 +32,11 @@ class DocMetaData(OlderNames):
         window_ids: the ids of the parts around it.
         media_type: what kind of file it was read from.
         pages: offset in the content at which each page begins; empty where the format has no pages.
+        source_lines: where the lines of the content are not those of the file: pairs of an offset in the content and
+            the line of the file that stands there, by offset; up to the next pair each line break counts one more.
+        first_offset: where the content begins in the whole text, of which it is a part.
+        headings: of each heading the offset of its line in the content, and its level from 1, by offset; empty where
+            the format does not tell.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -45,6 +50,9 @@ class DocMetaData(OlderNames):
     window_ids: list[str] = Field(default_factory=list[str])
     media_type: str = "text/plain"
     pages: tuple[int, ...] = ()
+    source_lines: tuple[tuple[int, int], ...] = ()
+    first_offset: int = 0
+    headings: tuple[tuple[int, int], ...] = ()
 
     @field_validator("id", mode="before")
     @classmethod

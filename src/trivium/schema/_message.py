@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from pydantic import ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 from trivium._older_names import OlderNames
 from trivium.schema._chat_document import OLDER_FORM, ChatDocumentForm, from_older_form
@@ -30,6 +30,7 @@ MessageExtra = Literal[
 
 _MODEL, _USER = Origin  # a member is slow to look up
 _EXTRA = get_args(MessageExtra)
+_ANY = ("content", "formatted", "extra_info")  # the fields that can hold what changes
 _UNSHOWN = ("logprobs", "metadata", "origin", "reasoning_state", "usage")
 
 
@@ -191,7 +192,8 @@ stream_state=<AgentStatusCode.END: 0>)
     def but(self, **changes: Any) -> Message:
         """A shallow copy with some of its values replaced; None takes away what is not one of the seven fields."""
         new = _shallow(self)
-        fields, extra = vars(new), cast("dict[str, Any]", new.__pydantic_extra__)
+        fields = vars(new)
+        extra: Any = new.__pydantic_extra__
         for name, value in changes.items():
             if name in fields:
                 fields[name] = value
@@ -210,12 +212,15 @@ stream_state=<AgentStatusCode.END: 0>)
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Message:
         # The meaning of pydantic's own, at the price of two dict copies: most values are immutable.
-        new = _shallow(self)
-        for values in (vars(new), cast("dict[str, Any]", new.__pydantic_extra__)):
-            for name, value in values.items():
-                if value.__class__ not in ATOMS:
-                    memo = {} if memo is None else memo
-                    values[name] = copied(value, memo)
+        new, memo = _shallow(self), {} if memo is None else memo
+        fields = vars(new)
+        for name in _ANY:
+            if (value := fields[name]).__class__ not in ATOMS:
+                fields[name] = copied(value, memo)
+        extra: Any = new.__pydantic_extra__
+        for name, value in extra.items():
+            if value.__class__ not in ATOMS:
+                extra[name] = copied(value, memo)
         return new
 
     @model_serializer(mode="wrap")
@@ -251,19 +256,43 @@ stream_state=<AgentStatusCode.END: 0>)
         return "AgentMessage"
 
 
-message_of = cast("Callable[[dict[str, Any]], Message]", Message.__pydantic_validator__.validate_python)
-"""The message that the constructor makes of these keywords, at two thirds of its price: for those of every turn."""
-_new, _set = object.__new__, object.__setattr__
+# What a pydantic model is made of: to fill these slots costs half of a validation.
+_new = object.__new__
+_set_fields, _set_given, _set_extra, _set_links = (vars(BaseModel)[slot].__set__ for slot in BaseModel.__slots__)
+_END = AgentStatusCode.END
+
+
+def message_of(
+    content: Any, sender: str = "user", formatted: Any = None, extra: dict[MessageExtra, Any] | None = None
+) -> Message:
+    """The message that the constructor makes of values that need no check: for those of every turn."""
+    new, extra = _new(Message), extra or {}
+    _set_fields(
+        new,
+        {
+            "content": content,
+            "sender": sender,
+            "formatted": formatted,
+            "extra_info": None,
+            "type": None,
+            "receiver": None,
+            "stream_state": _END,
+        },
+    )
+    _set_given(new, {"content", "sender", *extra})
+    _set_extra(new, extra)
+    _set_links(new, None)
+    return new
 
 
 def _shallow(message: Message) -> Message:
     new = _new(message.__class__)
-    _set(new, "__dict__", message.__dict__.copy())
-    _set(new, "__pydantic_fields_set__", message.__pydantic_fields_set__.copy())
-    extra = cast("dict[str, Any]", message.__pydantic_extra__).copy()
+    extra = message.__pydantic_extra__.copy()
     if "metadata" in extra:
         extra["metadata"] = extra["metadata"]._copy()
-    _set(new, "__pydantic_extra__", extra)
     links = message.__pydantic_private__
-    _set(new, "__pydantic_private__", links and {name: each for name, each in links.items() if name != "same"})
+    _set_fields(new, message.__dict__.copy())
+    _set_given(new, message.__pydantic_fields_set__.copy())
+    _set_extra(new, extra)
+    _set_links(new, links and {name: each for name, each in links.items() if name != "same"})
     return new

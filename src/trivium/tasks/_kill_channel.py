@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
-from trivium.commander import Bell, CallNode, iterate, step, wait
+from trivium.commander import Bell, CallNode, iterate, wait
 from trivium.commander._doors import run_loop
 from trivium.commander._doors_loop import worker_context
 from trivium.commander._workers import submit
@@ -73,7 +73,7 @@ class KillChannel:
 
     async def _listen(self) -> None:
         attempt = 0
-        with step("kill channel", self._node):
+        with self._node:
             while True:
                 attempt = 0 if await self._follow() else attempt + 1
                 self._tried.ring()

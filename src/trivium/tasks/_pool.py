@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from trivium._arguments import positive
-from trivium.commander import CallNode, Limits, current, for_each, portable, step
+from trivium.commander import CallNode, Limits, current, for_each, portable
 from trivium.commander._doors import drive, invoke_quick
 from trivium.commander._doors_trio import from_trio, in_trio
 from trivium.commander._node import make_scope
@@ -112,7 +112,7 @@ class Batch:
     async def _run(self, node: CallNode, at_once: int, handling: ExceptionHandling) -> list[Any]:
         total = len(self.items) if isinstance(self.items, Sized) else None
         try:
-            with step("batch", node), self.options.shown(self.title or f"Running {self.name}") as tell:
+            with node, self.options.shown(self.title or f"Running {self.name}") as tell:
 
                 @portable
                 async def one(index: int, item: Any) -> None:
@@ -143,7 +143,7 @@ class Batch:
             node._scope = node._scope.but(session_id=f"{node.run_id}/{node.key}")
         result = None
         try:
-            with step(node._name, node):
+            with node:
                 result = await self.work(index, item)
         except Exception as error:
             if handling is ExceptionHandling.RAISE and not self.is_over:

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from trivium._constants import DONE, NO_ANSWER, PASS, PASS_TO, SEND_TO, USER_QUIT_STRINGS
 from trivium.actions._done_tools import is_done_tool
 from trivium.schema import Entity, Message
+from trivium.schema._chat_document import is_tainted
 
 __all__ = ["DONE", "NO_ANSWER", "PASS", "PASS_TO", "SEND_TO"]
 
@@ -18,9 +19,9 @@ _PASS_ON = re.compile(r"__PASS__:([\w-]+)")
 
 
 def says_done(message: Message, *, as_substring: bool = False) -> bool:
-    """Whether the message says DONE: as a word of its own, or anywhere. What a result's tool holds is not read."""
+    """Whether the message says DONE: as a word of its own, or anywhere. What is data is not read."""
     content = message.content
-    if not isinstance(content, str) or DONE not in content or is_done_tool(message):
+    if not isinstance(content, str) or DONE not in content or is_data(message):
         return False
     return as_substring or _DONE.search(content) is not None
 
@@ -35,6 +36,11 @@ def without_done(content: Any, *, as_substring: bool = False) -> Any:
     if not isinstance(content, str):
         return content
     return (content.replace(DONE, "") if as_substring else _DONE.sub("", content)).strip()
+
+
+def is_data(message: Message) -> bool:
+    """Whether the text of a message is nobody's word: the result that a tool holds, or what stood in a document."""
+    return is_done_tool(message) or is_tainted(message)
 
 
 def is_empty(message: Message | None, *, with_pass: bool = True) -> bool:
@@ -73,7 +79,7 @@ class Route(NamedTuple):
 def read_route(message: Message, addressing_prefix: str = "") -> Route:
     """Read the signals in a response: the last address counts, the text after it is what is sent.
 
-    A result is data, and is not read.
+    What is data is not read.
 
     Example:
         >>> read_route(Message(content="__SEND__:sub-2 what is 2+2?"))
@@ -81,7 +87,7 @@ def read_route(message: Message, addressing_prefix: str = "") -> Route:
     """
     content, receiver = message.content, message.receiver
     signs = not message.tool_calls or str(content).startswith((PASS, SEND_TO))
-    if not isinstance(content, str) or not signs or is_done_tool(message):
+    if not isinstance(content, str) or not signs or is_data(message):
         return Route(False, receiver, content)
     if "__" not in content and not addressing_prefix:
         return Route(False, receiver, content)

@@ -20,6 +20,7 @@ from trivium.tasks._sequences import Happened, matches
 from trivium.tasks._signals import (
     NO_ANSWER,
     PASS,
+    is_data,
     is_empty,
     is_user_quit,
     read_route,
@@ -417,7 +418,7 @@ class Steps(TaskLogs, TaskKill):
         if attachments and is_done_tool(pending):
             value, attachments = result_of(pending)
             content, calls = text_of_result(value), None
-        elif self.config.recognize_string_signals:
+        elif self.config.recognize_string_signals and not is_data(pending):
             content = without_done(content, as_substring=self.config.done_as_substring)
         if calls and (typed := self.agent.try_get_tool_messages(pending, all_tools=True)):
             attachments = (*attachments, *(each for each in typed if each not in attachments))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -203,6 +203,12 @@ class Screen:
         """Write a line that nobody has said."""
         self.end_line()
         self._write(f"{text}\n", style)
+
+    def show(self, lines: Iterable[Any]) -> None:
+        """Write what `rich` can print, each from the start of a line."""
+        self.end_line()
+        for each in lines:
+            self.console.print(each, soft_wrap=True)
 
     def show_tools(self) -> None:
         """Write the tool calls since a person spoke last in full."""

@@ -162,8 +162,10 @@ class Kernel:
         self._write_connection()
         self.pid = start_kernel(settings["limits"])
         from jupyter_client.blocking.client import BlockingKernelClient  # while the kernel imports its own
+        from jupyter_client.session import Session
 
-        self._client = cast("Any", BlockingKernelClient(connection_file=CONNECTION))
+        plain = Session(packer="json", unpacker="json")  # as the kernel, see `start_kernel`
+        self._client = cast("Any", BlockingKernelClient(connection_file=CONNECTION, session=plain))
         self._client.load_connection_file()
         self._client.start_channels(stdin=False, hb=False, control=False)
         self._events: Any = self._client.iopub_channel.socket
@@ -299,6 +301,7 @@ def start_kernel(limits: dict[str, int]) -> int:
         for name, value in limits.items():
             limit(getattr(resource, name), value)
         options = ["--HistoryManager.enabled=False", "--InteractiveShell.colors=NoColor"]
+        options += ["--Session.packer=json", "--Session.unpacker=json"]  # orjson aborts for want of memory
         program = [sys.executable, "-I", "-m", "ipykernel_launcher", "-f", CONNECTION, *options]
         os.execv(sys.executable, program)  # noqa: S606 - no shell is wanted
     except Exception as error:

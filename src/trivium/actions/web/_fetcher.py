@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from socket import SOCK_STREAM
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from trivium._arguments import checked, positive
 from trivium.actions.web._addresses import Host, allowed, host_problem, is_literal, is_public
@@ -21,6 +21,7 @@ from trivium.exceptions import (
     DeadlineExceededError,
     FetchAddressError,
     FetchConnectionError,
+    FetchContentTypeError,
     FetchStatusError,
     FetchTimeoutError,
 )
@@ -36,7 +37,10 @@ __all__ = ["Fetcher"]
 MAX_URL, MAX_REDIRECTS, MAX_ADDRESSES = 4096, 5, 4
 PORTS = {"http": 80, "https": 443}
 PAGE_STATUSES, REDIRECT_STATUSES = frozenset({200, 203}), frozenset({301, 302, 303, 307, 308})
-ACCEPTED = "text/html, application/xhtml+xml, text/plain, text/markdown, application/json;q=0.9, application/xml;q=0.9"
+ACCEPTED = (
+    "text/html, application/xhtml+xml, text/plain, text/markdown, application/json;q=0.9, application/xml;q=0.9, "
+    "*/*;q=0.1"
+)
 HINTS = {
     401: "; it needs a login: open another page",
     403: "; it lets no programs in: open another page",
@@ -44,6 +48,9 @@ HINTS = {
     410: "; the page is gone: search for another",
     429: "; wait, or open another page",
 }
+T = TypeVar("T")
+Problem: TypeAlias = Callable[[str, int, str], FetchContentTypeError | None]
+"""What is wrong with the type of a page, by its URL, its status and what its server says."""
 _LOGIN = re.compile(r"//[^/?#]*@")
 
 
@@ -112,24 +119,35 @@ class Fetcher:
             FetchTooLargeError: it is larger than `max_bytes`.
         """
         begin = self._checked(url)
-        return await self._pages.get(str(begin), partial(self._fetch, begin))
+        return await self._pages.get(str(begin), partial(self._fetch, begin, wrong_type, read_page))
 
     fetch = door(fetch_async)
 
     @portable
-    async def _fetch(self, url: URL) -> Page:
+    async def download_async(self, url: str) -> Download:
+        """Fetch a file of whatever type, as it is sent; `download` is the same from sync code. It is not kept.
+
+        Raises:
+            FetchError: as `fetch_async`, but that it is no text.
+        """
+        return await self._fetch(self._checked(url), _any_type, _as_it_is)
+
+    download = door(download_async)
+
+    @portable
+    async def _fetch(self, url: URL, problem: Problem, read: Callable[[Download], T]) -> T:
         try:
             with step("fetch") as node:
                 node._scope = make_scope(node, timeout=self._timeout, limits=None)
-                download = await invoke(self._download, url)
-                return await invoke(read_page, download)
+                download = await invoke(self._download, url, problem)
+                return await invoke(read, download)
         except DeadlineExceededError:
             text = f"{shown(str(url))} was not there within {self._timeout:g} s: open another page, or try again later"
             raise FetchTimeoutError(text, str(url)) from None
 
-    async def _download(self, url: URL) -> Download:
+    async def _download(self, url: URL, problem: Problem) -> Download:
         for _ in range(MAX_REDIRECTS + 1):
-            answer = await self._ask(url)
+            answer = await self._ask(url, problem)
             if isinstance(answer, Download):
                 return answer
             url = self._checked(answer)
@@ -173,14 +191,14 @@ class Fetcher:
         return found[:MAX_ADDRESSES]
 
     # ---- one request
-    async def _ask(self, url: URL) -> Download | str:
+    async def _ask(self, url: URL, wrong: Problem) -> Download | str:
         """The page, or the URL that it redirects to."""
         import httpx2
 
         request = self._request(url, url.raw_host.decode())
         try:
             async with AsyncExitStack() as stack, exchange(request, partial(self._send, url, stack)) as response:
-                return await self._take(url, response)
+                return await self._take(url, response, wrong)
         except httpx2.HTTPError as problem:
             text = f"no answer from {shown(str(url))} ({shown(str(problem)) or type(problem).__name__})"
             raise FetchConnectionError(f"{text}: open another page", str(url)) from problem
@@ -229,7 +247,7 @@ class Fetcher:
             self._ssl = httpx2.create_ssl_context(trust_env=False)
         return self._ssl or False  # without TLS nothing is verified, and no context is made
 
-    async def _take(self, url: URL, response: Response) -> Download | str:
+    async def _take(self, url: URL, response: Response, wrong: Problem) -> Download | str:
         status, headers, said = response.status_code, response.headers, str(url)
         if status in REDIRECT_STATUSES and "location" in headers:
             return _redirect(url, headers["location"])
@@ -237,13 +255,21 @@ class Fetcher:
             text = f"{shown(said)} answered {status}{_hint(status)}"
             raise FetchStatusError(text, said, status)
         kind, encoding = headers.get("content-type", ""), headers.get("content-encoding", "").strip().lower()
-        problem = wrong_type(said, status, kind) or wrong_encoding(said, status, encoding, kind)
+        problem = wrong(said, status, kind) or wrong_encoding(said, status, encoding, kind)
         if problem is not None:
             raise problem
         body = Unpacker(said, encoding, self._max_bytes)
         async for piece in response.aiter_raw():
             body.feed(piece)
         return Download(said, kind, body.end())
+
+
+def _any_type(_url: str, _status: int, _header: str) -> None:
+    return None
+
+
+def _as_it_is(download: Download) -> Download:
+    return download
 
 
 async def look_up(host: str, port: int) -> list[str]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from trivium.exceptions import FetchConnectionError, FetchContentTypeError, FetchTooLargeError
-from trivium.knowledge._decoding import decode, tidy
-from trivium.knowledge._html import declared_charset, visible
+from trivium.parsing.formats._decoding import decode, tidy
+from trivium.parsing.formats._html import declared_charset, visible
 
 __all__ = ["Download", "Page", "Unpacker", "read_page", "shown", "wrong_encoding", "wrong_type"]
 

@@ -20,7 +20,7 @@ from trivium.actions.web._remote import (
 )
 from trivium.commander import invoke, portable
 from trivium.exceptions import ConfigurationError
-from trivium.knowledge._markup import Tag, tokens
+from trivium.parsing.formats._markup import Tag, tokens
 
 __all__ = [
     "BLACK_LIST",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, cast
 
 from trivium.actions import as_text
@@ -12,7 +13,10 @@ from trivium.schema import Entity, Message, ToolCall
 __all__ = ["DefaultAggregator", "Instruction", "text_of"]
 
 _LLM, _SYSTEM = Entity.LLM, Entity.SYSTEM  # a member is slow to look up
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _THOUGHTS: Final = ("reasoning", "reasoning_state")
+_TOLD: Final = frozenset({"entity", "files", "tool_call_id", "tool_calls", *_THOUGHTS})
+"""What of a message, beside its text and sender, a model is told."""
 
 Instruction = str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 """A system instruction: text, one chat message, or several."""
@@ -44,7 +48,8 @@ class DefaultAggregator:
             system_instruction: what the agent was told to be.
         """
         found = self.aggregate_system_intruction(system_instruction)
-        for message in cast("Memory", messages).get_memory() if messages is not None else ():
+        memory: Memory | None = messages
+        for message in () if memory is None else memory.get_memory():
             self.append(found, message, name)
         if found and found[-1]["role"] != "user":
             _close_calls(found)
@@ -57,16 +62,19 @@ class DefaultAggregator:
         that nobody answered get an error: a history with open calls is refused by providers.
         """
         entry = _as_chat(message, name)
-        last, role = (found[-1] if found else {}), entry["role"]
-        if role == "user" and last.get("role") == "user" and _are_texts(last, entry):
+        role, last = entry["role"], found[-1] if found else _NOTHING
+        before = last.get("role")
+        if role == "user" and before == "user" and _are_texts(last, entry):
             text = last["content"] + self.separator + entry["content"]
             found[-1] = {**last, "content": text}  # the last may be a caller's own dict
-        elif role == "user" and last.get("tool_calls") and _are_texts(entry):
-            _close_calls(found, entry["content"])
-        else:
-            if role != "tool" and last.get("role") in ("assistant", "tool"):
+            return
+        if before == "tool" or "tool_calls" in last:
+            if role == "user" and last.get("tool_calls") and _are_texts(entry):
+                _close_calls(found, entry["content"])
+                return
+            if role != "tool" and before in ("assistant", "tool"):
                 _close_calls(found)
-            found.append(entry)
+        found.append(entry)
 
     def aggregate_system_instruction(self, system_instruction: Instruction) -> list[dict[str, Any]]:
         """The system instruction as chat messages.
@@ -117,7 +125,11 @@ def text_of(message: Message) -> str:
 
 
 def _as_chat(message: Message, name: str) -> dict[str, Any]:
-    text = text_of(message)
+    fields = vars(message)  # looked up once: each turn reads all messages, and most say nothing but their text
+    content = fields["content"]
+    text = content if content.__class__ is str else text_of(message)
+    if _TOLD.isdisjoint(message.__pydantic_extra__):
+        return {"role": "assistant" if fields["sender"] == name else "user", "content": text}
     if message.tool_call_id is not None:
         return {"role": "tool", "tool_call_id": message.tool_call_id, "content": text}
     entity = message.entity

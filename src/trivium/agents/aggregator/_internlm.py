@@ -74,7 +74,8 @@ class InternLMToolAggregator(DefaultAggregator):
             found += self._shown(shot, parser)
         tool: str | None = None
         speakers = {name, *self.user_names}
-        for message in cast("Memory", messages).get_memory() if messages is not None else ():
+        memory: Memory | None = messages
+        for message in () if memory is None else memory.get_memory():
             sender, extra = message.sender, message.__pydantic_extra__  # each turn reads all: one look at most of them
             parsed = message.formatted if sender == name else None
             if extra and (extra.get("tool_call_id") is not None or extra.get("entity") is not None):

@@ -12,14 +12,16 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple, cast
 
+from trivium.commander._workers import next_of
 from trivium.exceptions import EngineError, MissingExtraError, ModelNotFoundError
 
-__all__ = ["Engine", "EngineSettings", "load_engine", "physical_cores"]
+__all__ = ["Engine", "EngineSettings", "is_busy", "load_engine", "physical_cores"]
 
 PROMPT_CACHE_MIB = 512
 # Tokens of a prompt that are read before the other requests get their turn, and before a stop is noticed.
 # Larger ones are no faster on two cores (128 to 1024 were tried).
 BATCH = 256
+_THREAD = "trivium-engine"
 
 
 class EngineSettings(NamedTuple):
@@ -66,16 +68,20 @@ class Engine:
 
         # Not a daemon, as it would be where a worker starts it: one that calls back into a finished interpreter
         # would bring the process down.
-        thread = threading.Thread(target=work, name="trivium-engine", daemon=False)
+        thread = threading.Thread(target=work, name=_THREAD, daemon=False)
         thread.start()
+        patience = 1.0  # it ends at its next token, which may have to wait for another request's prompt
         try:
-            while (chunk := chunks.get()) is not None:
+            while (chunk := next_of(chunks)) is not None:
                 if isinstance(chunk, Exception):
                     raise EngineError(f"the embedded engine failed: {chunk}") from chunk
                 yield chunk
+        except KeyboardInterrupt:
+            patience = 0.0
+            raise
         finally:
             stop.set()
-            thread.join(1.0)  # it ends at its next token, which may have to wait for another request's prompt
+            thread.join(patience)
 
 
 class _Engines:
@@ -113,6 +119,11 @@ def load_engine(settings: EngineSettings) -> Engine:
         EngineError: the engine does not start with it.
     """
     return _engines.get(settings)
+
+
+def is_busy() -> bool:
+    """Whether an engine of this process loads a model, or has not noticed yet that nobody waits for its answer."""
+    return any(each.name.startswith(_THREAD) for each in threading.enumerate())
 
 
 def _start(settings: EngineSettings) -> Any:
@@ -156,7 +167,7 @@ def _build(library: Any, params: Any) -> Any:
         except Exception as error:  # it belongs to the caller's thread
             outcome.append(error)
 
-    thread = threading.Thread(target=work, name="trivium-engine-load", daemon=False)
+    thread = threading.Thread(target=work, name=f"{_THREAD}-load", daemon=False)
     thread.start()
     thread.join()
     if isinstance(outcome[0], Exception):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,9 @@ class LocalModel(ChatModel):
         self._engine: Engine | None = None
         self.gen_params = dict(parameters or {})
 
+    _while_loading: Callable[[], AbstractContextManager[object]] = nullcontext
+    """What a program does meanwhile: the engine keeps the interpreter from running, Ctrl-C included."""
+
     def __repr__(self) -> str:
         return f"LocalModel({self.name!r}, context={self._context}, parallel={self._parallel})"
 
@@ -86,7 +90,8 @@ class LocalModel(ChatModel):
     def _load(self) -> Engine:
         path = self._path or self._store.path(self.name)
         settings = EngineSettings(path.resolve(), self._context, self._parallel, self._threads)
-        self._engine = load_engine(settings)
+        with self._while_loading():
+            self._engine = load_engine(settings)
         return self._engine
 
     def _text(self, chunks: Iterator[dict[str, Any]]) -> Iterator[str | Usage | Finish]:

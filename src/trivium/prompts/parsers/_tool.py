@@ -198,7 +198,8 @@ def _parsed(tool_type: str | None, thought: str, action: Any, status: ToolStatus
 
 
 def _parts(parsed: Mapping[str, Any], *names: str) -> list[Any]:
-    missing = [name for name in names if name not in parsed]
-    if missing:
-        raise ConfigurationError(f"what parse_response gives has {', '.join(names)}; this lacks {', '.join(missing)}")
-    return [parsed[name] for name in names]
+    try:
+        return [parsed[name] for name in names]
+    except KeyError:
+        missing = ", ".join(name for name in names if name not in parsed)
+        raise ConfigurationError(f"what parse_response gives has {', '.join(names)}; this lacks {missing}") from None

@@ -1,0 +1,85 @@
+"""What should hold, computed from the figures: each target is held, missed, or cannot be told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from figures import Cell, Spread
+from subjects import FLOOR, OURS
+
+__all__ = ["Target", "peers_best", "targets"]
+
+Cells = Mapping[str, Mapping[str, Cell]]
+FRAMEWORKS = ("agno", "langgraph", "langroid", "openai_agents", "pydantic_ai", "smolagents", "dspy")
+"""Full frameworks, for the import: Lagent and Agere are smaller."""
+
+
+class Target(NamedTuple):
+    """A sentence, what was found, and whether that is enough; None where a figure is missing."""
+
+    text: str
+    found: str
+    held: bool | None
+
+
+def figure(cells: Cells, workload: str, subject: str, name: str = "") -> float | None:
+    """The least of all rounds: what the machine's other work has spoilt least."""
+    found: Spread | None = cells[workload][subject].spread(name) if subject in cells.get(workload, {}) else None
+    return None if found is None else found.least
+
+
+def peers_best(cells: Cells, workload: str, name: str = "", among: tuple[str, ...] = ()) -> tuple[str, float] | None:
+    """The peer with the least figure, and the figure."""
+    who = among or tuple(each for each in cells.get(workload, {}) if each not in (FLOOR, OURS))
+    found = [(value, each) for each in who if (value := figure(cells, workload, each, name)) is not None]
+    return (min(found)[1], min(found)[0]) if found else None
+
+
+def _ratio(text: str, ours: float | None, theirs: float | None, bound: float) -> Target:
+    if ours is None or theirs is None or not theirs:
+        return Target(text, "not measured", None)
+    return Target(text, f"{ours / theirs:.2f}", ours / theirs <= bound)
+
+
+def _below(text: str, ours: float | None, bound: float, unit: str, scale: float) -> Target:
+    if ours is None:
+        return Target(text, "not measured", None)
+    return Target(text, f"{ours * scale:.{0 if ours * scale > 10 else 3}f} {unit}", ours <= bound)
+
+
+def targets(cells: Cells) -> Iterator[Target]:
+    """All targets, in the order of the table."""
+
+    def ours(workload: str, name: str = "") -> float | None:
+        return figure(cells, workload, OURS, name)
+
+    def of(subject: str, workload: str, name: str = "") -> float | None:
+        return figure(cells, workload, subject, name)
+
+    yield _ratio("a turn: at most 0.6 of Lagent's", ours("turn"), of("lagent", "turn"), 0.6)
+    yield _ratio("ten tool calls: at most 0.6 of Lagent's", ours("ten"), of("lagent", "ten"), 0.6)
+    yield _ratio("a turn: at most a fifth of Agno's", ours("turn"), of("agno", "turn"), 0.2)
+    yield _ratio("ten tool calls: at most a fifth of Agno's", ours("ten"), of("agno", "ten"), 0.2)
+    best = peers_best(cells, "concurrent-200")
+    name = f" (quickest: {best[0]})" if best else ""
+    text = f"200 runs at once: at most a fifth of the quickest peer's processor time{name}"
+    yield _ratio(text, ours("concurrent-200"), best and best[1], 0.2)
+    for workload, what in (("build", "without tools"), ("build-1", "with a tool"), ("build-20", "with 20 tools")):
+        yield _ratio(f"building an agent {what}: at most Agno's", ours(workload), of("agno", workload), 1.0)
+    yield _below("import: at most 0.25 s", ours("import", "warm"), 0.25, "s", 1.0)
+    best = peers_best(cells, "import", "warm", FRAMEWORKS)
+    name = f" (quickest: {best[0]})" if best else ""
+    yield _ratio(
+        f"import: at most a quarter of the quickest full framework's{name}",
+        ours("import", "warm"),
+        best and best[1],
+        0.25,
+    )
+    yield _ratio("memory of an agent: at most Agno's", ours("memory", "agent"), of("agno", "memory", "agent"), 1.0)
+    yield _ratio("a node: at most 1.5 tasks of a TaskGroup", ours("node"), of(FLOOR, "node"), 1.5)
+    yield _ratio("a node: less than Agere's", ours("node"), of("agere", "node"), 0.999)
+    text = "1,000 sessions at 60 % of the measured capacity: at most 50 ms added at p99"
+    yield _below(text, ours("served", "think p99"), 0.05, "ms", 1e3)
+    text = "a turn after 1,000 messages: no more than after 10, but for what the wire needs (here: at most 1.2 times)"
+    yield _ratio(text, ours("history", "1000"), ours("history", "10"), 1.2)

@@ -1,0 +1,140 @@
+"""The floor: what everybody writes first. No sessions but a dict, no events, no limits, no checks, no errors."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from common import Adapter, Call, Script, ask, hello
+
+
+class Loop(NamedTuple):
+    """A script, tools by name, and what is remembered."""
+
+    script: Script
+    tools: dict[str, Callable[..., Any]]
+    sessions: dict[str, list[dict[str, Any]]] | None
+
+
+def model(script: Script, history: list[dict[str, Any]]) -> Any:
+    """A model in process."""
+    results = list[str]()
+    for message in reversed(history):
+        if message["role"] == "user":
+            break
+        if message["role"] == "tool":
+            results.append(message["content"])
+    return ask(script, results[::-1], lambda: sum(message["role"] == "user" for message in history))
+
+
+def called(loop: Loop, history: list[dict[str, Any]], said: Any) -> Any:
+    """Note what the model said, and begin what it calls."""
+    if not isinstance(said, Call):
+        history.append({"role": "assistant", "content": said if isinstance(said, str) else "".join(said)})
+        return None
+    history.append({"role": "assistant", "tool_calls": [said]})
+    arguments = json.loads(json.dumps(said.arguments))  # a model's arguments come as JSON
+    return loop.tools[said.name](**arguments)
+
+
+class Connections:
+    """Bare connections to a server, kept open, and the least that can be said over them."""
+
+    def __init__(self, url: str) -> None:
+        self.host, _, port = url.removeprefix("http://").partition("/")[0].partition(":")
+        self.port = int(port)
+        self.idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+
+    async def ask(self, text: str) -> str:
+        body = json.dumps({"model": "served", "messages": [{"role": "user", "content": text}]}).encode()
+        head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: {self.host}\r\ncontent-type: application/json\r\n"
+        reader, writer = self.idle.pop() if self.idle else await asyncio.open_connection(self.host, self.port)
+        writer.write(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
+        answered = await reader.readuntil(b"\r\n\r\n")
+        length = int(answered.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        answer = json.loads(await reader.readexactly(length))
+        self.idle.append((reader, writer))
+        return answer["choices"][0]["message"]["content"]
+
+
+class Peer(Adapter):
+    title = "by hand"
+    statement = "import asyncio, json"
+
+    def agent(
+        self, script: Script, tools: Sequence[Any] = (), *, in_loop: bool = False, remembers: bool = False
+    ) -> Loop:
+        return Loop(script, {tool.__name__: tool for tool in tools}, {} if remembers else None)
+
+    def history(self, agent: Loop, text: str, session: str) -> list[dict[str, Any]]:
+        history: list[dict[str, Any]] = [] if agent.sessions is None else agent.sessions.setdefault(session, [])
+        history.append({"role": "user", "content": text})
+        return history
+
+    def run(self, agent: Loop, text: str, session: str) -> str:
+        history = self.history(agent, text, session)
+        while (result := called(agent, history, model(agent.script, history))) is not None:
+            history.append({"role": "tool", "content": str(result)})
+        return history[-1]["content"]
+
+    async def arun(self, agent: Loop, text: str, session: str) -> str:
+        history = self.history(agent, text, session)
+        while True:
+            await asyncio.sleep(0)
+            result = called(agent, history, model(agent.script, history))
+            if result is None:
+                return history[-1]["content"]
+            history.append({"role": "tool", "content": str(await result if asyncio.iscoroutine(result) else result)})
+
+    def forget(self, agent: Loop, sessions: Sequence[str]) -> None:
+        for session in sessions if agent.sessions else ():
+            agent.sessions.pop(session, None)
+
+    async def stream(self, agent: Loop, text: str) -> list[str]:
+        async def deltas() -> Any:
+            for piece in model(agent.script, [{"role": "user", "content": text}]):
+                yield piece
+
+        return [piece async for piece in deltas()]
+
+    def served(self, url: str, tools: Sequence[Any] = (), *, streams: bool = False) -> Connections:
+        return Connections(url)
+
+    async def arun_served(self, agent: Connections, text: str, session: str) -> str:
+        return await agent.ask(text)
+
+    async def aclose(self, agent: Connections) -> None:
+        for _, writer in agent.idle:
+            writer.close()
+
+    def team(self) -> Callable[[str], str]:
+        worker = self.agent(hello)
+
+        def ask_worker(task: str) -> str:
+            return self.run(worker, task, "")
+
+        def script(results: Sequence[str]) -> str | Call:
+            return f"done {results[-1]}" if results else Call("ask_worker", {"task": "go"})
+
+        manager = self.agent(script, [ask_worker])
+        return lambda text: self.run(manager, text, "")
+
+    def state(self, depth: int) -> Callable[[], Mapping[str, Any]]:
+        heard = [{"role": "user", "content": "go"}, {"role": "assistant", "content": "hello"}]
+        memories = {".".join(["inner"] * level): list(heard) for level in range(depth + 1)}
+        return lambda: {path: [dict(each) for each in memory] for path, memory in memories.items()}
+
+    def node(self) -> Callable[[int], float]:
+        async def nothing() -> None: ...
+
+        async def main(number: int) -> float:
+            began = time.process_time()
+            async with asyncio.TaskGroup() as group:
+                for _ in range(number):
+                    group.create_task(nothing())
+            return time.process_time() - began
+
+        return lambda number: asyncio.run(main(number))

@@ -1,0 +1,193 @@
+"""Lagent's pre-release: an agent that writes calls and an executor that runs them, put together as in its documents."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from common import Adapter, Call, Cannot, Script, ask, hello
+from lagent.actions import ActionExecutor, AsyncActionExecutor, AsyncActionMixin, BaseAction
+from lagent.agents import Agent, AsyncAgent
+from lagent.agents.aggregator import InternLMToolAggregator
+from lagent.hooks import InternLMActionProcessor
+from lagent.llms import AsyncBaseLLM, AsyncGPTAPI, BaseLLM
+from lagent.prompts.parsers import PluginParser
+
+BEGIN, END = "<|action_start|><|plugin|>\n", "<|action_end|>\n"
+
+
+def said(script: Script, messages: Sequence[Mapping[str, Any]]) -> Any:
+    results = list[Any]()
+    for message in reversed(messages):
+        if message["role"] == "user":
+            break
+        if message["role"] == "environment":
+            results.append(message["content"])
+    return ask(script, results[::-1], lambda: sum(message["role"] == "user" for message in messages))
+
+
+def text(answer: Any) -> str:
+    """What the model says, a call in the form that the parser reads."""
+    if isinstance(answer, Call):
+        return f"{BEGIN}{json.dumps({'name': answer.name, 'parameters': answer.arguments})}{END}"
+    return answer if isinstance(answer, str) else "".join(answer)
+
+
+class Model(BaseLLM):
+    def __init__(self, script: Script) -> None:
+        super().__init__("scripted")
+        self.script = script
+
+    def chat(self, inputs: Any, session_ids: Any = None, **given: Any) -> str:
+        return text(said(self.script, inputs))
+
+
+class AsyncModel(AsyncBaseLLM):
+    def __init__(self, script: Script) -> None:
+        super().__init__("scripted")
+        self.script = script
+
+    async def chat(self, inputs: Any, session_ids: Any = None, **given: Any) -> str:
+        return text(said(self.script, inputs))
+
+
+def actions(tools: Sequence[Callable[..., Any]]) -> list[BaseAction]:
+    """Tools as actions."""
+    return [kind_of(tool)() for tool in tools]
+
+
+def kind_of(tool: Callable[..., Any]) -> type[BaseAction]:
+    """An action class that does what a function does."""
+
+    def run(self: Any, a: int, b: int) -> str:
+        """Add two numbers.
+
+        Args:
+            a (int): the first number
+            b (int): the second number
+        """
+        return str(tool(a, b))
+
+    async def arun(self: Any, a: int, b: int) -> str:
+        """Add two numbers.
+
+        Args:
+            a (int): the first number
+            b (int): the second number
+        """
+        return str(await tool(a, b))
+
+    arun.__name__ = arun.__qualname__ = "run"
+    waits = asyncio.iscoroutinefunction(tool)
+    bases = (AsyncActionMixin, BaseAction) if waits else (BaseAction,)
+    body = {"run": arun if waits else run, "__doc__": tool.__doc__}
+    return type(BaseAction)(tool.__name__, bases, body)
+
+
+class Caller(Agent):
+    """Asks, and runs what is called, until there is no call."""
+
+    def __init__(self, model: Any, tools: list[BaseAction]) -> None:
+        super().__init__()
+        self.writer = Agent(
+            model, "Call, or answer.", output_format=PluginParser(), aggregator=InternLMToolAggregator()
+        )
+        self.executor = ActionExecutor(tools, hooks=[InternLMActionProcessor()])
+
+    def forward(self, message: Any, session_id: Any = 0, **given: Any) -> Any:
+        while True:
+            message = self.writer(message, session_id=session_id, **given)
+            if message.formatted["action"] is None:
+                return message
+            message = self.executor(message, session_id=session_id)
+
+
+class AsyncCaller(AsyncAgent):
+    """The same in async code."""
+
+    def __init__(self, model: Any, tools: list[BaseAction]) -> None:
+        super().__init__()
+        self.writer = AsyncAgent(
+            model, "Call, or answer.", output_format=PluginParser(), aggregator=InternLMToolAggregator()
+        )
+        self.executor = AsyncActionExecutor(tools, hooks=[InternLMActionProcessor()])
+
+    async def forward(self, message: Any, session_id: Any = 0, **given: Any) -> Any:
+        while True:
+            message = await self.writer(message, session_id=session_id, **given)
+            if message.formatted["action"] is None:
+                return message
+            message = await self.executor(message, session_id=session_id)
+
+
+class Peer(Adapter):
+    title = "Lagent"
+    distributions = ("lagent", "pydantic")
+    statement = "from lagent.agents import Agent, AsyncAgent; from lagent.actions import ActionExecutor"
+    notes: ClassVar = {"build": "its agents always remember", "team": "an agent of agents"}
+
+    def agent(
+        self, script: Script, tools: Sequence[Any] = (), *, in_loop: bool = False, remembers: bool = False
+    ) -> Any:
+        if in_loop:
+            model: Any = AsyncModel(script)
+            return AsyncCaller(model, actions(tools)) if tools else AsyncAgent(model)
+        return Caller(Model(script), actions(tools)) if tools else Agent(Model(script))
+
+    def run(self, agent: Any, text: str, session: str) -> str:
+        return agent(text, session_id=session).content
+
+    async def arun(self, agent: Any, text: str, session: str) -> str:
+        return (await agent(text, session_id=session)).content
+
+    def forget(self, agent: Any, sessions: Sequence[str]) -> None:
+        for one in (agent, getattr(agent, "writer", agent)):
+            for session in sessions:
+                one.memory.reset(session)
+
+    async def stream(self, agent: Any, text: str) -> list[str]:
+        raise Cannot("its models stream, its agents do not in this release")
+
+    def team(self) -> Callable[[str], str]:
+        class Manager(Agent):
+            def __init__(self) -> None:
+                super().__init__()
+                self.manager = Agent(Model(lambda results: "done hello"))
+                self.planner = Agent(Model(lambda results: "Ask the worker."))
+                self.worker = Agent(Model(hello))
+
+            def forward(self, message: Any, session_id: Any = 0, **given: Any) -> Any:
+                planned = self.planner(message, session_id=session_id)
+                return self.manager(self.worker(planned, session_id=session_id), session_id=session_id)
+
+        manager = Manager()
+        return lambda text: manager(text).content
+
+    def state(self, depth: int) -> Callable[[], Mapping[str, Any]]:
+        class Around(Agent):
+            def __init__(self, inner: Agent) -> None:
+                super().__init__()
+                self.inner = inner
+
+            def forward(self, message: Any, session_id: Any = 0, **given: Any) -> Any:
+                return self.inner(message, session_id=session_id)
+
+        one: Agent = Agent(Model(hello))
+        for _ in range(depth):
+            one = Around(one)
+        one("go")
+        return one.state_dict
+
+    def served(self, url: str, tools: Sequence[Any] = (), *, streams: bool = False) -> Any:
+        model = AsyncGPTAPI("gpt-served", key="k", api_base=f"{url}/chat/completions", max_new_tokens=50)
+        if tools:
+            raise Cannot("its client of model servers sends no tools: calls stand in the text")
+        if streams:
+            raise Cannot("its models stream, its agents do not in this release")
+        return AsyncAgent(model)
+
+    async def arun_served(self, agent: Any, text: str, session: str) -> str:
+        agent.memory.reset(session)
+        return await self.arun(agent, text, session)

@@ -1,0 +1,119 @@
+"""trivium, used as its tutorial has it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from common import Adapter, Call, Script, ask, handlers, hello
+
+from trivium import Agent, ChatAgent, Task
+from trivium.exceptions import TriviumError
+from trivium.llms import OpenAIModel, Request, ToolCallPart
+
+
+class Model:
+    """A provider of one's own: a name and `stream`."""
+
+    name = "scripted"
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+
+    def said(self, request: Request) -> Any:
+        results = list[Any]()
+        for message in reversed(request.messages):
+            if message["role"] == "user":
+                break
+            if message["role"] == "tool":
+                results.append(message["content"])
+        heard = request.messages
+        said = ask(self.script, results[::-1], lambda: sum(message["role"] == "user" for message in heard))
+        if isinstance(said, Call):
+            return [ToolCallPart(0, said.id, said.name, json.dumps(said.arguments))]
+        return [said] if isinstance(said, str) else said
+
+    def stream(self, request: Request) -> Iterator[Any]:
+        yield from self.said(request)
+
+
+class AsyncModel(Model):
+    """The same for async programs."""
+
+    async def stream(self, request: Request) -> AsyncIterator[Any]:  # type: ignore[override]
+        for delta in self.said(request):
+            yield delta
+
+
+class Peer(Adapter):
+    title = "trivium"
+    distributions = ("trivium", "pydantic", "httpx2")
+    notes: ClassVar = {"turn": "it remembers, as its agents do by default", "served": "it always asks for a stream"}
+    statement = "from trivium import Agent, ChatAgent, Task, ToolMessage, CommanderAsync"
+
+    def agent(
+        self, script: Script, tools: Sequence[Any] = (), *, in_loop: bool = False, remembers: bool = False
+    ) -> Agent:
+        return Agent((AsyncModel if in_loop else Model)(script), tools=tools)
+
+    def run(self, agent: Agent, text: str, session: str) -> str:
+        return agent(text, session_id=session).content
+
+    async def arun(self, agent: Agent, text: str, session: str) -> str:
+        return (await agent.acall(text, session_id=session)).content
+
+    def forget(self, agent: Agent, sessions: Sequence[str]) -> None:
+        for session in sessions if agent.memory else ():
+            agent.memory.reset(session)
+
+    async def stream(self, agent: Agent, text: str) -> list[str]:
+        async with agent.open(text) as events:
+            return [event.data async for event in events if event.kind == "delta"]
+
+    def served(self, url: str, tools: Sequence[Any] = (), *, streams: bool = False) -> Agent:
+        return Agent(OpenAIModel("served", base_url=url, api_key="k"), tools=tools, memory=False)
+
+    def errors(self) -> tuple[type[BaseException], ...]:
+        return (TriviumError,)
+
+    def team(self) -> Callable[[str], str]:
+        manager = ChatAgent(Manager(hello), name="manager")
+        task = Task(manager, interactive=False)
+        task.add_sub_task(Task(ChatAgent(Model(hello), name="worker"), interactive=False, single_round=True))
+
+        def run(text: str) -> str:
+            result = task.run(text)
+            assert result is not None
+            return result.content
+
+        return run
+
+    def node(self) -> Callable[[int], float]:
+        import trivium.commander
+
+        return handlers(trivium.commander)
+
+    def state(self, depth: int) -> Callable[[], Mapping[str, Any]]:
+        class Around(Agent):
+            def __init__(self, inner: Agent) -> None:
+                super().__init__()
+                self.inner = inner
+
+            def forward(self, message: Any, session_id: Any = 0) -> Any:
+                return self.inner(message, session_id=session_id)
+
+        one = Agent(Model(hello))
+        for _ in range(depth):
+            one = Around(one)
+        one("go")
+        return one.state_dict
+
+
+class Manager(Model):
+    """A manager's model: the worker's answer comes as the last message."""
+
+    def said(self, request: Request) -> Any:
+        last = request.messages[-1]["content"]
+        ask(hello, [], int)
+        return [f"DONE done {last}" if last == "hello" else "Ask the worker."]

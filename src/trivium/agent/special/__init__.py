@@ -1,0 +1,7 @@
+"""Shipped agents, at the documented path; see `trivium.agent._paths`."""
+
+from trivium.agent._paths import names_at
+
+__all__ = ()
+
+__getattr__, __dir__ = names_at(__name__)

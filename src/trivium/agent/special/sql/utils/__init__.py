@@ -1,0 +1,7 @@
+"""Tools of the agent that asks databases, at the documented path; see `trivium.agent._paths`."""
+
+from trivium.agent._paths import names_at
+
+__all__ = ()
+
+__getattr__, __dir__ = names_at(__name__)

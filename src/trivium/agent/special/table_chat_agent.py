@@ -1,0 +1,5 @@
+"""The agent that asks tables, at the documented path; see `trivium.agent._paths`."""
+
+from trivium.agent._paths import names_at
+
+__getattr__, __dir__ = names_at(__name__)

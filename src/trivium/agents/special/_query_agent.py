@@ -1,0 +1,108 @@
+"""What agents have in common that ask a database: its tools run within the agent's call, and rounds have an end."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from functools import partial
+from typing import Any, ClassVar, Final
+
+from trivium.actions import ToolMessage
+from trivium.agents._chat_agent import ChatAgent, ChatAgentConfig
+from trivium.commander import invoke
+from trivium.module import overridable
+from trivium.schema import Message
+
+__all__ = ["QueryAgent", "QueryAgentConfig"]
+
+
+SAYS: Final = "the database says"
+"""How the text of an error begins that the database found in a query, which another query may mend."""
+
+_REPAIRS: Final = 2  # after so many errors it may give up; before, small models would rather make up an answer
+
+
+class QueryAgentConfig(ChatAgentConfig):
+    """What agents that ask a database have in common.
+
+    Args:
+        max_result_rows: rows that the model is given of an answer; it is told where there are more.
+        max_rounds: how often the model may be asked for one question: queries, repairs of those that fail, and the
+            answer. The last time it is offered no tool, so that it has to answer.
+        query_timeout: seconds after which a query is stopped.
+        context_descriptions: what tables and columns mean, as
+            `{"orders": {"description": "…", "columns": {"total": "in euros, with tax"}}}`.
+        use_schema_tools: let the model look up tables and columns by tools, instead of telling it all of them in its
+            system message; None does so where they would take more than `max_schema_chars`.
+        max_schema_chars: of the description of all tables in the system message, where `use_schema_tools` is None.
+    """
+
+    max_result_rows: int = 50
+    max_rounds: int = 10
+    query_timeout: float = 30.0
+    context_descriptions: Mapping[str, Any] = {}
+    use_schema_tools: bool | None = None
+    max_schema_chars: int = 6000
+
+
+class QueryAgent(ChatAgent):
+    """A chat agent that answers from what its own tools find.
+
+    A subclass names its tools in `_kinds` and has a method for each, called like it; `_describe` says what the model is
+    told of the data, and may add tools by `_offer`.
+    """
+
+    _told: str | None = None
+    _kinds: ClassVar[tuple[type[ToolMessage], ...]] = ()
+
+    def __init__(self, config: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("max_rounds", config.max_rounds)
+        super().__init__(config, **kwargs)
+        self._offer(*self._kinds)
+
+    def _offer(self, *kinds: type[ToolMessage]) -> None:
+        """Let the model call these tools; the agent runs them within its own call."""
+        self.enable_message(kinds, use=False)
+        for kind in kinds:
+            read = partial(_read, kind)
+            self.executor.add(kind._tool(getattr(self, kind.name()), read))
+
+    def _describe(self) -> str:
+        """What the model is told of the data, read when the agent is first asked."""
+        return ""
+
+    @overridable
+    async def forward(self, *message: Message, session_id: Hashable = 0, **kwargs: Any) -> Message:
+        """Ask the model, and run what it calls, until it answers; keywords are sampling parameters."""
+        if self._told is None:
+            self._told = await invoke(self._describe)
+        return await super().forward(*message, session_id=session_id, **kwargs)
+
+    def _instruction(self) -> str:
+        return "\n\n".join(filter(None, (str(super()._instruction()), self._told)))
+
+    def _runs_itself(self, calls: Any) -> bool:
+        known = self.__dict__.get("_known") or ()
+        return all(call.name in self.executor.tools or call.name not in known for call in calls)
+
+    def _request(self, history: list[dict[str, Any]], extra: Mapping[str, Any]) -> Any:
+        asked = 0
+        for entry in reversed(history):
+            if entry.get("role") == "user":
+                break
+            asked += entry.get("role") == "assistant"
+        if asked >= self.max_rounds - 1:
+            extra = {**extra, "tool_choice": "none"}
+        elif 0 < _failures(history) <= _REPAIRS:
+            extra = {**extra, "tool_choice": "required"}
+        return super()._request(history, extra)
+
+
+def _failures(history: list[dict[str, Any]]) -> int:
+    """How many of the last results, one after the other, were errors of a database."""
+    results = [str(each.get("content")) for each in history if each.get("role") in ("tool", "user")]
+    wrong = [text.startswith(f"error: {SAYS}") for text in reversed(results)]
+    return (*wrong, False).index(False)
+
+
+def _read(kind: type[ToolMessage], arguments: Any) -> dict[str, Any]:
+    return {"tool_message": kind.parse(arguments)}

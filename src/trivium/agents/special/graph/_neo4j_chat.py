@@ -1,0 +1,63 @@
+"""The graph agent of a Neo4j server, by its documented names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field, SecretStr
+
+from trivium._older_names import OlderNames
+from trivium.agents.special.graph._graph_chat import GraphChatAgent, GraphChatAgentConfig
+from trivium.knowledge.graphs import Neo4jGraph
+
+__all__ = ["Neo4jChatAgent", "Neo4jChatAgentConfig", "Neo4jSettings"]
+
+
+class Neo4jSettings(OlderNames):
+    """Where a Neo4j server is.
+
+    Args:
+        uri: its address, without a password in it.
+        username: the account.
+        password: its password.
+        database: which database; "" is the account's own.
+    """
+
+    uri: str = "neo4j://127.0.0.1:7687"
+    username: str = "neo4j"
+    password: SecretStr = SecretStr("")
+    database: str = ""
+
+
+class Neo4jChatAgentConfig(GraphChatAgentConfig):
+    """What a graph agent of a Neo4j server is made of.
+
+    Args:
+        neo4j_settings: the server; `graph` counts over it.
+    """
+
+    name: str = Field(default="Neo4jChatAgent", pattern=r"^[a-zA-Z0-9_-]+$")
+    neo4j_settings: Neo4jSettings = Neo4jSettings()
+
+
+class Neo4jChatAgent(GraphChatAgent):
+    """A `GraphChatAgent` of a Neo4j server.
+
+    Args:
+        config: a `Neo4jChatAgentConfig`.
+        **kwargs: as for `ChatAgent`.
+
+    Example::
+
+        settings = Neo4jSettings(uri="neo4j://127.0.0.1:7687", username="reader", password=password)
+        Neo4jChatAgent(Neo4jChatAgentConfig(neo4j_settings=settings))("Who directed it?")
+    """
+
+    def __init__(self, config: Neo4jChatAgentConfig, **kwargs: Any) -> None:
+        if config.graph is None:
+            at = config.neo4j_settings
+            graph = Neo4jGraph(
+                at.uri, user=at.username, password=at.password.get_secret_value(), database=at.database or None
+            )
+            config = config.model_copy(update={"graph": graph})
+        super().__init__(config, **kwargs)

@@ -1,0 +1,102 @@
+"""SQLite under guard: while a query runs, its connection can do nothing but read some tables."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Collection, Generator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from trivium.agents.special.sql._dialects import FUNCTIONS
+from trivium.exceptions import DatabaseConnectionError
+
+__all__ = ["connect_read_only", "guarded"]
+
+_STEPS: Final = 1000  # of the virtual machine, some microseconds, between two looks at the clock
+_TABLE_FUNCTIONS: Final = ("json_each", "json_tree")
+_OPERATORS: Final = frozenset({"->", "->>"})
+_LIMITS: Final = {
+    sqlite3.SQLITE_LIMIT_LENGTH: 10_000_000,  # bytes of a value and of a row, so that no function fills the memory
+    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 1000,
+    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
+    sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
+}
+
+
+def connect_read_only(path: str) -> sqlite3.Connection:
+    """A connection that cannot write: the file is opened for reading alone.
+
+    Raises:
+        DatabaseConnectionError: there is no such file.
+    """
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise DatabaseConnectionError(f"there is no database {file}: give the path of an SQLite file", str(file))
+    database = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+    database.execute("PRAGMA trusted_schema = OFF")  # views may call no function that has effects
+    return database
+
+
+@contextmanager
+def guarded(
+    database: Any, tables: Collection[str] | None, functions: Collection[str], seconds: float
+) -> Generator[None]:
+    """What runs in this block reads these tables alone, calls these functions, and ends in time.
+
+    Afterwards the connection is as before, for it may be somebody else's.
+
+    Args:
+        database: an `sqlite3.Connection`.
+        tables: the tables and views; None is all but SQLite's own.
+        functions: functions beside the built-in ones that only compute.
+        seconds: until the query is interrupted.
+    """
+    before = {kind: database.setlimit(kind, limit) for kind, limit in _LIMITS.items()}
+    for name in _TABLE_FUNCTIONS:  # they are made at their first use, which the authorizer would take for a write
+        with suppress(sqlite3.OperationalError):  # a build without JSON
+            database.execute(f"SELECT 1 FROM {name}('[]')").close()  # noqa: S608 - names of our own
+    kinds = {str(name).lower(): kind for name, kind in database.execute("SELECT name, type FROM sqlite_master")}
+    was_read_only = database.execute("PRAGMA query_only").fetchone()[0]
+    end = time.monotonic() + seconds
+    try:
+        database.execute("PRAGMA query_only = ON")
+        database.set_authorizer(_authorizer(tables, functions, kinds))
+        database.set_progress_handler(lambda: int(time.monotonic() > end), _STEPS)
+        yield
+    finally:
+        database.set_progress_handler(None, 0)
+        database.set_authorizer(None)
+        database.execute(f"PRAGMA query_only = {was_read_only}")
+        for kind, limit in before.items():
+            database.setlimit(kind, limit)
+
+
+def _authorizer(
+    tables: Collection[str] | None, functions: Collection[str], kinds: Mapping[str, str]
+) -> Callable[..., int]:
+    names = None if tables is None else {each.lower().rpartition(".")[2] for each in tables}
+    callable_ = FUNCTIONS["sqlite"] | _OPERATORS | {each.lower() for each in functions}
+
+    def is_readable(table: str, column: str) -> bool:
+        table = table.lower()
+        if table.startswith(("sqlite_", "pragma_", "dbstat")):
+            return False
+        if not column and table not in kinds:  # rows of a subquery are counted
+            return True
+        return names is None or table in names or table in ("", *_TABLE_FUNCTIONS)
+
+    def may(action: int, first: str | None, second: str | None, _: str | None, source: str | None) -> int:
+        if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE):
+            return sqlite3.SQLITE_OK
+        if action == sqlite3.SQLITE_READ:
+            # What a view reads is its own business; `source` may also be the name of a common table expression.
+            view = source if kinds.get((source or "").lower()) == "view" else None
+            fits = is_readable(first or "", second or "") or (view is not None and is_readable(view, ""))
+            return sqlite3.SQLITE_OK if fits else sqlite3.SQLITE_DENY
+        if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in callable_:
+            return sqlite3.SQLITE_OK
+        return sqlite3.SQLITE_DENY
+
+    return may

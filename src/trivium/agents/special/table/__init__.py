@@ -1,0 +1,16 @@
+"""Asking tables, which can only be read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trivium._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from trivium.agents.special.table._agent import TableChatAgent, TableChatAgentConfig
+    from trivium.agents.special.table._tables import ReadOnlyTables
+
+__all__ = ["ReadOnlyTables", "TableChatAgent", "TableChatAgentConfig"]
+
+_HOMES = {"ReadOnlyTables": "_tables", "TableChatAgent": "_agent", "TableChatAgentConfig": "_agent"}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

@@ -1,0 +1,205 @@
+"""Tables that can only be read: in a DuckDB file of their own, which no query can leave."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final, cast
+from weakref import finalize
+
+from trivium._arguments import checked
+from trivium.agents.special.sql._guard import check_query
+from trivium.agents.special.sql._rows import Rows
+from trivium.agents.special.sql._schema import Column, Table
+from trivium.agents.special.table._loading import load, name_of
+from trivium.exceptions import ConfigurationError, MissingExtraError, QueryError, QueryTimeoutError
+
+__all__ = ["ReadOnlyTables"]
+
+_SETTINGS: Final = (
+    "SET autoinstall_known_extensions = false",
+    "SET autoload_known_extensions = false",
+    "SET allow_community_extensions = false",
+    "SET python_enable_replacements = false",  # a query names no variable of the program
+    "SET temp_directory = ''",
+    "SET threads = 2",
+    "SET enable_progress_bar = false",  # it would be printed
+    "SET enable_progress_bar_print = false",
+)
+_LOCKS: Final = ("SET enable_external_access = false", "SET lock_configuration = true")
+_EXAMPLES: Final = 3
+
+
+class ReadOnlyTables:
+    """Answers queries from tables that a program gives: CSV, Excel and Parquet files, frames, rows.
+
+    They are copied once into a DuckDB file in a temporary folder, so that tables larger than the memory can be asked.
+    Queries see that copy alone: `check_query` lets nothing but reading pass; and behind it the copy is opened for
+    reading, DuckDB may touch no file, no network and no extension, its settings are locked, its memory is capped, and
+    a query that takes too long is stopped.
+
+    Headers become names that need no quotes: "Unit Price ($)" is `unit_price`. Of an Excel file the first sheet is
+    read, or `sheet`; its first row that is not empty holds the headers.
+
+    Args:
+        data: a file (.csv, .tsv, .parquet, .xlsx), a frame of pandas, polars or pyarrow, a list of dicts, a dict of
+            columns; or, for several tables, `{"name": …}` with such values, or a list of files.
+        encoding: of text files; "" is UTF-8, or UTF-16 where they are marked as such.
+        sheet: of Excel files.
+        max_rows: of an answer.
+        timeout: seconds for a query.
+        memory: bytes that DuckDB may use.
+
+    Raises:
+        DocumentError: a file is not there, is empty, or cannot be read as a table.
+        ConfigurationError: the data are of no kind that is known.
+        MissingExtraError: DuckDB is not installed.
+
+    Example:
+        >>> sales = ReadOnlyTables([{"Item": "pen", "Price": 2.5}, {"Item": "ink", "Price": 4.0}])
+        >>> sales.query("SELECT max(price) FROM data").rows
+        [(4.0,)]
+        >>> sales.close()
+    """
+
+    @checked
+    def __init__(
+        self,
+        data: Any,
+        *,
+        encoding: str = "",
+        sheet: str | None = None,
+        max_rows: int = 50,
+        timeout: float = 30.0,
+        memory: int = 1 << 30,
+    ) -> None:
+        if max_rows < 1 or timeout <= 0 or memory < 1 << 26:
+            raise ConfigurationError("max_rows is at least 1, timeout more than 0 seconds, memory at least 64 MiB")
+        try:
+            import duckdb
+        except ImportError:
+            raise MissingExtraError("duckdb", "table") from None
+        self.max_rows, self._timeout = max_rows, timeout
+        self._sources = _sources(data)
+        settings = (*_SETTINGS, f"SET memory_limit = '{memory}B'")
+        folder = Path(tempfile.mkdtemp(prefix="trivium-tables-"))
+        self._close = finalize(self, _closed, opened := list[Any](), folder)
+        try:
+            database: Any = duckdb.connect(folder / "tables.duckdb")
+            self._headers = self._loaded(database, settings, folder, {"encoding": encoding, "sheet": sheet})
+            self._database: Any = duckdb.connect(folder / "tables.duckdb", read_only=True)
+            opened.append(self._database)
+            _set(self._database, *settings, f"SET max_execution_time = {max(1, round(timeout * 1000))}", *_LOCKS)
+        except BaseException:
+            self.close()
+            raise
+        self._lock = Lock()
+
+    def __repr__(self) -> str:
+        return f"ReadOnlyTables({', '.join(self._sources)})"
+
+    def close(self) -> None:
+        """Let go of the copy, and delete it; without this, it goes with the object."""
+        self._close()
+
+    def _loaded(
+        self, database: Any, settings: Iterable[str], folder: Path, options: Mapping[str, Any]
+    ) -> dict[str, dict[str, str]]:
+        try:
+            _set(database, *settings)
+            return {name: load(database, name, source, folder, options) for name, source in self._sources.items()}
+        finally:
+            database.close()
+
+    def query(self, sql: str, *, max_rows: int | None = None) -> Rows:
+        """Run a query and return what it gave.
+
+        Args:
+            sql: the query, in DuckDB's dialect.
+            max_rows: fewer rows than an answer has otherwise.
+
+        Raises:
+            QueryRefusedError: it is not one that only reads.
+            QueryTimeoutError: it took too long, and was stopped.
+            QueryError: DuckDB does not run it; the text is DuckDB's.
+        """
+        rows = self.max_rows if max_rows is None else min(max_rows, self.max_rows)
+        return self._run(check_query(sql, "duckdb", tables=self._sources, max_rows=rows + 1), rows)
+
+    def _run(self, sql: str, rows: int) -> Rows:
+        """Run this text as it is: here the second wall stands alone."""
+        import duckdb
+
+        try:
+            with self._lock:
+                self._database.execute(sql)
+                found = cast("list[tuple[Any, ...]]", self._database.fetchmany(rows + 1))
+                names = tuple(str(each[0]) for each in self._database.description or ())
+                return Rows(names, found[:rows], len(found) > rows)
+        except duckdb.InterruptException:
+            text = f"it took longer than {self._timeout:g} seconds and was stopped: read fewer rows, or join less"
+            raise QueryTimeoutError(text, repr(self), sql, self._timeout) from None
+        except duckdb.Error as error:
+            raise QueryError(f"the database says: {' '.join(str(error).split())}", repr(self), sql) from None
+
+    def tables(self) -> list[Table]:
+        """The tables with their columns; a column's comment has its header and some values."""
+        return [self._table(name) for name in self._sources]
+
+    def _table(self, name: str) -> Table:
+        first = self._run(f'SELECT * FROM "{name}" LIMIT {_EXAMPLES}', _EXAMPLES)  # noqa: S608 - a name of our own
+        kinds = {row[0]: str(row[1]) for row in self._run(f'DESCRIBE "{name}"', 10**6).rows}
+        columns = [
+            Column(column, kinds[column], comment=self._about(name, column, [row[at] for row in first.rows]))
+            for at, column in enumerate(first.columns)
+        ]
+        rows = self._run(f'SELECT count(*) FROM "{name}"', 1).rows[0][0]  # noqa: S608 - a name of our own
+        return Table(name, "", tuple(columns), f"{rows} rows")
+
+    def _about(self, table: str, column: str, values: list[Any]) -> str:
+        header = self._headers[table].get(column, "")
+        shown = list(dict.fromkeys(str(each)[:30] for each in values if each is not None))
+        parts = [f'"{header}"' if header not in ("", column) else "", f"as {', '.join(shown)}" if shown else ""]
+        return "; ".join(filter(None, parts))
+
+
+def _sources(data: Any) -> dict[str, Any]:
+    """The tables' sources by name."""
+    if isinstance(data, Mapping):
+        given = cast("Mapping[str, Any]", data)
+        if not given:
+            raise ConfigurationError("there is no table: give a file, a frame or rows")
+        if all(_is_column(each) for each in given.values()):
+            return {"data": given}
+        return {name_of(f"{name}.x"): source for name, source in given.items()}
+    if (
+        isinstance(data, list | tuple)
+        and data
+        and all(isinstance(each, str | Path) for each in cast("list[Any]", data))
+    ):
+        found: dict[str, Any] = {}
+        for each in cast("list[str | Path]", data):
+            name, at = name_of(each), 2
+            while name in found:
+                name, at = f"{name_of(each)}_{at}", at + 1
+            found[name] = each
+        return found
+    return {name_of(data): data}
+
+
+def _is_column(value: Any) -> bool:
+    return isinstance(value, list | tuple) and not any(isinstance(each, Mapping) for each in cast("list[Any]", value))
+
+
+def _set(database: Any, *settings: str) -> None:
+    for statement in settings:
+        database.execute(statement)
+
+
+def _closed(opened: list[Any], folder: Path) -> None:
+    while opened:
+        opened.pop().close()
+    shutil.rmtree(folder, ignore_errors=True)

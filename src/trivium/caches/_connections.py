@@ -1,0 +1,94 @@
+"""Connections to an SQLite file: for many threads and processes at once, whatever they do to each other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+from weakref import finalize
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+__all__ = ["Connections"]
+
+
+class Connections:
+    """Connections to one file, in WAL mode; the file is made for its owner alone.
+
+    Args:
+        path: the file; its folder is made too.
+        busy_seconds: how long a writer waits for others.
+        prepare: what is done with each new connection, as making the tables.
+    """
+
+    def __init__(self, path: Path, busy_seconds: float, prepare: Callable[[Connection], None]) -> None:
+        self.path, self._busy_seconds, self._prepare = path, busy_seconds, prepare
+        self._idle = _Idle()
+        finalize(self, self._idle.close).atexit = False
+
+    @contextmanager
+    def use(self) -> Generator[Connection]:
+        """A connection for this thread alone, as long as the block runs; it is closed where the block fails."""
+        database = self._idle.take()
+        try:
+            database = database or self._opened()
+            yield database
+        except BaseException:
+            if database is not None:
+                database.close()
+            raise
+        self._idle.put(database)
+
+    def close(self) -> None:
+        """Close those that nobody uses; the next use opens one again."""
+        self._idle.close()
+
+    def _opened(self) -> Connection:
+        import sqlite3
+
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+        database = sqlite3.connect(self.path, self._busy_seconds, isolation_level=None, check_same_thread=False)
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = NORMAL")
+            self._prepare(database)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+
+class _Idle:
+    """Connections that nobody uses now. A child process leaves those of its parent alone: closing them would undo
+    the parent's locks."""
+
+    def __init__(self) -> None:
+        self._lock, self._pid = Lock(), os.getpid()
+        self._connections: list[Connection] = []
+        self._of_parent: list[list[Connection]] = []
+
+    def take(self) -> Connection | None:
+        with self._own():
+            return self._connections.pop() if self._connections else None
+
+    def put(self, connection: Connection) -> None:
+        with self._own():
+            self._connections.append(connection)
+
+    def close(self) -> None:
+        with self._own():
+            while self._connections:
+                self._connections.pop().close()
+
+    @contextmanager
+    def _own(self) -> Generator[None]:
+        if self._pid != os.getpid():  # nobody else runs in a child that was just made; its lock may have been held
+            self._of_parent.append(self._connections)
+            self._lock, self._pid, self._connections = Lock(), os.getpid(), []
+        with self._lock:
+            yield

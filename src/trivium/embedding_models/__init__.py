@@ -1,0 +1,8 @@
+"""Embedding models at the module paths of the documents; `trivium.embedding_models._paths` lists them."""
+
+from trivium._lazy import lazy_names
+
+__all__ = ()
+
+_HOMES = {name: name for name in ("base", "models")}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

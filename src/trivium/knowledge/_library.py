@@ -1,0 +1,410 @@
+"""The ingest: from sources to chunks in a store, source by source, and only where something has changed."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import sha256
+from itertools import islice
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
+
+from trivium._arguments import checked, positive
+from trivium.commander import CallNode, Event, Listener, current, door, invoke, iterate, portable, step
+from trivium.commander._node import make_scope
+from trivium.exceptions import (
+    DocumentError,
+    DocumentNotFoundError,
+    FetchError,
+    IncompleteSourceError,
+    MissingExtraError,
+    UnreadableDocumentError,
+)
+from trivium.knowledge.loading import Skipped, Source, find_sources
+from trivium.knowledge.loading._find import as_git
+from trivium.knowledge.loading._git import repository_name
+from trivium.knowledge.stores import SourceRecord, VectorStore
+from trivium.parsing import Chunk
+from trivium.parsing.chunks import Chunker, chunk_parts
+from trivium.schema import Document
+
+__all__ = ["IngestEvent", "IngestProgress", "IngestReport", "Library", "Outcome"]
+
+Place: TypeAlias = "str | os.PathLike[str] | Source"
+Outcome: TypeAlias = Literal["reading", "added", "updated", "unchanged", "failed", "dropped"]
+"""What became of a source; "reading" while it is not over."""
+
+_BATCH = 512  # chunks that are held, embedded and staged at once
+_TRIES = 3  # at a source that changes while it is read, or that others ingest at the same time
+_FAULTS = (DocumentError, FetchError, MissingExtraError)  # of one source: the others go on
+
+
+class IngestProgress(NamedTuple):
+    """How far an ingest is.
+
+    Args:
+        source: which source this is about.
+        outcome: what became of it.
+        done: sources that are over.
+        total: sources that were found.
+        chunks: chunks of it so far.
+    """
+
+    source: str
+    outcome: Outcome
+    done: int
+    total: int
+    chunks: int = 0
+
+
+class IngestEvent(Event[IngestProgress]):
+    """A source is over, or some more of a long one has been read."""
+
+    __slots__ = ()
+    kind = "ingest"
+
+
+@dataclass(slots=True)
+class IngestReport:
+    """What an ingest has done.
+
+    Args:
+        added: sources that were new.
+        updated: sources that had changed.
+        unchanged: sources that were left as they are.
+        dropped: sources that have gone, and were dropped.
+        failed: sources that could not be read, and why; what the store has of them is as before.
+        skipped: what was found and is no document.
+        chunks: chunks that were written.
+        bytes: size of the texts that were read, in UTF-8.
+        seconds: how long it took.
+    """
+
+    added: list[str] = field(default_factory=list[str])
+    updated: list[str] = field(default_factory=list[str])
+    unchanged: list[str] = field(default_factory=list[str])
+    dropped: list[str] = field(default_factory=list[str])
+    failed: dict[str, Exception] = field(default_factory=dict[str, Exception])
+    skipped: list[Skipped] = field(default_factory=list[Skipped])
+    chunks: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        counts = {name: len(getattr(self, name)) for name in ("added", "updated", "unchanged", "dropped", "failed")}
+        said = ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing"
+        return f"{said}; {self.chunks} chunks in {self.seconds:.1f} s"
+
+
+class Library:
+    """Keeps a store in step with files, folders, git repositories and pages of the web.
+
+    A source is looked at first, and read only if it looks changed; it is cut into chunks and embedded only if its bytes
+    are not those that the store has. It is served whole or as it was before: a failure or a kill leaves nothing half
+    done, and the next ingest goes on. Memory does not grow with a source whose format is read in parts. Any number of
+    threads and processes may ingest into one store.
+
+    Args:
+        store: where the chunks go; its embedding model is used, if it has one.
+        chunker: cuts a document; by default the one that fits its media type.
+        size: what a chunk holds at most, in characters (default 400: a vector says little of a long text, and a
+            `Retriever` gives back more than the chunk that it found).
+
+    Raises:
+        ConfigurationError: the size is below 1.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from trivium.knowledge import VectorStore, VectorStoreConfig
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> _ = pathlib.Path(folder.name, "lease.txt").write_text("The rent is 950 EUR.")
+        >>> store = VectorStore.create(VectorStoreConfig(embedding=None))
+        >>> library = Library(store)
+        >>> library.ingest(folder.name).chunks, len(library.ingest(folder.name).unchanged)
+        (1, 1)
+        >>> [hit.chunk.content for hit in store.full_text("rent")]
+        ['The rent is 950 EUR.']
+        >>> folder.cleanup()
+    """
+
+    @checked
+    def __init__(self, store: VectorStore, *, chunker: Chunker | None = None, size: int = 400) -> None:
+        positive(size=size)
+        self.store, self.chunker, self.size = store, chunker, size
+
+    def __repr__(self) -> str:
+        return f"Library({self.store!r})"
+
+    @portable
+    async def ingest_async(
+        self, *places: Place, prune: bool = False, listeners: Sequence[Listener] = ()
+    ) -> IngestReport:
+        """Bring the store in step with some places.
+
+        The call is a node of the run tree, each source a node below it; an `IngestEvent` says what became of each.
+        What cannot be read stands in the report, and the others go on.
+
+        Args:
+            *places: paths of files and folders, git repositories, URLs, or sources.
+            prune: drop what the store has from below these places and is not there any more.
+            listeners: called for each event of this call.
+
+        Raises:
+            KnowledgeError: the store or the embedding model cannot be used; what was published before stays.
+            ModelError: the embedding model could not answer.
+        """
+        node = CallNode("ingest", current.get())
+        node._scope = make_scope(node, timeout=None, limits=None, listeners=tuple(listeners))
+        with node:
+            return await _Ingest(self, node).run(places, prune)
+
+    ingest = door(ingest_async)
+
+    @portable
+    async def sources_async(self) -> list[SourceRecord]:
+        """What the store serves, by source."""
+        return await self.store.sources_async()
+
+    sources = door(sources_async)
+
+    @portable
+    async def drop_async(self, source: str) -> int:
+        """Forget a source; how many chunks it had."""
+        return await self.store.delete_async(source=source)
+
+    drop = door(drop_async)
+
+
+@dataclass(slots=True)
+class _Item:
+    """A source while it is read."""
+
+    source: Source
+    fingerprint: str
+    before: SourceRecord | None
+    title: str = ""
+    bytes: int = 0
+    chunks: int = 0
+    is_staged: bool = False
+    is_read: bool = False
+
+    def chunked(self, chunker: Chunker | None, size: int) -> Iterator[list[Chunk]]:
+        """Its chunks, some at a time."""
+        chunks = chunk_parts(
+            map(self._taken, self.source.documents()), fingerprint=self.fingerprint, size=size, chunker=chunker
+        )
+        while batch := list(islice(chunks, _BATCH)):
+            yield batch
+
+    def _taken(self, document: Document) -> Document:
+        """A part of it; what is remembered of it is its size, its title, and the name by which the store knows it."""
+        self.bytes += len(document.content.encode("utf-8", "surrogatepass"))
+        about = document.metadata
+        self.title = self.title or ("" if about.title == "Unknown Title" else about.title)
+        if about.source == self.source.name:
+            return document
+        return Document(content=document.content, metadata=about.model_copy(update={"source": self.source.name}))
+
+    def record(self) -> SourceRecord:
+        return SourceRecord(self.source.name, self.fingerprint, self.chunks, self.title, self.bytes)
+
+
+class _Ingest:
+    """One call of `ingest`.
+
+    Chunks of several short sources are held together, for a model embeds many texts faster than few. A source is
+    published when its last chunk was staged.
+    """
+
+    def __init__(self, library: Library, node: CallNode) -> None:
+        self._library, self._store, self._node = library, library.store, node
+        self._report, self._began = IngestReport(), time.monotonic()
+        self._known: dict[str, SourceRecord] = {}
+        self._held: list[tuple[_Item, list[Chunk]]] = []
+        self._late, self._tries = list[Source](), dict[str, int]()
+        self._done = self._total = 0
+        recipe = f"{library.size}\0{'' if library.chunker is None else _name_of(library.chunker)}"
+        self._recipe = sha256(recipe.encode()).hexdigest()[:8]
+
+    async def run(self, places: Sequence[Place], prune: bool) -> IngestReport:
+        try:
+            self._known = {record.source: record for record in await self._store.sources_async()}
+            sources, searched = await self._find(places)
+            self._total = len(sources)
+            waiting = list(sources.values())
+            for _ in range(_TRIES):
+                for source in waiting:
+                    await self._take(source)
+                await self._flush()
+                waiting, self._late = self._late, []
+            if prune:
+                await self._prune(searched, sources)
+        except Exception as error:
+            error.add_note(f"the ingest was stopped when {self._done} of {self._total} sources were done")
+            raise
+        self._report.seconds = time.monotonic() - self._began
+        return self._report
+
+    async def _find(self, places: Sequence[Place]) -> tuple[dict[str, Source], list[Place]]:
+        """The sources by name, and the places of which all could be found."""
+        sources: dict[str, Source] = {}
+        searched: list[Place] = []
+        for place in places:
+            try:
+                sources |= {place.name: place} if isinstance(place, Source) else await invoke(self._found, place)
+                searched.append(place)
+            except _FAULTS as error:
+                self._fail(_name(place), error)
+        return sources, searched
+
+    def _found(self, place: str | os.PathLike[str]) -> dict[str, Source]:
+        return {each.name: each for each in find_sources(place, on_skip=self._report.skipped.append)}
+
+    # ---- one source
+    async def _take(self, source: Source) -> None:
+        with step("source"):
+            for attempt in range(_TRIES):
+                try:
+                    if await self._read(source, is_last=attempt == _TRIES - 1):
+                        return
+                except _FAULTS as error:
+                    self._done += 1
+                    self._fail(source.name, error)
+                    return
+
+    async def _read(self, source: Source, is_last: bool) -> bool:
+        """Read a source if it has changed; whether it is over, and need not be tried again."""
+        state = await invoke(source.state)
+        before = self._known.get(source.name)
+        if before is not None and before.fingerprint.endswith(self._state_of(state)):
+            return self._end(source.name, "unchanged")
+        content = await invoke(source.fingerprint)
+        if before is not None and before.fingerprint.startswith(f"{content[:32]}.{self._recipe}."):
+            return self._end(source.name, "unchanged")
+        item = _Item(source, f"{content[:32]}{self._state_of(state)}", before)
+        try:
+            await self._chunked(item)
+        except _FAULTS:
+            await self._let_go(item)
+            raise
+        if await invoke(source.state) == state:
+            item.is_read = True
+            self._held.append((item, []))
+            return True
+        await self._let_go(item)
+        if is_last:
+            raise UnreadableDocumentError(
+                f"{source.name}: it changes while it is read; ingest it again when it is at rest", source.name
+            )
+        return False
+
+    def _state_of(self, state: str) -> str:
+        """The end of the fingerprint of a source that was cut in this way when it looked so."""
+        return f".{self._recipe}.{sha256(state.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+
+    async def _chunked(self, item: _Item) -> None:
+        batches = partial(item.chunked, self._library.chunker, self._library.size)
+        async with aclosing(iterate(batches)) as source:
+            async for batch in source:
+                item.chunks += len(batch)
+                self._held.append((item, batch))
+                if sum(len(chunks) for _, chunks in self._held) >= _BATCH:
+                    await self._flush()
+                    self._tell(item.source.name, "reading", item.chunks)
+
+    async def _let_go(self, item: _Item) -> None:
+        """Drop what was read of a source that is not published."""
+        self._held = [each for each in self._held if each[0] is not item]
+        if item.is_staged:
+            await self._store.discard_async(item.source.name)
+
+    # ---- into the store
+    async def _flush(self) -> None:
+        """Embed what is held, stage it, and publish the sources of which it was the rest."""
+        held, self._held = self._held, []
+        chunks = [chunk for _, some in held for chunk in some]
+        vectors = await self._store._vectors_of(chunks) if chunks else None
+        start = 0
+        for item, some in held:
+            if some:
+                rows = None if vectors is None else vectors[start : start + len(some)]
+                await self._store.stage_async(some, rows)
+                item.is_staged = True
+                start += len(some)
+            elif item.is_read:  # an entry without chunks is its end
+                await self._publish(item)
+
+    async def _publish(self, item: _Item) -> None:
+        name = item.source.name
+        try:
+            await self._store.publish_async(item.record())
+        except IncompleteSourceError as error:  # what another process staged or published came between
+            await self._store.discard_async(name)
+            self._known = {record.source: record for record in await self._store.sources_async()}
+            if name not in self._known or self._known[name].fingerprint != item.fingerprint:
+                self._again(item.source, error)
+                return
+        self._report.chunks += item.chunks
+        self._report.bytes += item.bytes
+        self._end(name, "added" if item.before is None else "updated", item.chunks)
+
+    def _again(self, source: Source, error: IncompleteSourceError) -> None:
+        """Ingest a source once more after the others, but not for ever."""
+        self._tries[source.name] = self._tries.get(source.name, 0) + 1
+        if self._tries[source.name] == _TRIES:
+            raise error
+        self._late.append(source)
+
+    async def _prune(self, places: Iterable[Place], sources: Iterable[str]) -> None:
+        """Drop what the store has from below some places and is not there, but for what was left out there."""
+        failed = self._report.failed
+        there = {name for name in sources if not isinstance(failed.get(name), DocumentNotFoundError)}
+        tests = [_below(place) for place in places]
+        left_out = [_below(each.name) for each in self._report.skipped]
+        for name in self._known:
+            if name not in there and any(test(name) for test in tests) and not any(test(name) for test in left_out):
+                await self._store.delete_async(source=name)
+                failed.pop(name, None)
+                self._end(name, "dropped")
+
+    # ---- what is told
+    def _end(self, name: str, outcome: Literal["added", "updated", "unchanged", "dropped"], chunks: int = 0) -> bool:
+        getattr(self._report, outcome).append(name)
+        self._done += outcome != "dropped"
+        self._tell(name, outcome, chunks)
+        return True
+
+    def _fail(self, name: str, error: Exception) -> None:
+        self._report.failed[name] = error
+        self._tell(name, "failed")
+
+    def _tell(self, name: str, outcome: Outcome, chunks: int = 0) -> None:
+        self._node._emit(IngestEvent, IngestProgress(name, outcome, self._done, self._total, chunks))
+
+
+def _name(place: Place) -> str:
+    return place.name if isinstance(place, Source) else os.fsencode(place).decode("utf-8", "replace")
+
+
+def _below(place: Place) -> Callable[[str], bool]:
+    """Whether a source of this name is from this place, or from below it."""
+    name = _name(place)
+    repository, revision = ("", "") if isinstance(place, Source) else as_git(name)
+    if repository:
+        prefix = f"{repository_name(repository, revision)}:"
+        return lambda source: source.startswith(prefix)
+    path = os.path.normpath(name)
+    if path == os.curdir:
+        return lambda source: not os.path.isabs(source) and "://" not in source
+    return lambda source: source in (name, path) or source.startswith(path.rstrip(os.sep) + os.sep)
+
+
+def _name_of(chunker: Any) -> str:
+    """A chunker by name, with its options where it has some."""
+    if isinstance(chunker, partial):
+        made = cast("partial[Any]", chunker)
+        return f"{_name_of(made.func)} {made.args} {sorted(made.keywords.items())}"
+    return f"{getattr(chunker, '__module__', '')}.{getattr(chunker, '__qualname__', type(chunker).__qualname__)}"

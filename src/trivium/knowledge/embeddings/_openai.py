@@ -1,0 +1,232 @@
+"""Embedding models behind OpenAI's interface: the public API, and every server that speaks the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from types import MappingProxyType
+from typing import Any, Final, Literal
+
+from trivium._arguments import checked, positive
+from trivium.commander import current, portable
+from trivium.commander._doors import pull
+from trivium.exceptions import ConfigurationError, MalformedAnswerError
+from trivium.knowledge.embeddings._embedding import EmbeddingModel, Purpose, text_size
+from trivium.llms._call import UsageEvent
+from trivium.llms._openai import _profile
+from trivium.llms._prices import Pricing, PublishedPrice, priced
+from trivium.llms._protocol import Delta
+from trivium.llms._provider_model import key_headers, keys_for
+from trivium.llms.http._policy import RetryPolicy
+from trivium.llms.http._transport import Transport, with_path
+from trivium.llms.providers import Profile
+from trivium.llms.wire._answers import AnswerReader, as_dict, error_text
+from trivium.llms.wire._sent_errors import sent_error
+from trivium.schema import Usage
+
+__all__ = ["OpenAIEmbedding"]
+
+_PATH: Final = "/embeddings"
+_DIMENSIONS: Final[Mapping[str, int]] = MappingProxyType(
+    {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
+)
+
+
+class OpenAIEmbedding(EmbeddingModel):
+    """An embedding model behind a server that speaks OpenAI's interface.
+
+    A failed request is tried again a few times. Tokens and dollars are counted, as those of a chat model; an embedding
+    is no turn. No text is sent that is longer than 8,000 bytes, for these are never more than 8,191 tokens; the vector
+    of a longer one is the mean of its pieces.
+
+    Args:
+        model: its name at the server.
+        base_url: where the server is, with its version part. Default the provider's address.
+        api_key: as for `OpenAIModel`; several are used in turn.
+        dimensions: how long vectors are asked for; default as long as the model makes them. A server whose model is
+            not known is asked for one vector, when this is first needed.
+        encoding_format: how vectors are sent: "base64" is a third of "float". A server may send either.
+        query_prefix: stands before what is searched for, as "query: " for the models of E5.
+        passage_prefix: stands before what is searched, as "passage: ".
+        batch_texts: texts in a request, at most.
+        at_once: requests at the same time, at most.
+        timeout: seconds without a byte from the server after which it is given up.
+        provider: whose server it is, as "mistral", or a profile of your own; default by the address.
+        retry: when a failed request is made again; default `RetryPolicy()`.
+        price: what its tokens cost; default: what genai-prices knows, if it is installed.
+
+    Raises:
+        ConfigurationError: the URL is not one of HTTP, or an argument cannot be used.
+
+    Example::
+
+        model = OpenAIEmbedding("nomic-embed-text", base_url="http://localhost:11434/v1")
+    """
+
+    batch_bytes = 250_000  # a request takes 300,000 tokens, and no token is less than a byte
+    text_bytes = 8_000
+
+    @checked
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | Sequence[str] | None = None,
+        dimensions: int | None = None,
+        encoding_format: Literal["base64", "float"] = "base64",
+        query_prefix: str = "",
+        passage_prefix: str = "",
+        batch_texts: int = 256,
+        at_once: int = 4,
+        timeout: float = 120.0,
+        provider: str | Profile | None = None,
+        retry: RetryPolicy | None = None,
+        price: Pricing | None = None,
+    ) -> None:
+        positive(dimensions=dimensions or 1, batch_texts=batch_texts, at_once=at_once)
+        if encoding_format not in ("base64", "float"):
+            raise ConfigurationError(f"encoding_format is 'base64' or 'float', not {encoding_format!r}")
+        self._model = model
+        self._asked: dict[str, Any] = {"model": model, "encoding_format": encoding_format}
+        if dimensions is not None:
+            self._asked["dimensions"] = dimensions
+        if known := dimensions or _DIMENSIONS.get(model):
+            vars(self)["dimensions"] = known
+        self._prefixes = {"query": query_prefix, "passage": passage_prefix}
+        marks = (f"@{dimensions}" if dimensions else "", *(f"+{each}" for each in self._prefixes.values() if each))
+        self.name = model + "".join(marks)
+        self.batch_texts, self.at_once = batch_texts, at_once
+        self.profile = _profile(provider, base_url)
+        base = self.profile.address(base_url, model)
+        headers = partial(key_headers, self.profile)
+        keys = keys_for(self.profile, base, api_key)
+        self._transport = Transport(with_path(base, _PATH), keys, headers, timeout=timeout, retry=retry)
+        self.price = price or PublishedPrice(model, url=self._transport.shown_url)
+
+    def __repr__(self) -> str:
+        base = self._transport.shown_url.removesuffix(_PATH)
+        return f"{type(self).__name__}({self._model!r}, base_url={base!r})"
+
+    @cached_property
+    def dimensions(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride] - it is learnt from the server
+        """How long its vectors are."""
+        self.embed(["length"])
+        return vars(self)["dimensions"]
+
+    @portable
+    async def compute(self, texts: Sequence[str], purpose: Purpose) -> Any:
+        """The vectors of some texts, by one request.
+
+        Raises:
+            ConfigurationError: the provider needs a key, and there is none.
+            LimitExceededError: the run has not so many tokens or dollars left; nothing is sent.
+            ProviderError: the server cannot be reached, refused, or sent what are no vectors.
+        """
+        sent = [self._prefixes[purpose] + text for text in texts]
+        readers: list[_VectorReader] = []
+
+        def reader() -> AnswerReader:
+            readers.append(_VectorReader(len(sent), vars(self).get("dimensions")))
+            return AnswerReader(readers[-1])
+
+        with _Spending(self, Usage(sum(map(text_size, sent)) // 4)) as spending:
+            await pull(spending.take, self._transport.stream, {**self._asked, "input": sent}, reader)
+        vectors = readers[-1].vectors
+        vars(self).setdefault("dimensions", len(vectors[0]))
+        return vectors
+
+
+class _Spending:
+    """Tokens and dollars of one request: reserved before it is sent, and counted at its end, however that is."""
+
+    def __init__(self, model: OpenAIEmbedding, expected: Usage) -> None:
+        self._model, self._expected, self._usage = model, expected, Usage()
+        self._node = current.get()
+        self._budget = None if self._node is None else self._node._scope.budget
+
+    def take(self, delta: Delta) -> None:
+        if isinstance(delta, Usage):
+            self._usage = priced(self._model, delta)
+
+    def __enter__(self) -> _Spending:
+        self._reserved = (0, 0.0)
+        if self._budget is not None and self._budget.limits_any("tokens", "usd"):
+            usd = self._model.price.usd(self._expected)
+            if usd is None and self._budget.limits_any("usd"):
+                raise ConfigurationError(
+                    f"what {self._model.name} costs is not known, so Limits(usd=…) could not hold: give its "
+                    "price=Price(…), or install the extra 'prices'"
+                )
+            self._reserved = self._budget.take_turn(self._expected.total, usd, turns=0)
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        if self._budget is not None:
+            self._budget.settle(self._reserved, self._usage.total, self._usage.usd)
+        if self._node is not None and self._usage.total:
+            self._node._emit(UsageEvent, self._usage)
+
+
+class _VectorReader:
+    """Reads the vectors of an answer, and brings them into the order of the texts."""
+
+    over = False
+
+    def __init__(self, rows: int, dimensions: int | None) -> None:
+        self._rows, self._dimensions = rows, dimensions
+        self.vectors: list[Any] = []
+        self.usage: Usage | None = None
+
+    def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
+        raise MalformedAnswerError("the server sent events where vectors were asked for: check base_url")
+
+    def whole(self, answer: dict[str, Any]) -> Iterator[Delta]:
+        if answer.get("error") or ("data" not in answer and error_text(answer)):
+            raise sent_error(answer)
+        used = as_dict(answer.get("usage")).get("prompt_tokens")
+        self.usage = Usage(used) if isinstance(used, int) and used > 0 else None
+        data = answer.get("data")
+        rows = [as_dict(each) for each in data] if isinstance(data, list) else []  # pyright: ignore[reportUnknownVariableType] - checked by as_dict
+        if len(rows) != self._rows:
+            raise MalformedAnswerError(f"the server sent {len(rows)} vectors for {self._rows} texts: {_ADVICE}")
+        numbers = [each.get("index", number) for number, each in enumerate(rows)]
+        if sorted(map(repr, numbers)) != sorted(map(repr, range(self._rows))):
+            raise MalformedAnswerError(f"the server sent vectors that do not say whose they are: {_ADVICE}")
+        self.vectors = [None] * self._rows
+        for number, each in zip(numbers, rows, strict=True):
+            self.vectors[number] = self._vector(each.get("embedding"))
+        return iter(())
+
+    def end(self, done: bool) -> Iterator[Delta]:
+        if self.usage is not None:
+            yield self.usage
+
+    def _vector(self, sent: Any) -> Any:
+        """A vector, which came as numbers or as base64; all of an answer are of one length, and have a direction."""
+        import numpy
+
+        try:
+            if isinstance(sent, str):
+                vector = numpy.frombuffer(_bytes(sent), "<f4")
+            else:
+                vector = numpy.array([float(each) for each in sent], numpy.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise MalformedAnswerError(f"the server sent a vector that is none: {_ADVICE}") from None
+        self._dimensions = self._dimensions or len(vector)
+        if len(vector) != self._dimensions or not len(vector):
+            raise MalformedAnswerError(
+                f"the server sent a vector of {len(vector)} numbers where {self._dimensions} were expected: {_ADVICE}"
+            )
+        if not numpy.isfinite(vector).all() or not vector.any():
+            raise MalformedAnswerError(f"the server sent a vector that is zero, infinite or NaN: {_ADVICE}")
+        return vector
+
+
+_ADVICE: Final = "check that the model is one for embeddings, and look into the server's log"
+
+
+def _bytes(text: str) -> bytes:
+    from base64 import b64decode
+
+    return b64decode(text, validate=True)

@@ -1,0 +1,124 @@
+"""What a graph store is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from trivium.commander import door, invoke, portable
+from trivium.exceptions import ConfigurationError
+from trivium.knowledge.graphs._cypher import check_cypher
+
+__all__ = ["End", "GraphRows", "GraphSchema", "GraphStore"]
+
+End: TypeAlias = tuple[str, str]
+"""One end of edges: the label of a node, and the property that names it."""
+
+
+class GraphRows(NamedTuple):
+    """What a query found. `cut` tells that there was more than was taken."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+    cut: bool = False
+
+
+class GraphSchema(NamedTuple):
+    """What a graph is made of.
+
+    Args:
+        nodes: for each label its properties and their types.
+        edges: for each (from label, type, to label) its properties and their types.
+
+    Example:
+        >>> print(GraphSchema({"City": {"name": "STRING"}}, {("City", "NEAR", "City"): {"km": "INT64"}}))
+        (:City {name: STRING})
+        (:City)-[:NEAR {km: INT64}]->(:City)
+    """
+
+    nodes: Mapping[str, Mapping[str, str]]
+    edges: Mapping[tuple[str, str, str], Mapping[str, str]]
+
+    def __str__(self) -> str:
+        lines = [f"(:{label}{_shown(properties)})" for label, properties in self.nodes.items()]
+        for (source, kind, target), properties in self.edges.items():
+            lines.append(f"(:{source})-[:{kind}{_shown(properties)}]->(:{target})")
+        return "\n".join(lines)
+
+
+def _shown(properties: Mapping[str, str]) -> str:
+    inside = ", ".join(f"{name}: {kind}" for name, kind in properties.items())
+    return f" {{{inside}}}" if inside else ""
+
+
+class GraphStore(ABC):
+    """Keeps nodes and edges. Programs write them; `query` can only read, whatever it is asked."""
+
+    @abstractmethod
+    def schema(self) -> GraphSchema:
+        """The labels, types and properties that there are."""
+
+    @abstractmethod
+    def add_nodes(self, label: str, rows: Sequence[Mapping[str, Any]], key: str = "name") -> None:
+        """Add nodes, or change those whose key is there already."""
+
+    @abstractmethod
+    def add_edges(self, kind: str, rows: Sequence[Mapping[str, Any]], source: End, target: End) -> None:
+        """Add edges between nodes that are there, or change them; each row names its ends as `source` and `target`."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the file or the connection; the next use opens it again."""
+
+    @abstractmethod
+    def _read(self, cypher: str, limit: int, timeout: float) -> GraphRows:
+        """Run a checked query where nothing can be written; blocking, from any thread."""
+
+    @portable
+    async def query_async(self, cypher: str, *, limit: int = 100, timeout: float = 10.0) -> GraphRows:
+        """What a query finds in the graph. It cannot change anything; see `check_cypher` for what is refused.
+
+        Args:
+            cypher: the query; a model may have written it.
+            limit: rows at most.
+            timeout: seconds it may take.
+
+        Raises:
+            QueryRefusedError: it may do something else than read.
+            QueryError: the store cannot run it, or it took too long.
+            DatabaseConnectionError: the store is not there, or in use.
+        """
+        if limit < 1 or timeout <= 0:
+            raise ConfigurationError("limit is at least 1 row, and timeout more than 0 seconds")
+        return await invoke(self._read, check_cypher(cypher), limit, timeout)
+
+    query = door(query_async)
+
+
+def name_of(name: str) -> str:
+    """A label, type or property, quoted for Cypher.
+
+    Raises:
+        ConfigurationError: it is none.
+    """
+    if not name or "`" in name or not name.isprintable() or "\\" in name:
+        raise ConfigurationError(f"{name!r} is no name for a label, a type or a property: use letters, digits and _")
+    return f"`{name}`"
+
+
+def need(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:
+    """See that each row has these values.
+
+    Raises:
+        ConfigurationError: one has not.
+    """
+    for row in rows:
+        if missing := [name for name in names if row.get(name) is None]:
+            raise ConfigurationError(f"{dict(row)!r} lacks {', '.join(missing)}")
+
+
+def unknown_end(row: Mapping[str, Any], source: End, target: End) -> ConfigurationError:
+    """The error to raise where an edge ends at no node."""
+    ends = f"no {source[0]} {row['source']!r} or no {target[0]} {row['target']!r}"
+    return ConfigurationError(f"there is {ends}: add the nodes first")

@@ -1,0 +1,255 @@
+"""A graph in a file: Ladybug, an embedded engine for Cypher that goes on from Kuzu."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import date, datetime
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final, cast
+
+from trivium._arguments import checked
+from trivium.exceptions import (
+    ConfigurationError,
+    DatabaseConnectionError,
+    DatabaseError,
+    MissingExtraError,
+    QueryError,
+    QueryTimeoutError,
+)
+from trivium.knowledge.graphs._graph import End, GraphRows, GraphSchema, GraphStore, name_of, need, unknown_end
+
+__all__ = ["LadybugGraph"]
+
+_TYPES: Final[tuple[tuple[type, str], ...]] = (  # a bool is an int, and a datetime a date, to Python
+    (bool, "BOOL"), (int, "INT64"), (float, "DOUBLE"), (str, "STRING"), (datetime, "TIMESTAMP"), (date, "DATE"),
+)  # fmt: skip
+
+
+class LadybugGraph(GraphStore):
+    """A graph in one file of this machine.
+
+    Queries run on a database that was opened for reading only; the file is open for writing just while nodes or edges
+    are added. Many may read at once, and see what was written before; of two processes that write, one is told to wait.
+
+    Args:
+        path: the file; it is made at the first write.
+        memory: bytes that a query may take.
+
+    Raises:
+        MissingExtraError: the extra `graph` is not installed (at the first use).
+
+    Example:
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> graph = LadybugGraph(f"{folder.name}/people.graph")
+        >>> graph.add_nodes("Person", [{"name": "Ada", "born": 1815}, {"name": "Charles"}])
+        >>> graph.add_edges("KNOWS", [{"source": "Ada", "target": "Charles"}], ("Person", "name"), ("Person", "name"))
+        >>> graph.query("MATCH (a:Person)-[:KNOWS]->(b) RETURN a.name, b.name, a.born")
+        GraphRows(columns=('a.name', 'b.name', 'a.born'), rows=[('Ada', 'Charles', 1815)], cut=False)
+        >>> graph.close(); folder.cleanup()
+    """
+
+    @checked
+    def __init__(self, path: str | Path, *, memory: int = 256 << 20) -> None:
+        if str(path) in {"", ":memory:"}:
+            raise ConfigurationError("a graph is a file, so that it can be opened for reading only: give a path")
+        self._path, self._memory = Path(path).expanduser(), memory
+        self._lock = Lock()
+
+    def __repr__(self) -> str:
+        return f"LadybugGraph({str(self._path)!r})"
+
+    def schema(self) -> GraphSchema:
+        """The labels, types and properties that there are."""
+        with self._reading() as run:
+            tables = [(str(row[1]), str(row[2])) for row in run("CALL show_tables() RETURN *")]
+            properties = {name: self._properties(run, name) for name, _ in tables}
+            edges: dict[tuple[str, str, str], Mapping[str, str]] = {}
+            for name, kind in tables:
+                if kind == "REL":
+                    for row in run(f"CALL show_connection({_text(name)}) RETURN *"):
+                        edges[str(row[0]), name, str(row[1])] = properties[name]
+            return GraphSchema({name: properties[name] for name, kind in tables if kind == "NODE"}, edges)
+
+    def add_nodes(self, label: str, rows: Sequence[Mapping[str, Any]], key: str = "name") -> None:
+        """Add nodes, or change those whose key is there already.
+
+        Args:
+            label: what they are; a table of it is made where there is none.
+            rows: the properties of each: text, numbers, truth values, dates. The first value tells the type of each.
+            key: the property that names a node.
+
+        Raises:
+            ConfigurationError: a row lacks its key, or a value is of another type.
+            DatabaseError: the file cannot be written.
+        """
+        kinds = _kinds(rows, (key,))
+        node = name_of(label)
+        with self._writing() as run:
+            run(f"CREATE NODE TABLE IF NOT EXISTS {node} ({name_of(key)} {kinds[key]}, PRIMARY KEY ({name_of(key)}))")
+            self._widen(run, label, kinds)
+            for row in rows:
+                sets, values = _sets("n", row, (key,))
+                run(f"MERGE (n:{node} {{{name_of(key)}: $key}}){sets}", {"key": row[key], **values})
+
+    def add_edges(self, kind: str, rows: Sequence[Mapping[str, Any]], source: End, target: End) -> None:
+        """Add edges between nodes that are there, or change them; each row names its ends as `source` and `target`.
+
+        Args:
+            kind: what they are.
+            rows: `source` and `target`, the keys of two nodes, and the edge's own properties.
+            source: the label of the nodes at the beginning, and the property that names them.
+            target: the same for the end.
+
+        Raises:
+            ConfigurationError: a row lacks an end, names a node that is not there, or a value is of another type.
+            DatabaseError: the file cannot be written.
+        """
+        kinds = _kinds(rows, ("source", "target"))
+        edge, (from_label, to_label) = name_of(kind), (name_of(source[0]), name_of(target[0]))
+        a, b = (
+            f"(a:{from_label} {{{name_of(source[1])}: $source}})",
+            f"(b:{to_label} {{{name_of(target[1])}: $target}})",
+        )
+        with self._writing() as run:
+            run(f"CREATE REL TABLE IF NOT EXISTS {edge} (FROM {from_label} TO {to_label})")
+            self._connect(run, kind, source[0], target[0])
+            self._widen(run, kind, {name: of for name, of in kinds.items() if name not in {"source", "target"}})
+            for row in rows:
+                sets, values = _sets("e", row, ("source", "target"))
+                given = {"source": row["source"], "target": row["target"], **values}
+                if not run(f"MATCH {a}, {b} MERGE (a)-[e:{edge}]->(b){sets} RETURN 1", given):
+                    raise unknown_end(row, source, target)
+
+    def close(self) -> None:
+        """Nothing: no file is open between two uses."""
+
+    # ---- reading and writing
+    def _read(self, cypher: str, limit: int, timeout: float) -> GraphRows:
+        with self._reading(timeout) as run:
+            return cast("GraphRows", run(cypher, None, limit))
+
+    @contextmanager
+    def _reading(self, timeout: float = 60.0) -> Generator[Callable[..., Any]]:
+        """A database of its own for each query: what another process has written is seen, and nothing stays open."""
+        if not self._path.exists():
+            raise DatabaseConnectionError(f"there is no graph at {self._path}: add nodes first", str(self._path))
+        with self._opened(read_only=True) as database, self._connected(database, timeout) as run:
+            yield run
+
+    @contextmanager
+    def _writing(self) -> Generator[Callable[..., Any]]:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with (
+            self._lock,
+            self._opened(read_only=False) as database,  # closed, it undoes what was begun and not committed
+            self._connected(database, None) as run,
+        ):
+            run("BEGIN TRANSACTION")
+            yield run
+            run("COMMIT")
+
+    @contextmanager
+    def _opened(self, *, read_only: bool) -> Generator[Any]:
+        try:
+            import ladybug
+        except ImportError:
+            raise MissingExtraError("ladybug", "graph") from None
+        try:
+            database = ladybug.Database(self._path, read_only=read_only, buffer_pool_size=self._memory)
+        except (RuntimeError, OSError) as error:
+            raise self._failed(error) from error
+        with database:
+            yield database
+
+    @contextmanager
+    def _connected(self, database: Any, timeout: float | None) -> Generator[Callable[..., Any]]:
+        import ladybug
+
+        connection = ladybug.Connection(database)
+        if timeout is not None:
+            connection.set_query_timeout(max(1, round(timeout * 1000)))
+
+        def run(cypher: str, values: dict[str, Any] | None = None, limit: int | None = None) -> Any:
+            try:
+                with cast("Any", connection.execute(cypher, values)) as result:
+                    if limit is None:
+                        return result.get_all()
+                    rows = [tuple(map(_plain, row)) for row in result.get_n(limit)]
+                    return GraphRows(tuple(result.get_column_names()), rows, bool(result.has_next()))
+            except RuntimeError as error:
+                raise self._failed(error) from error
+
+        try:
+            yield run
+        finally:
+            connection.close()
+
+    def _failed(self, error: Exception) -> DatabaseError:
+        text, place = " ".join(str(error).split()), str(self._path)
+        if "Interrupted" in text:
+            return QueryTimeoutError("the query took too long and was stopped: ask for less", place)
+        if "lock" in text.lower() and "file" in text.lower():
+            advice = "another process writes to it; try again when it is done"
+            return DatabaseConnectionError(f"the graph {place} is in use ({text}): {advice}", place)
+        return QueryError(f"the graph cannot do this: {text}", place)
+
+    # ---- tables grow with what is put in them
+    def _properties(self, run: Callable[..., Any], table: str) -> dict[str, str]:
+        return {str(row[1]): str(row[2]) for row in run(f"CALL table_info({_text(table)}) RETURN *")}
+
+    def _widen(self, run: Callable[..., Any], table: str, kinds: Mapping[str, str]) -> None:
+        there = self._properties(run, table)
+        for name, kind in kinds.items():
+            if name not in there:
+                run(f"ALTER TABLE {name_of(table)} ADD {name_of(name)} {kind}")
+
+    def _connect(self, run: Callable[..., Any], table: str, source: str, target: str) -> None:
+        pairs = {(row[0], row[1]) for row in run(f"CALL show_connection({_text(table)}) RETURN *")}
+        if (source, target) not in pairs:
+            run(f"ALTER TABLE {name_of(table)} ADD FROM {name_of(source)} TO {name_of(target)}")
+
+
+def _kinds(rows: Sequence[Mapping[str, Any]], needed: Sequence[str]) -> dict[str, str]:
+    """The type of each property, told by its first value that is not None."""
+    kinds: dict[str, str] = dict.fromkeys(needed, "STRING")
+    seen: set[str] = set()
+    need(rows, needed)
+    for row in rows:
+        for name, value in row.items():
+            if value is None or name in seen:
+                continue
+            kind = next((name for of, name in _TYPES if isinstance(value, of)), None)
+            if kind is None:
+                raise ConfigurationError(
+                    f"{name} is {type(value).__name__}: give text, a number, a date, True or False"
+                )
+            kinds[name] = kind
+            seen.add(name)
+    return kinds
+
+
+def _sets(variable: str, row: Mapping[str, Any], without: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    names = [name for name, value in row.items() if name not in without and value is not None]
+    if not names:
+        return "", {}
+    parts = ", ".join(f"{variable}.{name_of(name)} = $v{number}" for number, name in enumerate(names))
+    return f" SET {parts}", {f"v{number}": row[name] for number, name in enumerate(names)}
+
+
+def _text(name: str) -> str:
+    name_of(name)
+    return "'" + name.replace("'", "\\'") + "'"
+
+
+def _plain(value: Any) -> Any:
+    """A value without the engine's own marks: a node or an edge is a dict of its properties and its label."""
+    if isinstance(value, Mapping):
+        items = cast("Mapping[str, Any]", value).items()
+        hidden = {"_ID", "_SRC", "_DST"}
+        return {name: _plain(each) for name, each in items if name not in hidden and each is not None}
+    if isinstance(value, list):
+        return [_plain(each) for each in cast("list[Any]", value)]
+    return value

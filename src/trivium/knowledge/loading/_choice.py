@@ -1,0 +1,47 @@
+"""Which files of a folder or a repository are wanted, as far as their names tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from trivium.knowledge.loading._patterns import Pattern, covers
+
+__all__ = ["Choice", "oddity"]
+
+# fmt: off
+_BINARY = frozenset([
+    ".7z", ".a", ".aac", ".ai", ".apk", ".avi", ".avif", ".bin", ".blend", ".bmp", ".bz2", ".cab", ".class", ".db",
+    ".deb", ".dll", ".dmg", ".doc", ".dylib", ".eot", ".epub", ".exe", ".flac", ".gguf", ".gif", ".h5", ".heic",
+    ".ico", ".icns", ".iso", ".jar", ".jpeg", ".jpg", ".lib", ".lz", ".lz4", ".m4a", ".mkv", ".mo", ".mov", ".mp3",
+    ".mp4", ".mpeg", ".mpg", ".msg", ".msi", ".npy", ".npz", ".o", ".obj", ".odg", ".odp", ".ods", ".odt", ".ogg",
+    ".onnx", ".otf", ".parquet", ".pdb", ".pickle", ".pkl", ".png", ".ppt", ".psd", ".pt", ".pth", ".pyc", ".pyd",
+    ".pyo", ".rar", ".rpm", ".rtf", ".safetensors", ".so", ".sqlite", ".sqlite3", ".tar", ".tgz", ".tif", ".tiff",
+    ".ttf", ".wasm", ".wav", ".webm", ".webp", ".whl", ".wmv", ".woff", ".woff2", ".xls", ".xlsb", ".xz", ".zip",
+    ".zst",
+])
+# fmt: on
+_VERSION_CONTROL = frozenset([".bzr", ".git", ".hg", ".jj", ".pijul", ".svn", "CVS", "_darcs"])
+
+
+class Choice(NamedTuple):
+    """What is wanted: what the patterns to include cover, or all if there are none, but for what is excluded."""
+
+    include: tuple[Pattern, ...] = ()
+    exclude: tuple[Pattern, ...] = ()
+
+    def wants(self, path: Sequence[str]) -> bool:
+        """Whether a file is wanted, by the parts of its path."""
+        return (not self.include or covers(self.include, path)) and not covers(self.exclude, path)
+
+
+def oddity(name: str, is_folder: bool = False) -> str:
+    """Why a file or folder of this name is left out; "" if it is not."""
+    if name in _VERSION_CONTROL:
+        return "it belongs to version control"
+    if name.startswith("."):
+        return "it is hidden"
+    if not is_folder and PurePosixPath(name.lower()).suffix in _BINARY:
+        return "its suffix is that of a binary file"
+    return ""

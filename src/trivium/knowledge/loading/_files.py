@@ -1,0 +1,68 @@
+"""A file of the disk as a source."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from io import BufferedReader
+from pathlib import Path
+
+from trivium.knowledge.loading._source import Source
+from trivium.parsing import read_parts
+from trivium.parsing.formats._reading import not_opened
+from trivium.schema import Document
+
+__all__ = ["MAX_BYTES", "FileSource"]
+
+MAX_BYTES = 32 * 1024 * 1024
+
+
+class FileSource(Source):
+    """A file of the local disk.
+
+    Args:
+        path: where it is; as it is given, it is the name.
+        max_bytes: the most bytes taken of a file whose format is read whole (default 32 MiB); see `read_parts`.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = pathlib.Path(folder.name, "lease.txt")
+        >>> _ = path.write_text("The rent is 950 EUR.")
+        >>> [document.content for document in FileSource(path).documents()]
+        ['The rent is 950 EUR.']
+        >>> folder.cleanup()
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> None:
+        # A file name may hold bytes that are not text; a name is stored and shown, so it must be text.
+        super().__init__(os.fsencode(path).decode("utf-8", "replace"))
+        self._path, self._max_bytes = os.fspath(path), max_bytes
+
+    def state(self) -> str:
+        """Its size, the time of its last change and its number on the disk."""
+        try:
+            found = os.stat(self._path)
+        except (OSError, ValueError) as error:
+            raise not_opened(error, self.name) from None
+        return f"{found.st_size}:{found.st_mtime_ns}:{found.st_ino}"
+
+    def fingerprint(self) -> str:
+        """The SHA-256 of its bytes, in hexadecimal."""
+        with self._open() as file:
+            try:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+            except OSError as error:
+                raise not_opened(error, self.name) from None
+
+    def documents(self) -> Iterator[Document]:
+        """Its text; in parts where it is long."""
+        with self._open() as file:
+            yield from read_parts(file, self.name, max_bytes=self._max_bytes)
+
+    def _open(self) -> BufferedReader:
+        try:
+            return Path(self._path).open("rb")
+        except (OSError, ValueError) as error:
+            raise not_opened(error, self.name) from None

@@ -1,0 +1,120 @@
+"""The files of a folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from trivium.knowledge.loading._choice import Choice, oddity
+from trivium.knowledge.loading._patterns import Pattern, covers, excludes, parsed
+from trivium.knowledge.loading._source import Skipped
+from trivium.parsing.formats._reading import not_opened
+
+__all__ = ["files_in"]
+
+_RULES = ".gitignore"
+_LONGEST_RULES = 1 << 20  # bytes
+
+
+def files_in(folder: Path, choice: Choice, on_skip: Callable[[Skipped], object]) -> Iterator[Path]:
+    """The files of a folder, then those of the folders in it, by name; each is found when it is asked for.
+
+    Args:
+        folder: where to look.
+        choice: which files are wanted.
+        on_skip: called with what is left out though it may be wanted: what is hidden, binary by its name, excluded by
+            a `.gitignore` file, no file at all or cannot be looked at, and links that lead out of the folder.
+
+    Raises:
+        DocumentNotFoundError: there is no such folder.
+        UnreadableDocumentError: it may not be read.
+    """
+    try:
+        os.scandir(folder).close()
+    except OSError as error:
+        raise not_opened(error, str(folder)) from None
+    walk = _Walk(folder, choice, on_skip)
+    waiting = [((), walk.rules_above())]
+    while waiting:
+        yield from walk.look(*waiting.pop(), waiting)
+
+
+class _Walk:
+    """A walk through a folder. Paths in it are given by their parts."""
+
+    def __init__(self, folder: Path, choice: Choice, on_skip: Callable[[Skipped], object]) -> None:
+        self._folder, self._choice, self._on_skip = folder, choice, on_skip
+        self._root = os.path.realpath(folder)
+        self._above: tuple[str, ...] = ()
+
+    def rules_above(self) -> tuple[Pattern, ...]:
+        """The rules of the folders above, up to that of the git repository in which this one is."""
+        root = Path(self._root)
+        tops = [top for top in root.parents if (top / ".git").exists()] if not (root / ".git").exists() else []
+        if not tops:
+            return ()
+        self._above = root.relative_to(tops[0]).parts
+        found: tuple[Pattern, ...] = ()
+        for length in range(len(self._above)):
+            found += _rules_in(tops[0].joinpath(*self._above[:length]), self._above[:length])
+        return found
+
+    def look(
+        self,
+        parts: tuple[str, ...],
+        rules: tuple[Pattern, ...],
+        waiting: list[tuple[tuple[str, ...], tuple[Pattern, ...]]],
+    ) -> Iterator[Path]:
+        """The files in one folder; the folders in it are put in front of those that wait."""
+        place = self._folder.joinpath(*parts)
+        try:
+            with os.scandir(place) as found:
+                entries = sorted(found, key=lambda entry: entry.name)
+        except OSError as error:
+            self._skip(place, error.strerror or type(error).__name__)
+            return
+        rules += _rules_in(place, (*self._above, *parts))
+        folders: list[tuple[str, ...]] = []
+        for entry in entries:
+            path = (*parts, entry.name)
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if covers(self._choice.exclude, path, is_folder) or not (is_folder or self._choice.wants(path)):
+                continue
+            if problem := self._problem(entry, path, rules):
+                self._skip(place / entry.name, problem)
+            elif is_folder:
+                folders.append(path)
+            else:
+                yield place / entry.name
+        waiting += [(path, rules) for path in reversed(folders)]
+
+    def _problem(self, entry: os.DirEntry[str], path: tuple[str, ...], rules: tuple[Pattern, ...]) -> str:
+        """Why something is left out that may be wanted; "" if it is not."""
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if problem := oddity(entry.name, is_folder):
+            return problem
+        if excludes(rules, (*self._above, *path), is_folder):
+            return "a .gitignore file excludes it"
+        if entry.is_symlink():
+            target = os.path.realpath(entry.path)
+            if os.path.commonpath([target, self._root]) != self._root:
+                return "it is a link that leaves the folder"
+            if os.path.isdir(target):
+                return "it is a link to a folder"
+        return "" if is_folder or entry.is_file() else "it is no file"
+
+    def _skip(self, path: Path, reason: str) -> None:
+        self._on_skip(Skipped(os.fsencode(path).decode("utf-8", "replace"), reason))
+
+
+def _rules_in(place: Path, parts: tuple[str, ...]) -> tuple[Pattern, ...]:
+    path = place / _RULES
+    try:
+        if path.is_symlink() or not path.is_file():
+            return ()
+        with path.open("rb") as file:
+            text = file.read(_LONGEST_RULES).decode("utf-8", "surrogateescape")
+    except OSError:
+        return ()
+    return parsed(text.removeprefix("\ufeff").split("\n"), parts)

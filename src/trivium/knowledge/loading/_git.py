@@ -1,0 +1,239 @@
+"""The files of a git repository at some revision, read from its store of objects: nothing is checked out."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import weakref
+from base64 import b64encode
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, NamedTuple, cast
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from trivium.exceptions import ConfigurationError, DocumentError, UnreadableDocumentError
+from trivium.knowledge.loading._files import MAX_BYTES
+from trivium.knowledge.loading._source import Source
+from trivium.parsing import read_parts
+from trivium.parsing.formats._formats import shown
+from trivium.schema import Document
+
+__all__ = ["Blob", "GitSource", "Repository"]
+
+_SECONDS = 900.0  # for a clone
+_NULL = os.devnull
+_REVISION = re.compile(r"[\w@][\w./@{}^~+-]*")
+_REMOTE_REVISION = re.compile(r"\w[\w./+-]*")
+_OPTIONS = (
+    "-c", "protocol.allow=never", "-c", "protocol.file.allow=always", "-c", "protocol.https.allow=always",
+    "-c", f"core.hooksPath={_NULL}", "-c", "core.fsmonitor=false", "-c", "credential.helper=",
+    "-c", "submodule.recurse=false", "-c", "fetch.recurseSubmodules=false", "-c", "gc.auto=0",
+    "-c", "maintenance.auto=false",
+)  # fmt: skip
+
+
+class Blob(NamedTuple):
+    """A file in a tree: its path there, its kind (`100644` and alike), and the id of its content."""
+
+    path: str
+    mode: str
+    id: str
+
+
+def repository_name(place: str, revision: str) -> str:
+    """What a repository at a revision is called: its place without a user and password, and the revision.
+
+    >>> repository_name("https://ada:secret@example.org/a.git", "main")
+    'https://example.org/a.git@main'
+    """
+    url = urlsplit(place)
+    if "://" in place:
+        place = urlunsplit(url._replace(netloc=url.netloc.rpartition("@")[2]))
+    return f"{place}@{revision}"
+
+
+class Repository:
+    """A git repository, at one revision of it.
+
+    Git is run without the settings of the user and of the system, without hooks, submodules and prompts. A remote
+    one is fetched at that revision alone, without its history, into a folder that goes with this object.
+
+    Args:
+        place: a local path, or a URL of the scheme `https` or `file`. A user and password in it are used, and stand in
+            no name.
+        revision: a branch, a tag or a commit.
+
+    Raises:
+        ConfigurationError: the revision cannot be one, or the scheme is another.
+        UnreadableDocumentError: git is not installed, there is no such repository or revision, or it cannot be fetched.
+    """
+
+    def __init__(self, place: str, revision: str = "HEAD") -> None:
+        self._environment = _environment()
+        url = urlsplit(place)
+        is_remote = "://" in place
+        self.name = repository_name(place, revision)
+        if is_remote and url.scheme not in {"https", "file"}:
+            raise ConfigurationError(
+                f"{shown(self.name)}: git repositories are read from https and file URLs, and paths"
+            )
+        if not (_REMOTE_REVISION if is_remote else _REVISION).fullmatch(revision) or ".." in revision:
+            raise ConfigurationError(f"{shown(self.name)}: give the name of a branch or a tag, or a commit")
+        if is_remote:
+            self._folder = self._fetched(place, revision)
+            revision = "FETCH_HEAD"
+        else:
+            self._folder = os.path.abspath(place)
+        # No repository above is taken for this one.
+        self._environment["GIT_CEILING_DIRECTORIES"] = str(Path(self._folder).parent)
+        self.commit = self._ask("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").decode().strip()
+
+    def blobs(self) -> Iterator[Blob]:
+        """All files of the tree, by path."""
+        for entry in self._ask("ls-tree", "-r", "-z", "--full-tree", self.commit).split(b"\0")[:-1]:
+            about, _, path = entry.partition(b"\t")
+            mode, _, object_id = about.decode().split()
+            yield Blob(path.decode("utf-8", "replace"), mode, object_id)
+
+    @contextmanager
+    def open(self, blob: str) -> Generator[IO[bytes]]:
+        """The content of a file, to be read once.
+
+        Raises:
+            UnreadableDocumentError: its object is missing or damaged; known when all of it is read.
+        """
+        command = self._command("-C", self._folder, "cat-file", "blob", blob)
+        with tempfile.TemporaryFile() as errors, _started(command, self._environment, errors) as process:
+            content = cast("IO[bytes]", process.stdout)
+            problem: DocumentError | None = None
+            try:
+                yield content
+            except DocumentError as error:  # as that it is empty, where git gave nothing
+                problem = error
+            if not content.read(1) and process.wait() != 0:
+                errors.seek(0)
+                raise self._failed(errors.read())
+            if problem is not None:
+                raise problem
+
+    def _fetched(self, url: str, revision: str) -> str:
+        folder = tempfile.mkdtemp(prefix="trivium-git-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._folder = folder
+        self._ask("init", "--quiet", "--bare", "--template=")
+        parts = urlsplit(url)
+        login, _, host = parts.netloc.rpartition("@")
+        if login:  # by the environment: other users see command lines
+            token = b64encode(":".join(unquote(each) for each in f"{login}:".split(":")[:2]).encode()).decode()
+            self._environment |= {"GIT_CONFIG_COUNT": "2", "GIT_CONFIG_KEY_0": "http.extraHeader"}
+            self._environment |= {"GIT_CONFIG_VALUE_0": f"Authorization: Basic {token}"}
+            self._environment |= {"GIT_CONFIG_KEY_1": "http.followRedirects", "GIT_CONFIG_VALUE_1": "false"}
+        address = urlunsplit(parts._replace(netloc=host))
+        self._ask("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", address, revision)
+        return folder
+
+    def _ask(self, *arguments: str) -> bytes:
+        try:
+            ended = subprocess.run(  # noqa: S603 - no shell; what a user gives is checked, or stands behind `--`
+                self._command("-C", self._folder, *arguments),
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise self._failed(str(error).encode()) from None
+        if ended.returncode != 0:
+            raise self._failed(ended.stderr)
+        return ended.stdout
+
+    def _command(self, *arguments: str) -> list[str]:
+        git = shutil.which("git")
+        if git is None:
+            text = f"{shown(self.name)}: git is not installed; install it, or give a folder"
+            raise UnreadableDocumentError(text, self.name)
+        return [git, *_OPTIONS, *arguments]
+
+    def _failed(self, said: bytes) -> UnreadableDocumentError:
+        lines = said.decode("utf-8", "replace").strip().splitlines() or ["there is no such revision"]
+        text = f"{shown(self.name)}: git cannot read it ({shown(lines[0])[:300]}); check the place and the revision"
+        return UnreadableDocumentError(text, self.name)
+
+
+class GitSource(Source):
+    """A file of a git repository at some revision.
+
+    Its name is `repository@revision:path`, with the revision as it was asked for, so that it is the same when a branch
+    has moved on; which commit it was read from stands in `metadata.commit`. Its state is the id of its content.
+
+    Args:
+        repository: where it is.
+        blob: which file of it.
+        max_bytes: the most bytes taken of a file whose format is read whole; see `read_parts`.
+    """
+
+    def __init__(self, repository: Repository, blob: Blob, *, max_bytes: int = MAX_BYTES) -> None:
+        super().__init__(f"{repository.name}:{blob.path}")
+        self._repository, self._blob, self._max_bytes = repository, blob, max_bytes
+
+    def state(self) -> str:
+        """The id of its content, which git tells without reading it."""
+        return f"blob {self._blob.id}"
+
+    def fingerprint(self) -> str:
+        """The SHA-256 of its bytes, in hexadecimal."""
+        with self._repository.open(self._blob.id) as file:
+            digest = hashlib.sha256()
+            while piece := file.read(1 << 20):
+                digest.update(piece)
+        return digest.hexdigest()
+
+    def documents(self) -> Iterator[Document]:
+        """Its text; in parts where it is long."""
+        with self._repository.open(self._blob.id) as file:
+            for document in read_parts(file, self.name, max_bytes=self._max_bytes):
+                more = {"commit": self._repository.commit}
+                document.metadata = document.metadata.model_copy(update=more)
+                yield document
+
+
+@contextmanager
+def _started(
+    command: Sequence[str], environment: dict[str, str], errors: IO[bytes]
+) -> Generator[subprocess.Popen[bytes]]:
+    """A process that is ended when its reader has had enough."""
+    process = subprocess.Popen(  # noqa: S603 - no shell; the id of an object is all that varies
+        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        assert process.stdout is not None
+        process.stdout.close()
+        process.wait()
+
+
+def _environment() -> dict[str, str]:
+    """What git is told, in place of what this process and its user have set."""
+    return {
+        "PATH": os.defpath,
+        "HOME": _NULL,
+        "LC_ALL": "C",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_SYSTEM": _NULL,
+        "GIT_CONFIG_GLOBAL": _NULL,
+        "GIT_ASKPASS": "true",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_HTTP_LOW_SPEED_LIMIT": "1000",
+        "GIT_HTTP_LOW_SPEED_TIME": "60",
+    }

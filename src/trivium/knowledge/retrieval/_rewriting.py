@@ -1,0 +1,106 @@
+"""Questions made better to search by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, cast
+
+from trivium.commander import door, function_door, portable
+from trivium.exceptions import ConfigurationError
+from trivium.knowledge.retrieval._models import answer_of, schema_of
+from trivium.llms import LanguageModel
+from trivium.schema import Message
+
+__all__ = ["QueryRewriter", "stand_alone_question", "stand_alone_question_async"]
+
+_LONGEST: Final = 500  # characters of a question that a model writes
+_STAND_ALONE: Final = (
+    "You are given a dialogue and its last question. Write that question so that it can be understood without the "
+    "dialogue: put names in the place of words as 'it' or 'they'. Add nothing else, and answer nothing. A question "
+    "that can be understood already stays as it is."
+)
+_SEVERAL: Final = (
+    "Write other wordings of the question, to search documents by: with other words for the same things, as a document "
+    "would say it. Ask for nothing else, and answer nothing."
+)
+
+
+@portable
+async def stand_alone_question_async(model: LanguageModel, question: str, dialogue: Sequence[Message | str]) -> str:
+    """The question as one that can be understood without the dialogue before it.
+
+    Args:
+        model: any model.
+        question: the last question.
+        dialogue: what was said before, oldest first; without it the model is not asked.
+
+    Returns:
+        The model's wording; the question itself, where the model fails to answer.
+
+    Raises:
+        LimitExceededError: the run may not ask a model any more.
+
+    Example:
+        >>> from trivium.testing import ScriptedModel
+        >>> model = ScriptedModel(['{"question": "When does the lease end?"}'])
+        >>> stand_alone_question(model, "When does it end?", ["What is the rent of the lease?", "950 EUR."])
+        'When does the lease end?'
+    """
+    if not dialogue:
+        return question
+    lines = [each if isinstance(each, str) else f"{each.sender}: {each.content}" for each in dialogue]
+    said = "\n".join(lines)
+    schema = schema_of(question={"type": "string", "maxLength": _LONGEST})
+    answer = await answer_of(model, _STAND_ALONE, f"Dialogue:\n{said}\n\nLast question: {question}", schema)
+    return _text((answer or {}).get("question")) or question
+
+
+stand_alone_question = function_door(stand_alone_question_async)
+
+
+class QueryRewriter:
+    """A step that has a model word a question in several ways; what each finds is fused.
+
+    The question itself is always the first; where the model fails to answer it is the only one.
+
+    Args:
+        model: any model.
+        wordings: how many it adds at most (default 3).
+
+    Raises:
+        ConfigurationError: `wordings` is below 1.
+
+    Example:
+        >>> from trivium.testing import ScriptedModel
+        >>> rewrite = QueryRewriter(ScriptedModel(['{"wordings": ["cost of the flat", "monthly rent"]}']))
+        >>> rewrite("What is the rent?")
+        ['What is the rent?', 'cost of the flat', 'monthly rent']
+    """
+
+    name = "rewrite"
+
+    def __init__(self, model: LanguageModel, wordings: int = 3) -> None:
+        if wordings < 1:
+            raise ConfigurationError(f"wordings is {wordings}: give how many are added, at least 1")
+        self._model, self._wordings = model, wordings
+
+    @portable
+    async def rewrite_async(self, question: str) -> list[str]:
+        """The question, and other wordings of it.
+
+        Raises:
+            LimitExceededError: the run may not ask a model any more.
+        """
+        text = {"type": "string", "maxLength": _LONGEST}
+        schema = schema_of(wordings={"type": "array", "items": text, "maxItems": self._wordings})
+        answer = await answer_of(self._model, _SEVERAL, f"{self._wordings} wordings of: {question}", schema)
+        given = (answer or {}).get("wordings")
+        listed = cast("list[object]", given) if isinstance(given, list) else []
+        written = [_text(each) for each in listed[: self._wordings]]
+        return list(dict.fromkeys([question, *filter(None, written)]))
+
+    __call__ = door(rewrite_async)
+
+
+def _text(given: object) -> str:
+    return " ".join(given.split())[:_LONGEST] if isinstance(given, str) else ""

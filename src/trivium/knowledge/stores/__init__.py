@@ -1,0 +1,68 @@
+"""Vector stores: they keep chunks and their vectors, and find those nearest to a question."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trivium._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from trivium.knowledge.stores._chroma import ChromaStore, ChromaStoreConfig
+    from trivium.knowledge.stores._filters import AllOf, AnyOf, Compare, Filter, Not, Where, matches, parse_filter
+    from trivium.knowledge.stores._kind import Hit, SourceRecord, VectorStoreConfig
+    from trivium.knowledge.stores._lancedb import LanceStore, LanceStoreConfig
+    from trivium.knowledge.stores._postgres import PostgresStore, PostgresStoreConfig
+    from trivium.knowledge.stores._qdrant import QdrantStore, QdrantStoreConfig
+    from trivium.knowledge.stores._sqlite import SQLiteStore, SQLiteStoreConfig
+    from trivium.knowledge.stores._store import VectorStore
+
+__all__ = [
+    "AllOf",
+    "AnyOf",
+    "ChromaStore",
+    "ChromaStoreConfig",
+    "Compare",
+    "Filter",
+    "Hit",
+    "LanceStore",
+    "LanceStoreConfig",
+    "Not",
+    "PostgresStore",
+    "PostgresStoreConfig",
+    "QdrantStore",
+    "QdrantStoreConfig",
+    "SQLiteStore",
+    "SQLiteStoreConfig",
+    "SourceRecord",
+    "VectorStore",
+    "VectorStoreConfig",
+    "Where",
+    "matches",
+    "parse_filter",
+]
+
+_HOMES = {
+    "AllOf": "_filters",
+    "AnyOf": "_filters",
+    "ChromaStore": "_chroma",
+    "ChromaStoreConfig": "_chroma",
+    "Compare": "_filters",
+    "Filter": "_filters",
+    "Hit": "_kind",
+    "LanceStore": "_lancedb",
+    "LanceStoreConfig": "_lancedb",
+    "Not": "_filters",
+    "PostgresStore": "_postgres",
+    "PostgresStoreConfig": "_postgres",
+    "QdrantStore": "_qdrant",
+    "QdrantStoreConfig": "_qdrant",
+    "SQLiteStore": "_sqlite",
+    "SQLiteStoreConfig": "_sqlite",
+    "SourceRecord": "_kind",
+    "VectorStore": "_store",
+    "VectorStoreConfig": "_kind",
+    "Where": "_filters",
+    "matches": "_filters",
+    "parse_filter": "_filters",
+}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

@@ -1,0 +1,76 @@
+"""A folder that one store at a time uses, where what keeps its files could not stand two."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from trivium.exceptions import StoreBusyError, StoreError
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+__all__ = ["FolderLock"]
+
+_NAME: Final = "trivium.lock"
+
+
+class FolderLock:
+    """Held from `take` to `release`, or to the end of the process, however it ends.
+
+    It is the lock of an empty SQLite file, for those hold on every system, and no child process inherits them.
+
+    Args:
+        folder: it is made where it is not there.
+        advice: what one does who needs several processes.
+    """
+
+    def __init__(self, folder: str, advice: str) -> None:
+        self._folder, self._advice = folder, advice
+        self._held: Connection | None = None
+        self._of_parent: list[Connection | None] = []
+        self._pid = os.getpid()
+
+    def take(self) -> None:
+        """Take it.
+
+        Raises:
+            StoreBusyError: another store has it, of this process or of another.
+            StoreError: the folder cannot be written.
+        """
+        import sqlite3
+
+        if self._pid != os.getpid():
+            self._of_parent.append(self._held)  # kept, for to close it would be another's doing
+            self._held, self._pid = None, os.getpid()
+        if self._held is not None:
+            return
+        try:
+            Path(self._folder).mkdir(parents=True, exist_ok=True)
+            held = sqlite3.connect(Path(self._folder) / _NAME, timeout=0, isolation_level=None, check_same_thread=False)
+        except (OSError, sqlite3.Error) as error:
+            raise self._unusable(error) from error
+        try:
+            held.execute("BEGIN EXCLUSIVE")
+        except sqlite3.Error as error:
+            held.close()
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                raise self._unusable(error) from error
+            raise StoreBusyError(
+                f"the store {self._folder} is open already, here or in another process, and it can be open only once: "
+                f"{self._advice}",
+                self._folder,
+            ) from None
+        self._held = held
+
+    def release(self) -> None:
+        """Let others have it."""
+        if self._held is not None and self._pid == os.getpid():
+            self._held.close()
+            self._held = None
+
+    def _unusable(self, error: Exception) -> StoreError:
+        return StoreError(
+            f"the store {self._folder} cannot be used ({error}): give a folder that can be written", self._folder
+        )

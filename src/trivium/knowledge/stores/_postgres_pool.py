@@ -1,0 +1,188 @@
+"""A few connections to a PostgreSQL server, and what its errors mean."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
+
+from trivium.exceptions import (
+    CollectionNotFoundError,
+    MissingExtraError,
+    StoreBusyError,
+    StoreConnectionError,
+    StoreError,
+    StoreFullError,
+)
+
+if TYPE_CHECKING:
+    from psycopg import Connection, Error
+
+__all__ = ["Pool"]
+
+_BUSY: Final = ("55P03", "57014", "40001", "40P01", "53300")  # a lock, a time-out, conflicts, too many connections
+_FULL: Final = ("53100", "54000")
+_GONE: Final = ("42P01", "3F000")  # no such table, no such schema
+
+
+class Pool:
+    """Connections for some threads at once; each serves one at a time. What has died is not used again.
+
+    A child process opens its own: to close those of its parent would end the parent's sessions.
+
+    Args:
+        parameters: what libpq needs to know.
+        place: the server, without a password.
+        size: how many connections at most.
+        timeout: seconds that one waits for a connection of this pool.
+        prepared: called with each new connection.
+    """
+
+    def __init__(
+        self,
+        parameters: Mapping[str, Any],
+        place: str,
+        size: int,
+        timeout: float,
+        prepared: Callable[[Connection[Any]], None],
+    ) -> None:
+        self._parameters, self._place, self._size = parameters, place, size
+        self._timeout, self._prepared = timeout, prepared
+        self._of_parent: list[list[_Slot]] = []
+        self._fresh()
+
+    def _fresh(self) -> None:
+        self._pid, self._slots, self._turn = os.getpid(), [_Slot() for _ in range(self._size)], 0
+
+    @contextmanager
+    def connection(self) -> Generator[Connection[Any]]:
+        """A connection for this thread alone, as long as the block runs.
+
+        Raises:
+            StoreConnectionError: the server cannot be reached, or went away.
+            StoreBusyError: it took too long.
+            StoreFullError: its disk is full.
+            StoreError: it refused.
+        """
+        import psycopg
+
+        slot = self._take()
+        try:
+            yield slot.open(self._connect)
+        except psycopg.Error as error:
+            broken = slot.broken
+            slot.close()
+            raise self._failed(error, broken) from error
+        except BaseException:
+            if not slot.idle:
+                slot.close()
+            raise
+        finally:
+            slot.lock.release()
+
+    def close(self) -> None:
+        """Close those that nobody uses now; the others when they are done."""
+        if self._pid != os.getpid():
+            return
+        for slot in self._slots:
+            if slot.lock.acquire(blocking=False):
+                slot.close()
+                slot.lock.release()
+
+    def _take(self) -> _Slot:
+        if self._pid != os.getpid():  # nobody else runs in a child that was just made
+            self._of_parent.append(self._slots)
+            self._fresh()
+        for slot in self._slots:
+            if slot.lock.acquire(blocking=False):
+                return slot
+        self._turn += 1  # races are harmless: it only spreads who waits for whom
+        slot = self._slots[self._turn % self._size]
+        if not slot.lock.acquire(timeout=self._timeout):
+            raise StoreBusyError(
+                f"all {self._size} connections to {self._place} are in use: give its config more `connections`, and "
+                "take what `scan` gives to its end, or close it",
+                self._place,
+            )
+        return slot
+
+    def _connect(self) -> Connection[Any]:
+        try:
+            import psycopg
+        except ImportError:
+            raise MissingExtraError("psycopg", "postgres") from None
+        connection, failed = None, None
+        try:
+            connection = psycopg.connect(autocommit=True, **self._parameters)
+        except psycopg.Error as error:
+            failed = self._failed(error, True)
+        if connection is None:  # not while that error is handled: it holds the parameters, and so the password
+            assert failed is not None
+            raise failed
+        try:
+            self._prepared(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _failed(self, error: Error, broken: bool) -> StoreError:
+        """The error of ours for one of the server or of the way to it."""
+        state, said = error.sqlstate or "", str(error).strip().partition("\n")[0]
+        if password := self._parameters.get("password"):
+            said = said.replace(str(password), "…")
+        if state in _BUSY:
+            kind, advice = StoreBusyError, "others hold it, or it has too much to do: try again, or give it more time"
+        elif state in _FULL:
+            kind, advice = StoreFullError, "make room on its disk"
+        elif state in _GONE:
+            kind, advice = CollectionNotFoundError, "somebody deleted the collection: the next use makes it anew"
+        elif broken or state.startswith(("08", "57P")) or not state:
+            kind, advice = StoreConnectionError, "see that it runs and is reached; the next use connects anew"
+        else:
+            kind, advice = StoreError, "see what the user of this connection may do there"
+        return kind(f"the store {self._place} cannot be used ({said}): {advice}", self._place)
+
+
+class _Slot:
+    """The place of one connection."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self._connection: Connection[Any] | None = None
+
+    @property
+    def broken(self) -> bool:
+        return self._connection is None or self._connection.broken or self._connection.closed
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is under way on it."""
+        return not self.broken and self._connection.info.transaction_status == 0  # pyright: ignore[reportOptionalMemberAccess]
+
+    def open(self, connect: Callable[[], Connection[Any]]) -> Connection[Any]:
+        """Its connection; a new one where there is none, or where the server hung up."""
+        if self._connection is not None and _hung_up(self._connection):
+            self.close()
+        if self._connection is None:
+            self._connection = connect()
+        return self._connection
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(Exception):
+                connection.close()
+
+
+def _hung_up(connection: Connection[Any]) -> bool:
+    """Whether the server said farewell while nothing was asked; it is read without waiting."""
+    import psycopg
+
+    try:
+        connection.pgconn.consume_input()
+    except psycopg.Error:
+        return True
+    return connection.closed

@@ -1,0 +1,318 @@
+"""A store in Qdrant: its server, or a folder of its local mode."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
+from threading import Lock
+from typing import Any, ClassVar, Final, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import Field
+
+from trivium.exceptions import (
+    CollectionNotFoundError,
+    ConfigurationError,
+    MissingExtraError,
+    StoreBusyError,
+    StoreConnectionError,
+    StoreDamagedError,
+    StoreError,
+    StoreFullError,
+    TriviumError,
+)
+from trivium.knowledge.embeddings import Vectors
+from trivium.knowledge.stores._folder_lock import FolderLock
+from trivium.knowledge.stores._staging import Point, Points, StagedStore, Table
+from trivium.knowledge.stores._store import VectorStoreConfig
+from trivium.knowledge.stores._terms import Every, Has, TermFilter
+
+__all__ = ["QdrantStore", "QdrantStoreConfig"]
+
+T = TypeVar("T")
+_PAGE: Final = 500
+_BATCH: Final = 200
+_ALONE: Final = "share one store object between threads and agents, or run a Qdrant server and give its url"
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+
+
+class QdrantStoreConfig(VectorStoreConfig):
+    """What a store of Qdrant is made of.
+
+    Args:
+        url: of a server, as "https://db.example.org:6333"; "" is local mode. As it may hold a password, it
+            is not shown or saved.
+        api_key: of the server; it is never shown or saved, and sent in plain text to this machine alone.
+        timeout: seconds that the server may take for an answer.
+        storage_path: the folder of local mode; ":memory:" keeps nothing.
+    """
+
+    store: ClassVar[str] = "trivium.knowledge.stores.QdrantStore"
+
+    url: str = Field(default="", repr=False, exclude=True)
+    api_key: str = Field(default="", repr=False, exclude=True)
+    timeout: int = Field(default=30, ge=1)
+    storage_path: str = ".qdrant"
+
+
+class QdrantStore(StagedStore):
+    """Keeps chunks on a Qdrant server, for any number of threads and processes, or in a folder of its local mode.
+
+    Local mode is Qdrant's own, written in Python, to try things out: a folder serves the threads of one process, a
+    second use of it is refused, each chunk is a write to the disk, and its files are pickles: open none of strangers.
+    Publishing is one write (see the page on stores), whoever is killed when. There is no ranking by words: `full_text`
+    gives None. Chunks are found by whole values; conditions on an order (`$gt` and its like, `$prefix`) are checked on
+    what is found. Needs the extra `qdrant`.
+
+    Args:
+        config: where the server or the folder is; default: the folder ".qdrant" here.
+
+    Example::
+
+        store = QdrantStore(QdrantStoreConfig(url="http://localhost:6333"))
+        store.add_documents([Document.from_string("The rent is 950 EUR.")])
+        store.similar_texts_with_scores("What do I pay?")
+    """
+
+    config: QdrantStoreConfig  # pyright: ignore[reportIncompatibleVariableOverride] - it is only read here
+
+    def __init__(self, config: QdrantStoreConfig | None = None) -> None:
+        super().__init__(config or QdrantStoreConfig())
+
+    def __repr__(self) -> str:
+        return f"QdrantStore({_place(self.config)!r}, collection={self.collection_name!r})"
+
+    def _make_points(self) -> Points:
+        return _QdrantPoints(self.config)
+
+
+class _QdrantPoints:
+    """Points in two collections of Qdrant for each of ours."""
+
+    most = 1000
+
+    def __init__(self, config: QdrantStoreConfig) -> None:
+        self._config, self._place, self.local = config, _place(config), not config.url
+        on_disk = self.local and config.storage_path != ":memory:"
+        self._lock = FolderLock(config.storage_path, _ALONE) if on_disk else None
+        self._client: Any = None
+        self._guard, self._users = Lock(), dict[int, int]()
+        self._pid = os.getpid()
+        self._of_parent: list[Any] = []
+
+    @contextmanager
+    def _used(self) -> Generator[Any]:
+        """The client; what goes wrong becomes an error of ours."""
+        if self._pid != os.getpid():  # connections are not shared with a child
+            self._of_parent.append(self._client)
+            self._client, self._pid = None, os.getpid()
+            self._guard, self._users = Lock(), {}
+        if self._lock is not None:
+            self._lock.take()
+        try:
+            with self._guard:
+                if self._client is None:
+                    self._client = _client(self._config)
+                client = self._client
+                self._users[id(client)] = self._users.get(id(client), 0) + 1
+            try:
+                yield client
+            finally:
+                self._left(client)
+        except TriviumError:
+            raise
+        except Exception as error:
+            if self._client is None and self._lock is not None:
+                self._lock.release()
+            failed = _failed(self._place, error)
+            if failed is None:
+                raise
+            raise failed from error
+
+    def names(self) -> Iterable[str]:
+        with self._used() as client:
+            names = [each.name for each in client.get_collections().collections]
+        return [each.removesuffix(".chunks") for each in names if each.endswith(".chunks")]
+
+    def make(self, collection: str, dimensions: int) -> None:
+        from qdrant_client import models
+
+        none: Any = {}
+        vectors: Any = models.VectorParams(size=dimensions, distance=models.Distance.DOT) if dimensions else none
+        with self._used() as client:
+            for table, kind in (("chunks", vectors), ("notes", none)):
+                client.create_collection(f"{collection}.{table}", vectors_config=kind)
+                if not self.local:  # there it has no effect, and is warned of
+                    client.create_payload_index(f"{collection}.{table}", "terms", models.PayloadSchemaType.KEYWORD)
+
+    def drop(self, collection: str) -> None:
+        with self._used() as client:
+            there = {each.name for each in client.get_collections().collections}
+            for table in ("notes", "chunks"):
+                if f"{collection}.{table}" in there:
+                    client.delete_collection(f"{collection}.{table}")
+
+    def put(self, collection: str, table: Table, points: Sequence[Point], vectors: Vectors | None) -> None:
+        from qdrant_client import models
+
+        rows: list[Any] = [{}] * len(points) if vectors is None else vectors.tolist()
+        made = [
+            models.PointStruct(
+                id=each.key,
+                vector=row,
+                payload={"terms": [*each.terms], "content": each.content, "metadata": each.metadata},
+            )
+            for each, row in zip(points, rows, strict=True)
+        ]
+        with self._used() as client:
+            for start in range(0, len(made), _BATCH):
+                client.upsert(f"{collection}.{table}", made[start : start + _BATCH], wait=True)
+
+    def get(self, collection: str, table: Table, keys: Sequence[str]) -> list[Point]:
+        with self._used() as client:
+            return [_point(each) for each in client.retrieve(f"{collection}.{table}", [*keys], with_payload=True)]
+
+    def find(self, collection: str, table: Table, condition: TermFilter) -> Iterable[Point]:
+        made, offset = list[Point](), None
+        with self._used() as client:
+            while True:
+                rows, offset = client.scroll(
+                    f"{collection}.{table}", scroll_filter=_filter(condition), limit=_PAGE, offset=offset
+                )
+                made += map(_point, rows)
+                if offset is None:
+                    return made
+
+    def count(self, collection: str, condition: TermFilter) -> int:
+        with self._used() as client:
+            return client.count(f"{collection}.chunks", count_filter=_filter(condition), exact=True).count
+
+    def erase(self, collection: str, table: Table, condition: TermFilter | Sequence[str]) -> None:
+        from qdrant_client import models
+
+        if isinstance(condition, TermFilter):
+            selector: Any = models.FilterSelector(filter=_filter(condition))
+        elif condition:
+            selector = models.PointIdsList(points=[*condition])
+        else:
+            return
+        with self._used() as client:
+            client.delete(f"{collection}.{table}", points_selector=selector, wait=True)
+
+    def nearest(self, collection: str, vector: Vectors, condition: TermFilter, limit: int) -> list[Point]:
+        with self._used() as client:
+            found = client.query_points(
+                f"{collection}.chunks", query=vector.tolist(), query_filter=_filter(condition), limit=limit
+            )
+            return [_point(each)._replace(score=each.score) for each in found.points]
+
+    def _left(self, client: Any) -> None:
+        """One user less; the last one closes what the store let go of."""
+        with self._guard:
+            self._users[id(client)] -= 1
+            last = not self._users[id(client)]
+            if last:
+                del self._users[id(client)]
+        if last and client is not self._client:
+            with suppress(Exception):
+                client.close()
+
+    def close(self) -> None:
+        with self._guard:
+            client, self._client = self._client, None
+            idle = id(client) not in self._users
+        if client is not None and self._pid == os.getpid():
+            if idle:
+                with suppress(Exception):
+                    client.close()
+            if self._lock is not None:  # then one thread at a time comes here
+                self._lock.release()
+
+
+def _client(config: QdrantStoreConfig) -> Any:
+    try:
+        from qdrant_client import QdrantClient
+    except ImportError:
+        raise MissingExtraError("qdrant-client", "qdrant") from None
+    if not config.url:
+        memory = config.storage_path == ":memory:"
+        return QdrantClient(":memory:") if memory else QdrantClient(path=config.storage_path)
+    headers = {"api-key": config.api_key} if config.api_key else None
+    return QdrantClient(url=config.url, headers=headers, timeout=config.timeout, check_compatibility=False)
+
+
+def _place(config: QdrantStoreConfig) -> str:
+    """The server or the folder, without a password."""
+    if not config.url:
+        return config.storage_path
+    parts = urlsplit(config.url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigurationError("the url of a QdrantStoreConfig begins with http:// or https:// and has a host")
+    if config.api_key and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+        raise ConfigurationError(f"the api_key would go to {parts.hostname} in plain text: give an https:// url")
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _point(row: Any) -> Point:
+    payload: dict[str, Any] = row.payload or {}
+    return Point(str(row.id), payload.get("terms") or (), payload.get("content", ""), payload.get("metadata", "{}"))
+
+
+def _filter(condition: TermFilter) -> Any:
+    """A condition as Qdrant has it."""
+    from qdrant_client import models
+
+    if isinstance(condition, Has):
+        there: Any = [models.FieldCondition(key="terms", match=models.MatchValue(value=condition.term))]
+        return models.Filter(must=there) if condition.there else models.Filter(must_not=there)
+    if isinstance(condition, Every):
+        return models.Filter(must=[_filter(each) for each in condition.of])
+    if not condition.of:
+        return models.Filter(must=[models.HasIdCondition(has_id=[])])
+    texts = [each.term for each in condition.of if isinstance(each, Has) and each.there]
+    parts: list[Any] = [_filter(each) for each in condition.of if not (isinstance(each, Has) and each.there)]
+    if texts:
+        parts.append(models.FieldCondition(key="terms", match=models.MatchAny(any=texts)))
+    return models.Filter(should=parts)
+
+
+def _failed(place: str, error: Exception) -> StoreError | None:
+    """The error of ours for one of Qdrant; None for one that is not of it."""
+    from httpx import TimeoutException, TransportError
+    from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
+    from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+
+    if isinstance(error, ResponseHandlingException):
+        error = error.source
+    said = f"the store {place} cannot be used ({str(error).partition(chr(10))[0][:300] or type(error).__name__}): "
+    kinds: list[tuple[bool, Callable[..., StoreError], str]] = []
+    if isinstance(error, UnexpectedResponse):
+        status = error.status_code or 0
+        body = error.content[:300].decode("utf-8", "replace")
+        kinds = [
+            (status == 404, CollectionNotFoundError, "the collection was deleted: the next use makes it anew"),
+            (status in (401, 403), StoreError, "see that its api_key is right"),
+            (status == 507 or "No space left" in body, StoreFullError, "make room on its disk"),
+            (status in (408, 429, 502, 503, 504), StoreBusyError, "it has too much to do: try again"),
+            (True, StoreError, f"it says {body!r}"),
+        ]
+    elif isinstance(error, ResourceExhaustedResponse):
+        kinds = [(True, StoreBusyError, f"it has too much to do: try again in {error.retry_after_s} seconds")]
+    elif isinstance(error, TimeoutException):
+        kinds = [(True, StoreBusyError, "it takes too long: try again, or give it a longer timeout")]
+    elif isinstance(error, TransportError):
+        kinds = [(True, StoreConnectionError, "see that it runs and is reached; the next use connects anew")]
+    elif isinstance(error, OSError):
+        full = error.errno == 28
+        kinds = [
+            (full, StoreFullError, "make room on its disk"),
+            (True, StoreError, "give a folder that can be written"),
+        ]
+    elif isinstance(error, RuntimeError) and "already accessed" in str(error):
+        kinds = [(True, StoreBusyError, f"something else has it open: {_ALONE}")]
+    elif isinstance(error, ValueError) and "not found" in str(error):
+        kinds = [(True, CollectionNotFoundError, "the collection was deleted: the next use makes it anew")]
+    elif isinstance(error, ValueError | RuntimeError | KeyError | EOFError):
+        kinds = [(True, StoreDamagedError, "it is damaged, or no store")]
+    return next((kind(f"{said}{advice}", place) for fits, kind, advice in kinds if fits), None)

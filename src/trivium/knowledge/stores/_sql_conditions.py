@@ -1,0 +1,41 @@
+"""Conditions as SQL, where a kind of store says what a comparison is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from trivium.knowledge.stores._filters import AllOf, Compare, Filter, Not
+
+__all__ = ["Condition", "sql_condition"]
+
+Condition: TypeAlias = tuple[str, list[Any]]
+"""A test in SQL, and its parameters."""
+
+
+def sql_condition(wanted: Filter, compared: Callable[[Compare], Condition]) -> Condition:
+    """A condition as SQL, which is never NULL.
+
+    Args:
+        wanted: the condition.
+        compared: gives the SQL of a comparison, which is never NULL.
+
+    >>> sql_condition(AllOf((Not(AllOf(())), Compare("page", "gt", 3))), lambda it: (f"{it.field} > ?", [it.value]))
+    ('(((NOT (true))) AND (page > ?))', [3])
+    """
+    if isinstance(wanted, Compare):
+        return compared(wanted)
+    if isinstance(wanted, Not):
+        text, values = sql_condition(wanted.of, compared)
+        return f"(NOT {text})", values
+    parts = [sql_condition(each, compared) for each in wanted.of]
+    word, none = ("AND", "true") if isinstance(wanted, AllOf) else ("OR", "false")
+    return _joined([text for text, _ in parts], word, none), [value for _, values in parts for value in values]
+
+
+def _joined(parts: list[str], word: str, none: str) -> str:
+    """Balanced, for SQLite allows a depth of 1,000."""
+    if len(parts) <= 1:
+        return f"({parts[0] if parts else none})"
+    half = len(parts) // 2
+    return f"({_joined(parts[:half], word, none)} {word} {_joined(parts[half:], word, none)})"

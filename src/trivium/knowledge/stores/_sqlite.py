@@ -1,0 +1,365 @@
+"""A vector store in an SQLite file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from trivium._arguments import positive
+from trivium.caches._connections import Connections
+from trivium.exceptions import (
+    StoreBusyError,
+    StoreDamagedError,
+    StoreError,
+    StoreFullError,
+    StoreVersionError,
+    TriviumError,
+)
+from trivium.knowledge.embeddings import Vectors
+from trivium.knowledge.stores._filters import Filter, matches
+from trivium.knowledge.stores._records import chunk_of, plain, restored
+from trivium.knowledge.stores._sqlite_matrix import Matrix, nearest_keys, read_matrix
+from trivium.knowledge.stores._sqlite_rows import insert, row_of
+from trivium.knowledge.stores._sqlite_tables import (
+    APPLICATION,
+    VERSION,
+    Tables,
+)
+from trivium.knowledge.stores._store import Hit, SourceRecord, VectorStore, VectorStoreConfig
+from trivium.parsing import Chunk
+from trivium.parsing._words import stems
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+__all__ = ["SQLiteStore", "SQLiteStoreConfig"]
+
+_FEW: Final = 1000  # chunks that it takes no time to weigh
+_SQLITE_BUSY, _SQLITE_LOCKED, _SQLITE_CORRUPT, _SQLITE_FULL, _SQLITE_NOT_A_DATABASE = 5, 6, 11, 13, 26
+
+
+class SQLiteStoreConfig(VectorStoreConfig):
+    """What an `SQLiteStore` is made of; see `VectorStoreConfig`.
+
+    Args:
+        storage_path: the file, on a disk of this machine; ":memory:" keeps nothing.
+        busy_seconds: how long a writer waits for others.
+    """
+
+    type: str = "sqlite"
+    busy_seconds: float = 30.0
+
+
+class SQLiteStore(VectorStore):
+    """Keeps chunks in one file, for all threads and processes of a machine: many read while one writes.
+
+    Vectors are compared with all of a collection, exactly, in memory: 4 bytes for 4 dimensions of a chunk, read at the
+    first search. Words are found by SQLite's full-text search. What is kept is readable by who can read the file: it is
+    made for its owner alone.
+
+    Args:
+        config: default: a store in memory.
+
+    Raises:
+        ConfigurationError: `busy_seconds` is not above 0, or the name of the collection can be none.
+
+    Example:
+        >>> from trivium.knowledge import Chunk
+        >>> store = SQLiteStore(SQLiteStoreConfig(embedding=None))
+        >>> _ = store.add_documents([Chunk.of("The rent is 950 EUR.", source="lease.txt", line=3)])
+        >>> [hit.chunk.metadata.citation for hit in store.full_text("What is the rent?") or ()]
+        ['lease.txt:3']
+    """
+
+    def __init__(self, config: VectorStoreConfig | None = None) -> None:
+        super().__init__(SQLiteStoreConfig() if config is None else config)
+        path, busy_seconds = self.config.storage_path, getattr(self.config, "busy_seconds", 30.0)
+        positive(busy_seconds=busy_seconds)
+        prepare = self._prepare
+        self._place = (
+            _Memory(prepare) if path == ":memory:" else Connections(Path(path).expanduser(), busy_seconds, prepare)
+        )
+        self._matrices: dict[int, Matrix] = {}
+
+    def close(self) -> None:
+        """Close the file and forget the vectors; the next use opens it again. A store in memory is empty then."""
+        self._place.close()
+        self._matrices, self._opened = {}, ""
+
+    # ---- collections
+    def _collections(self) -> dict[str, int]:
+        with self._database() as database:
+            names = [name for (name,) in database.execute("SELECT name FROM collection").fetchall()]
+            every = [(name, Tables.of(database, name)) for name in names]
+            count = "SELECT COUNT(*) FROM chunk_# WHERE served = 1"
+            return {name: tables.run(count).fetchone()[0] for name, tables in every if tables is not None}
+
+    def _open(self, collection: str) -> None:
+        identity = self._identity()
+        with self._database() as database:
+            tables = Tables.of(database, collection)
+        if tables is None or (identity != tables.identity and identity != ("", 0)):
+            with self._database("IMMEDIATE") as database:
+                self._made(database, collection, identity)
+
+    def _made(self, database: Connection, collection: str, identity: tuple[str, int]) -> Tables:
+        """The tables of a collection for an embedding model, made where they are not there."""
+        tables = Tables.of(database, collection)
+        if tables is not None and tables.identity == identity:
+            return tables
+        if tables is not None and tables.run("SELECT 1 FROM chunk_# LIMIT 1").fetchone():
+            raise self._mismatch(collection, tables.identity)
+        if tables is not None:
+            tables.drop()
+        query = "INSERT INTO collection (name, model, dimensions, revision) VALUES (?, ?, ?, 0)"
+        number = database.execute(query, (collection, *identity)).lastrowid
+        made = Tables(database, number or 0, *identity, 0)
+        made.create()
+        return made
+
+    def _drop(self, collection: str) -> None:
+        with self._database("IMMEDIATE") as database:
+            tables = Tables.of(database, collection)
+            if tables is not None:
+                tables.drop()
+                self._matrices.pop(tables.number, None)
+
+    # ---- keeping
+    def _add(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
+        self._insert(chunks, vectors, 1)
+
+    def _stage(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
+        self._insert(chunks, vectors, 0)
+
+    def _insert(self, chunks: Sequence[Chunk], vectors: Vectors | None, served: int) -> None:
+        rows = [row_of(each) for each in chunks]
+        with self._writing(served) as tables:
+            if tables.identity != self._identity():
+                raise self._mismatch(self.collection_name, tables.identity)
+            insert(tables, rows, vectors, served)
+
+    def _publish(self, record: SourceRecord) -> None:
+        source, fingerprint = plain(record.source), plain(record.fingerprint)
+        with self._writing() as tables:
+            query = "SELECT COUNT(*) FROM chunk_# WHERE source = ? AND fingerprint = ? AND served = 0"
+            count = tables.run(query, source, fingerprint).fetchone()[0]
+            if count != record.chunks:
+                raise self._incomplete(record, count)
+            tables.remove("source = ? AND (served = 1 OR fingerprint <> ?)", source, fingerprint)
+            tables.remove("served = 1 AND id IN (SELECT id FROM chunk_# WHERE source = ? AND served = 0)", source)
+            tables.run("UPDATE chunk_# SET served = 1 WHERE source = ? AND served = 0", source)
+            values = (source, fingerprint, record.chunks, plain(record.title), record.size, record.modified)
+            tables.run("INSERT OR REPLACE INTO source_# VALUES (?, ?, ?, ?, ?, ?)", *values)
+
+    def _discard(self, source: str) -> None:
+        with self._writing(served=0) as tables:
+            tables.remove("source = ? AND served = 0", plain(source))
+
+    def _delete(self, where: Filter) -> int:
+        with self._writing() as tables:
+            count = tables.run("SELECT COUNT(*) FROM chunk_# WHERE served = 1 AND @", where=where).fetchone()[0]
+            tables.remove("@", where=where)
+            empty = tables.run(
+                "SELECT source, fingerprint, title, chunks FROM source_# AS record WHERE NOT EXISTS "
+                "(SELECT 1 FROM chunk_# WHERE source = record.source AND served = 1)"
+            ).fetchall()
+            for source, fingerprint, title, chunks in empty:
+                about = {"source": restored(source), "fingerprint": restored(fingerprint), "title": restored(title)}
+                if chunks or matches(where, about):  # what never had a chunk can only be meant by its name
+                    tables.run("DELETE FROM source_# WHERE source = ?", source)
+            return count
+
+    # ---- finding
+    def _nearest(self, vector: Vectors, k: int, where: Filter) -> list[Hit]:
+        with self._reading() as tables:
+            if tables is None or not tables.dimensions:
+                return []
+            if tables.identity != self._identity():
+                raise self._mismatch(self.collection_name, tables.identity)
+            matrix = self._matrices.get(tables.number)
+            if matrix is None or matrix.revision != tables.revision:
+                matrix = self._matrices[tables.number] = read_matrix(tables, matrix)
+            return self._hits(tables, nearest_keys(tables, matrix, vector, k, where))
+
+    def _full_text(self, query: str, k: int, where: Filter) -> list[Hit] | None:
+        words = list(dict.fromkeys(stems(query)))
+        with self._reading() as tables:
+            if tables is None or not words:
+                return []
+            found = tables.run(
+                "SELECT key, -bm25(word_#) AS score FROM word_# JOIN chunk_# ON key = word_#.rowid "
+                "WHERE word_# MATCH ? AND served = 1 AND @ ORDER BY score DESC, key LIMIT ?",
+                " OR ".join(f'"{each}"' for each in _telling(tables, words)),
+                k,
+                where=where,
+            )
+            return self._hits(tables, found.fetchall())
+
+    def _get(self, ids: Sequence[str]) -> list[Chunk]:
+        with self._reading() as tables:
+            if tables is None:
+                return []
+            rows = tables.run(
+                "SELECT content, metadata FROM json_each(?) AS wanted "
+                "JOIN chunk_# ON chunk_#.id = wanted.value AND served = 1 "
+                "JOIN text_# ON text_#.key = chunk_#.key ORDER BY wanted.key",
+                json.dumps([plain(each) for each in ids]),
+            )
+            return [self._chunk(*row) for row in rows]
+
+    def _scan(self, where: Filter) -> Iterator[Chunk]:
+        rows = self._texts(where)
+        for content, metadata in list(rows) if isinstance(self._place, _Memory) else rows:
+            yield self._chunk(content, metadata)
+
+    def _texts(self, where: Filter) -> Iterator[tuple[str, str]]:
+        with self._reading() as tables:
+            if tables is not None:
+                yield from tables.run(
+                    "SELECT content, metadata FROM chunk_# JOIN text_# USING (key) WHERE served = 1 AND @ "
+                    "ORDER BY source, position, key",
+                    where=where,
+                )
+
+    def _count(self, where: Filter) -> int:
+        with self._reading() as tables:
+            if tables is None:
+                return 0
+            return tables.run("SELECT COUNT(*) FROM chunk_# WHERE served = 1 AND @", where=where).fetchone()[0]
+
+    def _revision(self) -> object:
+        with self._reading() as tables:
+            if tables is None:
+                return None
+            counted = tables.run("SELECT COUNT(*), MAX(key), SUM(key) FROM chunk_# WHERE served = 1").fetchone()
+            return tables.number, *counted  # a key is never given twice
+
+    def _sources(self) -> Iterable[SourceRecord]:
+        with self._reading() as tables:
+            if tables is None:
+                return []
+            rows = tables.run(
+                "SELECT source, max(fingerprint), COUNT(*), '', 0, 0.0 FROM chunk_# WHERE served = 1 GROUP BY source "
+                "UNION ALL SELECT * FROM source_#"
+            )
+            made: dict[str, SourceRecord] = {}
+            for source, fingerprint, count, title, size, modified in rows:  # a record comes after its chunks
+                record = SourceRecord(restored(source), restored(fingerprint), count, restored(title), size, modified)
+                counted = made.get(record.source)
+                made[record.source] = record if counted is None else record._replace(chunks=counted.chunks)
+            return list(made.values())
+
+    # ---- inside
+    def _hits(self, tables: Tables, found: Iterable[tuple[int, float]]) -> list[Hit]:
+        query = "SELECT content, metadata FROM text_# WHERE key = ?"
+        return [Hit(self._chunk(*tables.run(query, key).fetchone()), score) for key, score in found]
+
+    def _chunk(self, content: str, metadata: str) -> Chunk:
+        try:
+            return chunk_of(content, json.loads(metadata))
+        except (TypeError, ValueError) as error:
+            raise self._failed(error) from error
+
+    @contextmanager
+    def _reading(self) -> Generator[Tables | None]:
+        """The collection in one state of the file; None where somebody has deleted it."""
+        with self._database() as database:
+            yield Tables.of(database, self.collection_name)
+
+    @contextmanager
+    def _writing(self, served: int = 1) -> Generator[Tables]:
+        """A change that is made whole or not at all; one of what is served tells who keeps vectors in memory."""
+        with self._database("IMMEDIATE") as database:
+            tables = Tables.of(database, self.collection_name)
+            if tables is None:  # somebody has deleted it
+                tables = self._made(database, self.collection_name, self._identity())
+            yield tables
+            query = "UPDATE collection SET revision = revision + ? WHERE number = ?"
+            database.execute(query, (served, tables.number))
+
+    @contextmanager
+    def _database(self, kind: str = "DEFERRED") -> Generator[Connection]:
+        import sqlite3
+
+        try:
+            with self._place.use() as database:
+                database.execute(f"BEGIN {kind}")
+                try:
+                    yield database
+                    database.execute("COMMIT")
+                except BaseException:
+                    if database.in_transaction:
+                        database.execute("ROLLBACK")
+                    raise
+        except TriviumError:
+            raise
+        except (sqlite3.Error, OSError, TypeError, ValueError) as error:
+            raise self._failed(error) from error
+
+    def _prepare(self, database: Connection) -> None:
+        application, version, empty = (
+            database.execute(query).fetchone()[0]
+            for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT COUNT(*) = 0 FROM sqlite_master")
+        )
+        if application != APPLICATION and not empty:
+            raise StoreDamagedError(f"{self.config.storage_path} is no vector store", self.config.storage_path)
+        if version > VERSION:
+            raise StoreVersionError(
+                f"{self.config.storage_path} was made by a newer trivium: its format is {version}, and this one knows "
+                f"{VERSION}: upgrade trivium, or give another path",
+                self.config.storage_path,
+                version,
+            )
+        if application != APPLICATION:
+            database.executescript(
+                f"BEGIN IMMEDIATE; PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; "
+                "CREATE TABLE IF NOT EXISTS collection (number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, "
+                "model TEXT, dimensions INTEGER, revision INTEGER); COMMIT;"
+            )
+
+    def _failed(self, error: Exception) -> StoreError:
+        place, code = self.config.storage_path, getattr(error, "sqlite_errorcode", 0) & 0xFF
+        said = f"the store {place} cannot be used ({error}): "
+        if code in (_SQLITE_BUSY, _SQLITE_LOCKED):
+            return StoreBusyError(f"{said}others write to it; try again, or give a larger busy_seconds", place)
+        if code == _SQLITE_FULL:
+            return StoreFullError(f"{said}make room on its disk; what was published before is there", place)
+        if code in (_SQLITE_CORRUPT, _SQLITE_NOT_A_DATABASE) or isinstance(error, TypeError | ValueError):
+            return StoreDamagedError(f"{said}it is damaged, or no store: delete it and ingest again", place)
+        return StoreError(f"{said}give a file that can be written, on a disk of this machine", place)
+
+
+class _Memory:
+    """One connection to a database in memory, which one thread uses at a time."""
+
+    def __init__(self, prepare: Callable[[Connection], None]) -> None:
+        self._lock, self._prepare = Lock(), prepare
+        self._connection: Connection | None = None
+
+    @contextmanager
+    def use(self) -> Generator[Connection]:
+        import sqlite3
+
+        with self._lock:
+            if self._connection is None:
+                self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+                self._prepare(self._connection)
+            yield self._connection
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+            self._connection = None
+
+
+def _telling(tables: Tables, words: list[str]) -> list[str]:
+    """The words but those of most chunks: they have no weight, and take most of the time."""
+    count = "SELECT COUNT(*) FROM word_# WHERE word_# MATCH ?"
+    found = {word: tables.run(count, f'"{word}"').fetchone()[0] for word in words}
+    most = tables.run("SELECT COUNT(*) FROM chunk_#").fetchone()[0] / 2 if max(found.values()) > _FEW else _FEW
+    return [word for word, many in found.items() if 0 < many <= most] or words

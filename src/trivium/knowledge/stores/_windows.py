@@ -1,0 +1,97 @@
+"""What was found, with what stands around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, cast
+
+from trivium.knowledge.stores._filters import AllOf, Compare, Filter
+from trivium.parsing import Chunk
+from trivium.parsing._chunk import text_of
+from trivium.schema import Document
+
+__all__ = ["joined", "with_neighbours"]
+
+
+def with_neighbours(
+    scan: Callable[[Filter], Iterable[Chunk]], found: Sequence[tuple[Document, float]], neighbours: int
+) -> list[tuple[Document, float]]:
+    """Each chunk found with those around it; spans that touch become one.
+
+    Args:
+        scan: gives the chunks that match, by source and position.
+        found: chunks and their scores; what is no chunk of a source, or not in the store, stays as it is.
+        neighbours: how many on each side.
+    """
+    spans: dict[str, list[tuple[int, int]]] = {}
+    results: list[tuple[Document, float]] = []
+    for document, score in found:
+        if isinstance(document, Chunk) and document.metadata.source:
+            at = document.metadata.position
+            spans.setdefault(document.metadata.source, []).append((at - neighbours, at + neighbours))
+        else:
+            results.append((document, score))
+    for source, many in spans.items():
+        for first, last in _merged(many):
+            results += _span(list(scan(_within(source, first, last))), source, first, last, found)
+    return sorted(results, key=lambda each: -each[1])
+
+
+def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    made: list[tuple[int, int]] = []
+    for first, last in sorted(spans):
+        if made and first <= made[-1][1] + 1:
+            made[-1] = (made[-1][0], max(last, made[-1][1]))
+        else:
+            made.append((first, last))
+    return made
+
+
+def _within(source: str, first: int, last: int) -> Filter:
+    return AllOf((Compare("source", "eq", source), Compare("position", "gte", first), Compare("position", "lte", last)))
+
+
+def _span(
+    around: list[Chunk], source: str, first: int, last: int, found: Sequence[tuple[Document, float]]
+) -> Sequence[tuple[Document, float]]:
+    inside = [
+        (document, score)
+        for document, score in found
+        if isinstance(document, Chunk)
+        and document.metadata.source == source
+        and first <= document.metadata.position <= last
+    ]
+    best, score = max(inside, key=lambda each: each[1])
+    same = [each for each in around if each.metadata.fingerprint == best.metadata.fingerprint]
+    if all(each.metadata.id != best.metadata.id for each in same):  # it has gone meanwhile, or never was there
+        return inside
+    return [(joined(same, cast("Any", best).metadata), score)]
+
+
+def joined(chunks: Sequence[Chunk], metadata: Any) -> Chunk:
+    """Chunks in order as one text: what two have in common by their offsets stands once.
+
+    Args:
+        chunks: not none; of one source, by position.
+        metadata: what the new one has; its offsets, lines and `window_ids` are set.
+    """
+    slices, end = list[tuple[str, Chunk, int, int]](), -1
+    for chunk in chunks:
+        at, length = chunk.metadata, len(chunk.content)
+        exact = length == at.end - at.start  # its offsets are those of what it says
+        shared = end - at.start if exact and end >= 0 else -1
+        slices.append(("\n\n" if slices and shared < 0 else "", chunk, max(0, min(shared, length)), length))
+        end = max(end, at.end) if exact else -1
+    text, lines = text_of(slices)
+    first, last = chunks[0].metadata, chunks[-1].metadata
+    made = metadata.model_copy(
+        update={
+            "start": first.start,
+            "end": last.end,
+            "line": first.line,
+            "end_line": last.end_line,
+            "source_lines": lines,
+            "window_ids": [each.metadata.id for each in chunks],
+        }
+    )
+    return Chunk(content=text, metadata=made)

@@ -1,0 +1,182 @@
+"""The parser of the documents: chunks by tokens and settings, over the chunkers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
+from typing import Any, Self, cast
+
+from pydantic import Field, model_validator
+
+from trivium._arguments import checked
+from trivium._older_names import OlderNames
+from trivium.exceptions import ConfigurationError
+from trivium.parsing._chunk import Chunk, check_documents
+from trivium.parsing._passages import Border, border
+from trivium.parsing.chunks import chunk, chunk_text, chunk_tokens, estimate_tokens
+from trivium.parsing.chunks._blocks import Block, Count, Sizes, chunks_from
+from trivium.parsing.formats._formats import suffix_of
+from trivium.parsing.formats._media_types import MARKDOWN, PLAIN, text_type
+from trivium.schema import Document
+
+__all__ = ["Parser", "ParsingConfig", "Splitter"]
+
+
+class Splitter(str, Enum):
+    """How documents are split.
+
+    MARKDOWN goes by their structure: what their media type says, and plain text as Markdown. PARA_SENTENCE cuts between
+    paragraphs and sentences, TOKENS fills chunks up to their size, SIMPLE cuts at `ParsingConfig.separators`.
+    """
+
+    TOKENS = "tokens"
+    PARA_SENTENCE = "para_sentence"
+    MARKDOWN = "markdown"
+    SIMPLE = "simple"
+
+
+class ParsingConfig(OlderNames):
+    """How documents are split into chunks.
+
+    Args:
+        splitter: in which way.
+        chunk_size: the tokens that a chunk holds at most, about.
+        overlap: how many of them may repeat the end of the chunk before, less than the size; half of it is taken at
+            most. Default 50, or half of a smaller size.
+        max_chunks: chunks of one document at most; more are an error.
+        min_chunk_chars: for the documents' code; a piece that is cut is at least half as long as it may be.
+        discard_chunk_chars: shorter chunks are left out.
+        n_neighbor_ids: how many chunks before and after each are in its `window_ids`.
+        separators: where SIMPLE cuts, the best first.
+        token_encoding_model: for the documents' code. No tokenizer is fetched by its name: give one to `Parser`.
+    """
+
+    splitter: Splitter = Splitter.MARKDOWN
+    chunk_size: int = Field(default=200, ge=1)
+    overlap: int = Field(default_factory=lambda given: min(50, given["chunk_size"] // 2), ge=0)
+    max_chunks: int = Field(default=10_000, ge=1)
+    min_chunk_chars: int = 350
+    discard_chunk_chars: int = 5
+    n_neighbor_ids: int = Field(default=5, ge=0)
+    separators: Sequence[str] = ("\n\n", "\n", " ", "")
+    token_encoding_model: str = "text-embedding-3-large"  # noqa: S105 - tokens of text
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.overlap >= self.chunk_size:
+            raise ValueError(f"overlap is a part of chunk_size: {self.overlap} is not less than {self.chunk_size}")
+        return self
+
+
+class Parser:
+    """Counts tokens, and splits documents into chunks as a config says.
+
+    Args:
+        config: how; default: `ParsingConfig()`.
+        tokenizer: what counts: a function of a text, or a tokenizer with `encode`, as of tiktoken or tokenizers. By
+            default a token is 4 characters, for a tokenizer's tables would have to be fetched.
+
+    Example:
+        >>> parser = Parser(ParsingConfig(chunk_size=6, overlap=0))
+        >>> parser.num_tokens("The rent is 950 EUR.")
+        5
+        >>> letter = Document.from_string("The rent is 950 EUR. Dogs are welcome.", is_chunk=False)
+        >>> [each.content for each in parser.split([letter])]
+        ['The rent is 950 EUR.', 'Dogs are welcome.']
+    """
+
+    @checked
+    def __init__(self, config: ParsingConfig | None = None, tokenizer: Any = None) -> None:
+        self.config = ParsingConfig() if config is None else config
+        self._count = _counter(tokenizer)
+
+    @checked
+    def num_tokens(self, text: str) -> int:
+        """How many tokens a text has."""
+        return self._count(text)
+
+    def truncate_tokens(self, text: str, max_tokens: int) -> str:
+        """The longest beginning of a text that has no more tokens."""
+        if self._count(text) <= max_tokens:
+            return text
+        fits, too_long = 0, len(text)
+        while too_long - fits > 1:
+            middle = (fits + too_long) // 2
+            fits, too_long = (middle, too_long) if self._count(text[:middle]) <= max_tokens else (fits, middle)
+        return text[:fits]
+
+    def chunk_tokens(self, text: str) -> list[str]:
+        """A text in pieces of as many tokens as a chunk holds."""
+        sizes: dict[str, Any] = {"size": self.config.chunk_size, "count": self._count}
+        return [each.content for each in chunk_tokens(Document(content=text), **sizes)]
+
+    @checked
+    def split(self, docs: Sequence[Document]) -> list[Document]:
+        """The chunks of some documents; those that are chunks already stay as they are.
+
+        Raises:
+            ArgumentTypeError: something else was given than a list of documents.
+            ConfigurationError: a document has more chunks than `max_chunks`.
+        """
+        check_documents(docs)
+        return [each for document in docs for each in self._split(document)]
+
+    def _split(self, document: Document) -> Sequence[Document]:
+        if document.metadata.is_chunk:
+            return [document]
+        config = self.config
+        found = [each for each in self._chunks(document) if len(each.content) >= config.discard_chunk_chars]
+        if len(found) > config.max_chunks:
+            raise ConfigurationError(
+                f"{document.metadata.source} has {len(found)} chunks, and max_chunks is {config.max_chunks}: raise it, "
+                "or chunk_size"
+            )
+        self.add_window_ids(found)
+        return found
+
+    def _chunks(self, document: Document) -> Iterator[Chunk]:
+        config = self.config
+        overlap = min(config.overlap, config.chunk_size // 2)
+        sizes: dict[str, Any] = {"size": config.chunk_size, "overlap": overlap, "count": self._count}
+        if config.splitter is Splitter.TOKENS:
+            return chunk_tokens(document, **sizes)
+        if config.splitter is Splitter.PARA_SENTENCE:
+            return chunk_text(document, **sizes)
+        if config.splitter is Splitter.MARKDOWN:
+            return chunk(_marked_up(document), **sizes)
+        borders = tuple(_separated(each) for each in config.separators if each)
+        whole = Block(0, len(document.content), "", borders)
+        return chunks_from(document, [whole] if document.content else [], Sizes(**sizes))
+
+    def add_window_ids(self, chunks: Sequence[Document]) -> None:
+        """Write down for each chunk the ids of those around it, and its own, in order."""
+        reach = self.config.n_neighbor_ids
+        ids = [each.metadata.id for each in chunks]
+        for number, each in enumerate(chunks):
+            each.metadata.window_ids = ids[max(0, number - reach) : number + reach + 1]
+
+
+def _marked_up(document: Document) -> Document:
+    """Plain text taken as Markdown, unless the name of its file tells another kind."""
+    about = document.metadata
+    if about.media_type != PLAIN or text_type(suffix_of(about.source)) not in (None, PLAIN):
+        return document
+    return Document(content=document.content, metadata=about.model_copy(update={"media_type": MARKDOWN}))
+
+
+def _separated(separator: str) -> Border:
+    return border(re.escape(separator))
+
+
+def _counter(tokenizer: Any) -> Count:
+    if tokenizer is None:
+        return estimate_tokens
+    encode: Callable[[str], Any] | None = getattr(tokenizer, "encode_ordinary", None) or getattr(
+        tokenizer, "encode", None
+    )
+    if encode is not None:
+        return lambda text: len(encode(text))
+    if callable(tokenizer):
+        return cast("Count", tokenizer)
+    raise ConfigurationError(f"{type(tokenizer).__name__} counts no tokens: give a function, or what has `encode`")

@@ -1,0 +1,139 @@
+"""Markdown: sections, paragraphs, lists, tables and code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from trivium.parsing._chunk import Chunk
+from trivium.parsing._passages import LINES, WORDS, Border, border
+from trivium.parsing.chunks._blocks import CODE, PROSE, Block, Count, Outline, Sizes, chunks_from, titled
+from trivium.schema import Document
+
+__all__ = ["chunk_markdown"]
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
+_SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
+_BREAK = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$")
+_CLOSING = re.compile(r"[ \t]+#+[ \t]*$")
+_ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
+_INDENTED = re.compile(r" {2}|\t| \t")
+_MARKS = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)|[*`]+|\{#[^{}]*\}|<[^<>]*>")
+_ITEMS = (border(r"\n(?= {0,3}(?:[-*+]|\d{1,9}[.)])\s)"), border(r"\n(?=[ \t]*(?:[-*+]|\d{1,9}[.)])\s)"), *PROSE[1:])
+_ROWS = (LINES, WORDS)
+_LONGEST = 400
+
+
+def chunk_markdown(document: Document, *, size: int = 1200, overlap: int = 0, count: Count = len) -> Iterator[Chunk]:
+    """The chunks of Markdown: none goes over a heading, and tables, lists and code stay whole where they fit.
+
+    Args:
+        document: the text.
+        size: what a chunk holds at most (default 1200).
+        overlap: how much of it may repeat the end of the chunk before (default 0).
+        count: the unit of both; by default characters. A tokenizer's function makes it tokens, about.
+
+    Raises:
+        ConfigurationError: the size is below 1, or the overlap is not smaller.
+
+    >>> lease = Document(content="# Lease\\n\\n## Rent\\n\\nIt costs *950 EUR*.\\n\\n## Pets\\n\\n- dogs\\n- cats\\n")
+    >>> for each in chunk_markdown(lease):
+    ...     print(each.metadata.line, each.metadata.end_line, each.metadata.heading)
+    1 5 Lease > Rent
+    7 10 Lease > Pets
+    """
+    return chunks_from(document, titled(_blocks(document.content)), Sizes(size, overlap, count))
+
+
+def _blocks(text: str) -> Iterator[Block]:
+    lines = text.split("\n")
+    outline, heading, start = Outline(), "", 0
+    number = 0
+    while number < len(lines):
+        first, (end, borders, level) = number, _extent(lines, number)
+        title = _title(lines[first:end]) if level else ""
+        while end < len(lines) and not lines[end].strip():  # blank lines belong to what stands before them
+            end += 1
+        stop = min(start + sum(map(len, lines[first:end])) + end - first, len(text))
+        if level:
+            heading = outline.enter(level, title)
+        if stop > start:
+            yield Block(start, stop, heading, borders, is_title=bool(level))
+        number, start = end, stop
+
+
+def _extent(lines: Sequence[str], first: int) -> tuple[int, tuple[Border, ...], int]:
+    """The line behind the block that begins here, where it may be cut, and its level if it is a heading."""
+    line = lines[first]
+    if first == 0 and line.rstrip() in ("---", "+++"):
+        end = _closed(lines, first, lambda each: each.rstrip() in (line.rstrip(), "..."))
+        if end is not None:
+            return end, CODE, 0
+    if (atx := _ATX.match(line)) is not None:
+        return first + 1, PROSE, len(atx[1])
+    if (fence := _FENCE.match(line)) is not None:
+        mark = fence[1]
+        end = _closed(lines, first, lambda each: each.strip().startswith(mark) and not each.strip().strip(mark[0]))
+        return len(lines) if end is None else end, CODE, 0
+    if _is_table(lines, first):
+        return _until(lines, first + 2, lambda each: "|" not in each), _ROWS, 0
+    if _ITEM.match(line):
+        return _list_end(lines, first), _ITEMS, 0
+    if line.startswith(("    ", "\t")):
+        return _until(lines, first + 1, lambda each: not each.startswith((" ", "\t"))), CODE, 0
+    return _paragraph(lines, first)
+
+
+def _closed(lines: Sequence[str], first: int, closes: Callable[[str], bool]) -> int | None:
+    """The line behind the one that closes what begins at `first`; None if none does."""
+    return next((number + 1 for number in range(first + 1, len(lines)) if closes(lines[number])), None)
+
+
+def _until(lines: Sequence[str], first: int, ends: Callable[[str], bool]) -> int:
+    """The first line from `first` on that is blank or ends the block."""
+    return next((n for n in range(first, len(lines)) if not lines[n].strip() or ends(lines[n])), len(lines))
+
+
+def _is_table(lines: Sequence[str], first: int) -> bool:
+    if "|" not in lines[first] or first + 1 == len(lines):
+        return False
+    divider = lines[first + 1]
+    return "|" in divider and "-" in divider and not divider.strip(" \t|:-")
+
+
+def _list_end(lines: Sequence[str], first: int) -> int:
+    """The line behind a list: it goes on over blank lines as long as items or indented lines follow."""
+    number = first + 1
+    while number < len(lines):
+        line = lines[number]
+        if line.strip():
+            if not _INDENTED.match(line) and (_ATX.match(line) or _FENCE.match(line)):
+                return number
+            number += 1
+            continue
+        following = next((n for n in range(number, len(lines)) if lines[n].strip()), len(lines))
+        if following == len(lines) or not (_INDENTED.match(lines[following]) or _ITEM.match(lines[following])):
+            return number
+        number = following
+    return number
+
+
+def _paragraph(lines: Sequence[str], first: int) -> tuple[int, tuple[Border, ...], int]:
+    """A paragraph, or a heading that is underlined."""
+    if _BREAK.match(lines[first]):
+        return first + 1, PROSE, 0
+    for number in range(first + 1, len(lines)):
+        line = lines[number]
+        if (under := _SETEXT.match(line)) is not None:
+            return number + 1, PROSE, 1 if under[1][0] == "=" else 2
+        if not line.strip() or _ATX.match(line) or _FENCE.match(line) or _ITEM.match(line) or _is_table(lines, number):
+            return number, PROSE, 0
+    return len(lines), PROSE, 0
+
+
+def _title(lines: Sequence[str]) -> str:
+    """The text of a heading without what marks it up."""
+    atx = _ATX.match(lines[0])
+    text = " ".join(lines[:-1]) if atx is None else _CLOSING.sub("", atx[2] or "")
+    return _MARKS.sub(lambda mark: mark[1] or "", text[:_LONGEST])

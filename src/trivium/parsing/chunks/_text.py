@@ -1,0 +1,117 @@
+"""Texts of paragraphs, with headings where the text shows them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from trivium.parsing._chunk import Chunk
+from trivium.parsing.chunks._blocks import Block, Count, Outline, Sizes, chunks_from, titled
+from trivium.schema import Document
+
+__all__ = ["chunk_text"]
+
+_BLANK = re.compile(r"\n[ \t]*\n\s*(?<=\n)")  # to the indentation of the line that follows
+_BLANK_LINES = re.compile(r"(?:[ \t]*+\n)*+")
+_UNDERLINED = re.compile(
+    r"(?P<over>([=\-~^\"'`#*+.:_<>])\2{2,}[ \t]*\n)?"
+    r"[ \t]*(?P<title>\S[^\n]{0,200})\n(?P<under>([=\-~^\"'`#*+.:_<>])\5{2,})[ \t]*(?:\n|\Z)"
+)
+_NUMBERED = re.compile(r"(?:§[ \t]*)?(\d{1,3}(?:\.\d{1,3}){1,5})\.?[ \t]+[^\W\d_].*(?<![.,;:?!])\Z")
+_DIVISION = re.compile(r"(?:chapter|part|appendix|annex|kapitel|chapitre)[ \t]+[\dA-Z]{1,5}\b.*\Z", re.I)
+_LONGEST = 120  # characters of a line that is a heading
+
+
+def chunk_text(document: Document, *, size: int = 1200, overlap: int = 0, count: Count = len) -> Iterator[Chunk]:
+    """The chunks of a text of paragraphs: cut between these, in long ones between sentences.
+
+    Headings are those that the document's metadata name, else lines underlined as in reStructuredText, and numbered
+    ones (as `3.2 Rent`) that stand alone.
+
+    Args:
+        document: the text.
+        size: what a chunk holds at most (default 1200).
+        overlap: how much of it may repeat the end of the chunk before (default 0).
+        count: the unit of both; by default characters. A tokenizer's function makes it tokens, about.
+
+    Raises:
+        ConfigurationError: the size is below 1, or the overlap is not smaller.
+
+    >>> lease = Document(content="Lease\\n=====\\n\\nIt costs 950 EUR.\\n\\n1.1 Pets\\n\\nDogs are welcome.")
+    >>> [(each.metadata.line, each.metadata.heading) for each in chunk_text(lease)]
+    [(1, 'Lease'), (6, 'Lease > 1.1 Pets')]
+    """
+    known = document.metadata.headings
+    blocks = _known(document.content, known) if known else _shown(document.content)
+    return chunks_from(document, blocks, Sizes(size, overlap, count))
+
+
+def _paragraphs(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    for match in _BLANK.finditer(text, start, end):
+        if match.end() < end:
+            yield start, match.end()
+            start = match.end()
+    if start < end:
+        yield start, end
+
+
+def _past_blank(text: str, at: int) -> int:
+    """The next line that is not blank."""
+    found = _BLANK_LINES.match(text, at)
+    return at if found is None else found.end()
+
+
+def _known(text: str, headings: Iterable[tuple[int, int]]) -> Iterator[Block]:
+    """The blocks where the format told which lines are headings."""
+    outline, start, heading = Outline(), 0, ""
+    blocks: list[Block] = []
+    for at, level in [*headings, (len(text), 0)]:
+        blocks += [Block(*each, heading) for each in _paragraphs(text, start, at)]
+        if level:
+            stop = _past_blank(text, text.find("\n", at) + 1 or len(text))
+            heading = outline.enter(level, text[at:stop])
+            blocks.append(Block(at, stop, heading, is_title=True))
+            start = stop
+    return titled(blocks)
+
+
+def _shown(text: str) -> Iterator[Block]:
+    """The blocks where headings have to be recognised."""
+    outline, styles, heading = Outline(), list[str](), ""
+    blocks: list[Block] = []
+    for start, end in _paragraphs(text, 0, len(text)):
+        stop = start
+        if (found := _heading(text, start, end, styles)) is not None:
+            stop, level, title = found
+            heading = outline.enter(level, title)
+            blocks.append(Block(start, stop, heading, is_title=True))
+        if stop < end:
+            blocks.append(Block(stop, end, heading))
+    return titled(blocks)
+
+
+def _heading(text: str, start: int, end: int, styles: list[str]) -> tuple[int, int, str] | None:
+    """Where the heading at the beginning of a paragraph ends, its level and its title; None if there is none.
+
+    Args:
+        text: the whole text.
+        start: where the paragraph begins.
+        end: where it ends.
+        styles: the kinds of lines that headings had so far, outermost first; a new one is added.
+    """
+    found = _UNDERLINED.match(text, start, end)
+    if found is not None:
+        title, over, under = found["title"].strip(), (found["over"] or "").strip(), found["under"]
+        is_level = len(under) >= 0.75 * len(title) and any(map(str.isalnum, title))
+        if is_level and (not over or over[0] == under[0]):
+            style = under[0] + over[:1]
+            if style not in styles:
+                styles.append(style)
+            return _past_blank(text, found.end()), styles.index(style) + 1, title
+    line = text[start:end].rstrip()
+    if "\n" in line or len(line) > _LONGEST:
+        return None
+    numbered = _NUMBERED.match(line)
+    if numbered is not None:
+        return end, numbered[1].count(".") + 1, line
+    return (end, 1, line) if _DIVISION.match(line) else None

@@ -1,0 +1,17 @@
+"""The formats of files: what each is recognised by, and how its text is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trivium._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from trivium.parsing.formats._media_types import is_code
+    from trivium.parsing.formats._reading import read
+    from trivium.parsing.formats._streaming import read_parts
+
+__all__ = ["is_code", "read", "read_parts"]
+
+_HOMES = {"is_code": "_media_types", "read": "_reading", "read_parts": "_streaming"}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

@@ -1,0 +1,167 @@
+"""DOCX, opened by python-docx; the text is gathered here, as its `text` skips insertions and form fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from io import BytesIO
+from typing import Any, Protocol, cast
+
+from trivium.exceptions import MissingExtraError
+from trivium.parsing.formats._decoding import tidy
+from trivium.parsing.formats._formats import Original, Parsed
+from trivium.parsing.formats._lines import headed, headings_of, unheaded
+from trivium.parsing.formats._packages import opened, properties
+
+__all__ = ["parse_docx"]
+
+_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_RELATION_ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+# Deleted text, the old place of moved text, settings, and the second rendering of a drawing.
+_UNSEEN = frozenset(["del", "moveFrom", "pPr", "rPr", "tblPr", "tcPr", "sectPr", "Fallback"])
+_CHARACTERS = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+
+
+class _Element(Protocol):
+    """What is used of lxml, which has no types."""
+
+    @property
+    def tag(self) -> object: ...
+    @property
+    def text(self) -> str | None: ...
+    def get(self, key: str) -> str | None: ...
+    def iter(self, tag: str) -> Iterable[_Element]: ...
+    def __iter__(self) -> Iterator[_Element]: ...
+
+
+def parse_docx(original: Original) -> Parsed:
+    """Paragraphs and table rows as lines in reading order: headers, body, notes and footers.
+
+    Raises:
+        UnreadableDocumentError: it is damaged or encrypted.
+        DocumentTooLargeError: it unpacks to more than the limit.
+        MissingExtraError: python-docx is not installed.
+    """
+    try:
+        import docx
+    except ImportError:
+        raise MissingExtraError("python-docx", "documents") from None
+    with opened(original, "DOCX"):
+        document: Any = docx.Document(BytesIO(original.data))
+        lines = list(_document_lines(document))
+        title, published = properties(original)
+    text, _, headings = headings_of(_text(lines))
+    return Parsed(text, title, published=published, headings=headings)
+
+
+def _text(lines: Iterable[str]) -> str:
+    """Lines joined, with no more than one blank line between two."""
+    kept: list[str] = []
+    for line in lines:
+        if line.strip() or (kept and kept[-1]):
+            kept.append(line.rstrip())
+    return "\n".join(kept).rstrip("\n") + "\n"
+
+
+def _document_lines(document: Any) -> Iterator[str]:
+    body = cast("_Element", document.element.body)
+    kinds = ["default", *(["even"] if document.settings.odd_and_even_pages_header_footer else [])]
+    sections = list(body.iter(f"{_WORD}sectPr"))  # a section's settings stand at its end
+    headers = [_repeated(document.part, section, "header", kinds) for section in sections]
+    footers = [_repeated(document.part, section, "footer", kinds) for section in sections]
+    yield from _once(headers)
+    yield from _block_lines(body)
+    yield from _notes(document.part)
+    yield from _once(footers)
+
+
+def _once(groups: Iterable[list[str]]) -> Iterator[str]:
+    """Each different header or footer once: sections that say the same repeat it."""
+    seen: set[tuple[str, ...]] = set()
+    for lines in groups:
+        if any(lines) and tuple(lines) not in seen:
+            seen.add(tuple(lines))
+            yield from ("", *lines, "")
+
+
+def _repeated(part: Any, section: _Element, what: str, kinds: list[str]) -> list[str]:
+    has_first = any(True for _ in section.iter(f"{_WORD}titlePg"))
+    shown = [*(["first"] if has_first else []), *kinds]
+    lines: list[str] = []
+    for reference in section.iter(f"{_WORD}{what}Reference"):
+        if reference.get(f"{_WORD}type") in shown:
+            lines += _block_lines(part.related_parts[reference.get(_RELATION_ID)].element)
+    return lines
+
+
+def _notes(part: Any) -> Iterator[str]:
+    from docx.oxml import parse_xml
+
+    for relation in part.rels.values():
+        if str(relation.reltype).endswith(("/footnotes", "/endnotes")):
+            notes = list(_block_lines(cast("_Element", parse_xml(relation.target_part.blob))))
+            yield from ("", *(line for line in notes if line.strip()), "")
+
+
+def _name(element: _Element) -> str:
+    """The tag without its namespace; comments and processing instructions have none."""
+    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else "del"
+
+
+def _block_lines(container: _Element) -> Iterator[str]:
+    for element in container:
+        name = _name(element)
+        if name == "p":
+            yield from _paragraph_lines(element)
+        elif name == "tbl":
+            yield from ("", *(_row(row) for row in _find(element, "tr")), "")
+        elif name not in _UNSEEN:  # content controls, tracked insertions, notes
+            yield from _block_lines(element)
+
+
+def _paragraph_lines(paragraph: _Element) -> Iterator[str]:
+    boxes: list[_Element] = []
+    text = "".join(_characters(paragraph, boxes))
+    if level := _heading_level(paragraph):
+        yield ""
+        text = headed(text, level)
+    if text.strip() or not boxes:
+        yield from text.split("\n")
+    for box in boxes:
+        yield from _block_lines(box)
+
+
+def _heading_level(paragraph: _Element) -> int:
+    """1 for a title, then what its style says; 0 for any other paragraph."""
+    styles = (style.get(f"{_WORD}val") or "" for style in paragraph.iter(f"{_WORD}pStyle"))
+    style = next(styles, "")
+    if style.startswith("Heading"):
+        return 1 + int(style[7:8]) if style[7:8].isdecimal() else 2
+    return int(style.startswith("Title"))
+
+
+def _characters(element: _Element, boxes: list[_Element]) -> Iterator[str]:
+    for child in element:
+        name = _name(child)
+        if name == "t":
+            yield tidy(child.text or "")
+        elif name in _CHARACTERS:
+            yield _CHARACTERS[name]
+        elif name == "txbxContent":
+            boxes.append(child)
+        elif name not in _UNSEEN:
+            yield from _characters(child, boxes)
+
+
+def _row(row: _Element) -> str:
+    cells = (" ".join(" ".join(_block_lines(cell)).split()) for cell in _find(row, "tc"))
+    return unheaded(" | ".join(cells))
+
+
+def _find(container: _Element, wanted: str) -> Iterator[_Element]:
+    """The nearest elements of that name, those inside content controls and insertions included."""
+    for element in container:
+        name = _name(element)
+        if name == wanted:
+            yield element
+        elif name not in _UNSEEN:
+            yield from _find(element, wanted)

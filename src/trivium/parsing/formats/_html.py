@@ -1,0 +1,279 @@
+"""What is visible of an HTML page, as lines."""
+
+from __future__ import annotations
+
+import re
+
+from trivium.parsing.formats._dates import iso_date
+from trivium.parsing.formats._decoding import decode, tidy
+from trivium.parsing.formats._formats import Original, Parsed
+from trivium.parsing.formats._lines import LinePairs, headed, headings_of, unheaded, unmarked
+from trivium.parsing.formats._markup import Tag, tokens
+
+__all__ = ["declared_charset", "marked_text", "parse_html", "visible"]
+
+_CHARSET = re.compile(
+    rb"<meta\b[^>]{0,500}?charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]{0,200}encoding=[\"']([\w.:-]+)", re.I
+)
+_SPACES = re.compile(r"[ \t\n\f\xa0]+")
+_INVISIBLE = re.compile("[\xad\u200b\u2060\ufeff]")
+_HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
+
+_UNSEEN = frozenset(["script", "style", "template", "noscript", "svg", "iframe", "noembed", "noframes"])
+# fmt: off
+_LINE = frozenset([
+    "address", "article", "aside", "body", "br", "dd", "details", "dialog", "div", "dt", "fieldset",
+    "figcaption", "figure", "footer", "form", "header", "legend", "li", "main", "nav", "option",
+    "optgroup", "search", "section", "select", "summary", "textarea",
+])
+_PARAGRAPH = frozenset([
+    "blockquote", "caption", "dl", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "ol", "p", "pre", "table",
+    "ul",
+])
+_VOID = frozenset([
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track",
+    "wbr",
+])
+_END_OPTIONAL = frozenset([
+    "dd", "dt", "li", "option", "p", "tbody", "td", "tfoot", "th", "thead", "tr",
+])
+_CONTAINERS = frozenset([
+    "body", "div", "dl", "html", "ol", "section", "select", "table", "tbody", "tfoot", "thead", "tr",
+    "ul",
+])
+# fmt: on
+_HEADINGS = frozenset(["h1", "h2", "h3", "h4", "h5", "h6"])
+_CELLS = frozenset(["td", "th"])
+_DATED = frozenset(["meta", "time"])
+_DATES = frozenset([
+    "article:published_time", "citation_publication_date", "date", "datepublished", "dc.date", "dc.date.issued",
+    "dcterms.created", "dcterms.date", "dcterms.issued", "og:published_time", "pubdate", "publish-date",
+    "publish_date", "published_time",
+])  # fmt: skip
+_DEEPEST_TABLE = 40  # each level copies its text once more
+
+
+def parse_html(original: Original) -> Parsed:
+    """The visible text, the title and the date; the encoding is the page's own."""
+    return visible(decode(original.data, original.charset or declared_charset(original.data)))
+
+
+def declared_charset(data: bytes) -> str | None:
+    """The encoding that a page of HTML or XML says at its beginning that it has."""
+    declared = _CHARSET.search(data[:4096])
+    return (declared[1] or declared[2]).decode("ascii", "replace") if declared else None
+
+
+def visible(markup: str) -> Parsed:
+    """The text that a reader of the page sees before any script runs.
+
+    Blocks are lines, paragraphs have a blank line between them, and a table row is one line with ` | `
+    between its cells; cells of tables that only lay out the page (they hold tables or paragraphs) are blocks.
+
+    >>> visible("<h1>Fees</h1><table><tr><td>Entry<td>5&nbsp;EUR</table>").text
+    'Fees\\n\\nEntry | 5 EUR\\n'
+    """
+    page = _page(tidy(markup), ())
+    text, lines, headings = headings_of(*unmarked(page.text()))
+    return Parsed(text, page.title or None, lines=lines, published=page.published, headings=headings)
+
+
+def marked_text(markup: str, lines: LinePairs) -> str:
+    """The visible text of a page in a file, with its marks; `lines` are those of the page's own text."""
+    return unheaded(_page(markup, lines).text())
+
+
+def _page(markup: str, lines: LinePairs) -> _Page:
+    page = _Page()
+    for token in tokens(markup, lines):
+        page.take(token)
+    return page
+
+
+class _Lines:
+    """Text that is being written: white space collapses, and breaks wait until text follows."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._breaks = 0
+        self._space = False
+        self.paragraphs = False
+
+    def write(self, text: str, *, preformatted: bool) -> None:
+        text = _INVISIBLE.sub("", text)
+        if not preformatted:
+            text = _SPACES.sub(" ", text)
+            self._space = self._space or text.startswith(" ")
+        if not (text if preformatted else text.strip(" ")):
+            return
+        if preformatted and self._breaks:
+            text = text.removeprefix("\n")
+        if self._parts:
+            self._parts.append("\n" * self._breaks or " " * self._space)
+            self.paragraphs = self.paragraphs or self._breaks > 1
+        self._parts.append(text.replace("\xa0", " ") if preformatted else text.strip(" "))
+        self._breaks = 0
+        self._space = not preformatted and text.endswith(" ")
+
+    def end_line(self, breaks: int) -> None:
+        self._breaks = max(self._breaks, breaks)
+        self._space = False
+
+    def text(self) -> str:
+        return "".join(self._parts).strip("\n")
+
+
+class _Table:
+    """A table being read: the cells of its open row, and whether they only lay out the page."""
+
+    def __init__(self) -> None:
+        self.cells: list[str] = []
+        self.in_cell = False
+        self.is_layout = False
+
+
+class _Hidden:
+    """An element that is not shown, until it ends."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._same = 1
+        self._containers = 0
+
+    def ends_at(self, token: Tag | str) -> bool:
+        if isinstance(token, str) or token.is_whole_svg:
+            return False
+        if token.name == self._name:
+            self._same += -1 if token.is_end else 1
+            return self._same == 0 or (self._name in _END_OPTIONAL and not token.is_end)
+        if self._name in _END_OPTIONAL and token.name in _CONTAINERS:
+            self._containers += -1 if token.is_end else 1
+        return self._containers < 0
+
+
+class _Page:
+    def __init__(self) -> None:
+        self._lines = [_Lines()]
+        self._tables: list[_Table] = []
+        self.title = ""
+        self._said: str | None = None
+        self._time: str | None = None
+        self._raw: str | None = None
+        self._preformatted = 0
+        self._heading = 0  # its level, until its first text
+        self._hidden: _Hidden | None = None
+
+    def take(self, token: Tag | str) -> None:
+        if self._hidden is not None:
+            if not self._hidden.ends_at(token):
+                return
+            self._hidden = None  # what ended it may be the start of its neighbour: go on
+        if isinstance(token, str):
+            self._text(token)
+        elif not token.is_end and _hides(token):
+            self._hidden = _Hidden(token.name)
+        else:
+            self._tag(token)
+
+    @property
+    def published(self) -> str | None:
+        """The date that the page says of itself, else that of its first `time`."""
+        return self._said or self._time
+
+    def text(self) -> str:
+        """What is visible, with marks of the lines it stands on."""
+        while self._tables:
+            self._end_table()
+        return "\n".join(line.rstrip() for line in self._lines[0].text().split("\n")) + "\n"
+
+    def _text(self, text: str) -> None:
+        if self._raw == "title":
+            self.title = self.title or " ".join(unmarked(text)[0].split())
+        else:
+            if self._heading and (marked := headed(text, self._heading)) != text:
+                text, self._heading = marked, 0
+            self._lines[-1].write(text, preformatted=self._preformatted > 0)
+
+    def _tag(self, tag: Tag) -> None:
+        name = tag.name
+        if name in _DATED and not tag.is_end:
+            self._dated(tag)
+        self._raw = name if name == "title" and not tag.is_end else None
+        if name in _HEADINGS:
+            self._heading = 0 if tag.is_end else int(name[1])
+        if name in {"pre", "textarea"}:
+            self._preformatted = max(0, self._preformatted + (-1 if tag.is_end else 1))
+        if name in _LINE or name in _PARAGRAPH:
+            self._lines[-1].end_line(2 if name in _PARAGRAPH else 1)
+        if name == "table":
+            self._table(tag)
+        elif self._tables and (name in _CELLS or name in {"tr", "tbody", "thead", "tfoot", "caption"}):
+            self._row_part(tag)
+        elif name in _CELLS or name == "tr":
+            self._lines[-1].end_line(1)
+
+    def _dated(self, tag: Tag) -> None:
+        attributes = tag.attributes()
+        if tag.name == "time":
+            self._time = self._time or iso_date(attributes.get("datetime"))
+        elif any(attributes.get(key, "").lower() in _DATES for key in ("property", "name", "itemprop")):
+            self._said = self._said or iso_date(attributes.get("content"))
+
+    def _table(self, tag: Tag) -> None:
+        if tag.is_end:
+            if self._tables:
+                self._end_table()
+        elif len(self._tables) < _DEEPEST_TABLE:
+            if self._tables:
+                self._tables[-1].is_layout = True
+            self._tables.append(_Table())
+
+    def _row_part(self, tag: Tag) -> None:
+        if tag.name not in _CELLS:
+            self._end_row()
+        else:
+            self._end_cell()
+            if not tag.is_end:
+                self._tables[-1].in_cell = True
+                self._lines.append(_Lines())
+
+    def _end_cell(self) -> None:
+        table = self._tables[-1]
+        if table.in_cell:
+            cell = self._lines.pop()
+            table.in_cell = False
+            table.is_layout = table.is_layout or cell.paragraphs
+            table.cells.append(cell.text())
+
+    def _end_row(self) -> None:
+        self._end_cell()
+        table = self._tables[-1]
+        cells, table.cells = table.cells, []
+        filled = [cell for cell in cells if cell.strip()]
+        if table.is_layout or len(filled) == 1:
+            rows = filled
+        else:
+            rows = [unheaded(" | ".join(" ".join(cell.split()) for cell in cells))] if filled else []
+        table.is_layout = False
+        for row in rows:
+            self._lines[-1].end_line(1)
+            self._lines[-1].write(row, preformatted=True)
+        self._lines[-1].end_line(1)
+
+    def _end_table(self) -> None:
+        self._end_row()
+        self._tables.pop()
+        self._lines[-1].end_line(2)
+
+
+def _hides(tag: Tag) -> bool:
+    if tag.name in _VOID or tag.is_whole_svg:
+        return False
+    if tag.name in _UNSEEN:
+        return True
+    if "hidden" not in tag.rest.lower() and "none" not in tag.rest.lower():
+        return False
+    attributes = tag.attributes()
+    return attributes.get("hidden", "until-found") != "until-found" or bool(
+        _HIDING_STYLE.search(attributes.get("style", ""))
+    )

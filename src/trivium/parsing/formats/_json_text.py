@@ -1,0 +1,35 @@
+"""JSON: its text as it stands, with the letters for which it holds numbers."""
+
+from __future__ import annotations
+
+import re
+
+from trivium.parsing.formats._decoding import decode, tidy
+from trivium.parsing.formats._formats import Original, Parsed
+
+__all__ = ["parse_json", "readable"]
+
+_ESCAPED = re.compile(r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|.)")
+
+
+def parse_json(original: Original) -> Parsed:
+    """The text, line by line as it is in the file."""
+    return Parsed(readable(tidy(decode(original.data, original.charset))))
+
+
+def readable(text: str) -> str:
+    r"""JSON with letters in place of their numbers, as far as they are visible: programs write them that way.
+
+    >>> readable(r'{"a": "caf\u00e9\n\u0022\\u00e9"}')
+    '{"a": "café\\n\\u0022\\\\u00e9"}'
+    """
+    return _ESCAPED.sub(_letter, text) if "\\u" in text else text
+
+
+def _letter(escape: re.Match[str]) -> str:
+    high, low, one = escape.groups()
+    if high:
+        letter = chr(0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00)
+    else:
+        letter = chr(int(one, 16)) if one else ""
+    return letter if letter > "\x7f" and letter.isprintable() else escape[0]

@@ -1,0 +1,150 @@
+"""Lines of the file within its text: marks that travel with the text while it is cut, moved and joined.
+
+A mark is a lone surrogate with three more that hold a number, glued to the character that follows. No text that is
+read holds one: `tidy` replaces them, and entities cannot make them.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from sys import maxsize
+from typing import TypeAlias
+
+__all__ = [
+    "LinePairs",
+    "glued",
+    "headed",
+    "headings_of",
+    "line_starts",
+    "mark",
+    "marked",
+    "paired",
+    "unheaded",
+    "unmarked",
+]
+
+LinePairs: TypeAlias = tuple[tuple[int, int], ...]
+"""Offsets and the lines that stand there, as `DocMetaData.source_lines`."""
+
+_MARK = re.compile("\ud800([\udc00-\udfff]{3})")
+_HEADING = re.compile("\ud801([\udc00-\udfff])")
+# Behind blanks and characters that are never seen, or a line of these alone would count as written.
+_BLANKS = "(?:[^\\S\n]|[\xad\u200b\u2060\ufeff])*+"
+_FIRST_SEEN = re.compile(rf"(?m)^{_BLANKS}(?=\S)")
+_LEADING = re.compile(r"(?:\s|[\xad\u200b\u2060\ufeff])*+(?=\S)")
+
+
+def mark(line: int) -> str:
+    """The mark of a line; up to 2**30."""
+    return "\ud800" + "".join(chr(0xDC00 + (line >> shift & 1023)) for shift in (20, 10, 0))
+
+
+def glued(text: str, line: int) -> str:
+    """A text with the mark of a line before its first visible character; as it is, if it has none."""
+    return _put(text, mark(line))
+
+
+def headed(text: str, level: int) -> str:
+    """A text with the mark of a heading of this level before its first visible character."""
+    return _put(text, f"\ud801{chr(0xDC00 + level)}")
+
+
+def _put(text: str, sign: str) -> str:
+    leading = _LEADING.match(text)
+    return f"{text[: leading.end()]}{sign}{text[leading.end() :]}" if leading else text
+
+
+def unheaded(text: str) -> str:
+    """The text without its marks of headings."""
+    return _HEADING.sub("", text)
+
+
+def headings_of(text: str, lines: LinePairs = ()) -> tuple[str, LinePairs, LinePairs]:
+    """The text without its marks of headings, its lines, and where the lines begin that are headings, with levels.
+
+    >>> headings_of("a\\n" + headed("b", 2) + "\\nc", ((6, 9),))
+    ('a\\nb\\nc', ((4, 9),), ((2, 2),))
+    """
+    found = list(_HEADING.finditer(text))
+    starts = [each.start() for each in found]
+    headings = [
+        (each.start() - 2 * before, ord(each[1]) - 0xDC00)
+        for before, each in enumerate(found)
+        if text[max(0, each.start() - 1) : each.start()] in ("", "\n")
+    ]
+    moved = tuple((at - 2 * bisect_left(starts, at), line) for at, line in lines)
+    return unheaded(text), moved, tuple(headings)
+
+
+def marked(text: str, line: int) -> str:
+    """A text with marks before the first visible character of each of its lines, counted from `line`.
+
+    >>> unmarked(marked("a\\n\\n  b", 7).replace("\\n", " "))
+    ('a    b', ((0, 7), (5, 9)))
+    """
+    starts = _FIRST_SEEN.finditer(text)
+    parts: list[str] = []
+    done = 0
+    for start in starts:
+        line += text.count("\n", done, start.start())
+        parts += (text[done : start.end()], mark(line))
+        line += text.count("\n", start.start(), start.end())
+        done = start.end()
+    return "".join([*parts, text[done:]])
+
+
+def unmarked(text: str) -> tuple[str, LinePairs]:
+    """The text without its marks, and the pairs that say the same; none that follows from the one before it."""
+    parts: list[str] = []
+    pairs: list[tuple[int, int]] = []
+    offset, done, expected = 0, 0, 0
+    for found in _MARK.finditer(text):
+        part = text[done : found.start()]
+        offset, done = offset + len(part), found.end()
+        parts.append(part)
+        line = 0
+        for digit in found[1]:
+            line = line << 10 | ord(digit) - 0xDC00
+        expected += part.count("\n")
+        if not pairs or line != expected:
+            pairs.append((offset, line))
+            expected = line
+    return "".join([*parts, text[done:]]), tuple(pairs)
+
+
+def paired(lines: Iterator[tuple[int, str]], most: int = maxsize) -> tuple[str, LinePairs]:
+    """The next lines as one text that is longer than `most` at last, with pairs of where they stand in the file.
+
+    >>> paired(iter([(1, "a\\n"), (2, "b\\n"), (5, "c\\n")]))
+    ('a\\nb\\nc\\n', ((0, 1), (4, 5)))
+    """
+    parts: list[str] = []
+    pairs: list[tuple[int, int]] = []
+    size = expected = 0
+    for number, line in lines:
+        if number != expected or not pairs:
+            pairs.append((size, number))
+        expected = number + 1
+        parts.append(line)
+        size += len(line)
+        if size > most:
+            break
+    return "".join(parts), tuple(pairs)
+
+
+def line_starts(text: str, pairs: Iterable[tuple[int, int]] = ()) -> Iterator[tuple[int, int]]:
+    """Every offset at which a line begins, with its number, in order.
+
+    >>> list(line_starts("a\\nb\\nc")), list(line_starts("a b\\nc", [(0, 3), (2, 4)]))
+    ([(0, 1), (2, 2), (4, 3)], [(0, 3), (2, 4), (4, 5)])
+    """
+    at, line = 0, 1
+    for offset, number in (*pairs, (len(text) + 1, 0)):
+        while at < offset:
+            yield at, line
+            end = text.find("\n", at, offset - 1) + 1
+            at, line = (end, line + 1) if end else (offset, line)
+        at, line = offset, number
+    # The last pair is only there to end the loop.

@@ -1,0 +1,67 @@
+"""PPTX, by python-pptx: slides as pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Any
+
+from trivium.exceptions import MissingExtraError
+from trivium.parsing.formats._decoding import tidy
+from trivium.parsing.formats._formats import Original, Parsed
+from trivium.parsing.formats._packages import opened, properties
+
+__all__ = ["parse_pptx"]
+
+
+def parse_pptx(original: Original) -> Parsed:
+    """The texts and tables of each slide in the order of its shapes, then its notes; hidden slides are empty pages.
+
+    Raises:
+        UnreadableDocumentError: it is damaged or encrypted.
+        DocumentTooLargeError: it unpacks to more than the limit.
+        MissingExtraError: python-pptx is not installed.
+    """
+    try:
+        import pptx
+    except ImportError:
+        raise MissingExtraError("python-pptx", "documents") from None
+    parts: list[str] = []
+    pages: list[int] = []
+    length = 0
+    with opened(original, "PPTX"):
+        presentation: Any = pptx.Presentation(BytesIO(original.data))
+        for slide in presentation.slides:
+            text = tidy("\n".join(_slide_lines(slide))).strip("\n")
+            pages.append(length)
+            parts.append(f"{text}\n\n" if text else "")
+            length += len(parts[-1])
+        title, published = properties(original)
+    return Parsed("".join(parts), title, tuple(pages), published=published)
+
+
+def _slide_lines(slide: Any) -> Iterator[str]:
+    if slide._element.get("show") == "0":
+        return
+    yield from _shape_lines(slide.shapes)
+    if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) is not None and frame.text.strip():
+        yield from ("", f"Notes: {_text(frame)}")
+
+
+def _shape_lines(shapes: Any) -> Iterator[str]:
+    for shape in shapes:
+        if hasattr(shape, "shapes"):  # a group
+            yield from _shape_lines(shape.shapes)
+        elif getattr(shape, "has_table", False):
+            yield from ("", *(_row(row) for row in shape.table.rows), "")
+        elif shape.has_text_frame and shape.text_frame.text.strip():
+            yield from (_text(shape.text_frame), "")
+
+
+def _row(row: Any) -> str:
+    return " | ".join(" ".join(cell.text_frame.text.split()) for cell in row.cells)
+
+
+def _text(frame: Any) -> str:
+    """The text of a frame; a break within a paragraph is a vertical tab there."""
+    return str(frame.text).replace("\v", "\n").strip("\n")

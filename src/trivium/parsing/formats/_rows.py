@@ -1,0 +1,47 @@
+"""Rows of tables as lines that can be read, found and cited on their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import zip_longest
+
+__all__ = ["column_names", "row_line"]
+
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_VALUE = re.compile(r"[-+]?[\W\d_]*\d[\W\d_]*")  # a number, an amount, a date or a time
+
+
+def column_names(cells: Sequence[str]) -> tuple[str, ...]:
+    """The names of columns, if this first row of a table is one of names; else none.
+
+    Names are two texts or more, all different; a year may be one, other numbers and dates are values.
+
+    >>> column_names(["City", "2023", "2024"]), column_names(["Bonn", "1,5", ""]), column_names(["Notes"])
+    (('City', '2023', '2024'), (), ())
+    """
+    names = tuple(map(_on_one_line, cells))
+    filled = [name for name in names if name]
+    are_names = all(_YEAR.fullmatch(name) or not _VALUE.fullmatch(name) for name in filled)
+    return names if are_names and len(filled) > 1 and len(set(filled)) == len(filled) else ()
+
+
+def row_line(cells: Sequence[str], names: Sequence[str] = ()) -> str:
+    """A row as one line: the values with the names of their columns; empty cells are left out if these are known.
+
+    >>> row_line(["Bonn", "", "7 km"], ["City", "State", "Way"]), row_line(["Bonn", "", "7 km"])
+    ('City: Bonn | Way: 7 km', 'Bonn |  | 7 km')
+    """
+    values = [_on_one_line(cell) for cell in cells]
+    if not names:
+        while values and not values[-1]:
+            values.pop()
+        return " | ".join(values)
+    pairs = zip_longest(names, values[: len(names)], fillvalue="")
+    named = [f"{name}: {value}" if name else value for name, value in pairs if value]
+    return " | ".join([*named, *filter(None, values[len(names) :])])
+
+
+def _on_one_line(cell: str) -> str:
+    is_tidy = cell.isprintable() and "  " not in cell  # to split costs most of the time that a long table takes
+    return cell.strip() if is_tidy else " ".join(cell.split())

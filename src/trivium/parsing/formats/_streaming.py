@@ -1,0 +1,145 @@
+"""Long texts in parts, so that memory does not grow with the file."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterable, Iterator
+from io import StringIO
+from typing import IO
+
+from trivium.parsing.formats._decoding import decode, tidy
+from trivium.parsing.formats._formats import Original, media_type, suffix_of
+from trivium.parsing.formats._json_text import readable
+from trivium.parsing.formats._lines import LinePairs, paired
+from trivium.parsing.formats._media_types import CSV, JSON_LINES, PLAIN, TSV
+from trivium.parsing.formats._reading import empty, not_opened, read_original
+from trivium.parsing.formats._records import record_lines
+from trivium.schema import DocMetaData, Document
+
+__all__ = ["read_parts"]
+
+_PART = 1 << 20
+_STREAMED = frozenset([PLAIN, CSV, TSV, JSON_LINES])
+_WIDE = (
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_LAST_LETTER = re.compile(rb"[\xc0-\xff][\x80-\xbf]*\Z|\r\Z")
+
+
+def read_parts(file: IO[bytes], source: str, *, max_bytes: int = 32 * 1024 * 1024) -> Iterator[Document]:
+    """What `read` gives, from an open file, and long ones in parts that follow each other.
+
+    Plain text, CSV, TSV and JSON Lines of more than 1 MiB come in parts of about that size, however long the file is.
+    A part ends with a line; a longer line is cut. `metadata.first_offset` says where a part begins in the whole text;
+    its lines are those of the file. Any other file is one document of at most `max_bytes`.
+
+    Args:
+        file: open for reading bytes; it need not be seekable.
+        source: its name, whose suffix helps to recognise the format.
+        max_bytes: the most bytes taken of a file that does not come in parts.
+
+    Raises:
+        DocumentError: as `read`.
+        MissingExtraError: as `read`.
+
+    >>> from io import BytesIO
+    >>> parts = list(read_parts(BytesIO(b"The rent is 950 EUR.\\n" * 100_000), "a.log"))
+    >>> len(parts), parts[1].metadata.first_offset, len(parts[0].content)
+    (3, 1048572, 1048572)
+    """
+    original = Original(b"", source, suffix_of(source), max_bytes)
+    head = _taken(file, _PART + 1, source)
+    kind = _long_kind(original._replace(data=head))
+    if kind is None:
+        original = original._replace(data=head + _taken(file, max_bytes + 1 - len(head), source))
+        if len(original.data) > max_bytes:
+            raise original.too_large("more")
+        yield read_original(original)
+    else:
+        yield from _parts(file, head, source, kind)
+
+
+def _long_kind(head: Original) -> str | None:
+    """The media type of a file that comes in parts, by its beginning; None for others."""
+    if len(head.data) <= _PART or head.data.startswith(b"PK\x03\x04"):  # which is not complete yet
+        return None
+    kind = media_type(head)
+    return kind if kind in _STREAMED else None
+
+
+def _parts(file: IO[bytes], head: bytes, source: str, kind: str) -> Iterator[Document]:
+    texts = _texts(file, head, source)
+    if kind in {CSV, TSV}:
+        parts = _tables(texts, "\t" if kind == TSV else None)
+    else:
+        parts = _lines(map(readable, texts) if kind == JSON_LINES else texts)
+    offset = 0
+    is_empty = True
+    for text, lines in parts:
+        if text.strip():
+            is_empty = False
+            metadata = DocMetaData(source=source, media_type=kind, source_lines=lines, first_offset=offset)
+            yield Document(content=text, metadata=metadata)
+        offset += len(text)
+    if is_empty:
+        raise empty(source)
+
+
+def _lines(texts: Iterable[str]) -> Iterator[tuple[str, LinePairs]]:
+    line = 1
+    for text in texts:
+        yield text, ((0, line),) if line > 1 else ()
+        line += text.count("\n")
+
+
+def _tables(texts: Iterable[str], separator: str | None) -> Iterator[tuple[str, LinePairs]]:
+    lines = (line for text in texts for line in StringIO(text, newline="\n"))
+    records = record_lines(lines, separator)
+    while (part := paired(records, _PART))[0]:
+        yield part
+
+
+def _texts(file: IO[bytes], head: bytes, source: str) -> Iterator[str]:
+    """The text in pieces of about a part, that end with a line if one ends in them."""
+    wide = next((name for mark, name in _WIDE if head.startswith(mark)), None)
+    if wide is not None:
+        yield from map(tidy, _wide_texts(file, head, source, wide))
+        return
+    held = head
+    while held:
+        cut = len(held) if len(held) < _PART else _border(held)
+        yield tidy(decode(held[:cut]))
+        held = held[cut:] + _taken(file, _PART - len(held) + cut, source)
+
+
+def _wide_texts(file: IO[bytes], head: bytes, source: str, encoding: str) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    held, block = "", head
+    while block:
+        held += decoder.decode(block)
+        cut = held.rfind("\n") + 1 or len(held) - held.endswith("\r")
+        yield held[:cut]
+        held, block = held[cut:], _taken(file, _PART, source)
+    yield held + decoder.decode(b"", True)
+
+
+def _border(block: bytes) -> int:
+    """Where to cut: behind the last line; where none ends, before the last letter of UTF-8 or line end."""
+    letter = _LAST_LETTER.search(block, len(block) - 4)
+    return block.rfind(b"\n") + 1 or (letter.start() if letter else len(block))
+
+
+def _taken(file: IO[bytes], most: int, source: str) -> bytes:
+    """The next bytes, as many as asked for unless the file ends; a pipe may give fewer at a time."""
+    parts: list[bytes] = []
+    try:
+        while most > 0 and (part := file.read(most)):
+            parts.append(part)
+            most -= len(part)
+    except OSError as error:
+        raise not_opened(error, source) from None
+    return b"".join(parts)

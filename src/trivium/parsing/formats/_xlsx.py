@@ -1,0 +1,94 @@
+"""XLSX, by openpyxl: sheets as pages, rows as lines."""
+
+from __future__ import annotations
+
+import datetime
+import warnings
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Any
+
+from trivium.exceptions import MissingExtraError
+from trivium.parsing.formats._dates import iso_date
+from trivium.parsing.formats._decoding import tidy
+from trivium.parsing.formats._formats import Original, Parsed
+from trivium.parsing.formats._lines import glued, unmarked
+from trivium.parsing.formats._packages import opened, properties
+from trivium.parsing.formats._rows import column_names, row_line
+
+__all__ = ["parse_xlsx"]
+
+_BYTES_A_CELL = 4  # what a cell counts against the limit: a few bytes can stand for thousands of empty ones
+_EXACT = 2**53
+_ROWS_ABOVE_NAMES = 5  # a sheet may have a title and remarks above its table
+
+
+def parse_xlsx(original: Original) -> Parsed:
+    """The name of each sheet and its rows, as `row_line` writes them; hidden sheets are empty pages.
+
+    Of formulas the values are shown that were saved with them.
+
+    Raises:
+        UnreadableDocumentError: it is damaged or encrypted.
+        DocumentTooLargeError: it holds more than the limit, packed, as text or in empty cells.
+        MissingExtraError: openpyxl is not installed.
+    """
+    try:
+        import openpyxl
+    except ImportError:
+        raise MissingExtraError("openpyxl", "documents") from None
+    parts: list[str] = []
+    pages: list[int] = []
+    with opened(original, "XLSX"), warnings.catch_warnings():
+        # It warns of extensions that it does not know; they hold no cells.
+        warnings.filterwarnings("ignore", module=r"openpyxl\.")
+        book: Any = openpyxl.load_workbook(BytesIO(original.data), read_only=True, data_only=True)
+        size = 0
+        for sheet in book.worksheets:
+            pages.append(size)
+            for row, line in _numbered_lines(sheet, original):
+                size += len(line)
+                if size > original.limit:
+                    raise original.too_large("more text")
+                parts.append(glued(line, row))
+        title, published = properties(original)
+    text, lines = unmarked("".join(parts))
+    return Parsed(text, title, tuple(pages), lines, published)
+
+
+def _numbered_lines(sheet: Any, original: Original) -> Iterator[tuple[int, str]]:
+    """The lines of a sheet, each with the number of its row; the sheet's name stands with the first."""
+    if sheet.sheet_state != "visible":
+        return
+    name = f"{tidy(str(sheet.title))}\n"
+    names: tuple[str, ...] = ()
+    above = 0
+    cells = 0
+    sheet.reset_dimensions()  # the size that is written in a file may be wrong, and every row would be filled up to it
+    for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
+        cells += 1 + len(row)
+        if cells * _BYTES_A_CELL > original.limit:
+            raise original.too_large("more cells, most of them empty,")
+        values = [_shown(value) for value in row]
+        if not any(values):
+            continue
+        if name:
+            yield 1, name
+            name = ""
+        yield number, f"{row_line(values, names)}\n"
+        if not names and above < _ROWS_ABOVE_NAMES:
+            names = column_names(values)
+            above += 1
+
+
+def _shown(value: Any) -> str:
+    """A cell as people write its value."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < _EXACT else repr(value)
+    if isinstance(value, datetime.datetime | datetime.date):
+        return iso_date(value) or ""
+    return tidy(str(value)).strip()

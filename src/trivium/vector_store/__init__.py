@@ -1,0 +1,8 @@
+"""Vector stores at the module paths of the documents; they live in `trivium.knowledge`."""
+
+from trivium._lazy import lazy_names
+
+__all__ = ()
+
+_HOMES = {name: name for name in ("base", "chromadb", "lancedb", "postgres", "qdrantdb")}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

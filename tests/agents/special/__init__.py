@@ -1,0 +1,1 @@
+"""Tests of the agents that are shipped: documents, passages, long-term memory."""

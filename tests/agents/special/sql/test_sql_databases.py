@@ -1,0 +1,151 @@
+"""The walls in front of three real databases."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from trivium.agents.special.sql import ReadOnlyDatabase
+from trivium.exceptions import (
+    ConfigurationError,
+    DatabaseConnectionError,
+    QueryError,
+    QueryRefusedError,
+    QueryTimeoutError,
+)  # fmt: skip
+
+from ._attacks import ATTACKS, BOMBS, REAL, WALLED
+from ._legal import LEGAL
+from ._servers import TABLES, Shop
+
+
+def _plain(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return [tuple(round(float(each), 4) if isinstance(each, Decimal | float) else each for each in row) for row in rows]
+
+
+def _error(run: Callable[..., Any], *arguments: Any) -> type[BaseException]:
+    """The class of what is raised; where nothing is, one that nobody expects."""
+    try:
+        run(*arguments)
+    except QueryError as error:
+        return type(error)
+    return BaseException
+
+
+def test_what_people_ask_runs_and_gives_what_it_should(shop: Shop) -> None:
+    for sql, expected in LEGAL[shop.dialect]:
+        assert _plain(shop.database.query(sql).rows) == _plain(expected), sql
+
+
+def test_nothing_passes_and_nothing_changes(shop: Shop) -> None:
+    before = shop.content(), shop.files()
+    for name, sql in ATTACKS[shop.dialect].items():
+        assert _error(shop.database.query, sql.format(folder=shop.folder)) is QueryRefusedError, name
+    assert (shop.content(), shop.files()) == before
+
+
+def test_without_the_guard_the_database_stops_what_writes(shop: Shop) -> None:
+    before = shop.content(), shop.files()
+    for name in WALLED[shop.dialect]:
+        sql = ATTACKS[shop.dialect][name].format(folder=shop.folder)
+        assert issubclass(_error(shop.database._run, sql, 50), QueryError), name
+    assert (shop.content(), shop.files()) == before
+
+
+def test_without_the_guard_other_attacks_do_what_they_are_meant_to(shop: Shop) -> None:
+    for name, expected in REAL[shop.dialect].items():
+        rows = shop.database._run(ATTACKS[shop.dialect][name].format(folder=shop.folder), 50).rows
+        said = " ".join(each.decode() if isinstance(each, bytes) else str(each) for row in rows for each in row)
+        assert expected in said, name
+
+
+def test_a_query_that_takes_too_long_is_stopped(shop: Shop) -> None:
+    quick = shop.but(tables=TABLES, timeout=0.3)
+    for name, sql in BOMBS[shop.dialect].items():
+        began = time.monotonic()
+        with pytest.raises(QueryError) as caught:
+            quick.query(sql)
+        assert isinstance(caught.value, QueryTimeoutError) or "too big" in str(caught.value), name
+        assert time.monotonic() - began < 20  # a guard: without a stop they take hours
+    assert quick.query("SELECT count(*) FROM orders").rows == [(6,)]
+
+
+def test_rows_are_capped_and_it_is_told(shop: Shop) -> None:
+    few = shop.but(tables=TABLES, max_rows=2)
+    cut = few.query("SELECT id FROM orders ORDER BY id")
+    assert (cut.rows, cut.is_cut) == ([(1,), (2,)], True)
+    assert "(the first 2 rows; there are more" in cut.text()
+    whole = few.query("SELECT id FROM orders WHERE id < 3 ORDER BY id")
+    assert (len(whole.rows), whole.is_cut) == (2, False)
+    assert len(few.query("SELECT id FROM orders LIMIT 5").rows) == 2
+
+
+def test_tables_are_told_with_their_columns_and_keys(shop: Shop) -> None:
+    assert [each.full_name for each in shop.database.tables()] == sorted(TABLES)
+    (orders,) = shop.database.tables(["orders"], described=True)
+    assert [each.name for each in orders.columns] == ["id", "customer_id", "total", "placed", "state"]
+    assert [each.is_key for each in orders.columns] == [True, False, False, False, False]
+    assert orders.columns[1].refers_to == "customers.id"
+    with pytest.raises(QueryError, match="there is no table secrets; there are big_spenders"):
+        shop.database.tables(["secrets"])
+
+
+def test_all_tables_can_be_read_where_none_are_listed_and_new_ones_are_found(shop: Shop) -> None:
+    assert shop.but().query("SELECT word FROM secrets").rows == [("swordfish",)]
+    assert "secrets" in [each.name for each in shop.but(multi_schema=True).tables()]
+
+
+def test_what_the_database_says_of_a_wrong_query_is_told(shop: Shop) -> None:
+    with pytest.raises(QueryError, match=r"the database says: .*colour") as caught:
+        shop.database.query("SELECT colour FROM customers")
+    assert "colour" in caught.value.query
+    assert not isinstance(caught.value, QueryRefusedError)
+
+
+def test_an_engine_of_the_program_is_used_and_left_as_it_was(shop: Shop) -> None:
+    from sqlalchemy import create_engine
+    from sqlalchemy.orm import Session
+
+    url = shop.url.replace("postgresql://", "postgresql+psycopg://").replace("mysql://", "mysql+pymysql://")
+    engine = create_engine(url, pool_size=1, max_overflow=0)
+    with Session(engine) as session:
+        database = ReadOnlyDatabase(session, tables=TABLES)
+    assert database.query("SELECT count(*) FROM orders").rows == [(6,)]
+    with pytest.raises(QueryError):
+        database._run("DELETE FROM orders", 1)
+    with engine.connect() as connection, connection.begin() as work:
+        deleted = connection.exec_driver_sql("DELETE FROM orders")
+        assert deleted.rowcount == 6
+        work.rollback()
+    engine.dispose()
+
+
+def test_the_password_is_shown_nowhere(shop: Shop) -> None:
+    secret = "sw0rd/fish?"
+    kind = {"sqlite": "postgresql", "postgres": "postgresql", "mysql": "mysql"}[shop.dialect]
+    database = ReadOnlyDatabase(f"{kind}://eve:sw0rd%2Ffish%3F@127.0.0.1:1/shop", timeout=1)
+    with pytest.raises(DatabaseConnectionError) as caught:
+        database.query("SELECT 1")
+    for text in (repr(database), str(caught.value), repr(caught.value), caught.value.database):
+        assert secret not in text
+        assert "sw0rd" not in text
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+    with pytest.raises(ConfigurationError) as wrong:
+        ReadOnlyDatabase("eve:sw0rd@nowhere")
+    assert "sw0rd" not in str(wrong.value)
+
+
+def test_what_is_no_database_is_refused_with_advice() -> None:
+    with pytest.raises(DatabaseConnectionError, match="there is no database"):
+        ReadOnlyDatabase("sqlite:////nowhere/shop.db").query("SELECT 1")
+    with pytest.raises(ConfigurationError, match="give the engine"):
+        ReadOnlyDatabase("sqlite://")
+    with pytest.raises(ConfigurationError, match="give a URL"):
+        ReadOnlyDatabase(7)
+    with pytest.raises(ConfigurationError, match="at least 1"):
+        ReadOnlyDatabase("sqlite:///x.db", max_rows=0)

@@ -1,0 +1,176 @@
+"""What the guard refuses and lets through, without a server."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trivium.agents.special.sql import check_query
+from trivium.exceptions import ConfigurationError, QueryRefusedError
+
+from ._attacks import ATTACKS, BOMBS
+from ._legal import LEGAL
+from ._servers import TABLES
+
+KNOWN = {
+    dialect: {**TABLES, **{f"{schema}.{name}": columns for name, columns in TABLES.items()}}
+    for dialect, schema in {"sqlite": "main", "postgres": "public", "mysql": "shop"}.items()
+}
+CASES = [(dialect, name) for dialect, some in ATTACKS.items() for name in some]
+SPACES = " \t\n\r\x0b\x0c\u00a0\u2003\u3000\ufeff\u200b"
+
+
+def test_the_corpus_is_as_large_as_it_has_to_be() -> None:
+    assert all(len(some) >= 20 for some in ATTACKS.values())
+    assert len(CASES) >= 100
+    assert sum(map(len, LEGAL.values())) >= 60
+
+
+@pytest.mark.parametrize(("dialect", "name"), CASES)
+def test_an_attack_is_refused_and_the_error_says_why_and_what_is_allowed(dialect: str, name: str) -> None:
+    sql = ATTACKS[dialect][name].format(folder="/x")
+    with pytest.raises(QueryRefusedError) as caught:
+        check_query(sql, dialect, tables=KNOWN[dialect])
+    assert caught.value.reason
+    assert caught.value.allowed
+    assert caught.value.query == sql
+
+
+@st.composite
+def _mutated(draw: st.DrawFn) -> tuple[str, str]:
+    """An attack with its case, its space and its comments changed, and things around it."""
+    dialect, name = draw(st.sampled_from(CASES))
+    made: list[str] = []
+    for piece in re.split(r"(\s+|\W)", ATTACKS[dialect][name].format(folder="/x")):
+        if piece.isspace():
+            made.append(draw(st.sampled_from([piece, "\t", "\n", "/* x */", "/**/ ", " -- y\n", *SPACES])))
+        elif piece.isidentifier():
+            made.append(draw(st.sampled_from([piece, piece.upper(), piece.lower(), piece.swapcase()])))
+        else:
+            made.append(piece)
+    before = draw(st.sampled_from(["", " ", ";", "/* a */", "-- a\n", "(", "SELECT 1; ", "\ufeff"]))
+    after = draw(st.sampled_from(["", ";", " ", " -- b", "/* b", ")", " LIMIT 1", "; SELECT 1", " UNION SELECT 1"]))
+    return dialect, f"{before}{''.join(made)}{after}"
+
+
+@given(_mutated())
+def test_no_change_of_space_comments_and_case_lets_an_attack_pass(attack: tuple[str, str]) -> None:
+    dialect, sql = attack
+    try:
+        sent = check_query(sql, dialect, tables=KNOWN[dialect])
+    except QueryRefusedError:
+        return
+    # A comment may have swallowed what was wrong: then what is sent names nothing of it.
+    names = r"secrets|pg_|load_|file|sleep|lock|into|delete|update|insert|drop|copy|@|set_config|nextval|setval|;"
+    outside = re.sub(r"'(?:[^'\\]|''|\\.)*'", "''", sent)
+    assert not re.search(names, outside, re.IGNORECASE), sent
+
+
+@settings(max_examples=40)
+@given(st.sampled_from(sorted(ATTACKS)), st.text(max_size=60))
+def test_any_text_is_a_query_or_refused(dialect: str, text: str) -> None:
+    for sql in (text, f"SELECT {text}", f"SELECT '{text}'", f'SELECT "{text}" FROM customers'):
+        try:
+            sent = check_query(sql, dialect, tables=KNOWN[dialect])
+        except QueryRefusedError:
+            continue
+        assert check_query(sent, dialect, tables=KNOWN[dialect]) == sent
+
+
+@pytest.mark.parametrize("dialect", sorted(LEGAL))
+def test_what_is_sent_is_sent_again_as_it_is(dialect: str) -> None:
+    for sql in [sql for sql, _ in LEGAL[dialect]] + list(BOMBS[dialect].values()):
+        sent = check_query(sql, dialect, tables=KNOWN[dialect])
+        assert check_query(sent, dialect, tables=KNOWN[dialect]) == sent
+        assert "--" not in sent.replace("'DROP TABLE customers; --'", "").replace("'a''; DELETE FROM orders; -- '", "")
+
+
+def test_rows_are_limited_in_the_query_itself() -> None:
+    def sent(sql: str) -> str:
+        return check_query(sql, "postgres", max_rows=10)
+
+    assert sent("SELECT a FROM t") == "SELECT a FROM t LIMIT 10"
+    assert sent("SELECT a FROM t LIMIT 3") == "SELECT a FROM t LIMIT 3"
+    assert sent("SELECT a FROM t LIMIT 99 OFFSET 5") == "SELECT a FROM t LIMIT 10 OFFSET 5"
+    assert sent("SELECT a FROM t FETCH FIRST 99 ROWS ONLY") == "SELECT a FROM t LIMIT 10"
+    assert sent("SELECT 1 UNION SELECT 2") == "SELECT 1 UNION SELECT 2 LIMIT 10"
+    assert sent("(SELECT a FROM t LIMIT 50)") == "SELECT a FROM t LIMIT 10"
+    for sql in ("SELECT a FROM t LIMIT 5 * 5", "SELECT 1 LIMIT (SELECT 9)", "SELECT 1 FETCH FIRST 1 ROW WITH TIES"):
+        with pytest.raises(QueryRefusedError):
+            sent(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "WITH secrets AS (SELECT * FROM secrets) SELECT * FROM secrets",
+        "WITH RECURSIVE secrets AS (SELECT * FROM secrets) SELECT * FROM secrets",
+        "WITH RECURSIVE secrets AS (SELECT * FROM secrets UNION SELECT 1) SELECT * FROM secrets",
+        "WITH a AS (SELECT * FROM secrets), secrets AS (SELECT 1) SELECT * FROM a",
+        "SELECT * FROM secrets WHERE 1 IN (WITH secrets AS (SELECT 1) SELECT * FROM secrets)",
+        "WITH secrets AS (SELECT 1) SELECT * FROM public.secrets",
+    ],
+)
+def test_a_name_of_a_subquery_hides_no_table(sql: str) -> None:
+    for dialect in ("postgres", "mysql", "sqlite", "duckdb"):
+        with pytest.raises(QueryRefusedError, match="no table"):
+            check_query(sql, dialect, tables=["customers"])
+
+
+def test_names_of_subqueries_are_known_where_they_are() -> None:
+    for sql in (
+        "WITH a AS (SELECT 1), b AS (SELECT * FROM a) SELECT * FROM b, a",
+        "WITH RECURSIVE a(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM a WHERE x < 3) SELECT * FROM a",
+        "WITH a AS (SELECT 1) SELECT * FROM (SELECT * FROM a) AS s WHERE EXISTS (SELECT 1 FROM a)",
+        "SELECT * FROM (WITH a AS (SELECT 1) SELECT * FROM a) AS s",
+    ):
+        assert check_query(sql, "postgres", tables=[])
+
+
+def test_what_is_too_long_or_too_deep_is_refused_at_once() -> None:
+    for sql in (
+        "SELECT " + "(" * 500 + "1" + ")" * 500,
+        "SELECT " + "f(" * 50 + "1" + ")" * 50,
+        "SELECT " + "+".join(["1"] * 15000),
+        "SELECT " + "NOT " * 5000 + "1",
+        "SELECT " + "-" * 2 + "\n" * 30000 + "1",
+    ):
+        with pytest.raises(QueryRefusedError):
+            check_query(sql, "postgres")
+
+
+def test_columns_are_looked_up_where_their_table_stands() -> None:
+    for sql in (
+        'SELECT "user", c."name", C.City FROM customers AS c WHERE c.* IS NOT NULL',
+        "WITH customers AS (SELECT count(*) AS n FROM customers) SELECT customers.n FROM customers",
+        "SELECT c.n FROM (SELECT c.id AS n FROM customers c) AS c WHERE 1 IN (SELECT o.id FROM orders o WHERE c.n = 1)",
+        "SELECT c.a, c.name FROM customers AS c(a)",
+        "SELECT d.d, u.u, e.key FROM generate_series(1, 2) AS d, unnest(ARRAY[1]) AS u, jsonb_each('{}') AS e",
+    ):
+        assert check_query(sql, "postgres", tables=TABLES)
+    with pytest.raises(QueryRefusedError, match=r"no column c\.nam") as caught:
+        check_query("SELECT c.nam FROM customers c", "postgres", tables=TABLES)
+    assert "its columns id, name, city" in caught.value.allowed
+    assert check_query("SELECT c.anything FROM customers c", "postgres", tables=list(TABLES))
+    assert check_query("SELECT user FROM customers", "sqlite", tables=TABLES)
+
+
+def test_functions_of_a_programs_own_can_be_allowed_by_name() -> None:
+    with pytest.raises(QueryRefusedError, match="the function distance_km is not allowed"):
+        check_query("SELECT distance_km(1, 2)", "postgres")
+    assert check_query("SELECT distance_km(1, 2)", "postgres", functions=["Distance_KM"]) == "SELECT distance_km(1, 2)"
+
+
+def test_only_the_servers_own_tables_are_refused_where_none_are_listed() -> None:
+    assert check_query("SELECT * FROM a.b", "postgres") == "SELECT * FROM a.b"
+    for sql in ("SELECT * FROM pg_class", "SELECT * FROM information_schema.tables", "SELECT * FROM sys.user"):
+        with pytest.raises(QueryRefusedError):
+            check_query(sql, "postgres")
+
+
+def test_an_unknown_dialect_says_which_there_are() -> None:
+    with pytest.raises(ConfigurationError, match="duckdb, mysql, postgres, sqlite"):
+        check_query("SELECT 1", "oracle")

@@ -1,0 +1,231 @@
+"""Tables: nothing that a query says leaves them, and what people ask is answered."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trivium.agents.special.sql import check_query
+from trivium.agents.special.table import ReadOnlyTables
+from trivium.exceptions import QueryError, QueryRefusedError, QueryTimeoutError
+
+SALES = """Date,City,Item,Unit Price ($),Count
+2024-01-05,Oslo,pen,2.50,10
+2024-01-09,Bergen,ink,12.00,1
+2024-02-01,Oslo,ink,12.00,3
+2024-02-14,Oslo,paper,5.25,
+2024-03-03,Bergen,pen,2.75,40
+"""
+ATTACKS: Final = {
+    "read_csv": "SELECT * FROM read_csv('{folder}/private.txt')",
+    "read_csv_auto": "SELECT * FROM read_csv_auto('{folder}/private.txt', header = false)",
+    "a file as a table": "SELECT * FROM '{folder}/sales.csv'",
+    "a file as a table, quoted": 'SELECT * FROM "{folder}/sales.csv"',
+    "a file as a table, in a join": "SELECT * FROM sales JOIN '{folder}/sales.csv' AS s ON true",
+    "files by a pattern": "SELECT * FROM '{folder}/*.csv'",
+    "from first": "FROM '{folder}/sales.csv'",
+    "a page": "SELECT * FROM 'https://example.com/x.csv'",
+    "read_text": "SELECT content FROM read_text('{folder}/private.txt')",
+    "read_blob": "SELECT content FROM read_blob('{folder}/private.txt')",
+    "read_json": "SELECT * FROM read_json('{folder}/private.txt')",
+    "read_parquet": "SELECT * FROM read_parquet('{folder}/x.parquet')",
+    "parquet metadata": "SELECT * FROM parquet_metadata('{folder}/x.parquet')",
+    "sniff_csv": "SELECT * FROM sniff_csv('{folder}/private.txt')",
+    "glob": "SELECT * FROM glob('{folder}/*')",
+    "copy to": "COPY sales TO '{folder}/out.csv'",
+    "copy from": "COPY sales FROM '{folder}/private.txt'",
+    "export": "EXPORT DATABASE '{folder}/out'",
+    "import": "IMPORT DATABASE '{folder}/out'",
+    "attach": "ATTACH '{folder}/other.db' AS other",
+    "attach sqlite": "ATTACH '{folder}/other.db' (TYPE sqlite)",
+    "install": "INSTALL httpfs",
+    "load": "LOAD httpfs",
+    "pragma": "PRAGMA database_list",
+    "set": "SET memory_limit = '100GB'",
+    "set the time": "SET max_execution_time = 0",
+    "reset": "RESET lock_configuration",
+    "getenv": "SELECT getenv('HOME')",
+    "current_setting": "SELECT current_setting('home_directory')",
+    "getvariable": "SELECT getvariable('x')",
+    "settings": "SELECT * FROM duckdb_settings()",
+    "secrets": "SELECT * FROM duckdb_secrets()",
+    "the catalog": "SELECT * FROM duckdb_tables()",
+    "the catalog of SQLite": "SELECT sql FROM sqlite_master",
+    "the information schema": "SELECT * FROM information_schema.tables",
+    "query": "SELECT * FROM query('SELECT 1')",
+    "query_table": "SELECT * FROM query_table('sales')",
+    "serialized": "SELECT * FROM json_execute_serialized_sql('{{}}')",
+    "autocomplete": "SELECT * FROM sql_auto_complete('SEL')",
+    "create": "CREATE TABLE x AS SELECT 1",
+    "create temp": "CREATE TEMP TABLE x AS SELECT 1",
+    "create macro": "CREATE MACRO f() AS 1",
+    "create secret": "CREATE SECRET (TYPE s3, KEY_ID 'x', SECRET 'y')",
+    "drop": "DROP TABLE sales",
+    "insert": "INSERT INTO sales SELECT * FROM sales",
+    "update": "UPDATE sales SET city = 'x'",
+    "delete in a CTE": "WITH x AS (DELETE FROM sales RETURNING *) SELECT * FROM x",
+    "stacked": "SELECT 1; DROP TABLE sales",
+    "prepare": "PREPARE x AS DROP TABLE sales",
+    "call": "CALL pragma_version()",
+    "checkpoint": "CHECKPOINT",
+    "vacuum": "VACUUM",
+    "explain analyze": "EXPLAIN ANALYZE SELECT * FROM sales",
+    "summarize": "SUMMARIZE '{folder}/sales.csv'",
+    "describe": "DESCRIBE SELECT * FROM '{folder}/sales.csv'",
+    "a chain of methods": "SELECT 'HOME'.getenv()",
+    "a function by another name": "SELECT list_transform(['x'], f -> getenv(f))",
+    "a function in a macro": "SELECT main.getenv('x')",
+    "write_log": "SELECT write_log('x')",
+    "a variable of the program": "SELECT * FROM SALES_FRAME",
+    "pivot": "PIVOT sales ON city",
+    "positional parameter": "SELECT $1, ?",
+    "repeat bomb": "SELECT length(repeat('x', 2000000000))",
+    "a long list": "SELECT len(range(1000000000))",
+    "a long list in FROM": "SELECT * FROM unnest(generate_series(1, 1000000000))",
+    "replace bomb": "SELECT length(replace(replace(replace(city, 'O', 'OOOOOOOO'), 'O', 'OOOOOOOO'), 'O',"
+    " 'OOOOOOOO')) FROM sales",
+    "replace bomb in a loop": "WITH RECURSIVE n(s) AS (SELECT 'x' UNION ALL SELECT replace(s, 'x', 'xxxx') FROM n)"
+    " SELECT"
+    " max(length(s)) FROM n",
+    "columns by a pattern": "SELECT COLUMNS('.*') FROM sales",
+    "sample": "SELECT * FROM sales USING SAMPLE 1",
+    "sequence": "SELECT nextval('s')",
+    "txid": "SELECT txid_current()",
+    "version": "SELECT version()",
+    "NUL": "SELECT 1\x00; DROP TABLE sales",
+}
+WALLED: Final = (
+    "read_csv", "a file as a table", "a page", "read_text", "read_blob", "read_json", "sniff_csv", "glob", "copy to",
+    "copy from", "export", "attach", "install", "load", "set", "set the time", "reset", "create", "create macro",
+    "create secret", "drop", "insert", "update", "delete in a CTE", "getenv", "a variable of the program", "summarize",
+)  # fmt: skip
+BOMBS: Final = (
+    "SELECT count(*) FROM range(1000000000000)",
+    "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n",
+    "SELECT count(*) FROM range(100000000) AS a, range(1000000) AS b WHERE a.range * b.range = 7",
+    "WITH " + ", ".join(f"s{at + 1} AS (SELECT s || s || s || s AS s FROM s{at})" for at in range(14)).replace(
+        "FROM s0", "FROM (SELECT 'xxxxxxxxxx' AS s)") + " SELECT length(s) FROM s14",
+)  # fmt: skip
+LEGAL: Final[list[tuple[str, Any]]] = [
+    ("SELECT count(*) FROM sales", [(5,)]),
+    ("SELECT sum(unit_price * count) FROM sales", [(183.0,)]),
+    ("SELECT city, sum(count)::INT AS n FROM sales GROUP BY ALL ORDER BY n DESC",
+     [("Bergen", 41), ("Oslo", 13)]),
+    ("SELECT item FROM sales WHERE unit_price = (SELECT max(unit_price) FROM sales) LIMIT 1",
+     [("ink",)]),
+    ("SELECT strftime(date, '%Y-%m') AS m, count(*) FROM sales GROUP BY m ORDER BY m",
+     [("2024-01", 2), ("2024-02", 2), ("2024-03", 1)]),
+    ("SELECT month(date), date_trunc('month', date)::DATE FROM sales LIMIT 1",
+     [(1, datetime.date(2024, 1, 1))]),
+    ("SELECT count(*) FILTER (WHERE city = 'Oslo'), count(count) FROM sales",
+     [(3, 4)]),
+    ("SELECT item, row_number() OVER (PARTITION BY city ORDER BY date DESC) AS r FROM sales QUALIFY r = 1 ORDER BY"
+     " item",
+     [("paper", 1), ("pen", 1)]),
+    ("WITH per AS (SELECT item, avg(unit_price) AS p FROM sales GROUP BY item) SELECT item FROM per WHERE p > 5.1"
+     " ORDER BY 1",
+     [("ink",), ("paper",)]),
+    ("SELECT s.item, people FROM sales s JOIN towns t ON t.town = s.city WHERE s.item = 'paper'",
+     [("paper", 709037)]),
+    ("SELECT town FROM towns WHERE town NOT IN (SELECT city FROM sales)",
+     [("Tromsø",)]),
+    ("SELECT DISTINCT lower(city) AS c FROM sales ORDER BY c", [("bergen",), ("oslo",)]),
+    ("SELECT coalesce(count, 0) FROM sales WHERE item = 'paper'", [(0,)]),
+    ("SELECT CASE WHEN unit_price < 3 THEN 'cheap' ELSE 'dear' END AS k, count(*) FROM sales GROUP BY k ORDER BY k",
+     [("cheap", 2), ("dear", 3)]),
+    ("FROM sales SELECT item WHERE city ILIKE 'ber%' ORDER BY item",
+     [("ink",), ("pen",)]),
+    ("SELECT string_agg(item, '+' ORDER BY item) FROM sales WHERE city = 'Bergen'",
+     [("ink+pen",)]),
+    ("SELECT median(unit_price), round(avg(unit_price), 2) FROM sales",
+     [(5.25, 6.9)]),
+    ("SELECT list_transform([1, 2], x -> x + 1), [3, 4][1]", [([2, 3], 3)]),
+    ("SELECT date_diff('day', min(date), max(date)) FROM sales", [(58,)]),
+    ("SELECT item FROM sales UNION SELECT town FROM towns ORDER BY 1 LIMIT 2",
+     [("Bergen",), ("Oslo",)]),
+    ("SELECT * EXCLUDE (date, unit_price, count) FROM sales LIMIT 1",
+     [("Oslo", "pen")]),
+    ("SELECT replace(replace(item, 'p', ''), 'i', ''), regexp_replace(item, '[aeiou]', '') FROM sales LIMIT 1",
+     [("en", "pn")]),
+    ("SELECT arg_max(item, unit_price), quantile_cont(unit_price, 0.5) FROM sales WHERE city = 'Bergen'",
+     [("ink", 7.375)]),
+    ("SELECT try_cast('x' AS INT), '1.5'::DOUBLE, lpad(item, 4, '.') FROM sales LIMIT 1",
+     [(None, 1.5, ".pen")]),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[ReadOnlyTables, Path]]:
+    folder = tmp_path_factory.mktemp("tables")
+    (folder / "sales.csv").write_text(SALES, encoding="utf-8")
+    (folder / "private.txt").write_text("the private file\n", encoding="utf-8")
+    towns = [
+        {"Town": "Oslo", "People": 709037},
+        {"Town": "Bergen", "People": 291940},
+        {"Town": "Tromsø", "People": None},
+    ]
+    tables = ReadOnlyTables({"sales": folder / "sales.csv", "towns": towns}, timeout=0.5, memory=1 << 28)
+    yield tables, folder
+    tables.close()
+
+
+def test_the_corpus_is_as_large_as_it_has_to_be() -> None:
+    assert len(ATTACKS) >= 25
+    assert len(LEGAL) >= 20
+
+
+def test_what_people_ask_runs_and_gives_what_it_should(shop: tuple[ReadOnlyTables, Path]) -> None:
+    for sql, expected in LEGAL:
+        assert shop[0].query(sql).rows == expected, sql
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_nothing_passes(shop: tuple[ReadOnlyTables, Path], name: str) -> None:
+    SALES_FRAME = {"a": [1]}  # DuckDB would find a variable of the program by its name
+    with pytest.raises(QueryRefusedError) as caught:
+        shop[0].query(ATTACKS[name].format(folder=shop[1]))
+    assert SALES_FRAME
+    assert caught.value.allowed
+
+
+def test_without_the_guard_duckdb_stops_what_leaves_the_tables(shop: tuple[ReadOnlyTables, Path]) -> None:
+    tables, folder = shop
+    before = sorted(each.name for each in folder.iterdir())
+    for name in WALLED:
+        with pytest.raises(QueryError):
+            tables._run(ATTACKS[name].format(folder=folder), 5)
+    assert tables.query("SELECT count(*) FROM sales").rows == [(5,)]
+    assert sorted(each.name for each in folder.iterdir()) == before
+
+
+def test_a_query_that_takes_too_long_or_too_much_is_stopped(shop: tuple[ReadOnlyTables, Path]) -> None:
+    for sql in BOMBS:
+        with pytest.raises(QueryError) as caught:
+            shop[0].query(sql)
+        assert isinstance(caught.value, QueryTimeoutError) or "Out of Memory" in str(caught.value), str(caught.value)
+    assert shop[0].query("SELECT count(*) FROM sales").rows == [(5,)]
+
+
+@given(st.sampled_from(sorted(ATTACKS)), st.data())
+def test_no_change_of_space_comments_and_case_lets_an_attack_pass(name: str, data: st.DataObject) -> None:
+    made = ""
+    for piece in re.split(r"(\s+|\W)", ATTACKS[name].format(folder="/x")):
+        if piece.isspace():
+            made += data.draw(st.sampled_from([piece, "\n", "/* x */", " -- y\n", "\u00a0", "\u2003", "\u200b"]))
+        else:
+            made += (
+                data.draw(st.sampled_from([piece, piece.upper(), piece.swapcase()])) if piece.isidentifier() else piece
+            )
+    try:
+        sent = check_query(made, "duckdb", tables=["sales", "towns"])
+    except QueryRefusedError:
+        return
+    outside = re.sub(r"'(?:[^']|'')*'", "''", sent)
+    assert not re.search(r"read|glob|copy|attach|getenv|setting|/x|;|query|drop|insert|\.csv|log", outside, re.I), sent

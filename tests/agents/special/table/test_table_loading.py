@@ -1,0 +1,186 @@
+"""Files, frames and rows as tables."""
+
+from __future__ import annotations
+
+import datetime
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trivium.agents.special.table import ReadOnlyTables
+from trivium.exceptions import (
+    ConfigurationError,
+    DocumentNotFoundError,
+    EmptyDocumentError,
+    UnreadableDocumentError,
+)  # fmt: skip
+
+
+def _read(data: Any, sql: str = "SELECT * FROM data", **options: Any) -> list[tuple[Any, ...]]:
+    tables = ReadOnlyTables(data, **options)
+    try:
+        return tables.query(sql).rows
+    finally:
+        tables.close()
+
+
+def _saved(folder: Path, name: str, content: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def test_headers_become_names_that_need_no_quotes(tmp_path: Path) -> None:
+    path = _saved(tmp_path, "My Data (2024).csv", "Unit Price ($), ,order,2024,Größe,unit price\n1.5,a,b,3,x,y\n")
+    tables = ReadOnlyTables(path)
+    (table,) = tables.tables()
+    assert table.name == "my_data_2024"
+    assert [each.name for each in table.columns] == [
+        "unit_price",
+        "column1",
+        "order_2",
+        "c_2024",
+        "größe",
+        "unit_price_2",
+    ]
+    assert '"Unit Price ($)"' in table.columns[0].comment
+    assert tables.query("SELECT unit_price, order_2, c_2024, größe FROM my_data_2024").rows == [(1.5, "b", 3, "x")]
+    tables.close()
+
+
+def test_types_are_found_also_where_they_change_late(tmp_path: Path) -> None:
+    rows = "\n".join(f"{at},2024-01-01" for at in range(50_000))
+    path = _saved(tmp_path, "data.csv", f"number,day\n{rows}\nlast,never\n")
+    assert _read(path, "SELECT count(*), max(number) FROM data") == [(50_001, "last")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "expected"),
+    [
+        ("data.tsv", "a\tb\n1\t2\n", {}, [(1, 2)]),
+        ("data.csv", "a;b\n1;x\n", {}, [(1, "x")]),
+        ("data.csv", '\ufeffa,b\n"x, y","say ""hi"""\n', {}, [("x, y", 'say "hi"')]),
+        ("data.csv", "a,b\nå,é\n".encode("latin-1"), {"encoding": "latin-1"}, [("å", "é")]),
+        ("data.csv", "a,b\nå,é\n".encode("utf-16"), {}, [("å", "é")]),
+        ("data.csv", "a,b\n", {}, []),
+        ("data[1]*.csv", "a,b\n1,2\n", {}, [(1, 2)]),
+    ],
+)
+def test_text_files_are_read_as_they_come(
+    tmp_path: Path, name: str, content: str | bytes, options: dict[str, Any], expected: Any
+) -> None:
+    assert _read({"data": _saved(tmp_path, name, content)}, **options) == expected
+
+
+def test_what_is_no_table_is_an_error_that_says_so(tmp_path: Path) -> None:
+    with pytest.raises(DocumentNotFoundError, match="there is no file"):
+        ReadOnlyTables(tmp_path / "none.csv")
+    with pytest.raises(EmptyDocumentError, match="is empty"):
+        ReadOnlyTables(_saved(tmp_path, "empty.csv", ""))
+    with pytest.raises(UnreadableDocumentError, match="give encoding='latin-1'"):
+        ReadOnlyTables(_saved(tmp_path, "western.csv", "a,b\nå,é\n".encode("latin-1")))
+    with pytest.raises(UnreadableDocumentError, match="not text"):
+        ReadOnlyTables(_saved(tmp_path, "binary.csv", b"\x00\x01\x02" * 50))
+    with pytest.raises(UnreadableDocumentError, match="damaged"):
+        ReadOnlyTables(_saved(tmp_path, "x.parquet", b"PAR1 not really"))
+    with pytest.raises(UnreadableDocumentError, match="damaged"):
+        ReadOnlyTables(_saved(tmp_path, "x.xlsx", b"PK not really"))
+    with pytest.raises(UnreadableDocumentError, match=r"\.csv, \.tsv"):
+        ReadOnlyTables(_saved(tmp_path, "x.docx", b"x"))
+    nothing: list[Any] = [7, [1, 2], {}, [{}]]
+    for wrong in nothing:
+        with pytest.raises((ConfigurationError, EmptyDocumentError)):
+            ReadOnlyTables(wrong)
+
+
+def test_excel_files_are_read_by_sheet(tmp_path: Path) -> None:
+    from openpyxl import Workbook
+
+    book: Any = Workbook()
+    book.active.title = "First"
+    for row in ([None, None], ["Item", "Sold on"], ["pen", datetime.date(2024, 1, 5)], [None, None], ["007", None]):
+        book.active.append(row)
+    book.create_sheet("Other").append(["x"])
+    book.save(tmp_path / "book.xlsx")
+    rows = _read(tmp_path / "book.xlsx", "SELECT item, sold_on FROM book ORDER BY 1")
+    assert rows == [("007", None), ("pen", datetime.datetime(2024, 1, 5))]
+    assert _read(tmp_path / "book.xlsx", "SELECT count(*) FROM book", sheet="Other") == [(0,)]
+    with pytest.raises(ConfigurationError, match="it has First, Other"):
+        ReadOnlyTables(tmp_path / "book.xlsx", sheet="Third")
+
+
+def test_rows_and_columns_of_a_program_keep_their_types() -> None:
+    day = datetime.date(2024, 1, 5)
+    rows = [
+        {"Name": "007", "n": 1, "f": True, "d": day, "t": '"a",\nb'},
+        {"Name": None, "n": 2.5, "d": None, "t": "\\n"},
+    ]
+    assert _read(rows) == [("007", 1.0, True, day, '"a",\nb'), (None, 2.5, None, None, "\\n")]
+    assert _read({"a": [1, 2], "b": ["x", "y"]}) == [(1, "x"), (2, "y")]
+    assert _read({"one": [{"a": 1}], "two": [{"a": 2}]}, "SELECT one.a, two.a FROM one, two") == [(1, 2)]
+
+
+def test_frames_are_read_through_arrow() -> None:
+    pyarrow: Any = import_module("pyarrow")  # it has no types
+
+    class Frame:
+        """What polars and pandas have too."""
+
+        def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+            return pyarrow.table({"City": ["Oslo"], "n": [7]}).__arrow_c_stream__(requested_schema)
+
+    assert _read(Frame()) == [("Oslo", 7)]
+
+
+def test_parquet_and_several_files_at_once(tmp_path: Path) -> None:
+    import duckdb
+
+    duckdb.sql(f"COPY (SELECT 1 AS id, 'x' AS \"A b\") TO '{tmp_path}/one.parquet'")
+    files = [tmp_path / "one.parquet", _saved(tmp_path, "two.csv", "id,c\n1,y\n")]
+    assert _read(files, "SELECT a_b, c FROM one JOIN two USING (id)") == [("x", "y")]
+
+
+def test_the_copy_goes_when_it_is_closed_and_when_it_is_dropped() -> None:
+    code = """
+import glob, sys, tempfile
+tempfile.tempdir = sys.argv[1]
+from trivium.agents.special.table import ReadOnlyTables
+tables = ReadOnlyTables([{"a": 1}])
+assert len(glob.glob(sys.argv[1] + "/trivium-tables-*")) == 1
+tables = ReadOnlyTables([{"a": 1}])
+assert len(glob.glob(sys.argv[1] + "/trivium-tables-*")) == 1
+tables.close(); tables.close()
+assert not glob.glob(sys.argv[1] + "/trivium-tables-*")
+tables = ReadOnlyTables([{"a": 1}])
+"""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, "-c", code, folder], check=True, timeout=60)
+        assert not list(Path(folder).iterdir())
+
+
+@pytest.mark.slow
+def test_a_file_larger_than_the_memory_that_is_given_can_be_asked(tmp_path: Path) -> None:
+    path = tmp_path / "large.csv"
+    block = b"".join(b"%s,%d,2024-01-01,Oslo\n" % (b"x" * 90, number) for number in range(10_000))
+    with path.open("wb") as file:
+        file.write(b"text,number,day,city\n")
+        for _ in range(460):
+            file.write(block)
+    assert path.stat().st_size > 500_000_000
+    code = """
+import resource, sys
+from trivium.agents.special.table import ReadOnlyTables
+tables = ReadOnlyTables(sys.argv[1], memory=1 << 28)
+assert tables.query("SELECT count(*), max(number), count(DISTINCT city) FROM large").rows == [(4_600_000, 9999, 1)]
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], check=True, timeout=110, capture_output=True, text=True
+    )
+    assert int(done.stdout) < 1_100, f"{done.stdout} MB"

@@ -1,0 +1,161 @@
+"""What a model reads, and which of it holds what it says: sentences, places, and any text at all."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trivium.agents.special._answering import Answering
+from trivium.agents.special._citations import safe_name
+from trivium.agents.special._reading import Reading, words_of
+from trivium.parsing import Chunk
+from trivium.parsing._statements import statements
+
+LEASE = "The rent is 950 EUR. It is due on Monday.\n\n- Pets are allowed.\n- Smoking is forbidden.\n"
+
+
+def reading(question: str = "How much is the rent?", text: str = LEASE, line: int = 5) -> Reading:
+    return Reading(question, [Chunk.of(text, source="a.txt", line=line)], 10_000)
+
+
+@given(st.text(max_size=900))
+def test_sentences_stand_in_the_text_in_order_and_lose_no_word(text: str):
+    found = list(statements(text))
+    assert all(start < end <= start + 400 for start, end in found)
+    assert all(before[1] <= behind[0] for before, behind in pairwise(found))
+    kept = "".join(text[start:end] for start, end in found)
+    assert [each for each in kept if each.isalnum()] == [each for each in text if each.isalnum()]
+
+
+@given(st.text(max_size=300), st.text(max_size=200), st.integers(1, 9))
+def test_a_citation_is_the_text_of_its_lines(text: str, statement: str, size: int):
+    read = reading(statement, text, line=1)
+    for span in read.holds(statement):
+        citation = read.citation(span, 1)
+        assert citation.quote in text
+        assert citation.quote in "\n".join(text.split("\n")[citation.line - 1 : citation.end_line])
+
+
+@given(st.text(max_size=300), st.lists(st.text(min_size=1, max_size=9), max_size=30))
+def test_whatever_a_model_writes_what_was_shown_is_the_answer(text: str, pieces: list[str]):
+    answering = Answering(reading(text=text), "How much?", "NO")
+    shown = "".join([*(answering.feed(piece) for piece in pieces), answering.end()])
+    assert shown == answering.given
+    assert (answering.answer.found, bool(answering.citations)) in ((True, True), (False, False))
+    if not answering.answer.found:
+        assert shown == "NO"
+
+
+@pytest.mark.parametrize(
+    ("statement", "held"),
+    [
+        ("The rent is 950 EUR.", "The rent is 950 EUR."),
+        ("It amounts to 950 EUR.", "The rent is 950 EUR."),
+        ("Monday.", "It is due on Monday."),
+        ("The rent is 905 EUR.", ""),
+        ("The rent is 950 EUR, and 3 EUR for water.", ""),
+        ("Elephants live in Africa.", ""),
+    ],
+)
+def test_what_holds_a_statement(statement: str, held: str):
+    read = reading()
+    found = read.holds(statement)
+    assert (read.citation(found[0], 1).quote if found else "") == held
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("1200.50", "1,200.50"),
+        ("1200.50", "1.200,5"),
+        ("1.200,50", "1,200.50"),
+        ("1'200", "1,200"),
+        ("1.200", "1200"),
+        ("2,000,000", "2000000.0"),
+        ("on 2026-05-03", "on May 3rd"),
+        ("on 2026-05-03", "on, May 3, 2026"),
+        ("on 3 May 2026", "on 2026-05-03"),
+        ("on June 3rd, 2026", "on 03.06.2026"),
+        ("on the 3rd of Sept. 2026", "on September 3"),
+    ],
+)
+def test_numbers_and_dates_are_the_same_however_they_are_written(written: str, said: str):
+    read = reading("What about the deposit?", f"The deposit is due {written}.\n")
+    assert read.holds(f"The deposit is due {said}.")
+    assert not read.invents(f"The deposit is due {said}.")
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [("1,200.50", "1200.05"), ("1,200", "1.2"), ("on 3 May", "on 3 June"), ("on 2026-05-03", "on 2026-03-05")],
+)
+def test_other_numbers_and_dates_are_not_the_same(written: str, said: str):
+    assert not reading("What about the deposit?", f"It is due {written}.\n").holds(f"The deposit is due {said}.")
+
+
+@given(st.text(st.sampled_from("0123456789.,'- \u00a0May3rdJune²٣"), max_size=30))
+def test_words_of_any_numerals_can_be_compared(text: str):
+    assert words_of(text) == words_of(f"{text} ")
+
+
+def test_two_sentences_may_hold_what_neither_does_alone():
+    read = reading("How do I copy a tree?", "copytree(src, dst)\n\nRecursively copy a directory tree to dst.\n", line=1)
+    (span,) = read.holds("The function copytree recursively copies a directory tree.")
+    citation = read.citation(span, 1)
+    assert (citation.line, citation.end_line) == (1, 3)
+
+
+def test_what_the_model_cited_too_is_kept_only_where_it_holds_more():
+    text = "Cats may stay, and dogs.\n\nCats may stay.\n\nParrots need a cage.\n"
+    read = reading("Which animals?", text)
+    assert read.holds("Cats and dogs may stay.", [1, 2]) == ((1, 1),)
+    assert read.holds("Cats and dogs may stay, parrots in a cage.", [1, 2, 3]) == ((1, 1), (3, 3))
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("A tenant may keep a dog without permission.", 1), ("A tenant who keeps a bicycle needs a list.", 0)],
+)
+def test_what_only_repeats_the_question_needs_nearly_all_of_it(text: str, count: int):
+    read = reading("Does a tenant who keeps a dog need permission?", f"{text}\n")
+    assert len(read.holds("Yes, a tenant who keeps a dog needs permission.", [1])) == count
+    assert len(read.holds("No.", [1])) == count
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("Sweep it so that the blue boiler of the cellar burns well.", 1), ("Sweep the stairs each week.", 0)],
+)
+def test_one_new_word_alone_does_not_make_a_sentence_hold_a_statement(text: str, count: int):
+    read = reading("How do I get the blue boiler of the cellar to burn well?", f"{text}\n")
+    assert len(read.holds("To get the blue boiler of the cellar to burn well, sweep it.", [1])) == count
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [("[1]", "The rent is 950 EUR [1]."), (" [2]\n", "It is due on Monday [1]."), ("[9]", "NO"), ("[0]", "NO")],
+)
+def test_a_number_alone_stands_for_its_sentence(written: str, shown: str):
+    answering = Answering(reading("When is the rent due?"), "When?", "NO", references=False)
+    assert answering.feed(written) + answering.end() == shown
+
+
+def test_a_word_that_stands_somewhere_is_no_answer_where_nothing_else_fits():
+    text = "Backspace: delete the character to the left of the cursor.\n"
+    assert not reading("Which key combination opens the terminal of the desktop?", text).holds("Delete.", [1])
+    assert reading("What does backspace do to the character left of the cursor?", text).holds("Delete.", [1])
+
+
+def test_numbers_and_names_that_stand_nowhere_are_inventions():
+    read = reading()
+    assert read.invents("The rent was 700 EUR.")
+    assert read.invents("Ask our landlord, Mister Miller.")
+    assert not read.invents("So much is the rent.")
+
+
+@given(st.text(max_size=60))
+def test_a_name_that_is_shown_calls_and_steers_nothing(name: str):
+    assert not set(safe_name(name)) & set('{}<>[]`"\n\x1b')

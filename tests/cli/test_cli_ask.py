@@ -1,0 +1,209 @@
+"""`trivium ask` and `trivium chat --docs`: answers, places that can be opened, a store that is kept, wrong input."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from _signals import press_ctrl_c
+from trivium.cli._app import run
+
+from ._chat_server import HOLD, ChatAnswers
+from ._command import Command, Ended
+
+LEASE = "Lease of the flat.\n\nThe rent is 950 EUR.\nPets are allowed.\n"
+ANSWER = "The rent is 950 EUR [2]."
+
+
+def here(trivium: Command, *arguments: str, typed: str = "") -> Ended:
+    """The command in this process, which is quicker."""
+    out, err = StringIO(), StringIO()
+    with pytest.MonkeyPatch.context() as patched, chdir(trivium.folder), redirect_stdout(out), redirect_stderr(err):
+        patched.setenv("TRIVIUM_CACHE", trivium.environment["TRIVIUM_CACHE"])
+        patched.setattr("sys.stdin", StringIO(typed))
+        return Ended(run(arguments), out.getvalue(), err.getvalue())
+
+
+def ask(trivium: Command, *arguments: str, answers: Sequence[Any] = (ANSWER,), **settings: Any) -> Ended:
+    """`trivium ask` about a lease, with scripted answers; words are all that it searches by, so that it is quick."""
+    (trivium.folder / "lease.txt").write_text(LEASE)
+    (trivium.folder / "said.json").write_text(json.dumps(answers))
+    model = () if "--model" in arguments else ("--model", "scripted:said.json")
+    command = ("ask", *arguments, *model, "--embedding", "none")
+    return trivium(*command, **settings) if settings else here(trivium, *command)
+
+
+def stores(trivium: Command) -> list[Path]:
+    return sorted((trivium.folder / "no store" / "knowledge").glob("*.db"))
+
+
+def test_the_answer_and_its_places(trivium: Command):
+    ended = ask(trivium, "lease.txt", "How much is the rent?")
+    assert ended == (0, "The rent is 950 EUR [1].\n\n[1] lease.txt:3  The rent is 950 EUR.\n", "")
+
+
+def test_json_has_the_quotes_too(trivium: Command):
+    ended = ask(trivium, "lease.txt", "How much is the rent?", "--json")
+    (record,) = ended.records
+    assert (ended.status, record["found"], record["answer"]) == (0, True, "The rent is 950 EUR [1].")
+    (citation,) = record["citations"]
+    assert (citation["source"], citation["line"]) == (str(trivium.folder / "lease.txt"), 3)
+    assert citation["quote"] == "The rent is 950 EUR."
+
+
+@pytest.mark.parametrize("json", [(), ("--json",)])
+def test_documents_that_do_not_tell_have_a_status_of_their_own(trivium: Command, json: tuple[str, ...]):
+    ended = ask(trivium, "lease.txt", "Who is king?", *json, answers=["DO-NOT-KNOW"])
+    assert (ended.status, ended.err) == (3, "")
+    if json:
+        assert (ended.records[0]["found"], ended.records[0]["answer"]) == (False, None)
+    else:
+        assert ended.out == "The documents do not tell.\n"
+
+
+def test_standard_input_is_a_document_and_is_not_kept(trivium: Command):
+    (trivium.folder / "typed").write_text(LEASE)
+    with (trivium.folder / "typed").open() as stdin:
+        ended = ask(trivium, "-", "How much is the rent?", stdin=stdin)
+    assert ended.out.endswith("[1] -:3  The rent is 950 EUR.\n")
+    assert stores(trivium) == []
+
+
+def test_on_a_terminal_the_places_are_links(trivium: Command):
+    (trivium.folder / "lease.txt").write_text(LEASE)
+    (trivium.folder / "said.json").write_text(json.dumps([ANSWER]))
+    ended = trivium.on_terminal(
+        "ask", "lease.txt", "How much is the rent?", "--model", "scripted:said.json", "--embedding", "none"
+    )
+    assert ended.status == 0
+    assert f"{(trivium.folder / 'lease.txt').as_uri()}" in ended.out
+    assert "\x1b]8;" in ended.out
+    assert "lease.txt:3" in ended.out
+
+
+def test_what_a_document_says_does_not_steer_the_terminal(trivium: Command):
+    text = "The rent is \x1b[31m950\x1b]0;owned\x07 EUR.\n"
+    (trivium.folder / "bad.txt").write_text(text)
+    ended = ask(trivium, "bad.txt", "How much is the rent?", answers=["The rent is \x1b[31m950 EUR [1]."])
+    assert "\x1b" not in ended.out
+    assert "\x07" not in ended.out
+
+
+# ---- what is kept
+def test_what_was_read_is_kept_and_changes_are_seen(trivium: Command):
+    ask(trivium, "lease.txt", "How much is the rent?")
+    (store,) = stores(trivium)
+    assert store.stat().st_mode & 0o077 == 0
+    ask(trivium, "lease.txt", "How much is the rent?")
+    assert stores(trivium) == [store]
+    (trivium.folder / "letters" / "dan.txt").write_text("Dan pays EUR 600.\n")
+    answers = ["Dan pays EUR 600."]
+    assert ask(trivium, "letters", "What does Dan pay?", answers=answers).status == 0
+    (trivium.folder / "letters" / "dan.txt").unlink()
+    assert ask(trivium, "letters", "What does Dan pay?", answers=answers).status == 3
+    assert len(stores(trivium)) == 2
+
+
+def test_nothing_is_kept_where_nothing_shall_be(trivium: Command):
+    assert ask(trivium, "lease.txt", "How much is the rent?", "--no-store").status == 0
+    assert stores(trivium) == []
+
+
+def test_a_store_of_ones_own_is_asked_again_without_the_files(trivium: Command):
+    store = ("--store", "own.db")
+    assert ask(trivium, "lease.txt", "How much is the rent?", *store).status == 0
+    (trivium.folder / "lease.txt").unlink()
+    assert ask(trivium, "How much is the rent?", *store).status == 0
+    answers = ["Ada pays EUR 900."]
+    assert ask(trivium, "letters", "How much is the rent?", *store, answers=[ANSWER]).status == 3
+    assert ask(trivium, "letters", "What does Ada pay?", *store, answers=answers).status == 0
+
+
+# ---- wrong input
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (("How much is it?",), 2, "no documents are named: put files, folders, URLs or - before the question"),
+        (("lease.txt",), 2, "the question is missing: put it behind the documents"),
+        (("lease.txt", "letters"), 2, "the question is missing: put it behind the documents"),
+        (("lease.txt", " "), 2, "the question is empty"),
+        (("nothing.txt", "What?"), 1, "nothing.txt: there is no such file or folder; check the path"),
+        (("empty", "What?"), 1, "empty"),
+        (("lease.txt", "What?", "--store", "a.db", "--no-store"), 2, "--store and --no-store contradict each other"),
+        (("lease.txt", "What?", "--embedding", "nothing"), 2, "'nothing' names no embedding model"),
+        (("lease.txt", "What?", "--model", "scripted:none.json"), 2, "the script none.json cannot be read"),
+        (("lease.txt", "What?", "-k", "0"), 2, "-k"),
+    ],
+)
+def test_what_is_wrong_is_one_line(trivium: Command, arguments: tuple[str, ...], status: int, said: str):
+    (trivium.folder / "empty").mkdir()
+    (trivium.folder / "lease.txt").write_text(LEASE)
+    (trivium.folder / "said.json").write_text(json.dumps([ANSWER]))
+    given = list(arguments)
+    given += [] if "--model" in given else ["--model", "scripted:said.json"]
+    given += [] if "--embedding" in given else ["--embedding", "none"]
+    ended = here(trivium, "ask", *given)
+    assert (ended.status, ended.out) == (status, "")
+    assert said in ended.error
+
+
+def test_a_file_that_cannot_be_read_is_told_and_left_out(trivium: Command):
+    (trivium.folder / "letters" / "bad.txt").write_bytes(os.urandom(3000))
+    ended = ask(trivium, "letters", "What does Ada pay?", answers=["Ada pays EUR 900."])
+    assert ended.status == 0
+    assert "letters/bad.txt" in ended.error
+    alone = ask(trivium, "letters/bad.txt", "What?")
+    assert alone.status == 1
+    assert "there is nothing there that can be read" in alone.err
+
+
+def test_ctrl_c_stops_it(trivium: Command):
+    (trivium.folder / "lease.txt").write_text(LEASE)
+    with ChatAnswers(lambda body: ["The rent is", HOLD]) as server:
+        process = trivium.start("ask", "lease.txt", "How much is the rent?", *server.options, "--embedding", "none")
+        server.held = lambda: press_ctrl_c(process)
+        ended = trivium.end(process)
+    assert (ended.status, ended.err) == (130, "interrupted\n")
+
+
+# ---- a conversation
+def chat(trivium: Command, text: str, *arguments: str, answers: Sequence[Any]) -> Ended:
+    (trivium.folder / "lease.txt").write_text(LEASE)
+    (trivium.folder / "said.json").write_text(json.dumps(answers))
+    return here(trivium, "chat", "--model", "scripted:said.json", "--embedding", "none", *arguments, typed=text)
+
+
+def test_a_conversation_about_documents(trivium: Command):
+    complete = json.dumps({"question": "Are pets allowed?"})
+    answers = [ANSWER, complete, "Pets are allowed."]
+    ended = chat(trivium, "How much is the rent?\nAnd pets?\n", "--docs", "lease.txt", answers=answers)
+    place = trivium.folder / "lease.txt"
+    assert ended.out == (f"The rent is 950 EUR [1].\n\n[1] {place}:3\nPets are allowed [1].\n\n[1] {place}:4\n")
+    assert ended.status == 0
+
+
+def test_a_conversation_in_json_lines(trivium: Command):
+    ended = chat(trivium, "How much is the rent?\n", "--docs", "lease.txt", "--json", answers=[ANSWER])
+    events = {each["event"]: each for each in ended.records}
+    assert events["citations"]["citations"][0]["quote"] == "The rent is 950 EUR."
+    assert events["answer"]["content"] == "The rent is 950 EUR [1]."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--docs", "-"), "standard input is the conversation"),
+        (("--document", "lease.txt", "--docs", "-"), "standard input is the conversation"),
+    ],
+)
+def test_a_conversation_that_cannot_begin_is_one_line(trivium: Command, arguments: tuple[str, ...], said: str):
+    ended = chat(trivium, "hi\n", *arguments, answers=["ok"])
+    assert (ended.status, ended.out) == (2, "")
+    assert said in ended.error

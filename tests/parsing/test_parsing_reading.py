@@ -1,0 +1,297 @@
+"""Reading files: text in any encoding comes through; whatever cannot be read is one typed line."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import logging
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import trivium.parsing
+from trivium.exceptions import (
+    DocumentError,
+    DocumentNotFoundError,
+    DocumentTooLargeError,
+    EmptyDocumentError,
+    MissingExtraError,
+    UnreadableDocumentError,
+)
+from trivium.parsing import read
+from trivium.parsing.formats._decoding import decode, tidy
+from trivium.parsing.formats._formats import Original, media_type
+
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+
+
+def write(folder: Path, name: str, data: bytes) -> Path:
+    path = folder / name
+    path.write_bytes(data)
+    return path
+
+
+def zipped(names: Mapping[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in names.items():
+            archive.writestr(name, data)
+    return stream.getvalue()
+
+
+def tarred() -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("empty"))
+    return stream.getvalue()
+
+
+# --- text ---------------------------------------------------------------------------------------------------
+
+VISIBLE = st.text(
+    st.characters(codec="utf-8", exclude_categories=["Cc"], exclude_characters="\ufeff") | st.just("\n"),
+    min_size=1,
+).filter(str.strip)
+
+
+@given(VISIBLE, st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-32"]))
+def test_unicode_texts_come_through(tmp_path_factory: pytest.TempPathFactory, text: str, encoding: str) -> None:
+    path = write(tmp_path_factory.mktemp("text"), "a.txt", text.encode(encoding))
+    assert read(path).content == text
+
+
+@given(st.binary())
+def test_bytes_never_crash_the_decoder(data: bytes) -> None:
+    text = tidy(decode(data))
+    assert text.encode("utf-8").decode("utf-8") == text
+    assert "\r" not in text
+
+
+@given(st.binary())
+def test_bytes_never_crash_the_recognition(data: bytes) -> None:
+    try:
+        found = media_type(Original(data, "a", "", 1000))
+    except DocumentError as error:
+        found = str(error)
+    assert "\n" not in found
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"caf\xe9 \x80 5", "café € 5"),
+        (b"odd \x81 byte \xe9", "odd \x81 byte é"),
+        ("äöü ÄÖÜ".encode() + b" \xe9", "äöü ÄÖÜ é"),  # one wrong byte does not spoil the rest
+        (b"a\r\nb\rc\n\n d\t\x0ce", "a\nb\nc\n\n d\t\x0ce"),
+        (codecs.BOM_UTF16_LE + "né".encode("utf-16-le") + b"\0", "né\ufffd"),
+        (codecs.BOM_UTF16_BE + "né".encode("utf-16-be"), "né"),
+        (b"\x1b[1mlog\x1b[0m line", "\x1b[1mlog\x1b[0m line"),
+        (b"x" * 200 + b"\0 hole", "x" * 200 + "\0 hole"),
+    ],
+)
+def test_odd_bytes_of_real_text(tmp_path: Path, data: bytes, text: str) -> None:
+    document = read(write(tmp_path, "a.txt", data))
+    assert document.content == text
+    assert document.metadata.media_type == "text/plain"
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "kind"),
+    [
+        ("a.md", b"# A *b*", "text/markdown"),
+        ("a.txt", b"<!DOCTYPE html><p>a", "text/plain"),
+        ("README", b"# a", "text/plain"),
+        ("a.unknown", b"any text", "text/plain"),
+        ("copyright.2", b"From here on: all rights\nMessage: none", "text/plain"),
+        ("page", b"\xef\xbb\xbf <!doctype HTML><p>a", "text/html"),
+        ("page.php", b"<?xml version='1.0'?>\n<!-- c --><html><p>a</html>", "text/html"),
+        ("error.pdf", b"<html><body>Not found", "text/html"),
+        ("cur,S=2", b"Return-Path: <a@b>\nFrom: a@b\n\nhello", "message/rfc822"),
+        ("changelog.gz", gzip.compress(b"first", mtime=0) + gzip.compress(b" second", mtime=0), "text/plain"),
+        ("page.html.gz", gzip.compress(b"<p>first second", mtime=0), "text/html"),
+        ("about.txt", b"A PDF file begins with %PDF-1.4", "text/plain"),
+        ("BZh.txt", b"BZh is how bzip2 begins", "text/plain"),
+    ],
+)
+def test_the_format_is_recognised(tmp_path: Path, name: str, data: bytes, kind: str) -> None:
+    document = read(str(write(tmp_path, name, data)))
+    assert document.metadata.media_type == kind
+    assert document.metadata.source == str(tmp_path / name)
+    assert document.metadata.pages == ()
+
+
+def test_markup_of_text_and_markdown_is_kept(tmp_path: Path) -> None:
+    for name in ("a.md", "a.txt"):
+        assert read(write(tmp_path, name, b"# <b>A</b> &amp; *b*\n")).content == "# <b>A</b> &amp; *b*\n"
+
+
+# --- what cannot be read ------------------------------------------------------------------------------------
+
+BINARIES = [
+    (PNG, "a PNG image"),
+    (b"\xff\xd8\xff\xe0\0\x10JFIF", "a JPEG image"),
+    (b"GIF89a\x01\0\x01\0", "a GIF image"),
+    (b"RIFF\x24\0\0\0WEBPVP8 ", "a WebP image"),
+    (b"\0\0\0\x18ftypheic\0\0\0\0", "a video or HEIC image"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0", "an old Office"),
+    (b"{\\rtf1\\ansi text}", "an RTF document"),
+    (b"\x7fELF\x02\x01\x01\0\0", "a program"),
+    (b"SQLite format 3\0\x10\0", "an SQLite database"),
+    (bytes(range(256)), "binary data"),
+    (tarred(), "a tar archive"),
+    (gzip.compress(tarred(), mtime=0), "a tar archive"),
+    (gzip.compress(gzip.compress(b"text", mtime=0), mtime=0), "compressed twice"),
+    (zipped({"a.txt": b"a"}), "a ZIP archive"),
+    (zipped({"xl/workbook.xml": b"<a/>"}), "this XLSX file is damaged"),
+    (zipped({"content.xml": b"<a/>"}), "an OpenDocument file"),
+    (b"PK\x03\x04 cut off", "damaged ZIP or Office"),
+    (gzip.compress(b"some text", mtime=0)[:-9], "damaged gzip"),
+    (b"\x1f\x8b\x08\0broken", "damaged gzip"),
+    (zipped({"word/document.xml": b"<a/>"}), "damaged"),
+    (b"%PDF-1.4\nnothing", "this PDF is damaged"),
+]
+
+
+def failure(path: Path, **options: int) -> DocumentError:
+    with pytest.raises(DocumentError) as caught:
+        read(path, **options)
+    error = caught.value
+    assert "\n" not in str(error)
+    assert str(error).startswith(str(path).splitlines()[0])
+    assert error.source == str(path)
+    assert error.__cause__ is None
+    return error
+
+
+@pytest.mark.parametrize(("data", "said"), BINARIES)
+@pytest.mark.parametrize("suffix", ["", ".txt", ".docx"])
+def test_binaries_are_named(tmp_path: Path, data: bytes, said: str, suffix: str) -> None:
+    error = failure(write(tmp_path, f"file{suffix}", data))
+    assert isinstance(error, UnreadableDocumentError)
+    assert said in str(error)
+    assert ";" in str(error)  # what to do follows
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.html", "a.eml", "a.pdf", "a.docx", "a"])
+@pytest.mark.parametrize("data", [b"", b" \n\t\r\n", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, gzip.compress(b"", mtime=0)])
+def test_files_without_text(tmp_path: Path, name: str, data: bytes) -> None:
+    assert isinstance(failure(write(tmp_path, name, data)), EmptyDocumentError)
+
+
+def test_a_page_that_shows_nothing_is_empty(tmp_path: Path) -> None:
+    error = failure(write(tmp_path, "a.html", b"<title>T</title><script>text</script>"))
+    assert isinstance(error, EmptyDocumentError)
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    error = failure(tmp_path / "nowhere.txt")
+    assert isinstance(error, DocumentNotFoundError)
+    assert isinstance(error, FileNotFoundError)
+    below_a_file = write(tmp_path, "a.txt", b"a") / "b.txt"
+    assert isinstance(failure(below_a_file), DocumentNotFoundError)
+
+
+@pytest.mark.parametrize("name", ["line\nbreak.txt", "nul\0.txt", "x" * 400])
+def test_names_that_cannot_be_opened(tmp_path: Path, name: str) -> None:
+    with pytest.raises(DocumentError) as caught:
+        read(tmp_path / name)
+    assert len(str(caught.value).splitlines()) == 1
+    assert "\0" not in str(caught.value)
+
+
+def test_a_name_that_is_not_text(tmp_path: Path) -> None:
+    path = write(tmp_path, os.fsdecode(b"caf\xe9.txt"), b"text")
+    assert read(path).metadata.source == str(tmp_path / "caf\ufffd.txt")
+
+
+def test_a_folder(tmp_path: Path) -> None:
+    assert "folder" in str(failure(tmp_path))
+
+
+def test_permission_denied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> object:
+        raise PermissionError(13, "Permission denied")
+
+    path = write(tmp_path, "a.txt", b"a")
+    monkeypatch.setattr(Path, "open", refuse)  # the tests may run as root, who is never refused
+    error = failure(path)
+    assert isinstance(error, UnreadableDocumentError)
+    assert "permission denied" in str(error)
+
+
+def test_a_file_over_the_limit(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.txt", b"a" * 2001)
+    error = failure(path, max_bytes=2000)
+    assert isinstance(error, DocumentTooLargeError)
+    assert "2,001 bytes" in str(error)
+    assert "2,000 bytes" in str(error)
+    assert len(read(path, max_bytes=2001).content) == 2001
+
+
+def test_what_has_no_size_is_limited_too() -> None:
+    assert isinstance(failure(Path("/dev/zero"), max_bytes=2000), DocumentTooLargeError)
+
+
+@pytest.mark.parametrize("data", [
+    gzip.compress(b"a" * 3_000_000, mtime=0),
+    zipped({"word/document.xml": b" " * 3_000_000}),
+    zipped({"word/document.xml": b"", "word/media/a.png": b" " * 9_000_000}),
+])  # fmt: skip
+def test_bombs_are_not_unpacked(tmp_path: Path, data: bytes) -> None:
+    error = failure(write(tmp_path, "bomb", data), max_bytes=2_000_000)
+    assert isinstance(error, DocumentTooLargeError)
+    assert "2,000,000 bytes" in str(error)
+
+
+# --- optional packages --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("module", "package", "data"),
+    [("pypdf", "pypdf", b"%PDF-1.4"), ("docx", "python-docx", zipped({"word/document.xml": b""}))],
+)
+def test_a_missing_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, package: str, data: bytes
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError, match=rf"{package}.*documents") as caught:
+        read(write(tmp_path, "a", data))
+    assert (caught.value.package, caught.value.extra) == (package, "documents")
+
+
+def test_importing_imports_no_optional_package() -> None:
+    program = (
+        "import sys, trivium.parsing as parsing\n"
+        "assert not [name for name in sys.modules if name.startswith('trivium.parsing._')]\n"
+        "assert all(getattr(parsing, name) for name in parsing.__all__)\n"
+        "assert not {'pypdf', 'docx', 'bs4', 'lxml'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", program], check=True)
+
+
+def test_public_names() -> None:
+    assert trivium.parsing.__all__ == sorted(trivium.parsing.__all__)
+    assert set(trivium.parsing.__all__) <= set(dir(trivium.parsing))
+    missing = "nothing"
+    with pytest.raises(AttributeError, match=missing):
+        getattr(trivium.parsing, missing)
+
+
+def test_nothing_is_logged_or_printed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        failure(write(tmp_path, "a.pdf", b"%PDF-1.4\n1 0 obj\n<< /Broken\ntrailer << /Root 1 0 R >>\nstartxref\n7\n"))
+    assert [record for record in caplog.records if record.name.startswith("pypdf")] == []
+    assert capfd.readouterr() == ("", "")
+    logging.getLogger("pypdf._reader").warning("other users of pypdf still see its remarks")
+    assert len(caplog.records) == 1
