@@ -203,7 +203,7 @@ class ChatAgent(TypedAnswers, History):
         try:
             return await ChatAgent.llm_response_async(self, message)
         finally:
-            memory._messages[:] = kept
+            memory._messages = kept
 
     llm_response_forget = door(llm_response_forget_async)
 

@@ -30,7 +30,7 @@ class MessageHistory(MutableSequence[LLMMessage]):
 
     def _messages(self) -> list[Message]:
         memory = self._agent._current_memory()
-        return [] if memory is None else memory._messages
+        return [] if memory is None else memory.get_memory(len(memory))
 
     def _all(self) -> list[LLMMessage]:
         if self._agent._current_memory() is None:
@@ -38,7 +38,8 @@ class MessageHistory(MutableSequence[LLMMessage]):
         return [self._agent._system_entry(), *(_entry(message, self._agent) for message in self._messages())]
 
     def __len__(self) -> int:
-        return 0 if self._agent._current_memory() is None else 1 + len(self._messages())
+        memory = self._agent._current_memory()
+        return 0 if memory is None else 1 + len(memory)
 
     def __iter__(self) -> Iterator[LLMMessage]:
         return iter(self._all())
@@ -80,7 +81,7 @@ class MessageHistory(MutableSequence[LLMMessage]):
             if not isinstance(entries[0], _Entry):
                 self._agent.system_message = entries[0].content or ""
             entries = entries[1:]
-        manager.open(this_session())._messages[:] = [_message(each, self._agent) for each in entries]
+        manager.open(this_session())._messages = [_message(each, self._agent) for each in entries]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Iterable) and self._all() == list(cast("Iterable[Any]", other))

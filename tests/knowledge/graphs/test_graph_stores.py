@@ -172,3 +172,16 @@ def test_of_two_processes_that_write_one_is_told(graph: LadybugGraph):
         other.stdin.write("\n")
     graph.add_nodes("Person", [{"name": "Eve"}])
     assert graph.query("MATCH (p:Person) RETURN count(*)").rows == [(2,)]
+
+
+@pytest.mark.parametrize("first", ["graph", "engine"])
+def test_the_embedded_model_can_be_loaded_beside_it(tmp_path: Path, first: str):
+    """Each is a library of C++ with thousands of symbols in common, and one process holds both."""
+    parts = {
+        "graph": f"from trivium.knowledge.graphs import LadybugGraph; graph = LadybugGraph({str(tmp_path / 'g')!r})\n"
+        "graph.add_nodes('A', [{'name': 'x'}])\n",
+        "engine": "import xllamacpp; xllamacpp.CommonParams()\n",
+    }
+    program = parts[first] + "".join(text for name, text in parts.items() if name != first) + "print('both')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "both\n"), done.stderr

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final, cast
 
 from trivium.actions import as_text
+from trivium.agents.aggregator._rendered import rendered
 from trivium.memory import Memory
 from trivium.schema import Entity, Message, ToolCall
 
@@ -49,8 +50,12 @@ class DefaultAggregator:
         """
         found = self.aggregate_system_intruction(system_instruction)
         memory: Memory | None = messages
-        for message in () if memory is None else memory.get_memory():
-            self.append(found, message, name)
+        append = self.append
+        if type(memory) is Memory and memory.is_private and type(self).append is DefaultAggregator.append:
+            found = rendered(found, memory, name, append, self.separator)
+        else:
+            for message in () if memory is None else memory.get_memory():
+                append(found, message, name)
         if found and found[-1]["role"] != "user":
             _close_calls(found)
         return found

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date, datetime
+from importlib import import_module
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, cast
@@ -153,10 +154,7 @@ class LadybugGraph(GraphStore):
 
     @contextmanager
     def _opened(self, *, read_only: bool) -> Generator[Any]:
-        try:
-            import ladybug
-        except ImportError:
-            raise MissingExtraError("ladybug", "graph") from None
+        ladybug = _library()
         try:
             database = ladybug.Database(self._path, read_only=read_only, buffer_pool_size=self._memory)
         except (RuntimeError, OSError) as error:
@@ -166,9 +164,7 @@ class LadybugGraph(GraphStore):
 
     @contextmanager
     def _connected(self, database: Any, timeout: float | None) -> Generator[Callable[..., Any]]:
-        import ladybug
-
-        connection = ladybug.Connection(database)
+        connection = _library().Connection(database)
         if timeout is not None:
             connection.set_query_timeout(max(1, round(timeout * 1000)))
 
@@ -253,3 +249,17 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(each) for each in cast("list[Any]", value)]
     return value
+
+
+def _library() -> Any:
+    """The package, its library loaded for itself alone.
+
+    Left to itself it puts the library's symbols where every library loaded later finds them before its own: llama.cpp's
+    then ends the process while it is loaded.
+    """
+    with suppress(ImportError):  # the package knows what to do, and what to say
+        import_module("ladybug._lbug")
+    try:
+        return import_module("ladybug")
+    except ImportError:
+        raise MissingExtraError("ladybug", "graph") from None

@@ -1,0 +1,76 @@
+"""The chat messages that a memory was rendered to before, so that a turn renders only what is new."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from trivium.memory import Memory
+from trivium.schema import Message
+
+__all__ = ["rendered"]
+
+Append = Callable[[list[dict[str, Any]], Message, str], None]
+
+_FRESH = 4
+"""The last messages are rendered for each request: what a model does to their entries does not stay."""
+_STEP = 8
+"""How many messages are added to what is kept at once, for each time costs a copy of the list."""
+
+
+class _Rendered(NamedTuple):
+    """What was rendered: an unchanged beginning of a list of messages, behind a system instruction.
+
+    It is replaced, never changed, so that threads may share it.
+    """
+
+    key: tuple[Any, ...]
+    messages: list[Message]
+    count: int
+    last: Message
+    chat: list[dict[str, Any]]
+
+    def is_of(self, key: tuple[Any, ...], messages: list[Message]) -> bool:
+        """Whether the messages begin as they did: nobody outside holds them, and they are cut at the end alone."""
+        is_there = messages is self.messages and len(messages) >= self.count
+        return is_there and messages[self.count - 1] is self.last and key == self.key
+
+
+def rendered(
+    system: list[dict[str, Any]], memory: Memory, name: str, append: Append, separator: str
+) -> list[dict[str, Any]]:
+    """The system instruction's chat messages, then those of all that a memory holds, as `append` makes them.
+
+    Args:
+        system: becomes the beginning of the result.
+        memory: its messages are those of one agent and its callers, not handed out to anybody else.
+        name: the agent's name.
+        append: adds one message; what it does depends on the end of the list, the message and the name alone.
+        separator: on what it depends besides.
+    """
+    messages, key = memory._messages, (name, separator, system)
+    before: _Rendered | None = memory._rendered
+    if before is not None and not before.is_of(key, messages):
+        before = None
+    count = 0 if before is None else before.count
+    ready = len(messages) - _FRESH
+    if ready - count >= _STEP:
+        chat = _copies(system) if before is None else before.chat.copy()
+        for message in messages[count:ready]:
+            append(chat, message, name)
+        key = (name, separator, _copies(system))
+        before = memory._rendered = _Rendered(key, messages, ready, messages[ready - 1], chat)
+        count = ready
+    if before is None:
+        found = system
+    else:
+        found = before.chat.copy()
+        found[: len(system)] = _copies(found[: len(system)])
+    for message in messages[count:]:
+        append(found, message, name)
+    return found
+
+
+def _copies(chat: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Entries of their own: a program's instruction may be changed by the program, or by a model."""
+    return [{**each} for each in chat]
