@@ -46,7 +46,8 @@ def interpreter(name: str) -> Path:
 
 def environment(name: str, folder: str) -> dict[str, str]:
     """What a child's process is told; Langroid's import needs a vocabulary that a package of its environment brings."""
-    found = {**os.environ, **QUIET, "DSPY_CACHEDIR": folder, "HOME": folder}
+    mine = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}  # as DONTWRITEBYTECODE
+    found = {**mine, **QUIET, "DSPY_CACHEDIR": folder, "HOME": folder}
     if name == OURS:
         found["PYTHONPATH"] = str(ROOT / "src")
     if name == "langroid":

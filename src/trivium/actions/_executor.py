@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import FunctionType
 from typing import Any, TypeAlias, cast
 
 from trivium._arguments import is_mapping
@@ -93,18 +94,21 @@ class ActionExecutor(Module):
 
     def add(self, action: Any) -> BaseAction | Tool:
         """Add an action, a tool or a function, under its name; what a model may call now."""
-        made = create_object(action)
-        added = made if isinstance(made, BaseAction) else Tool.of(made)
-        self[added.name] = added
+        added = _made(action)
+        self._put(added.name, added)
         return added
 
     def __setitem__(self, name: str, action: BaseAction | Tool | Callable[..., Any]) -> None:
-        made = create_object(action)
-        made = made if isinstance(made, BaseAction) else Tool.of(made)
+        self._put(name, _made(action))
+
+    def _put(self, name: str, made: BaseAction | Tool) -> None:
         if name in self.actions:
             del self[name]
         self.actions[name] = made
-        for tool in made.tools() if isinstance(made, BaseAction) else [made]:
+        if isinstance(made, Tool):  # first: most are
+            self.tools[name] = made if made.spec.name == name else made.but(name=name)
+            return
+        for tool in made.tools():
             called = name + tool.name[len(made.name) :]
             self.tools[called] = tool if called == tool.name else tool.but(name=called)
 
@@ -268,6 +272,14 @@ def _in_order(actions: Any) -> Iterable[Any]:
 
 def _name_of(action: Any) -> str:
     return str(getattr(action, "name", None) or getattr(action, "__name__", type(action).__name__))
+
+
+def _made(action: Any) -> BaseAction | Tool:
+    if not isinstance(action, FunctionType):
+        action = create_object(action)
+        if isinstance(action, BaseAction):
+            return action
+    return Tool.of(action)
 
 
 def function_call(content: Any) -> tuple[str, str | Mapping[str, Any]] | None:

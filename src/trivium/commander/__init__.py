@@ -3,7 +3,8 @@
 from trivium.commander._callbacks import Callback
 from trivium.commander._calls import CallNode, step, this_call, this_session
 from trivium.commander._commander import CommanderAsync
-from trivium.commander._doors import Bell, door, function_door, gather, invoke, iterate, portable, run_core, wait
+from trivium.commander._doors import Bell, door, function_door, gather, invoke, portable, run_core, wait
+from trivium.commander._doors_items import iterate
 from trivium.commander._events import EndedEvent, Event, Listener, QueuedEvent, RetriedEvent, StartedEvent
 from trivium.commander._jobs import PASS_WORD, BasicJob, HandlerCoroutine, Job, handler, tasker
 from trivium.commander._limits import Budget, Limits

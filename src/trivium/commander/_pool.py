@@ -7,7 +7,8 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine, 
 from contextlib import aclosing
 from typing import Any, TypeVar
 
-from trivium.commander._doors import Bell, gather, iterate, portable, wait
+from trivium.commander._doors import Bell, gather, portable, wait
+from trivium.commander._doors_items import iterate
 from trivium.commander._doors_loop import blocking, hop
 
 __all__ = ["for_each"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import count
 
 from trivium.commander import CallNode, Event, current, portable
-from trivium.commander._doors import pull
+from trivium.commander._doors_items import pull
 from trivium.commander._limits import Budget
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.llms._prices import expected_usage, expected_usd, priced

@@ -9,7 +9,8 @@ from contextvars import copy_context
 from typing import Any
 
 from trivium.commander._calls import CallNode
-from trivium.commander._doors import Bell, iterate, wait
+from trivium.commander._doors import Bell, wait
+from trivium.commander._doors_items import iterate
 from trivium.commander._doors_loop import in_worker, to_the_end
 from trivium.commander._node import Stop, current
 from trivium.exceptions import RunKilledError

@@ -26,14 +26,14 @@ class _Rendered(NamedTuple):
 
     key: tuple[Any, ...]
     messages: list[Message]
-    count: int
+    covered: int
     last: Message
     chat: list[dict[str, Any]]
 
     def is_of(self, key: tuple[Any, ...], messages: list[Message]) -> bool:
         """Whether the messages begin as they did: nobody outside holds them, and they are cut at the end alone."""
-        is_there = messages is self.messages and len(messages) >= self.count
-        return is_there and messages[self.count - 1] is self.last and key == self.key
+        is_there = messages is self.messages and len(messages) >= self.covered
+        return is_there and messages[self.covered - 1] is self.last and key == self.key
 
 
 def rendered(
@@ -52,7 +52,7 @@ def rendered(
     before: _Rendered | None = memory._rendered
     if before is not None and not before.is_of(key, messages):
         before = None
-    count = 0 if before is None else before.count
+    count = 0 if before is None else before.covered
     ready = len(messages) - _FRESH
     if ready - count >= _STEP:
         chat = _copies(system) if before is None else before.chat.copy()

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from trivium._arguments import checked, positive
 from trivium.commander import current, portable
-from trivium.commander._doors import pull
+from trivium.commander._doors_items import pull
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.knowledge.embeddings._embedding import EmbeddingModel, Purpose, text_size
 from trivium.llms._call import UsageEvent

@@ -1,0 +1,186 @@
+"""The fourth primitive of the doors: to pull from an iterator of a user's or a provider's, sync or async."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable
+from contextlib import aclosing
+from functools import partial
+from types import GeneratorType
+from typing import Any, TypeVar, cast
+
+from trivium.commander._doors import portable, settled, waiting
+from trivium.commander._doors_loop import Give, blocking, in_worker, lender, serve, to_the_end
+from trivium.commander._node import TaskNode, current
+from trivium.commander._workers import post
+
+T = TypeVar("T")
+_AHEAD = 16
+"""Items that an async source may be ahead of a consumer in sync code."""
+
+
+async def iterate(function: Callable[..., Any], *args: Any) -> AsyncGenerator[Any]:
+    """Yield the items of a user's or provider's iterator, sync or async.
+
+    One task or one worker owns the source from its first item to its close. While a listener is behind,
+    nothing is pulled.
+    """
+    node = current.get()
+    assert node is not None, "iterate runs inside a node"
+    node._check()
+    source = function(*args)
+    if hasattr(source, "__await__"):
+        source = await settled(source)
+    is_blocking = blocking()
+    in_place = is_blocking or issubclass(type(source), (list, tuple))
+    if hasattr(source, "__aiter__"):
+        is_core = is_blocking and getattr(function, "__core__", None) == ""
+        items = source if is_core else _from_async_blocking(source) if is_blocking else _from_async(node, source)
+    elif in_place:  # the short way: nothing waits between two items
+        items = iter(source)
+        try:
+            for item in items:
+                yield item
+                if (scope := node._scope).pipes or scope.deadline or node._stopping:
+                    await _between_items(node)
+        finally:
+            if isinstance(items, Generator):
+                items.close()
+        return
+    else:
+        items = _from_sync(node, source)
+    async with aclosing(items):
+        async for item in items:
+            yield item
+            await _between_items(node)
+
+
+async def pull(take: Callable[[Any], object], function: Callable[..., Any], *args: Any) -> None:
+    """Give each item of a user's or provider's iterator to `take`; see `iterate`, which costs twice as much."""
+    node = current.get()
+    assert node is not None, "pull runs inside a node"
+    if node._stopping is not None or node._scope.deadline is not None:
+        node._check()
+    source = function(*args)
+    kind: Any = source.__class__
+    if kind is not GeneratorType and hasattr(source, "__await__"):
+        source = await settled(source)
+        kind = source.__class__
+    is_blocking = blocking()
+    if not is_blocking and hasattr(source, "__aiter__"):  # what waits is woken by a kill once for all items
+        await waiting(node, _take_all(node, source, take))
+        return
+    if kind is list or (kind is GeneratorType and is_blocking):  # most turns
+        try:
+            for item in source:
+                take(item)
+                if (scope := node._scope).pipes or scope.deadline or node._stopping:
+                    await _between_items(node)
+        finally:
+            if kind is GeneratorType:
+                source.close()
+        return
+    same = partial(_same, source)
+    async with aclosing(iterate(portable(same) if getattr(function, "__core__", None) == "" else same)) as rest:
+        async for item in rest:
+            take(item)
+
+
+async def _take_all(node: TaskNode, source: AsyncIterable[T], take: Callable[[T], object]) -> None:
+    items = aiter(source)
+    try:
+        async for item in items:
+            take(item)
+            if (scope := node._scope).pipes or scope.deadline or node._stopping:
+                await _between_items(node)
+    finally:
+        if isinstance(items, AsyncGenerator):
+            await cast("AsyncGenerator[T]", items).aclose()
+
+
+def _same(source: Any) -> Any:
+    return source
+
+
+async def _between_items(node: TaskNode) -> None:
+    for pipe in node._scope.pipes:
+        await pipe.drained()
+    node._check()
+
+
+async def _from_async(node: TaskNode, source: AsyncIterable[T]) -> AsyncGenerator[T]:
+    items = aiter(source)
+    try:
+        while True:
+            try:
+                item = await waiting(node, anext(items))
+            except StopAsyncIteration:
+                return
+            yield item
+    finally:
+        if isinstance(items, AsyncGenerator):
+            await cast("AsyncGenerator[T]", items).aclose()
+
+
+async def _from_async_blocking(source: AsyncIterable[T]) -> AsyncGenerator[T]:
+    window, loops = asyncio.Semaphore(_AHEAD), list[asyncio.AbstractEventLoop]()
+
+    async def pump(give: Give) -> None:
+        loops.append(asyncio.get_running_loop())
+        items = aiter(source)
+        try:
+            async for item in items:
+                await window.acquire()
+                give(item)
+        finally:
+            if isinstance(items, AsyncGenerator):
+                await cast("AsyncGenerator[T]", items).aclose()
+
+    items = serve(pump)
+    try:
+        for item in items:
+            yield item
+            post(loops[0], window.release)
+    finally:
+        items.close()
+
+
+async def _from_sync(node: TaskNode, source: Iterable[T]) -> AsyncGenerator[T]:
+    """A sync source under the async driver: one worker pulls, one item ahead of the consumer at most."""
+    loop = asyncio.get_running_loop()
+    arrived: asyncio.Queue[tuple[T] | None] = asyncio.Queue()
+    wanted = threading.Semaphore(2)
+    left = threading.Event()
+
+    def body() -> None:
+        items = iter(source)
+        try:
+            for item in items:
+                wanted.acquire()
+                if left.is_set():
+                    break
+                post(loop, arrived.put_nowait, (item,))
+        finally:
+            if isinstance(items, Generator):
+                items.close()
+
+    def ended(worker: asyncio.Task[None]) -> None:
+        arrived.put_nowait(None)
+        if not worker.cancelled():
+            worker.exception()  # where the reader was cancelled meanwhile, nobody else looks at it
+
+    # The pool runs the body even where a blocked caller lends its thread: a source is one long work.
+    token = lender.set(None)
+    worker = loop.create_task(in_worker(body))
+    worker.add_done_callback(ended)
+    lender.reset(token)
+    try:
+        while (entry := await waiting(node, arrived.get())) is not None:
+            wanted.release()
+            yield entry[0]
+    finally:
+        left.set()
+        wanted.release()
+        await to_the_end(asyncio.wait([worker]))
+    worker.result()
