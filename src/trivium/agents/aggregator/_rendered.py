@@ -48,25 +48,23 @@ def rendered(
         append: adds one message; what it does depends on the end of the list, the message and the name alone.
         separator: on what it depends besides.
     """
-    messages, key = memory._messages, (name, separator, system)
+    messages = memory._messages
+    if len(messages) < _FRESH + _STEP:  # most are short
+        for message in messages:
+            append(system, message, name)
+        return system
     before: _Rendered | None = memory._rendered
-    if before is not None and not before.is_of(key, messages):
-        before = None
-    count = 0 if before is None else before.covered
+    if before is None or not before.is_of((name, separator, system), messages):
+        before = _Rendered((name, separator, _copies(system)), messages, 0, messages[0], _copies(system))
     ready = len(messages) - _FRESH
-    if ready - count >= _STEP:
-        chat = _copies(system) if before is None else before.chat.copy()
-        for message in messages[count:ready]:
+    if ready - before.covered >= _STEP:
+        chat = before.chat.copy()
+        for message in messages[before.covered : ready]:
             append(chat, message, name)
-        key = (name, separator, _copies(system))
-        before = memory._rendered = _Rendered(key, messages, ready, messages[ready - 1], chat)
-        count = ready
-    if before is None:
-        found = system
-    else:
-        found = before.chat.copy()
-        found[: len(system)] = _copies(found[: len(system)])
-    for message in messages[count:]:
+        before = before._replace(covered=ready, last=messages[ready - 1], chat=chat)
+        memory._rendered = before
+    found = [*_copies(before.chat[: len(system)]), *before.chat[len(system) :]]
+    for message in messages[before.covered :]:
         append(found, message, name)
     return found
 
