@@ -32,7 +32,7 @@ from served import measure_served
 from subjects import FLOOR, NAMES, ROOT, Child, Hung, interpreter
 from workloads import WORKLOADS, Workload, left_out
 
-ROUNDS, QUICK = 7, 2
+ROUNDS, QUICK = 5, 2
 SLOW = 5.0  # a subject that needs more seconds for a round has that round only
 Cells = dict[str, dict[str, Cell]]
 Step = Callable[[], dict[str, Cell]]

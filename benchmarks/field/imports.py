@@ -36,7 +36,7 @@ def once(name: str, statement: str, *, cold: bool) -> Any:
 def measure_imports(statements: Mapping[str, str], rounds: int) -> dict[str, Cell]:
     """The imports of all subjects in turns; the cold ones in each third round."""
     cells = {name: Cell() for name in statements}
-    for attempt in range(min(rounds, 5) + 1):  # the first warms up
+    for attempt in range(min(rounds, 3) + 1):  # the first warms up
         for name, statement in statements.items():
             for kind in ("warm", "cold") if 1 <= attempt <= max(1, rounds // 3) else ("warm",):
                 told = once(name, statement, cold=kind == "cold")
