@@ -22,7 +22,7 @@ __all__ = ["Connections"]
 CONNECT_SECONDS = 10.0
 # A model takes its time: many wait for it at once, and none may wait for another's connection. A pool looks through
 # all of its connections at each request, so many requests share several pools.
-MOST_IN_POOL = 64
+MOST_IN_POOL = 16
 
 
 class Connections:
