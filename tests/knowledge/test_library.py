@@ -289,3 +289,70 @@ def test_cancelling_leaves_nothing_half_served(store: VectorStore) -> None:
 def test_a_size_that_cannot_be_is_told(store: VectorStore) -> None:
     with pytest.raises(ConfigurationError):
         Library(store, size=0)
+
+
+# ---- names of sources
+@pytest.fixture
+def at_home(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(folder.parent)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "place", ["letters/ada.md", "./letters/ada.md", "letters/old/../ada.md", "ABOVE/letters/ada.md"]
+)
+def test_a_file_is_dropped_however_its_path_is_written(store: VectorStore, at_home: Path, place: str) -> None:
+    library = Library(store)
+    library.ingest("letters/ada.md")
+    assert library.drop(place.replace("ABOVE", str(at_home.parent))) == 2
+    assert library.sources() == []
+
+
+@pytest.mark.parametrize("place", ["letters", "letters/", Path("letters"), "."])
+def test_a_folder_is_dropped_with_all_below_it(store: VectorStore, at_home: Path, place: str | Path) -> None:
+    library = Library(store)
+    library.ingest(at_home, Note("letters2"), Note("https://example.org/letters/x", "Far away."))
+    dropped = library.drop(place)
+    left = [record.source for record in library.sources()]
+    assert dropped == 3
+    assert left == ["https://example.org/letters/x", *(["letters2"] if place != "." else [])]
+
+
+def test_a_repository_is_dropped_as_it_was_ingested(store: VectorStore, at_home: Path) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=at_home, check=True)
+    subprocess.run(["git", "add", "."], cwd=at_home, check=True)
+    name = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    subprocess.run(["git", *name, "commit", "-qm", "x"], cwd=at_home, check=True)
+    library = Library(store)
+    library.ingest("git+letters", "letters/ada.md")
+    assert library.drop(f"git+{at_home}") == 3
+    assert [record.source for record in library.sources()] == ["letters/ada.md"]
+
+
+def test_what_is_unknown_drops_nothing(store: VectorStore, at_home: Path) -> None:
+    library = Library(store)
+    library.ingest("letters")
+    assert library.drop("letter") == 0
+    assert len(library.sources()) == 2
+
+
+def test_a_file_is_kept_once_and_cited_as_it_was_given_first(store: VectorStore, at_home: Path) -> None:
+    library = Library(store)
+    assert library.ingest("letters").added == ["letters/ada.md", "letters/old/bob.txt"]
+    report = library.ingest(at_home, "./letters/ada.md")
+    assert (report.added, report.unchanged) == ([], ["letters/ada.md", "letters/old/bob.txt"])
+    (at_home / "ada.md").write_text("Cats too.\n")
+    assert library.ingest(at_home).updated == ["letters/ada.md"]
+    (hit,) = store.full_text("cats") or []
+    assert hit.chunk.metadata.citation == "letters/ada.md:1"
+    (at_home / "ada.md").unlink()
+    assert library.ingest(at_home, prune=True).dropped == ["letters/ada.md"]
+
+
+def test_a_report_tells_why_the_first_sources_failed(store: VectorStore, at_home: Path) -> None:
+    report = Library(store).ingest("zzz.txt", "letters")
+    counts, reason = str(report).splitlines()
+    assert counts.startswith("2 added, 1 failed; 3 chunks in ")
+    assert reason == "  zzz.txt: there is no such file; check the path"
+    many = Library(store).ingest(*(f"{number}.txt" for number in range(9)))
+    assert str(many).endswith("\n  … and 4 more")

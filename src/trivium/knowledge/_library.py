@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
+from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
@@ -39,6 +40,7 @@ Outcome: TypeAlias = Literal["reading", "added", "updated", "unchanged", "failed
 
 _BATCH = 512  # chunks that are held, embedded and staged at once
 _TRIES = 3  # at a source that changes while it is read, or that others ingest at the same time
+_SHOWN = 5  # sources that failed, in the text of a report
 _FAULTS = (DocumentError, FetchError, MissingExtraError)  # of one source: the others go on
 
 
@@ -94,9 +96,17 @@ class IngestReport:
     seconds: float = 0.0
 
     def __str__(self) -> str:
+        """How many of each, and of the first that failed why."""
         counts = {name: len(getattr(self, name)) for name in ("added", "updated", "unchanged", "dropped", "failed")}
         said = ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing"
-        return f"{said}; {self.chunks} chunks in {self.seconds:.1f} s"
+        return "\n  ".join([f"{said}; {self.chunks} chunks in {self.seconds:.1f} s", *self._reasons()])
+
+    def _reasons(self) -> list[str]:
+        """Why the first sources failed, a line each."""
+        first = list(self.failed.items())[:_SHOWN]
+        reasons = [text if name in (text := str(error)) else f"{name}: {text}" for name, error in first]
+        more = len(self.failed) - len(first)
+        return [*reasons, f"… and {more} more"] if more else reasons
 
 
 class Library:
@@ -171,9 +181,18 @@ class Library:
     sources = door(sources_async)
 
     @portable
-    async def drop_async(self, source: str) -> int:
-        """Forget a source; how many chunks it had."""
-        return await self.store.delete_async(source=source)
+    async def drop_async(self, place: Place) -> int:
+        """Forget what was ingested from a place: a source, or all from below a folder or in a git repository.
+
+        Args:
+            place: as for `ingest`, however its path is written, or the name of a source.
+
+        Returns:
+            How many chunks that were; 0 where the store has nothing from there: `sources()` tells the names.
+        """
+        is_from = _below(place)
+        names = [record.source for record in await self.store.sources_async() if is_from(_whole(record.source))]
+        return sum([await self.store.delete_async(source=name) for name in dict.fromkeys([*names, _name(place)])])
 
     drop = door(drop_async)
 
@@ -223,6 +242,7 @@ class _Ingest:
         self._library, self._store, self._node = library, library.store, node
         self._report, self._began = IngestReport(), time.monotonic()
         self._known: dict[str, SourceRecord] = {}
+        self._names: dict[str, str] = {}  # for each file the name by which the store knows it
         self._held: list[tuple[_Item, list[Chunk]]] = []
         self._late, self._tries = list[Source](), dict[str, int]()
         self._done = self._total = 0
@@ -232,6 +252,7 @@ class _Ingest:
     async def run(self, places: Sequence[Place], prune: bool) -> IngestReport:
         try:
             self._known = {record.source: record for record in await self._store.sources_async()}
+            self._names = {_whole(name): name for name in self._known}
             sources, searched = await self._find(places)
             self._total = len(sources)
             waiting = list(sources.values())
@@ -254,14 +275,25 @@ class _Ingest:
         searched: list[Place] = []
         for place in places:
             try:
-                sources |= {place.name: place} if isinstance(place, Source) else await invoke(self._found, place)
+                sources |= await invoke(self._found, place)
                 searched.append(place)
             except _FAULTS as error:
                 self._fail(_name(place), error)
         return sources, searched
 
-    def _found(self, place: str | os.PathLike[str]) -> dict[str, Source]:
-        return {each.name: each for each in find_sources(place, on_skip=self._report.skipped.append)}
+    def _found(self, place: Place) -> dict[str, Source]:
+        is_source = isinstance(place, Source)
+        found = [place] if is_source else find_sources(place, on_skip=self._report.skipped.append)
+        return {each.name: each for each in map(self._named, found)}
+
+    def _named(self, source: Source) -> Source:
+        """A source by the name that it was first ingested by: a file is kept once, however its path is written."""
+        name = self._names.setdefault(_whole(source.name), source.name)
+        if name == source.name:
+            return source
+        source = copy(source)
+        source.name = name
+        return source
 
     # ---- one source
     async def _take(self, source: Source) -> None:
@@ -365,7 +397,8 @@ class _Ingest:
         tests = [_below(place) for place in places]
         left_out = [_below(each.name) for each in self._report.skipped]
         for name in self._known:
-            if name not in there and any(test(name) for test in tests) and not any(test(name) for test in left_out):
+            whole = _whole(name)
+            if name not in there and any(test(whole) for test in tests) and not any(test(whole) for test in left_out):
                 await self._store.delete_async(source=name)
                 failed.pop(name, None)
                 self._end(name, "dropped")
@@ -390,16 +423,18 @@ def _name(place: Place) -> str:
 
 
 def _below(place: Place) -> Callable[[str], bool]:
-    """Whether a source of this name is from this place, or from below it."""
-    name = _name(place)
-    repository, revision = ("", "") if isinstance(place, Source) else as_git(name)
+    """Whether the source of this whole name is from this place, or from below it."""
+    repository, revision = ("", "") if isinstance(place, Source) else as_git(_name(place))
     if repository:
-        prefix = f"{repository_name(repository, revision)}:"
-        return lambda source: source.startswith(prefix)
-    path = os.path.normpath(name)
-    if path == os.curdir:
-        return lambda source: not os.path.isabs(source) and "://" not in source
-    return lambda source: source in (name, path) or source.startswith(path.rstrip(os.sep) + os.sep)
+        prefix = _whole(f"{repository_name(repository, revision)}:")
+        return lambda whole: whole.startswith(prefix)
+    path = _whole(_name(place))
+    return lambda whole: whole == path or whole.startswith(path.rstrip(os.sep) + os.sep)
+
+
+def _whole(name: str) -> str:
+    """What two names of one file have in common: its path from the root. That of a URL is itself."""
+    return name if "://" in name else os.path.abspath(name)
 
 
 def _name_of(chunker: Any) -> str:

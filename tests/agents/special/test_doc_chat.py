@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from trivium import Task
 from trivium.agents.special import DocAnswer, DocChatAgent, DocChatAgentConfig
 from trivium.commander import Event
+from trivium.exceptions import DocumentNotFoundError, UnreadableDocumentError
 from trivium.knowledge.stores import SQLiteStoreConfig
 from trivium.llms import DeltaEvent
 from trivium.schema import Entity, Message
@@ -201,6 +204,54 @@ def test_sources_are_listed_replaced_and_dropped():
     assert data(agent("What colour are hazelnuts?")).found
     assert agent.drop("nuts.txt") == 1
     assert agent("What colour are hazelnuts?").content == NO_ANSWER
+
+
+def reading_agent(*paths: str | Path, store: str = ":memory:") -> DocChatAgent:
+    model = ScriptedModel(["The rent is 950 EUR."] * 3)
+    vecdb = SQLiteStoreConfig(storage_path=store, embedding=None)
+    return DocChatAgent(DocChatAgentConfig(llm=model, vecdb=vecdb, doc_paths=paths, conversation_mode=False))
+
+
+def test_paths_of_which_none_can_be_read_are_an_error_each_time(tmp_path: Path):
+    agent = reading_agent(tmp_path / "zzz.txt")
+    for _ in range(2):
+        with pytest.raises(DocumentNotFoundError, match=r"zzz\.txt: there is no such file"):
+            agent("How much is the rent?")
+    with pytest.raises(DocumentNotFoundError, match=r"(?s)a\.txt: there is no such file.*b\.txt: there is no such"):
+        reading_agent(tmp_path / "a.txt", tmp_path / "b.txt")("How much is the rent?")
+    (tmp_path / "b.bin").write_bytes(bytes(range(256)))
+    with pytest.raises(UnreadableDocumentError, match=r"nothing could be read from doc_paths"):
+        reading_agent(tmp_path / "a.txt", tmp_path / "b.bin")("How much is the rent?")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DocumentNotFoundError, match=r"nothing could be read from doc_paths \(.*empty\)"):
+        reading_agent(tmp_path / "empty")("How much is the rent?")
+
+
+def test_paths_of_which_some_can_be_read_are_answered_from_with_a_warning(tmp_path: Path):
+    (tmp_path / "lease.txt").write_text(LEASE)
+    agent = reading_agent(tmp_path / "lease.txt", tmp_path / "zzz.txt")
+    with pytest.warns(UserWarning, match=r"zzz\.txt: there is no such file"):
+        assert data(agent("How much is the rent?")).found
+    assert data(agent("How much is the rent?")).found
+
+
+def test_what_the_store_has_of_a_path_that_is_gone_is_answered_from(tmp_path: Path):
+    (tmp_path / "lease.txt").write_text(LEASE)
+    for left in (True, False):
+        agent = reading_agent(tmp_path / "lease.txt", store=str(tmp_path / "kept.db"))
+        with nullcontext() if left else pytest.warns(UserWarning, match="there is no such file"):
+            assert data(agent("How much is the rent?")).found
+        (tmp_path / "lease.txt").unlink(missing_ok=True)
+
+
+def test_other_places_that_are_ingested_leave_the_paths_to_be_read(tmp_path: Path):
+    (tmp_path / "lease.txt").write_text(LEASE)
+    (tmp_path / "nuts.txt").write_text(NUTS)
+    agent = reading_agent(tmp_path / "lease.txt")
+    agent.ingest(tmp_path / "nuts.txt")
+    assert data(agent("How much is the rent?")).found
+    assert agent.drop(tmp_path) == 2
+    assert agent.sources() == []
 
 
 def test_a_filter_says_what_is_searched():

@@ -49,7 +49,8 @@ class DocChatAgentConfig(ChatAgentConfig):
     Args:
         vecdb: where its documents are: a store, or the config of one. None keeps them in this process.
         parsing: how documents are cut, as a `ParsingConfig`; "" cuts each as fits its format.
-        doc_paths: files, folders and URLs that are read before the first question.
+        doc_paths: files, folders and URLs that are read before the first question. Where none can be read, that
+            question raises the error that says why; where some cannot, a warning names them.
         n_similar_chunks: how many passages are found for a question, for the steps that choose among them.
         n_neighbor_chunks: how many chunks on each side of one that is found belong to its passage.
         n_relevant_chunks: how many passages the model reads at most.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from functools import partial
 from hashlib import sha256
@@ -11,6 +12,7 @@ from trivium._arguments import checked
 from trivium._objects import create_object
 from trivium.agents._agent import Agent
 from trivium.commander import Listener, door, portable
+from trivium.exceptions import DocumentNotFoundError, UnreadableDocumentError
 from trivium.knowledge.retrieval import RelevanceExtractor, Retriever
 from trivium.knowledge.stores import SourceRecord
 from trivium.parsing._chunk import check_documents
@@ -92,7 +94,7 @@ class DocumentStore(Agent):
         Returns:
             What was read, what was unchanged, and what could not be read.
         """
-        self._has_read = True
+        self._has_read |= not places
         return await self.library.ingest_async(*(places or self.config.doc_paths), prune=prune, listeners=listeners)
 
     ingest = door(ingest_async)
@@ -133,9 +135,9 @@ class DocumentStore(Agent):
     sources = door(sources_async)
 
     @portable
-    async def drop_async(self, source: str) -> int:
-        """Forget a source; how many chunks it was."""
-        return await self.store.delete_async(source=source)
+    async def drop_async(self, place: Any) -> int:
+        """Forget what was ingested from a file, a folder or a URL; how many chunks it was, as for `Library.drop`."""
+        return await self.library.drop_async(place)
 
     drop = door(drop_async)
 
@@ -143,12 +145,35 @@ class DocumentStore(Agent):
     async def get_relevant_chunks_async(self, query: str) -> list[Chunk]:
         """The chunks from which a question is answered, best first."""
         if self.config.doc_paths and not self._has_read:
-            await self.ingest_async()
+            await self._read_paths()
         config = self.config
         hits = await self.retriever.retrieve_async(query, config.n_similar_chunks, config.filter)
         return [hit.chunk for hit in hits[: config.n_relevant_chunks]]
 
     get_relevant_chunks = door(get_relevant_chunks_async)
+
+    async def _read_paths(self) -> None:
+        """Read the config's paths. Where there is nothing of them to answer from, that is an error."""
+        try:
+            report = await self.ingest_async()
+            known = {record.source for record in await self.store.sources_async()}
+            if not known.intersection([*report.added, *report.updated, *report.unchanged, *report.failed]):
+                raise _nothing_read(self.config.doc_paths, report)
+        except BaseException:
+            self._has_read = False
+            raise
+        if report.failed:
+            warnings.warn(f"not all of doc_paths could be read: {report}", stacklevel=2)
+
+
+def _nothing_read(paths: Sequence[Any], report: IngestReport) -> Exception:
+    """The error to raise where none of some paths could be read: that of the one, or one that tells of all."""
+    errors = list(report.failed.values())
+    if len(errors) == 1:
+        return errors[0]
+    is_missing = all(isinstance(each, DocumentNotFoundError) for each in errors)
+    kind = DocumentNotFoundError if is_missing else UnreadableDocumentError
+    return kind(f"nothing could be read from doc_paths ({', '.join(map(str, paths))}): {report}")
 
 
 def _cut(document: Document, *, parsing: ParsingConfig) -> Iterator[Chunk]:
