@@ -126,6 +126,73 @@ def test_a_store_of_ones_own_is_asked_again_without_the_files(trivium: Command):
     assert ask(trivium, "letters", "What does Ada pay?", *store, answers=answers).status == 0
 
 
+def test_a_store_that_is_not_there_is_told_and_not_made(trivium: Command):
+    ended = ask(trivium, "--store", "missing.db", "How much is the rent?")
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.error.startswith("there is no store missing.db: ")
+    assert not (trivium.folder / "missing.db").exists()
+
+
+def test_a_file_that_is_no_store_is_left_alone(trivium: Command):
+    (trivium.folder / "precious.md").write_text("# All that I know\n" * 100)
+    ended = ask(trivium, "--store", "precious.md", "lease.txt", "How much is the rent?")
+    assert (ended.status, "delete" in ended.error) == (1, False)
+    assert ended.error.endswith("it is damaged, or no store: give another path; if it was a store, restore it, or "
+                                "remove it yourself")  # fmt: skip
+    assert (trivium.folder / "precious.md").read_text() == "# All that I know\n" * 100
+
+
+def damage(store: Path, content: bytes) -> None:
+    for each in store.parent.glob(f"{store.name}*"):  # what SQLite keeps beside it would mend it
+        each.unlink()
+    store.write_bytes(content)
+
+
+def test_a_damaged_file_of_the_cache_is_made_anew(trivium: Command):
+    ask(trivium, "lease.txt", "How much is the rent?")
+    (store,) = stores(trivium)
+    for damaged in (b"no database " * 1000, b"SQLite format 3\0" + os.urandom(9000)):
+        damage(store, damaged)
+        ended = ask(trivium, "lease.txt", "How much is the rent?")
+        assert (ended.status, ended.error) == (
+            0,
+            "what the cache has of these documents is damaged: they are read again",
+        )
+        assert ask(trivium, "lease.txt", "How much is the rent?").err == ""
+    damage(store, b"no database " * 1000)
+    talked = chat(trivium, "How much is the rent?\n", "--docs", "lease.txt", answers=[ANSWER])
+    assert (talked.status, talked.out.startswith("The rent is 950 EUR [1].")) == (0, True)
+
+
+def test_a_damaged_store_of_ones_own_stays(trivium: Command):
+    (trivium.folder / "own.db").write_bytes(b"no database " * 1000)
+    ended = ask(trivium, "lease.txt", "How much is the rent?", "--store", "own.db")
+    assert (ended.status, (trivium.folder / "own.db").read_bytes()) == (1, b"no database " * 1000)
+
+
+@pytest.mark.parametrize(("made", "asked"), [("static", "minilm"), ("none", "static"), ("static", "none")])
+def test_a_store_of_another_embedding_is_told_in_options(trivium: Command, made: str, asked: str):
+    (trivium.folder / "lease.txt").write_text(LEASE)
+    (trivium.folder / "said.json").write_text(json.dumps([ANSWER]))
+    command = ("ask", "--model", "scripted:said.json", "--store", "own.db", "--embedding")
+    assert here(trivium, *command, made, "lease.txt", "How much is the rent?").status == 0
+    ended = here(trivium, *command, asked, "How much is the rent?")
+    if asked == "none":  # words are found there too
+        assert ended.status == 0
+    else:
+        assert (ended.status, ended.error) == (
+            2,
+            f"own.db was made with --embedding {made}: give that, or name another file with --store",
+        )
+
+
+def test_empty_standard_input_is_called_by_its_name(trivium: Command):
+    (trivium.folder / "typed").write_text("")
+    with (trivium.folder / "typed").open() as stdin:
+        ended = ask(trivium, "-", "How much is the rent?", stdin=stdin)
+    assert (ended.status, "file" in ended.error) == (1, False)
+
+
 # ---- wrong input
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
@@ -138,6 +205,8 @@ def test_a_store_of_ones_own_is_asked_again_without_the_files(trivium: Command):
         (("empty", "What?"), 1, "empty"),
         (("lease.txt", "What?", "--store", "a.db", "--no-store"), 2, "--store and --no-store contradict each other"),
         (("lease.txt", "What?", "--embedding", "nothing"), 2, "'nothing' names no embedding model"),
+        (("lease.txt", "What?", "--embedding", "nothing"), 2, "'none' searches by words alone"),
+        (("lease.txt", "What?", "--embedding", "openai:x"), 2, "set TRIVIUM_API_KEY or OPENAI_API_KEY"),
         (("lease.txt", "What?", "--model", "scripted:none.json"), 2, "the script none.json cannot be read"),
         (("lease.txt", "What?", "-k", "0"), 2, "-k"),
     ],
@@ -152,6 +221,7 @@ def test_what_is_wrong_is_one_line(trivium: Command, arguments: tuple[str, ...],
     ended = here(trivium, "ask", *given)
     assert (ended.status, ended.out) == (status, "")
     assert said in ended.error
+    assert "api_key=" not in ended.error
 
 
 def test_a_file_that_cannot_be_read_is_told_and_left_out(trivium: Command):

@@ -16,8 +16,8 @@ from ._server import ModelServer
 
 FILES = {
     "missing.txt": "there is no such file; check the path",
-    "empty.txt": "there is no text in this file",
-    "blank.txt": "there is no text in this file",
+    "empty.txt": "there is no text in it",
+    "blank.txt": "there is no text in it",
     "binary.dat": "this is binary data; give a text, Markdown, HTML",
     "broken.pdf": "",
     "broken.docx": "",

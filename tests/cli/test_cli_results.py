@@ -109,7 +109,7 @@ def test_standard_input_is_a_document(trivium: Command):
     assert trivium.end(piped).records == [{**ADA, "source": "-"}]
     empty = trivium.extract("-")
     assert (empty.status, empty.out) == (1, "")
-    assert "error: standard input: there is no text in this file" in empty.err
+    assert "error: standard input: there is no text in it" in empty.err
 
 
 def test_without_a_terminal_each_finished_file_is_a_line(trivium: Command):

@@ -22,7 +22,7 @@ from ._server import Answer, Question, ScriptedServer
 from ._stand_in import answer as lease_of
 
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
-EMPTY = "there is no text in this file; check that it is the right one"
+EMPTY = "there is no text in it; check that it is the right one"
 Run = Callable[..., str]
 Serve = Callable[[Callable[[Question], Answer]], ScriptedServer]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from trivium.agents.special import DocAnswer, DocChatAgent, DocChatAgentConfig
-from trivium.cli._knowledge import NOT_TOLD, as_data, cited, is_url, places_of, read_into, store_of
+from trivium.cli._knowledge import NOT_TOLD, as_data, cited, is_url, on_whole_cache, places_of, read_into, store_of
 from trivium.cli._model import choose_model
 from trivium.cli._screen import one_line, stdout
 from trivium.commander import Event
@@ -56,20 +56,25 @@ def ask(words: Sequence[str], options: Options) -> int:
     """
     given, question = _parted(words, options.store)
     places = places_of(given)
+    model, began = choose_model(options.model, options.base_url), time.monotonic()
+    store = store_of(places, options.embedding, options.store, options.keep)
     config = DocChatAgentConfig(
-        llm=choose_model(options.model, options.base_url),
-        vecdb=store_of(places, options.embedding, options.store, options.keep),
+        llm=model,
+        vecdb=store,
         n_relevant_chunks=options.chunks,
         max_context=options.context,
         references=False,
         no_answer=NOT_TOLD,
     )
-    agent, began = DocChatAgent(config), time.monotonic()
-    read_into(agent, places, options.max_megabytes << 20, is_own=options.store is None)
-    if options.json:
-        return _as_json(agent(question), began)
-    answer = agent(question, listeners=[_write])
-    return _show(cast("DocAnswer", answer.content_any))
+    listeners = [] if options.json else [_write]
+
+    def answered() -> Message:
+        agent = DocChatAgent(config)
+        read_into(agent, places, options.max_megabytes << 20, is_own=options.store is None)
+        return agent(question, listeners=listeners)
+
+    answer = on_whole_cache(store, answered)
+    return _as_json(answer, began) if options.json else _show(cast("DocAnswer", answer.content_any))
 
 
 def _parted(words: Sequence[str], store: Path | None) -> tuple[Sequence[str], str]:

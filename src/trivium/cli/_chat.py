@@ -77,7 +77,7 @@ def chat(options: Options) -> int:
 def _reader(options: Options, terminal: Terminal | None) -> Agent:
     """An agent that answers from documents alone."""
     from trivium.agents.special import DocChatAgent, DocChatAgentConfig
-    from trivium.cli._knowledge import NOT_TOLD, Cites, as_data, cited, places_of, read_into, store_of
+    from trivium.cli._knowledge import NOT_TOLD, Cites, as_data, cited, on_whole_cache, places_of, read_into, store_of
 
     if str(STDIN) in options.docs:
         raise ConfigurationError("standard input is the conversation: give documents as files")
@@ -87,12 +87,18 @@ def _reader(options: Options, terminal: Terminal | None) -> Agent:
     config.references = terminal is None and not options.json
     if options.system is not None:
         config.system_message += f"\n{options.system}"
-    agent = DocChatAgent(config, tools=[_tool(name) for name in options.tools], name=one_line(model.name))
+    tools = [_tool(name) for name in options.tools]
+
+    def read() -> DocChatAgent:
+        agent = DocChatAgent(config, tools=tools, name=one_line(model.name))
+        read_into(agent, places, _MOST_BYTES, is_own=True)
+        return agent
+
+    agent = on_whole_cache(store, read)
     if terminal is not None:
         agent.register_hook(Cites(lambda found: terminal.show(cited(found, terminal.console.width))))
     elif options.json:
         agent.register_hook(Cites(lambda found: _write("citations", citations=[as_data(each) for each in found])))
-    read_into(agent, places, _MOST_BYTES, is_own=True)
     return agent
 
 

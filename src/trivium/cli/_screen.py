@@ -11,7 +11,12 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 __all__ = ["as_error", "bar", "one_line", "prepare", "printable", "say", "silence", "stderr", "stdout"]
 
-_OPTIONS = {"max_bytes": "--max-megabytes", "base_url": "--base-url", ", or api_key=": ""}
+_OPTIONS = {
+    "max_bytes": "--max-megabytes",
+    "base_url": "--base-url",
+    ", or give api_key=": "",
+    "; '' is the default of this machine": "; 'none' searches by words alone",
+}
 
 
 def prepare() -> None:

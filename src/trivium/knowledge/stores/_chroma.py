@@ -20,6 +20,7 @@ from trivium.exceptions import (
 )
 from trivium.knowledge.embeddings import Vectors
 from trivium.knowledge.stores._folder_lock import FolderLock
+from trivium.knowledge.stores._kind import DAMAGED
 from trivium.knowledge.stores._staging import Point, Points, StagedStore, Table
 from trivium.knowledge.stores._store import VectorStoreConfig
 from trivium.knowledge.stores._terms import Every, Has, Some, TermFilter
@@ -261,5 +262,5 @@ def _failed(path: str, error: Exception) -> StoreError | None:
     if isinstance(error, OSError) or "unable to open database" in said or "readonly database" in said:
         return StoreError(f"{said}give a folder that can be written", path)
     if isinstance(error, ChromaError | RuntimeError | ValueError):
-        return StoreDamagedError(f"{said}it is damaged, or no store: delete it and ingest again", path)
+        return StoreDamagedError(f"{said}{DAMAGED}", path)
     return None

@@ -19,9 +19,10 @@ from trivium.knowledge.embeddings import EmbeddingModel, EmbeddingModelsConfig, 
 from trivium.knowledge.stores._filters import Filter, parse_filter
 from trivium.parsing import Chunk
 
-__all__ = ["Hit", "SourceRecord", "StoreKind", "VectorStoreConfig", "check_name"]
+__all__ = ["DAMAGED", "Hit", "SourceRecord", "StoreKind", "VectorStoreConfig", "check_name"]
 
 T = TypeVar("T")
+DAMAGED: Final = "it is damaged, or no store: give another path; if it was a store, restore it, or remove it yourself"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 

@@ -21,6 +21,7 @@ from trivium.exceptions import (
 )
 from trivium.knowledge.embeddings import Vectors
 from trivium.knowledge.stores._filters import Filter, matches
+from trivium.knowledge.stores._kind import DAMAGED
 from trivium.knowledge.stores._records import chunk_of, json_of, metadata_of, plain, restored
 from trivium.knowledge.stores._store import Hit, SourceRecord, VectorStore, VectorStoreConfig
 from trivium.knowledge.stores._terms import Every, Has, TermFilter, fits, found, terms_of, widened
@@ -299,7 +300,7 @@ class LanceStore(VectorStore):
             return StoreFullError(f"{text}make room on its disk; what was published before is there", place)
         if isinstance(error, OSError) or "Permission denied" in said or "Not a directory" in said:
             return StoreError(f"{text}give a folder that can be written", place)
-        return StoreDamagedError(f"{text}it is damaged, or no store: delete it and ingest again", place)
+        return StoreDamagedError(f"{text}{DAMAGED}", place)
 
 
 def _connected(path: str) -> Any:

@@ -24,6 +24,7 @@ from trivium.exceptions import (
 )
 from trivium.knowledge.embeddings import Vectors
 from trivium.knowledge.stores._folder_lock import FolderLock
+from trivium.knowledge.stores._kind import DAMAGED
 from trivium.knowledge.stores._staging import Point, Points, StagedStore, Table
 from trivium.knowledge.stores._store import VectorStoreConfig
 from trivium.knowledge.stores._terms import Every, Has, TermFilter
@@ -314,5 +315,5 @@ def _failed(place: str, error: Exception) -> StoreError | None:
     elif isinstance(error, ValueError) and "not found" in str(error):
         kinds = [(True, CollectionNotFoundError, "the collection was deleted: the next use makes it anew")]
     elif isinstance(error, ValueError | RuntimeError | KeyError | EOFError):
-        kinds = [(True, StoreDamagedError, "it is damaged, or no store")]
+        kinds = [(True, StoreDamagedError, DAMAGED)]
     return next((kind(f"{said}{advice}", place) for fits, kind, advice in kinds if fits), None)

@@ -21,6 +21,7 @@ from trivium.exceptions import (
 )
 from trivium.knowledge.embeddings import Vectors
 from trivium.knowledge.stores._filters import Filter, matches
+from trivium.knowledge.stores._kind import DAMAGED
 from trivium.knowledge.stores._records import chunk_of, plain, restored
 from trivium.knowledge.stores._sqlite_matrix import Matrix, nearest_keys, read_matrix
 from trivium.knowledge.stores._sqlite_rows import insert, row_of
@@ -306,7 +307,10 @@ class SQLiteStore(VectorStore):
             for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT COUNT(*) = 0 FROM sqlite_master")
         )
         if application != APPLICATION and not empty:
-            raise StoreDamagedError(f"{self.config.storage_path} is no vector store", self.config.storage_path)
+            raise StoreDamagedError(
+                f"{self.config.storage_path} is a database, and no vector store: give another path",
+                self.config.storage_path,
+            )
         if version > VERSION:
             raise StoreVersionError(
                 f"{self.config.storage_path} was made by a newer trivium: its format is {version}, and this one knows "
@@ -329,7 +333,7 @@ class SQLiteStore(VectorStore):
         if code == _SQLITE_FULL:
             return StoreFullError(f"{said}make room on its disk; what was published before is there", place)
         if code in (_SQLITE_CORRUPT, _SQLITE_NOT_A_DATABASE) or isinstance(error, TypeError | ValueError):
-            return StoreDamagedError(f"{said}it is damaged, or no store: delete it and ingest again", place)
+            return StoreDamagedError(f"{said}{DAMAGED}", place)
         return StoreError(f"{said}give a file that can be written, on a disk of this machine", place)
 
 

@@ -106,7 +106,7 @@ def _kind(original: Original) -> str:
 
 def empty(source: str) -> EmptyDocumentError:
     """The error to raise when there is no text."""
-    return EmptyDocumentError(f"{shown(source)}: there is no text in this file; check that it is the right one", source)
+    return EmptyDocumentError(f"{shown(source)}: there is no text in it; check that it is the right one", source)
 
 
 def _load(path: str | os.PathLike[str], original: Original) -> Original:
