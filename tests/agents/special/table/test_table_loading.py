@@ -19,6 +19,8 @@ from trivium.exceptions import (
     UnreadableDocumentError,
 )  # fmt: skip
 
+GOOD, GOOD_ROWS = "name,city,amount\n" + "Ada,Oslo,1\n" * 100, [("Ada", "Oslo", 1)] * 100
+
 
 def _read(data: Any, sql: str = "SELECT * FROM data", **options: Any) -> list[tuple[Any, ...]]:
     tables = ReadOnlyTables(data, **options)
@@ -42,13 +44,13 @@ def test_headers_become_names_that_need_no_quotes(tmp_path: Path) -> None:
     assert [each.name for each in table.columns] == [
         "unit_price",
         "column1",
-        "order_2",
+        "c_order",
         "c_2024",
         "größe",
         "unit_price_2",
     ]
     assert '"Unit Price ($)"' in table.columns[0].comment
-    assert tables.query("SELECT unit_price, order_2, c_2024, größe FROM my_data_2024").rows == [(1.5, "b", 3, "x")]
+    assert tables.query("SELECT unit_price, c_order, c_2024, größe FROM my_data_2024").rows == [(1.5, "b", 3, "x")]
     tables.close()
 
 
@@ -74,6 +76,85 @@ def test_text_files_are_read_as_they_come(
     tmp_path: Path, name: str, content: str | bytes, options: dict[str, Any], expected: Any
 ) -> None:
     assert _read({"data": _saved(tmp_path, name, content)}, **options) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (GOOD + "Bob,Bergen\n", [*GOOD_ROWS, ("Bob", "Bergen", None)]),
+        ("a,b\n" + "1,2\n" * 60_000 + "3\n", [(1, 2)] * 60_000 + [(3, None)]),
+        ('a;b;c\n1;2\n"x\ny";"say ""hi""";3\n', [("1", "2", None), ("x\ny", 'say "hi"', 3)]),
+        ("date,n\n2024-01-05,1\n05/06/2024,2\n", [("2024-01-05", 1), ("05/06/2024", 2)]),
+        ('day,"the date"\n2024-01-05,2024-01-05\n2024-01-06,05/06/2024\n2024-01-07\n',
+         [(datetime.date(2024, 1, 5), "2024-01-05"), (datetime.date(2024, 1, 6), "05/06/2024"),
+          (datetime.date(2024, 1, 7), None)]),
+        ("Report of 2024\n\na,b\n1,2\n3,4\n", [(1, 2), (3, 4)]),
+        ("Sales, all of them\n\na,b,c\n1,2,3\n", [(1, 2, 3)]),
+        ("\n\na,b\n1\n", [(1, None)]),
+        ('"name, first"\nAda\n', [("Ada",)]),
+        ("a,b\n" + "1,2\n" * 30_000 + "3,\"x, y\"\n", [(1, "2")] * 30_000 + [(3, "x, y")]),
+    ],
+)  # fmt: skip
+def test_a_row_that_differs_changes_no_other(tmp_path: Path, content: str, expected: list[tuple[Any, ...]]) -> None:
+    path = _saved(tmp_path, "data.csv", content)
+    assert _read(path, "SELECT * FROM data", max_rows=100_000) == expected
+    assert _read(path, "SELECT count(*) FROM data") == [(len(expected),)]
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (GOOD + "Bob,Bergen,1,2\n", "line 102 has 4 values, and there are 3 headers"),
+        ("name,note\nAda,hello, world\nBob,fine\n", "line 2 has 3 values, and there are 2 headers"),
+        ("a,b\n" + "1,2\n" * 60_000 + "3,4,5\n", "line 60002 has 3 values"),
+        ("a,b\n1,2,3\n4,5,6\n", "line 2 has 3 values"),
+    ],
+)  # fmt: skip
+def test_a_row_that_is_too_long_is_named_by_its_line(tmp_path: Path, content: str, line: str) -> None:
+    with pytest.raises(UnreadableDocumentError, match=line):
+        ReadOnlyTables(_saved(tmp_path, "data.csv", content))
+
+
+def test_any_encoding_that_python_knows_is_read(tmp_path: Path) -> None:
+    path = _saved(tmp_path, "data.csv", "a,b\n“å”,1 €\n".encode("cp1252"))
+    assert _read(path, encoding="cp1252") == [("“å”", "1 €")]
+    for wrong in ("nothing", "hex"):
+        with pytest.raises(ConfigurationError, match=f"'{wrong}' is no encoding of text: give one that Python knows"):
+            ReadOnlyTables(path, encoding=wrong)
+    with pytest.raises(UnreadableDocumentError, match="it is not ascii: give another encoding"):
+        ReadOnlyTables(path, encoding="ascii")
+
+
+def test_tables_of_one_name_are_all_kept(tmp_path: Path) -> None:
+    named = ReadOnlyTables({"A b": [{"x": 1}], "a_b": [{"x": 2}], "2024/sales": [{"x": 3}]})
+    assert [each.name for each in named.tables()] == ["a_b", "a_b_2", "c_2024_sales"]
+    assert named.query("SELECT a_b.x, a_b_2.x FROM a_b, a_b_2").rows == [(1, 2)]
+    named.close()
+    files = [_saved(tmp_path, "a b.csv", "x\n1\n"), _saved(tmp_path, "A-b.csv", "x\n2\n")]
+    assert _read(files, "SELECT a_b.x, a_b_2.x FROM a_b, a_b_2") == [(1, 2)]
+
+
+def test_rows_that_are_no_table_are_told_with_column_and_value() -> None:
+    with pytest.raises(ConfigurationError, match="the columns are not of one length: 'a' has 1, 'b' has 2"):
+        ReadOnlyTables({"a": [1], "b": [1, 2]})
+    with pytest.raises(ConfigurationError, match=f"the column 'n' has {2**130}, which DuckDB cannot hold"):
+        ReadOnlyTables([{"n": 1}, {"n": 2**130}])
+    with pytest.raises(ConfigurationError, match="dict is no table"):
+        ReadOnlyTables({"one": {"a": 1}})
+
+
+def test_texts_and_large_numbers_stay_what_they_are() -> None:
+    assert _read([{"a": "\\N", "b": 2**70}, {"a": None, "b": None}, {"a": "", "b": -1}]) == [
+        ("\\N", 2**70),
+        (None, None),
+        ("", -1),
+    ]
+    assert _read([{"a": None}, {"a": "x"}]) == [(None,), ("x",)]
+    assert _read([{"a": "\ud800"}]) == [("?",)]
+
+
+def test_a_header_that_is_a_word_of_sql_is_marked_as_one_that_begins_with_a_digit() -> None:
+    assert _read([{"When": 1, "2024": 2}], "SELECT c_when, c_2024 FROM data") == [(1, 2)]
 
 
 def test_what_is_no_table_is_an_error_that_says_so(tmp_path: Path) -> None:

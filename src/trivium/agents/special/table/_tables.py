@@ -14,6 +14,7 @@ from trivium._arguments import checked
 from trivium.agents.special.sql._guard import check_query
 from trivium.agents.special.sql._rows import Rows
 from trivium.agents.special.sql._schema import Column, Table
+from trivium.agents.special.table._creating import names_of
 from trivium.agents.special.table._loading import load, name_of
 from trivium.exceptions import ConfigurationError, MissingExtraError, QueryError, QueryTimeoutError
 
@@ -174,19 +175,14 @@ def _sources(data: Any) -> dict[str, Any]:
             raise ConfigurationError("there is no table: give a file, a frame or rows")
         if all(_is_column(each) for each in given.values()):
             return {"data": given}
-        return {name_of(f"{name}.x"): source for name, source in given.items()}
+        return dict(zip(names_of(given), given.values(), strict=True))
     if (
         isinstance(data, list | tuple)
         and data
         and all(isinstance(each, str | Path) for each in cast("list[Any]", data))
     ):
-        found: dict[str, Any] = {}
-        for each in cast("list[str | Path]", data):
-            name, at = name_of(each), 2
-            while name in found:
-                name, at = f"{name_of(each)}_{at}", at + 1
-            found[name] = each
-        return found
+        files = cast("list[str | Path]", data)
+        return dict(zip(names_of(Path(each).stem for each in files), files, strict=True))
     return {name_of(data): data}
 
 
