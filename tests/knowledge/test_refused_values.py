@@ -52,6 +52,31 @@ def test_an_argument_of_the_wrong_kind_is_told(name: str) -> None:
         call()
 
 
+@pytest.mark.parametrize(
+    "more", [{"cloud": False}, {"cloud": True, "url": "https://db.example.org"}, {"docker": False}]
+)
+def test_a_field_of_langroid_that_says_what_holds_anyway_is_taken(more: dict[str, Any]) -> None:
+    config = QdrantStoreConfig.model_validate(
+        {"storage_path": "x", "collection_name": "temp", "embedding": None, **more}
+    )
+    assert config.storage_path == "x"
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"cloud": True}, "cloud=True is not supported: give the server's address as url"),
+        ({"host": "db.example.org"}, "give the server's address as url"),
+        ({"distance": "Dot"}, "distance='Dot' is not supported: vectors are compared by the cosine"),
+        ({"batch_size": 7}, "it is the embedding model's"),
+        ({"clouds": False}, "Extra inputs are not permitted"),
+    ],
+)
+def test_a_field_of_langroid_that_means_nothing_here_is_told(more: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        QdrantStoreConfig.model_validate({"embedding": None, **more})
+
+
 NONSENSE: dict[str, Callable[[], Any]] = {
     "vecdb": lambda: AgentConfig(vecdb="x"),
     "parsing": lambda: AgentConfig(parsing=3),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from threading import Lock
-from typing import Any, ClassVar, Final, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar, cast
 
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from trivium._arguments import checked
 from trivium._older_names import OlderNames
@@ -22,6 +22,19 @@ from trivium.parsing import Chunk
 __all__ = ["DAMAGED", "Hit", "SourceRecord", "StoreKind", "VectorStoreConfig", "check_name"]
 
 T = TypeVar("T")
+_URL: Final = "give the server's address as url"
+_LANGROIDS: Final[Mapping[str, tuple[Any, str]]] = {
+    "cloud": (False, _URL),
+    "docker": (False, _URL),
+    "host": (None, _URL),
+    "port": (None, _URL),
+    "distance": ("Cosine", "vectors are compared by the cosine"),
+    "use_sparse_embeddings": (False, "words are found by full text"),
+    "sparse_embedding_model": (None, "words are found by full text"),
+    "sparse_limit": (None, "words are found by full text"),
+    "batch_size": (None, "it is the embedding model's: EmbeddingModelsConfig(batch_size=…)"),
+}
+"""Fields of Langroid's configs that there are not here: the value that says what holds here, and what to do else."""
 DAMAGED: Final = "it is damaged, or no store: give another path; if it was a store, restore it, or remove it yourself"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
@@ -47,6 +60,9 @@ class SourceRecord(NamedTuple):
 class VectorStoreConfig(OlderNames):
     """What a store is made of. Take the class of a kind of store, as `SQLiteStoreConfig`; this one is an SQLite store.
 
+    Langroid's `cloud`, `docker` and `distance` are taken where they say what holds anyway; its other fields that are not
+    here are errors that say what to give instead.
+
     Args:
         collection_name: which collection is used; letters, digits, ".", "_" and "-", at most 63.
         embedding: the embedding model, its name or config; "" is the default of this machine, None keeps no vectors:
@@ -65,6 +81,19 @@ class VectorStoreConfig(OlderNames):
     embedding: Any = Field(default="", repr=False)
     storage_path: str = ":memory:"
     replace_collection: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_langroids(cls, given: Any) -> Any:
+        """Take Langroid's fields where they say what holds here anyway."""
+        if not isinstance(given, Mapping):
+            return given
+        values = dict(cast("Mapping[str, Any]", given))
+        for name in [name for name in _LANGROIDS if name in values and name not in cls.model_fields]:
+            taken, advice = _LANGROIDS[name]
+            if (value := values.pop(name)) != taken and not (advice == _URL and values.get("url")):
+                raise ValueError(f"{name}={value!r} is not supported: {advice}")
+        return values
 
     @field_validator("embedding")
     @classmethod

@@ -42,13 +42,14 @@ class ReadOnlyTables:
     reading, DuckDB may touch no file, no network and no extension, its settings are locked, its memory is capped, and
     a query that takes too long is stopped.
 
-    Headers become names that need no quotes: "Unit Price ($)" is `unit_price`. Of an Excel file the first sheet is
-    read, or `sheet`; its first row that is not empty holds the headers.
+    Headers become names that need no quotes: "Unit Price ($)" is `unit_price`, and "When" is `c_when`, for SQL has that
+    word. What a row of a text file lacks is NULL; one that has too much is an error that names its line. Of an Excel
+    file the first sheet is read, or `sheet`; its first row that is not empty holds the headers.
 
     Args:
         data: a file (.csv, .tsv, .parquet, .xlsx), a frame of pandas, polars or pyarrow, a list of dicts, a dict of
             columns; or, for several tables, `{"name": …}` with such values, or a list of files.
-        encoding: of text files; "" is UTF-8, or UTF-16 where they are marked as such.
+        encoding: of text files, as Python names it; "" is UTF-8, or UTF-16 where they are marked as such.
         sheet: of Excel files.
         max_rows: of an answer.
         timeout: seconds for a query.
