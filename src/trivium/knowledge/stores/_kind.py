@@ -60,8 +60,8 @@ class SourceRecord(NamedTuple):
 class VectorStoreConfig(OlderNames):
     """What a store is made of. Take the class of a kind of store, as `SQLiteStoreConfig`; this one is an SQLite store.
 
-    Langroid's `cloud`, `docker` and `distance` are taken where they say what holds anyway; its other fields that are not
-    here are errors that say what to give instead.
+    Langroid's `cloud`, `docker` and `distance` are taken where they say what holds anyway; its other fields are errors
+    that say what to give instead.
 
     Args:
         collection_name: which collection is used; letters, digits, ".", "_" and "-", at most 63.
