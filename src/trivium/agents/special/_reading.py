@@ -52,8 +52,10 @@ class Sentence(NamedTuple):
         return " ".join(self.chunk.content[self.start : self.end].split())
 
     def touches(self, other: Sentence) -> bool:
-        """Whether another one follows at once, so that both are one piece of the document."""
-        return self.chunk is other.chunk and not self.chunk.content[self.end : other.start].strip()
+        """Whether another one follows at once on its page, so that both are one piece of the document."""
+        if self.chunk is not other.chunk or self.chunk.content[self.end : other.start].strip():
+            return False
+        return self.chunk.about(self.start).page == self.chunk.about(other.start).page
 
 
 class Reading:
@@ -143,16 +145,16 @@ class Reading:
     def citation(self, span: Span, number: int) -> Citation:
         """The place of one sentence, or of several that follow each other."""
         first, last = self.sentences[span[0] - 1], self.sentences[span[1] - 1]
-        meta, text = first.chunk.metadata, first.chunk.content
+        about, text = first.chunk.about(first.start), first.chunk.content
         return Citation(
             number=number,
-            source=meta.source,
+            source=about.source,
             line=first.chunk.line_at(first.start),
             end_line=first.chunk.line_at(last.end - 1),
-            page=meta.page,
-            heading=meta.heading,
+            page=about.page,
+            heading=about.heading,
             quote=text[first.start : last.end],
-            chunk_id=meta.id,
+            chunk_id=about.id,
         )
 
     def invents(self, statement: str) -> bool:
