@@ -62,6 +62,8 @@ def test_docx_in_reading_order(tmp_path: Path) -> None:
     )
     assert found.metadata.title == "Contract 7"
     assert found.metadata.media_type.endswith("wordprocessingml.document")
+    document.core_properties.title = ""
+    assert read_docx(tmp_path, document).metadata.title == "Contract"
 
 
 def paragraph(inner: str) -> Any:

@@ -146,7 +146,7 @@ def spliced(slices: Sequence[tuple[str, Chunk, int, int]], metadata: ChunkMetaDa
         metadata: what the new one has, but for its pages and `source_lines`.
         **places: what else of the metadata is its own, as the line on which it begins.
 
-    >>> chunk = Chunk.of("a\nb\nc", line=1)
+    >>> chunk = Chunk.of("a\\nb\\nc", line=1)
     >>> made = spliced([("", chunk, 0, 1), ("; ", chunk, 4, 5)], chunk.metadata)
     >>> made.content, made.metadata.source_lines, made.line_at(3)
     ('a; c', ((3, 3),), 3)
