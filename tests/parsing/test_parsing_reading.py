@@ -295,3 +295,31 @@ def test_nothing_is_logged_or_printed(
     assert capfd.readouterr() == ("", "")
     logging.getLogger("pypdf._reader").warning("other users of pypdf still see its remarks")
     assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize(
+    ("front", "title", "date"),
+    [
+        ("---\ntitle: Garden guide\ndate: 2024-03-01\n---\n", "Garden guide", "2024-03-01"),
+        ("--- \r\nTags: [a]\r\nTitle:  'Ada''s: a guide' # draft\r\n...\r\n", "Ada's: a guide", None),
+        (
+            '+++\ntitle = "The \\"best\\" guide"\ndate = 2024-03-01T10:30:00Z\n+++\n',
+            'The "best" guide',
+            "2024-03-01T10:3",
+        ),
+        ("---\ntitle: C# for all # 2nd\nsubtitle: x\n---\n", "C# for all", None),
+        ("---\nsubtitle: x\n title: deeper\n---\n", None, None),
+        ("---\ntitle: >-\n  folded\ndate: soon\n---\n", None, None),
+        ("---\ntitle:\n---\n", None, None),
+        ("---\ntitle: never closed\n", None, None),
+        ("\n---\ntitle: not at the start\n---\n", None, None),
+    ],
+)
+def test_markdown_has_the_title_and_the_date_of_its_front_matter(
+    tmp_path: Path, front: str, title: str | None, date: str | None
+):
+    (tmp_path / "a.md").write_bytes(f"{front}# Heading\n".encode())
+    document = read(tmp_path / "a.md")
+    assert document.content == f"{front}# Heading\n".replace("\r\n", "\n")
+    assert document.metadata.title == (title or "Unknown Title")
+    assert document.metadata.published_date.startswith(date or "Unknown Date")

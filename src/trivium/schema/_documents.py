@@ -105,7 +105,13 @@ class Document(OlderNames, metaclass=_AlsoMessages):
 
     @staticmethod
     def from_string(content: str, source: str = "context", is_chunk: bool = True) -> Document:
-        """A document of a text alone."""
+        """A document of a text alone.
+
+        Args:
+            content: the text.
+            source: where it comes from.
+            is_chunk: it is short enough to be found as it is; False where it is to be split, as by `Parser.split`.
+        """
         return Document(content=content, metadata=DocMetaData(source=source, is_chunk=is_chunk))
 
     def __str__(self) -> str:

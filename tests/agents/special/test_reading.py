@@ -126,6 +126,15 @@ def test_what_only_repeats_the_question_needs_nearly_all_of_it(text: str, count:
 
 
 @pytest.mark.parametrize(
+    ("statement", "count"),
+    [("Yes.", 1), ("No, it is not.", 1), ("B", 1), ("B.", 1), ("x", 0), ("I", 0), ("the of", 0), ("\u597d", 0)],
+)
+def test_what_says_nothing_is_held_by_nothing_but_a_yes_by_what_was_asked(statement: str, count: int):
+    read = reading("Is option B cheaper?", "Option B is cheaper.\n\nOption A is new.\n")
+    assert read.holds(statement, [1]) == ((1, 1),) * count
+
+
+@pytest.mark.parametrize(
     ("text", "count"),
     [("Sweep it so that the blue boiler of the cellar burns well.", 1), ("Sweep the stairs each week.", 0)],
 )

@@ -21,7 +21,7 @@ class Citation(BaseModel):
         page: its page, slide or sheet, from 1; None where the format has none.
         heading: the headings above it.
         quote: what stands there.
-        chunk_id: the chunk of the store that holds it.
+        chunk_id: the chunk of the store that holds it, or its beginning.
 
     Example:
         >>> Citation(number=1, source="lease.txt", line=3, end_line=4, quote="The rent is\\n950 EUR.").place

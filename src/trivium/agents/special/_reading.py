@@ -19,14 +19,17 @@ __all__ = ["Reading", "Sentence", "Span", "words_of"]
 Span: TypeAlias = tuple[int, int]
 """The numbers of the first and the last sentence of a place."""
 
+_ASSENT_LINES: Final = """
+are be been can could did do does had has have is may might must no not shall should was were will would yes
+"""
+_ASSENTS: Final = frozenset(_ASSENT_LINES.split())  # those with which a question is answered
 _STOP_WORD_LINES: Final = """
-a an and are as at be been but by can could did do does for from had has have how i if in into is it its may me
-might must my no not of on one or our shall should so some such than that the their them then there these they
-this those to was we were what when where which who whom whose why will with would yes you your
+a an and as at but by for from how i if in into it its me my of on one or our so some such than that the their them
+then there these they this those to we what when where which who whom whose why with you your
 also any because each every following given it mean only other provide thi use used using via say document
 der die das und ist ein eine el la los las un una y es le les et est il lo
 """
-_STOP_WORDS: Final = frozenset(_STOP_WORD_LINES.split())
+_STOP_WORDS: Final = _ASSENTS.union(_STOP_WORD_LINES.split())
 _NAME: Final = re.compile(r"(?<=[\w,;)] )[A-Z][\w.-]*\w")
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _KEY: Final = 6
@@ -52,8 +55,10 @@ class Sentence(NamedTuple):
         return " ".join(self.chunk.content[self.start : self.end].split())
 
     def touches(self, other: Sentence) -> bool:
-        """Whether another one follows at once, so that both are one piece of the document."""
-        return self.chunk is other.chunk and not self.chunk.content[self.end : other.start].strip()
+        """Whether another one follows at once on its page, so that both are one piece of the document."""
+        if self.chunk is not other.chunk or self.chunk.content[self.end : other.start].strip():
+            return False
+        return self.chunk.about(self.start).page == self.chunk.about(other.start).page
 
 
 class Reading:
@@ -98,8 +103,9 @@ class Reading:
 
         A sentence holds it if the words stand there, above all those that the question did not say, and every number;
         if the question said them all, nearly all must. So do two that follow each other, as what is named and what it
-        does. What the model cited is believed sooner, and checked all the same; beside the best place it is kept where
-        it holds what that one does not.
+        does. "Yes." and its like say what was asked, a letter alone must stand there; other words that mean nothing are
+        held by nothing. What the model cited is believed sooner, and checked all the same; beside the best place it is
+        kept where it holds what that one does not.
 
         Args:
             statement: what is said, without marks.
@@ -109,10 +115,16 @@ class Reading:
         own = words - self._question
         is_repeated = not own
         own = own or words or self._question  # "Yes." says what was asked
+        said = frozenset[str]() if words else frozenset(stems(plain_numerals(statement)))
+        letters = said - _STOP_WORDS
+        if not words and not letters and not said & _ASSENTS:
+            return ()
         numbers = {each for each in own if each.isdigit()}
         scores: dict[Span, float] = {}
         for span, held in self._spans():
             if not numbers <= held or self._share(words | self._question, held) < _OF_BOTH:
+                continue
+            if letters and not letters <= self._stems_at(span):
                 continue
             around = self._around[id(self.sentences[span[0] - 1].chunk)]
             score = 0.8 * self._share(own, held) + 0.2 * self._share(words | self._question, around)
@@ -130,6 +142,9 @@ class Reading:
                 missing -= held
         return tuple(holders[:_MOST])
 
+    def _stems_at(self, span: Span) -> set[str]:
+        return {word for each in self.sentences[span[0] - 1 : span[1]] for word in stems(each.text)}
+
     def _words_at(self, span: Span) -> frozenset[str]:
         return frozenset[str]().union(*self._words[span[0] - 1 : span[1]])
 
@@ -143,16 +158,16 @@ class Reading:
     def citation(self, span: Span, number: int) -> Citation:
         """The place of one sentence, or of several that follow each other."""
         first, last = self.sentences[span[0] - 1], self.sentences[span[1] - 1]
-        meta, text = first.chunk.metadata, first.chunk.content
+        about, text = first.chunk.about(first.start), first.chunk.content
         return Citation(
             number=number,
-            source=meta.source,
+            source=about.source,
             line=first.chunk.line_at(first.start),
             end_line=first.chunk.line_at(last.end - 1),
-            page=meta.page,
-            heading=meta.heading,
+            page=about.page,
+            heading=about.heading,
             quote=text[first.start : last.end],
-            chunk_id=meta.id,
+            chunk_id=about.id,
         )
 
     def invents(self, statement: str) -> bool:

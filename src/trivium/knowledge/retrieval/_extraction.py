@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 from trivium.commander import door, gather, portable
 from trivium.knowledge.retrieval._models import answer_of, numbered, schema_of
@@ -13,7 +13,7 @@ from trivium.knowledge.retrieval._reranking import whole_numbers
 from trivium.knowledge.stores import Hit
 from trivium.llms import LanguageModel
 from trivium.parsing import Chunk
-from trivium.parsing._chunk import text_of
+from trivium.parsing._chunk import spliced
 from trivium.parsing._statements import statements
 
 __all__ = ["RelevanceExtractor"]
@@ -82,11 +82,10 @@ def narrowed(chunk: Chunk, kept: Sequence[tuple[int, int]]) -> Chunk | None:
     for (_, end), (start, stop) in pairwise(kept):
         between = text[end:start]
         slices.append((_GAP if between.strip() else between, chunk, start, stop))
-    content, lines = text_of(slices)
     at = chunk.metadata
-    update: dict[str, Any] = {"source_lines": lines}
+    places: dict[str, int] = {}
     if len(text) == at.end - at.start:  # its offsets are those of what it says
-        update |= {"start": at.start + first, "end": at.start + last}
+        places |= {"start": at.start + first, "end": at.start + last}
     if at.line:
-        update |= {"line": chunk.line_at(first), "end_line": chunk.line_at(last - 1)}
-    return Chunk(content=content, metadata=at.model_copy(update=update))
+        places |= {"line": chunk.line_at(first), "end_line": chunk.line_at(last - 1)}
+    return spliced(slices, at, **places)

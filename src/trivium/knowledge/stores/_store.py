@@ -361,7 +361,7 @@ class VectorStore(StoreKind):
 
         Returns:
             The texts with the best of their scores, best first; each has the metadata of its best chunk, and its own
-            offsets and lines.
+            offsets, lines and pages; `Chunk.about` tells from which chunk a character is.
         """
         if neighbors <= 0 or not docs_scores:
             return list(docs_scores)

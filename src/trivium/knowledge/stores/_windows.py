@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from trivium.knowledge.stores._filters import AllOf, Compare, Filter
 from trivium.parsing import Chunk
-from trivium.parsing._chunk import text_of
+from trivium.parsing._chunk import spliced
 from trivium.schema import Document
 
 __all__ = ["joined", "with_neighbours"]
@@ -73,7 +73,7 @@ def joined(chunks: Sequence[Chunk], metadata: Any) -> Chunk:
 
     Args:
         chunks: not none; of one source, by position.
-        metadata: what the new one has; its offsets, lines and `window_ids` are set.
+        metadata: what the new one has; its offsets, lines, pages and `window_ids` are set.
     """
     slices, end = list[tuple[str, Chunk, int, int]](), -1
     for chunk in chunks:
@@ -82,16 +82,13 @@ def joined(chunks: Sequence[Chunk], metadata: Any) -> Chunk:
         shared = end - at.start if exact and end >= 0 else -1
         slices.append(("\n\n" if slices and shared < 0 else "", chunk, max(0, min(shared, length)), length))
         end = max(end, at.end) if exact else -1
-    text, lines = text_of(slices)
     first, last = chunks[0].metadata, chunks[-1].metadata
-    made = metadata.model_copy(
-        update={
-            "start": first.start,
-            "end": last.end,
-            "line": first.line,
-            "end_line": last.end_line,
-            "source_lines": lines,
-            "window_ids": [each.metadata.id for each in chunks],
-        }
+    return spliced(
+        slices,
+        metadata,
+        start=first.start,
+        end=last.end,
+        line=first.line,
+        end_line=last.end_line,
+        window_ids=[each.metadata.id for each in chunks],
     )
-    return Chunk(content=text, metadata=made)

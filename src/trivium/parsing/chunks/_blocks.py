@@ -26,7 +26,7 @@ PROSE = (PARAGRAPHS, sentence_ends, LINES, WORDS)
 CODE = (PARAGRAPHS, LINES, WORDS)
 _LEADING = re.compile(r"\s*")
 _LONGEST_TITLE = 120
-_OF_THE_WHOLE = {"pages", "source_lines", "first_offset", "headings", "id", "is_chunk", "window_ids"}
+_OF_THE_WHOLE = {"pages", "source_lines", "first_offset", "headings", "id", "is_chunk", "window_ids", "end_page"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,8 +49,9 @@ def parse_docx(original: Original) -> Parsed:
         document: Any = docx.Document(BytesIO(original.data))
         lines = list(_document_lines(document))
         title, published = properties(original)
+        titles = (_title(each) for each in cast("_Element", document.element.body).iter(f"{_WORD}p"))
     text, _, headings = headings_of(_text(lines))
-    return Parsed(text, title, published=published, headings=headings)
+    return Parsed(text, title or next(filter(None, titles), None), published=published, headings=headings)
 
 
 def _text(lines: Iterable[str]) -> str:
@@ -132,11 +133,20 @@ def _paragraph_lines(paragraph: _Element) -> Iterator[str]:
 
 def _heading_level(paragraph: _Element) -> int:
     """1 for a title, then what its style says; 0 for any other paragraph."""
-    styles = (style.get(f"{_WORD}val") or "" for style in paragraph.iter(f"{_WORD}pStyle"))
-    style = next(styles, "")
+    style = _style(paragraph)
     if style.startswith("Heading"):
         return 1 + int(style[7:8]) if style[7:8].isdecimal() else 2
     return int(style.startswith("Title"))
+
+
+def _title(paragraph: _Element) -> str:
+    """The text of a title; "" for any other paragraph."""
+    return " ".join("".join(_characters(paragraph, [])).split()) if _style(paragraph) == "Title" else ""
+
+
+def _style(paragraph: _Element) -> str:
+    styles = (style.get(f"{_WORD}val") or "" for style in paragraph.iter(f"{_WORD}pStyle"))
+    return next(styles, "")
 
 
 def _characters(element: _Element, boxes: list[_Element]) -> Iterator[str]:

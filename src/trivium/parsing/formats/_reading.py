@@ -21,9 +21,23 @@ from trivium.parsing.formats._decoding import decode, tidy
 from trivium.parsing.formats._docx import parse_docx
 from trivium.parsing.formats._email import parse_email
 from trivium.parsing.formats._formats import Original, Parsed, media_type, shown, suffix_of
+from trivium.parsing.formats._front_matter import parse_markdown
 from trivium.parsing.formats._html import parse_html
 from trivium.parsing.formats._json_text import parse_json
-from trivium.parsing.formats._media_types import CSV, DOCX, EMAIL, GZIP, HTML, JSON, JSON_LINES, PDF, PPTX, TSV, XLSX
+from trivium.parsing.formats._media_types import (
+    CSV,
+    DOCX,
+    EMAIL,
+    GZIP,
+    HTML,
+    JSON,
+    JSON_LINES,
+    MARKDOWN,
+    PDF,
+    PPTX,
+    TSV,
+    XLSX,
+)
 from trivium.parsing.formats._pdf import parse_pdf
 from trivium.parsing.formats._pptx import parse_pptx
 from trivium.parsing.formats._records import parse_csv, parse_tsv
@@ -33,6 +47,7 @@ from trivium.schema import DocMetaData, Document
 __all__ = ["empty", "not_opened", "read", "read_original"]
 
 _PARSERS: tuple[tuple[str, Callable[[Original], Parsed]], ...] = (
+    (MARKDOWN, parse_markdown),
     (HTML, parse_html),
     (EMAIL, parse_email),
     (CSV, parse_csv),
