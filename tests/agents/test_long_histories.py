@@ -18,8 +18,8 @@ NAME = "me"
 TEXTS = st.sampled_from(["a", "b", ""])
 CALLS = (ToolCall(id="1", name="f", arguments="{}"),)
 MESSAGES = st.one_of(
-    st.builds(lambda text: Message(content=text), TEXTS),
-    st.builds(lambda text: Message(content=text, sender=NAME), TEXTS),
+    st.builds(Message, content=TEXTS),
+    st.builds(Message, content=TEXTS, sender=st.just(NAME)),
     st.just(Message(content="", sender=NAME, tool_calls=CALLS)),
     st.just(Message(content="r", sender="f", tool_call_id="1")),
     st.just(Message(content="s", entity=Entity.SYSTEM)),

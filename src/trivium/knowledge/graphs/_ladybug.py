@@ -170,7 +170,7 @@ class LadybugGraph(GraphStore):
 
         def run(cypher: str, values: dict[str, Any] | None = None, limit: int | None = None) -> Any:
             try:
-                with cast("Any", connection.execute(cypher, values)) as result:
+                with connection.execute(cypher, values) as result:
                     if limit is None:
                         return result.get_all()
                     rows = [tuple(map(_plain, row)) for row in result.get_n(limit)]
