@@ -396,12 +396,18 @@ class _Ingest:
         there = {name for name in sources if not isinstance(failed.get(name), DocumentNotFoundError)}
         tests = [_below(place) for place in places]
         left_out = [_below(each.name) for each in self._report.skipped]
-        for name in self._known:
-            whole = _whole(name)
-            if name not in there and any(test(whole) for test in tests) and not any(test(whole) for test in left_out):
-                await self._store.delete_async(source=name)
-                failed.pop(name, None)
-                self._end(name, "dropped")
+        gone = [
+            name
+            for name in self._known
+            if name not in there
+            and any(test(_whole(name)) for test in tests)
+            and not any(test(_whole(name)) for test in left_out)
+        ]
+        if gone:
+            await self._store.delete_async({"source": {"$in": gone}})
+        for name in gone:
+            failed.pop(name, None)
+            self._end(name, "dropped")
 
     # ---- what is told
     def _end(self, name: str, outcome: Literal["added", "updated", "unchanged", "dropped"], chunks: int = 0) -> bool:

@@ -164,3 +164,25 @@ def test_sessions_may_be_users():
     agent("rum", session_id="bob")
     assert texts(LongTermMemory(memory.store, "ada")) == ["tea"]
     assert texts(LongTermMemory(memory.store, "bob")) == ["rum"]
+
+
+def test_without_a_query_the_latest_come_first():
+    memory = memory_of("ada")
+    for number in range(8):
+        memory.remember(f"fact {number}")
+    assert [each.text for each in memory.recall()] == [f"fact {number}" for number in (7, 6, 5, 4, 3)]
+
+
+def test_what_is_forgotten_leaves_the_file(tmp_path: Path):
+    memory = memory_of("ada", tmp_path / "memory.db")
+
+    def left(*words: bytes) -> list[bytes]:
+        files = [each.read_bytes().lower() for each in tmp_path.iterdir()]
+        return [word for word in words if any(word in each for each in files)]
+
+    memory.remember(f"Zebra {'y' * 200_000}")
+    facts = [memory.remember(f"The pin of door {number} is quagga{number:03}.") for number in range(150)]
+    assert memory.forget(facts[7].id) == 1
+    assert left(b"quagga006", b"quagga007", b"zebra") == [b"quagga006", b"zebra"]
+    memory.forget()
+    assert left(b"quagga", b"zebra", b"yyyy") == []

@@ -49,6 +49,38 @@ def use(store: VectorStore) -> None:
     store.delete(source="source 3")
 
 
+# ---- what is deleted
+def left_of(word: bytes, path: Path) -> bool:
+    return any(word in each.read_bytes().lower() for each in path.parent.glob(f"{path.name}*"))
+
+
+@pytest.mark.parametrize("is_collection", [False, True])
+def test_what_is_deleted_leaves_the_file(tmp_path: Path, is_collection: bool) -> None:
+    path = tmp_path / "a.db"
+    store = filled(path)
+    serve(store, "a", "about zebras", note="zebra")
+    assert left_of(b"zebra", path)
+    if is_collection:
+        store.delete_collection(store.collection_name)
+    else:
+        store.delete(source="a")
+    assert not left_of(b"zebra", path)
+
+
+def test_who_reads_meanwhile_is_not_waited_for_and_the_next_time_it_leaves_the_log(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    store = filled(path)
+    serve(store, "a", "about zebras")
+    scan = store.scan()
+    next(scan)
+    began = time.monotonic()
+    assert store.delete(source="a") == 1
+    assert time.monotonic() - began < 5
+    assert sum(1 for _ in scan) == 400  # what it began to read is there until it has ended
+    store.delete(source="nowhere")
+    assert not left_of(b"zebra", path)
+
+
 # ---- what it is made of
 def test_a_plain_config_is_a_store_in_memory() -> None:
     store = VectorStore.create(VectorStoreConfig(embedding=Words()))

@@ -101,7 +101,7 @@ class LongTermMemory:
         name = _id_of(user, text)
         for known in await self.store.get_documents_by_ids_async([name]):
             return _remembered(known)
-        since = datetime.now(UTC).isoformat(timespec="seconds")
+        since = datetime.now(UTC).isoformat(timespec="microseconds")
         chunk = Chunk.of(text, id=name, source=_SOURCE, user=user, said_by=said_by, since=since)
         await self.store.add_documents_async([chunk])
         return Remembered(name, text, said_by, since)
@@ -121,7 +121,7 @@ class LongTermMemory:
         if query.strip():
             hits = await self._retriever.retrieve_async(query, k, {"user": user})
             return [_remembered(hit.chunk) for hit in hits]
-        return sorted(await self._all(user), key=lambda each: each.since, reverse=True)[:k]
+        return sorted(await self._all(user), key=lambda each: each.since)[::-1][:k]
 
     recall = door(recall_async)
 

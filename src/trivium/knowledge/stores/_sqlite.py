@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["SQLiteStore", "SQLiteStoreConfig"]
 
 _FEW: Final = 1000  # chunks that it takes no time to weigh
+_WAIT: Final = 100  # milliseconds for those who read, before the log is emptied
 _SQLITE_BUSY, _SQLITE_LOCKED, _SQLITE_CORRUPT, _SQLITE_FULL, _SQLITE_NOT_A_DATABASE = 5, 6, 11, 13, 26
 
 
@@ -60,7 +61,7 @@ class SQLiteStore(VectorStore):
 
     Vectors are compared with all of a collection, exactly, in memory: 4 bytes for 4 dimensions of a chunk, read at the
     first search. Words are found by SQLite's full-text search. What is kept is readable by who can read the file: it is
-    made for its owner alone.
+    made for its owner alone. What is deleted leaves the file.
 
     Args:
         config: default: a store in memory.
@@ -78,11 +79,13 @@ class SQLiteStore(VectorStore):
 
     def __init__(self, config: VectorStoreConfig | None = None) -> None:
         super().__init__(SQLiteStoreConfig() if config is None else config)
-        path, busy_seconds = self.config.storage_path, getattr(self.config, "busy_seconds", 30.0)
-        positive(busy_seconds=busy_seconds)
+        path, self._busy_seconds = self.config.storage_path, getattr(self.config, "busy_seconds", 30.0)
+        positive(busy_seconds=self._busy_seconds)
         prepare = self._prepare
         self._place = (
-            _Memory(prepare) if path == ":memory:" else Connections(Path(path).expanduser(), busy_seconds, prepare)
+            _Memory(prepare)
+            if path == ":memory:"
+            else Connections(Path(path).expanduser(), self._busy_seconds, prepare)
         )
         self._matrices: dict[int, Matrix] = {}
 
@@ -128,6 +131,7 @@ class SQLiteStore(VectorStore):
             if tables is not None:
                 tables.drop()
                 self._matrices.pop(tables.number, None)
+        self._forget_log()
 
     # ---- keeping
     def _add(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
@@ -163,7 +167,8 @@ class SQLiteStore(VectorStore):
     def _delete(self, where: Filter) -> int:
         with self._writing() as tables:
             count = tables.run("SELECT COUNT(*) FROM chunk_# WHERE served = 1 AND @", where=where).fetchone()[0]
-            tables.remove("@", where=where)
+            if tables.remove("@", where=where):
+                tables.forget_words()
             empty = tables.run(
                 "SELECT source, fingerprint, title, chunks FROM source_# AS record WHERE NOT EXISTS "
                 "(SELECT 1 FROM chunk_# WHERE source = record.source AND served = 1)"
@@ -172,7 +177,15 @@ class SQLiteStore(VectorStore):
                 about = {"source": restored(source), "fingerprint": restored(fingerprint), "title": restored(title)}
                 if chunks or matches(where, about):  # what never had a chunk can only be meant by its name
                     tables.run("DELETE FROM source_# WHERE source = ?", source)
-            return count
+        self._forget_log()
+        return count
+
+    def _forget_log(self) -> None:
+        """Empty the log, where what was deleted still stands; while somebody reads, it waits for the next time."""
+        with self._guarded() as database:
+            database.execute(f"PRAGMA busy_timeout = {_WAIT}")
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            database.execute(f"PRAGMA busy_timeout = {int(1000 * self._busy_seconds)}")
 
     # ---- finding
     def _nearest(self, vector: Vectors, k: int, where: Filter) -> list[Hit]:
@@ -284,24 +297,32 @@ class SQLiteStore(VectorStore):
 
     @contextmanager
     def _database(self, kind: str = "DEFERRED") -> Generator[Connection]:
+        """A connection, and one transaction as long as the block runs."""
+        with self._guarded() as database:
+            database.execute(f"BEGIN {kind}")
+            try:
+                yield database
+                database.execute("COMMIT")
+            except BaseException:
+                if database.in_transaction:
+                    database.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _guarded(self) -> Generator[Connection]:
+        """A connection, whose errors are the store's."""
         import sqlite3
 
         try:
             with self._place.use() as database:
-                database.execute(f"BEGIN {kind}")
-                try:
-                    yield database
-                    database.execute("COMMIT")
-                except BaseException:
-                    if database.in_transaction:
-                        database.execute("ROLLBACK")
-                    raise
+                yield database
         except TriviumError:
             raise
         except (sqlite3.Error, OSError, TypeError, ValueError) as error:
             raise self._failed(error) from error
 
     def _prepare(self, database: Connection) -> None:
+        database.execute("PRAGMA secure_delete = ON")  # what is deleted is written over
         application, version, empty = (
             database.execute(query).fetchone()[0]
             for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT COUNT(*) = 0 FROM sqlite_master")

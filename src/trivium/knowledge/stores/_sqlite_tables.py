@@ -83,12 +83,20 @@ class Tables(NamedTuple):
         """Execute one query for each row of values."""
         self.database.executemany(query.replace("#", str(self.number)), rows)
 
-    def remove(self, which: str, *values: Any, where: Filter | None = None) -> None:
-        """Delete the chunks that an SQL condition on `chunk` tells, with all that stands apart."""
+    def remove(self, which: str, *values: Any, where: Filter | None = None) -> bool:
+        """Delete the chunks that an SQL condition on `chunk` tells, with all that stands apart; whether there were any.
+
+        The index of words keeps the words of what is deleted, until its parts are next put together.
+        """
         (keys,) = self.run(_KEYS.replace("WHICH", which), *values, where=where).fetchone()
         for name in ("text", "vector", "field", "word", "chunk"):  # the whole at once: words are written after each
             query = "DELETE FROM NAME_# WHERE KEY IN (SELECT value FROM json_each(?))".replace("NAME", name)
             self.run(query.replace("KEY", "rowid" if name == "word" else "key"), keys)
+        return keys != "[]"
+
+    def forget_words(self) -> None:
+        """Take the words of what was deleted out of the index, which is written anew: 4 microseconds a chunk, about."""
+        self.run("INSERT INTO word_# (word_#) VALUES ('optimize')")
 
     def create(self) -> None:
         """Make them, for a new collection."""
