@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["LEGAL"]
+__all__ = ["LEGAL", "meant"]
 
 _SHARED: Final[list[tuple[str, Any]]] = [
     ("SELECT count(*) FROM customers", [(4,)]),
@@ -117,3 +118,9 @@ _OF: Final[dict[str, list[tuple[str, Any]]]] = {
 }  # fmt: skip
 
 LEGAL: Final = {dialect: [*_SHARED, *own] for dialect, own in _OF.items()}
+
+
+def meant(dialect: str) -> list[str]:
+    """Queries of what a dialect can say, which have to give what they give without the guard."""
+    beginning, *queries = (Path(__file__).parent / "meant" / f"{dialect}.sql").read_text("utf-8").splitlines()
+    return [f"{beginning} {query}" for query in queries]

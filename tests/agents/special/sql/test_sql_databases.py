@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from trivium.agents.special.sql import ReadOnlyDatabase
+from trivium.agents.special.sql import ReadOnlyDatabase, check_query
 from trivium.exceptions import (
     ConfigurationError,
     DatabaseConnectionError,
@@ -19,7 +19,7 @@ from trivium.exceptions import (
 )  # fmt: skip
 
 from ._attacks import ATTACKS, BOMBS, REAL, WALLED
-from ._legal import LEGAL
+from ._legal import LEGAL, meant
 from ._servers import TABLES, Shop
 
 
@@ -39,6 +39,14 @@ def _error(run: Callable[..., Any], *arguments: Any) -> type[BaseException]:
 def test_what_people_ask_runs_and_gives_what_it_should(shop: Shop) -> None:
     for sql, expected in LEGAL[shop.dialect]:
         assert _plain(shop.database.query(sql).rows) == _plain(expected), sql
+
+
+def test_what_is_sent_gives_what_the_query_gives_as_it_was_written(shop: Shop) -> None:
+    queries = [*meant(shop.dialect), *(sql for sql, _ in LEGAL[shop.dialect])]
+    assert len(queries) > 100
+    for sql in queries:
+        sent = check_query(sql, shop.dialect)
+        assert shop.database._run(sent, 50).rows == shop.database._run(sql, 50).rows, f"{sql}\n{sent}"
 
 
 def test_nothing_passes_and_nothing_changes(shop: Shop) -> None:

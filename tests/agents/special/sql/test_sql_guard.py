@@ -158,6 +158,40 @@ def test_columns_are_looked_up_where_their_table_stands() -> None:
     assert check_query("SELECT user FROM customers", "sqlite", tables=TABLES)
 
 
+@pytest.mark.parametrize(
+    ("dialect", "sql", "advice"),
+    [
+        ("sqlite", "SELECT 'a' 'b'", "concat"),
+        ("postgres", "SELECT 'a' 'b'", "concat"),
+        ("sqlite", "SELECT 1_000", "numbers without _"),
+        ("postgres", "SELECT 1_000", "numbers without _"),
+        ("postgres", "SELECT (t).name FROM t", r"table\.column"),
+        ("postgres", r"SELECT E'a\'b'", "for a quote"),
+        ("postgres", "SELECT 1 = SOME (SELECT 2)", "another way"),
+        ("postgres", "SELECT INTERVAL(0) '1.6 s'", "another way"),
+        ("sqlite", "SELECT sum(a) OVER (ORDER BY b) FROM (SELECT 1, 2) AS x(a, b)", "what it has"),
+    ],
+)
+def test_what_cannot_be_sent_as_it_is_meant_is_refused_with_advice(dialect: str, sql: str, advice: str) -> None:
+    with pytest.raises(QueryRefusedError, match=advice):
+        check_query(sql, dialect)
+
+
+def test_a_type_of_sqlite_is_written_as_what_sqlite_takes_it_for() -> None:
+    for written, meant in {
+        "NUMERIC": "NUMERIC",
+        "DECIMAL(10, 2)": "NUMERIC",
+        "DATE": "NUMERIC",
+        "STRING": "NUMERIC",
+        "BOOLEAN": "NUMERIC",
+        "VARCHAR(5)": "TEXT",
+        "DOUBLE PRECISION": "REAL",
+        "TINYINT": "INTEGER",
+        "BLOB": "BLOB",
+    }.items():
+        assert check_query(f"SELECT CAST('7' AS {written})", "sqlite") == f"SELECT CAST('7' AS {meant})"
+
+
 def test_functions_of_a_programs_own_can_be_allowed_by_name() -> None:
     with pytest.raises(QueryRefusedError, match="the function distance_km is not allowed"):
         check_query("SELECT distance_km(1, 2)", "postgres")

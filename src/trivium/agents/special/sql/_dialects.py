@@ -13,6 +13,7 @@ __all__ = [
     "GROWING",
     "NODES",
     "NO_COLUMNS",
+    "OTHERWISE",
     "SERIES",
     "SIZED",
     "SYSTEM_SCHEMAS",
@@ -28,19 +29,32 @@ def _words(text: str) -> frozenset[str]:
 
 NODES: Final = _words("""
     Select Union Except Intersect Subquery With CTE Values Tuple From Join Where Group Having Order Ordered Limit Offset
-    Fetch LimitOptions Distinct Table TableAlias Lateral Unnest Star Column Identifier Alias Aliases Paren Window
+    Distinct Table TableAlias Lateral Unnest Star Column Identifier Alias Aliases Paren Window
     WindowSpec Qualify Filter WithinGroup Cube Rollup GroupingSets ColumnDef
     Literal Boolean Null Interval IntervalSpan Var DataType DataTypeParam
     And Or Not Xor EQ NEQ GT GTE LT LTE Is In Between Like ILike Escape SimilarTo Glob Match RegexpLike RegexpILike
     NullSafeEQ NullSafeNEQ Add Sub Mul Div Mod IntDiv Pow Neg BitwiseAnd BitwiseOr BitwiseXor BitwiseNot
-    BitwiseLeftShift BitwiseRightShift DPipe Concat Exists Any All Case If AtTimeZone Collate Overlaps
-    JSONExtract JSONExtractScalar JSONBExtract JSONBExtractScalar JSONBContains JSONPath JSONPathRoot JSONPathKey
-    JSONPathSubscript JSONPathWildcard JSONKeyValue JSONObject JSONObjectAgg JSONArrayAgg
-    ArrayContainsAll ArrayContainedBy ArrayOverlaps Array Bracket Slice Struct PropertyEQ Lambda
+    BitwiseLeftShift BitwiseRightShift DPipe Exists Any All Case If AtTimeZone Collate Overlaps
+    JSONExtract JSONExtractScalar JSONBExtract JSONBExtractScalar JSONBContains JSONBContainsTopKey
+    JSONBContainsAnyTopKeys JSONBContainsAllTopKeys JSONBDeleteAtPath JSONBPathExists
+    JSONKeyValue JSONObject JSONObjectAgg JSONArrayAgg
+    ArrayContainsAll ArrayContainedBy ArrayOverlaps Array Bracket Slice Struct PropertyEQ Kwarg Lambda
     Anonymous Cast TryCast Extract Trim Substring StrPosition Overlay Chr GroupConcat MatchAgainst
     CurrentDate CurrentTime CurrentTimestamp Localtime Localtimestamp
     """)
 """Names of the nodes of a syntax tree that a query may hold; what is not here is refused."""
+
+OTHERWISE: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "Concat": "one text, or concat(…) of several",
+        "Dot": "a column as table.column, without brackets, and a function as f(x)",
+        "Fetch": "LIMIT with a number",
+        "LimitOptions": "LIMIT with a number",
+        "RawString": "texts in '…'",
+        "UnicodeString": "texts in '…'",
+    }
+)
+"""How to say otherwise what is refused, by node."""
 
 TYPES: Final = _words("""
     CHAR NCHAR VARCHAR NVARCHAR TEXT TINYTEXT MEDIUMTEXT LONGTEXT BINARY VARBINARY BLOB BOOLEAN BIT INT TINYINT SMALLINT
@@ -67,7 +81,7 @@ _SQLITE: Final = """
     bm25 highlight snippet sinh cosh tanh asinh acosh atanh
 """
 _POSTGRES: Final = """
-    age array_agg array_append array_cat array_length array_lower array_position array_positions array_prepend
+    age any_value array_agg array_append array_cat array_length array_lower array_position array_positions array_prepend
     array_remove array_replace array_to_json array_to_string array_upper arraycontains bit_and bit_or bit_length
     bool_and bool_or btrim cardinality cbrt chr clock_timestamp corr covar_pop covar_samp date date_bin date_part
     date_trunc div
@@ -88,9 +102,10 @@ _POSTGRES: Final = """
     unnest upper_inc websearch_to_tsquery width_bucket word_similarity st_distance st_dwithin
 """
 _MYSQL: Final = """
-    adddate addtime any_value bin bit_and bit_length bit_or bit_xor char conv convert crc32 curdate curtime date
-    date_add date_format date_sub datediff day dayname dayofmonth dayofweek dayofyear elt export_set field find_in_set
-    format from_days from_unixtime hex hour ifnull insert instr json_array_append json_arrayagg json_contains
+    adddate addtime any_value bin bit_and bit_count bit_length bit_or bit_xor char conv convert crc32 curdate curtime
+    date date_add date_format date_sub datediff day dayname dayofmonth dayofweek dayofyear elt export_set field
+    find_in_set format from_days from_unixtime hex hour ifnull insert instr isnull
+    json_array_append json_arrayagg json_contains
     json_contains_path json_depth json_exists json_insert json_keys json_length json_merge_patch json_merge_preserve
     json_objectagg json_overlaps json_pretty json_query json_quote json_remove json_replace json_search json_set
     json_type json_unquote json_value last_day lcase localtime localtimestamp locate makedate maketime match md5
@@ -118,7 +133,7 @@ _DUCKDB: Final = """
     regr_avgy regr_count regr_intercept regr_r2 regr_slope row second signum skewness split split_part stem
     starts_with str_split strftime string_agg string_split strip_accents strlen strpos strptime struct_extract
     struct_pack suffix time_bucket to_days to_hours to_minutes to_months to_seconds to_timestamp to_years today
-    translate trunc try_strptime typeof unnest unicode week weekday weekofyear width_bucket year yearweek
+    translate trunc try_strptime typeof unnest unicode week weekday weekofyear width_bucket xor year yearweek
     array_length array_contains list_append list_prepend list_resize cardinality map array_position bit_length cbrt
     ilike_escape like_escape not_like_escape json_each to_json round_even sem stddev sumkahan to_char
 """

@@ -10,10 +10,10 @@ from trivium._arguments import checked
 from trivium.agents.special.sql._dialects import (
     FORMATS,
     FUNCTIONS,
-    GRAMMARS,
     GROWING,
     NO_COLUMNS,
     NODES,
+    OTHERWISE,
     SERIES,
     SIZED,
     SYSTEM_SCHEMAS,
@@ -21,6 +21,7 @@ from trivium.agents.special.sql._dialects import (
     TYPES,
     VALUES_OF_ITS_OWN,
 )
+from trivium.agents.special.sql._writing import writing_of
 from trivium.exceptions import ConfigurationError, MissingExtraError, QueryRefusedError
 
 __all__ = ["UNKNOWN_COLUMN", "UNKNOWN_TABLE", "check_query"]
@@ -30,6 +31,7 @@ UNKNOWN_TABLE: Final = "there is no table"
 MAX_CHARACTERS: Final = 20_000
 _MAX_DEPTH: Final = 30
 _MAX_SIZE: Final = 1000
+_MAX_SHOWN: Final = 100
 _NAME: Final = re.compile(r"[^\W\d][\w$]*")
 _CONTROL: Final = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
@@ -61,8 +63,8 @@ def check_query(
     """The query to send for one that a model wrote; it reads, computes, and does nothing else.
 
     It is not the model's text that is sent: that is parsed, each node of the tree has to be of a kind that is allowed,
-    and new text is written from the tree. The new text is parsed and checked once more, and has to come out the same.
-    What nobody has thought of is refused, since only what is listed is allowed.
+    and new text is written from the tree. The new text is parsed and checked once more, and has to come out as the same
+    tree: so it means the same. What nobody has thought of is refused, since only what is listed is allowed.
 
     Args:
         sql: the query.
@@ -97,11 +99,9 @@ def check_query(
         if max_rows is not None:
             tree = check.limited(tree, max_rows)
         sent = check.write(tree)
-        again = check.write(check.read(sent))
+        check.compare(tree, check.read(sent))
     except RecursionError:
         raise check.refused("it is nested too deeply", "a flatter query") from None
-    if again != sent:
-        raise check.refused("it can be read in more than one way", "a plainer query")
     return sent
 
 
@@ -110,23 +110,14 @@ class _Check:
 
     def __init__(self, sql: str, dialect: str, tables: Collection[str] | None, functions: Collection[str]) -> None:
         try:
-            from sqlglot.dialects.dialect import Dialect
+            from sqlglot.expressions import Anonymous, Column, Lateral, Subquery, Table, Unnest
         except ImportError:
             raise MissingExtraError("sqlglot", "sql") from None
-        from sqlglot.expressions import Anonymous, Column, Lateral, RegexpLike, Subquery, Table, Unnest
 
         self._anonymous, self._column = Anonymous, Column
         self._table, self._unnest, self._lateral, self._subquery = Table, Unnest, Lateral, Subquery
-        self._sql, self._name = sql, dialect
-        self._dialect: Any = Dialect.get_or_raise(dialect)
+        self._sql, self._name, self._writing = sql, dialect, writing_of(dialect)
         self._folds = dialect in ("sqlite", "duckdb")  # else names count as they are written
-        transforms: dict[str, Any] = {}
-        if dialect == "mysql":  # the only form that MySQL and MariaDB both have
-            transforms = {"TRANSFORMS": {**self._dialect.generator_class.TRANSFORMS, RegexpLike: _regexp}}
-        own = self._dialect.parser_class
-        kept = {name: parse for name, parse in own.FUNCTION_PARSERS.items() if name in GRAMMARS[dialect]}
-        self._parser: Any = type("Plain", (own,), {"FUNCTIONS": {}, "FUNCTION_PARSERS": kept})  # others stay as written
-        self._generator: Any = type("Plain", (self._dialect.generator_class,), transforms)
         columns: Mapping[str, Any] = cast("Any", tables) if isinstance(tables, Mapping) else {}
         self._tables = None if tables is None else {self._folded(each, True): columns.get(each) for each in tables}
         self._functions = FUNCTIONS[dialect] | {each.lower() for each in functions}
@@ -144,9 +135,9 @@ class _Check:
         if found := _CONTROL.search(sql):
             raise self.refused(f"it holds the character {found.group()!a}", "plain text")
         try:
-            tokens = self._dialect.tokenize(sql)
+            tokens = self._writing.tokens(sql)
             self._check_tokens(tokens)
-            parsed = self._parser(dialect=self._dialect).parse(tokens, sql)
+            parsed = self._writing.trees(tokens, sql)
             found = [each for each in parsed if each is not None and type(each).__name__ != "Semicolon"]
         except SqlglotError as error:
             errors: Any = getattr(error, "errors", None) or [{}]
@@ -169,7 +160,9 @@ class _Check:
         if "SEMICOLON" in kinds:
             raise self.refused("it holds several statements", "one query")
         depth = 0
-        for token in tokens:
+        for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+            if token.token_type.name == "NUMBER" and after and after.start == token.end + 1 and _NAME.match(after.text):
+                raise self.refused(f"{token.text}{after.text} is no number", "numbers without _, and a space behind")
             if any(comment.startswith(("!", "M!", "+")) for comment in token.comments):
                 raise self.refused("it holds a comment that a server may run", "comments of words, or none")
             depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
@@ -178,8 +171,14 @@ class _Check:
 
     def write(self, tree: Any) -> str:
         """The text of a tree, without comments."""
-        generator = self._generator(dialect=self._dialect, comments=False, normalize_functions=False)
-        return generator.generate(tree)
+        from sqlglot.errors import UnsupportedError
+
+        try:
+            return self._writing.text(tree)
+        except UnsupportedError as error:
+            raise self.refused(
+                f"{self._name} has not all of it ({str(error).splitlines()[0]})", "what it has"
+            ) from None
 
     def limited(self, tree: Any, rows: int) -> Any:
         """The tree with at most so many rows."""
@@ -187,11 +186,21 @@ class _Check:
             return tree
         limit = tree.args.get("limit")
         if limit is None:
-            return tree.limit(rows, dialect=self._dialect)
-        number = limit.args.get("expression" if type(limit).__name__ == "Limit" else "count")
+            return tree.limit(rows, dialect=self._name)
+        number = limit.args.get("expression")
         if not _is_number(number):
             raise self.refused("its LIMIT is no plain number", "LIMIT with a number")
-        return tree if int(number.this) <= rows else tree.limit(rows, dialect=self._dialect)
+        return tree if int(number.this) <= rows else tree.limit(rows, dialect=self._name)
+
+    def compare(self, given: Any, sent: Any) -> None:
+        """Refuse what would be sent with another meaning: it is read as another tree."""
+        while given != sent:
+            parts, others = list(given.iter_expressions()), list(sent.iter_expressions())
+            pairs = [pair for pair in zip(parts, others, strict=False) if pair[0] != pair[1]]
+            if type(given) is not type(sent) or len(parts) != len(others) or len(pairs) != 1:
+                near = self.write(sent)[:_MAX_SHOWN]
+                raise self.refused(f"it cannot be sent as it is meant, near {near}", "another way to say this part")
+            ((given, sent),) = pairs
 
     # ---- the tree
     def _check_tree(self, tree: Any) -> None:
@@ -200,7 +209,7 @@ class _Check:
         for node in tree.walk():
             kind = type(node).__name__
             if kind not in NODES:
-                raise self.refused(f"{kind} is no part of a query that reads", _GROUP)
+                raise self.refused(f"{kind} is no part of a query that reads", OTHERWISE.get(kind, _GROUP))
             check = getattr(self, f"_check_{kind.lower()}", None)
             if check is not None:
                 check(node)
@@ -281,11 +290,6 @@ class _Check:
         kind = getattr(node.this, "name", None) or str(node.this)
         if kind not in TYPES or node.args.get("kind"):
             raise self.refused(f"a cast to {kind.lower()} is not allowed", "casts to the usual types")
-
-    def _check_fetch(self, node: Any) -> None:
-        options = node.args.get("limit_options")
-        if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
-            raise self.refused("FETCH takes a number of rows here", "LIMIT with a number")
 
     def _check_anonymous(self, node: Any) -> None:
         name = node.this if isinstance(node.this, str) else str(node.this.this)
@@ -388,10 +392,6 @@ def _grows(node: Any) -> bool:
     if len(texts) < 3 or texts[2] is None:
         return True
     return len(texts[2]) > (len(texts[1] or "") if name == "replace" else 0)
-
-
-def _regexp(generator: Any, node: Any) -> str:
-    return generator.binary(node, "REGEXP")
 
 
 def _named_around(node: Any) -> Iterator[Any]:
