@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import resource
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any, Final
@@ -114,6 +115,16 @@ BOMBS: Final = (
     "WITH " + ", ".join(f"s{at + 1} AS (SELECT s || s || s || s AS s FROM s{at})" for at in range(14)).replace(
         "FROM s0", "FROM (SELECT 'xxxxxxxxxx' AS s)") + " SELECT length(s) FROM s14",
 )  # fmt: skip
+WIDE: Final = "string_split(repeat('a,', 1000), ',')"
+HUNGRY: Final = (
+    f"SELECT len(list_transform({WIDE}, x -> list_transform({WIDE}, y -> repeat('q', 300))))",
+    f"SELECT to_json(list_transform({WIDE}, x -> list_transform({WIDE}, y -> string_split(repeat('a,', 5), ','))))",
+    "WITH RECURSIVE n(s) AS (SELECT 'a,' UNION ALL SELECT s || s FROM n WHERE length(s) < 20000000)"
+    " SELECT max(len(regexp_extract_all(s, 'a'))) FROM n",
+)
+"""What takes much memory that DuckDB does not count."""
+STUBBORN: Final = f"SELECT len(list_transform({WIDE}, x -> list_transform({WIDE}, y -> {'md5(' * 20}x || y{')' * 20})))"
+"""What DuckDB does not stop before it is over."""
 LEGAL: Final[list[tuple[str, Any]]] = [
     ("SELECT count(*) FROM sales", [(5,)]),
     ("SELECT sum(unit_price * count) FROM sales", [(183.0,)]),
@@ -220,6 +231,64 @@ def test_a_query_that_takes_too_long_or_too_much_is_stopped(shop: tuple[ReadOnly
             shop[0].query(sql)
         assert isinstance(caught.value, QueryTimeoutError) or "Out of Memory" in str(caught.value), str(caught.value)
     assert shop[0].query("SELECT count(*) FROM sales").rows == [(5,)]
+
+
+def test_values_of_each_type_come_as_duckdb_gives_them(shop: tuple[ReadOnlyTables, Path]) -> None:
+    kinds = (
+        "1", "1.5", "1.25::DECIMAL(5, 2)", "'ü\n'", "true", "NULL", "'nan'::DOUBLE = 0", "'inf'::DOUBLE",
+        "170141183460469231731687303715884105727::HUGEINT", "DATE '2024-02-29'", "TIME '10:11:12.5'",
+        "TIMESTAMP '2024-02-29 10:11:12.5'", "TIMESTAMPTZ '2024-02-29 10:11:12+00'", "INTERVAL '-90 minutes'",
+        "'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::UUID", "'ab'::BLOB", "[1, NULL, 3]", "[DATE '2024-01-01']",
+        "{'a': 1, 'b': [1.5::DECIMAL(5, 2)]}", "row(1, 'x')", "map([1, 2], ['a', 'b'])", "'{\"a\": 1}'::JSON",
+    )  # fmt: skip
+    sql = f"SELECT {', '.join(kinds)}"
+    import duckdb  # at the top of the module it is told to leak when Python ends
+
+    with duckdb.connect() as database:
+        (ours,), (raw,) = shop[0]._run(sql, 1).rows, database.execute(sql).fetchall()
+    assert ours == raw
+    assert [type(each) for each in ours] == [type(each) for each in raw]
+
+
+def test_a_value_that_python_has_not_is_an_error(shop: tuple[ReadOnlyTables, Path]) -> None:
+    with pytest.raises(QueryError, match="a value cannot be read"):
+        shop[0].query("SELECT to_years(80000000)")
+    assert shop[0].query("SELECT count(*) FROM sales").rows == [(5,)]
+
+
+@pytest.fixture(scope="module")
+def patient() -> Generator[ReadOnlyTables]:
+    """Tables that have time, and little memory."""
+    tables = ReadOnlyTables([{"a": 1}], timeout=60, memory=1 << 26)
+    yield tables
+    tables.close()
+
+
+@pytest.mark.parametrize("sql", HUNGRY)
+def test_no_query_takes_much_more_memory_than_it_was_given(patient: ReadOnlyTables, sql: str) -> None:
+    with pytest.raises(QueryError, match=r"[Mm]emory"):
+        patient.query(sql)
+    assert patient.query("SELECT a FROM data").rows == [(1,)]
+    process = patient._process._process
+    assert process is not None
+    assert resource.prlimit(process.pid, resource.RLIMIT_DATA)[0] == (1 << 26) + (256 << 20)
+
+
+def test_a_query_that_cannot_be_stopped_is_ended_with_its_process(shop: tuple[ReadOnlyTables, Path]) -> None:
+    tables, _ = shop
+    tables.query("SELECT 1")
+    before = tables._process._process
+    with pytest.raises(QueryTimeoutError):
+        tables.query(STUBBORN)
+    assert before is not None
+    assert before.returncode == 1
+    assert tables.query("SELECT count(*) FROM sales").rows == [(5,)]
+
+
+def test_an_answer_that_would_fill_the_memory_is_an_error(patient: ReadOnlyTables) -> None:
+    with pytest.raises(QueryError, match="answer is larger"):
+        patient.query("SELECT range % 40, string_agg(repeat('x', 1000), '') FROM range(18000) GROUP BY 1")
+    assert patient.query("SELECT a FROM data").rows == [(1,)]
 
 
 @given(st.sampled_from(sorted(ATTACKS)), st.data())

@@ -96,8 +96,7 @@ class ReadOnlyDatabase:
         self._is_own = isinstance(source, str)
         self._timeout = timeout
         self.engine: Engine = self._engine_of(source)
-        if self.engine.dialect.name not in _DIALECTS:
-            raise ConfigurationError(f"{self.engine.dialect.name} is not read here: {', '.join(sorted(_DIALECTS))} are")
+        _check_kind(self.engine.dialect.name)
         self.dialect = _DIALECTS[self.engine.dialect.name]
         self.max_rows = max_rows
         self._allowed, self._functions, self._multi_schema = tables, tuple(functions), multi_schema
@@ -294,6 +293,7 @@ class ReadOnlyDatabase:
         try:
             url = sqlalchemy.make_url(source)
             url = url.set(drivername=_DRIVERS.get(url.drivername, url.drivername))
+            _check_kind(url.get_backend_name())  # before its driver is looked for
             self._secrets = _secrets_of(url)
             return sqlalchemy.create_engine(url, poolclass=NullPool, **self._options(url))
         except ImportError as error:
@@ -341,6 +341,11 @@ class ReadOnlyDatabase:
             for written in (secret, quote(secret, safe=""), quote_plus(secret)):
                 text = text.replace(written, "***")
         return text
+
+
+def _check_kind(name: str) -> None:
+    if name not in _DIALECTS:
+        raise ConfigurationError(f"{name} is not read here: {', '.join(sorted(_DIALECTS))} are")
 
 
 def _secrets_of(url: Any) -> frozenset[str]:

@@ -6,7 +6,6 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from threading import Lock
 from typing import Any, Final, cast
 from weakref import finalize
 
@@ -16,6 +15,7 @@ from trivium.agents.special.sql._rows import Rows
 from trivium.agents.special.sql._schema import Column, Table
 from trivium.agents.special.table._creating import names_of
 from trivium.agents.special.table._loading import load, name_of
+from trivium.agents.special.table._process import QueryProcess
 from trivium.exceptions import ConfigurationError, MissingExtraError, QueryError, QueryTimeoutError
 
 __all__ = ["ReadOnlyTables"]
@@ -39,8 +39,9 @@ class ReadOnlyTables:
 
     They are copied once into a DuckDB file in a temporary folder, so that tables larger than the memory can be asked.
     Queries see that copy alone: `check_query` lets nothing but reading pass; and behind it the copy is opened for
-    reading, DuckDB may touch no file, no network and no extension, its settings are locked, its memory is capped, and
-    a query that takes too long is stopped.
+    reading, DuckDB may touch no file, no network and no extension, and its settings are locked. It runs in a process of
+    its own, which the system gives no more than a quarter of a gigabyte above `memory` (on Linux), and which is ended
+    where a query goes on a second after its time.
 
     Headers become names that need no quotes: "Unit Price ($)" is `unit_price`, and "When" is `c_when`, for SQL has that
     word. What a row of a text file lacks is NULL; one that has too much is an error that names its line. Of an Excel
@@ -53,7 +54,7 @@ class ReadOnlyTables:
         sheet: of Excel files.
         max_rows: of an answer.
         timeout: seconds for a query.
-        memory: bytes that DuckDB may use.
+        memory: bytes that a query may take.
 
     Raises:
         DocumentError: a file is not there, is empty, or cannot be read as a table.
@@ -88,17 +89,15 @@ class ReadOnlyTables:
         self._sources = _sources(data)
         settings = (*_SETTINGS, f"SET memory_limit = '{memory}B'")
         folder = Path(tempfile.mkdtemp(prefix="trivium-tables-"))
-        self._close = finalize(self, _closed, opened := list[Any](), folder)
+        file, limit = folder / "tables.duckdb", f"SET max_execution_time = {max(1, round(timeout * 1000))}"
+        self._process = QueryProcess(file, (*settings, limit, *_LOCKS), memory, timeout)
+        self._close = finalize(self, _closed, self._process, folder)
         try:
-            database: Any = duckdb.connect(folder / "tables.duckdb")
+            database: Any = duckdb.connect(file)
             self._headers = self._loaded(database, settings, folder, {"encoding": encoding, "sheet": sheet})
-            self._database: Any = duckdb.connect(folder / "tables.duckdb", read_only=True)
-            opened.append(self._database)
-            _set(self._database, *settings, f"SET max_execution_time = {max(1, round(timeout * 1000))}", *_LOCKS)
         except BaseException:
             self.close()
             raise
-        self._lock = Lock()
 
     def __repr__(self) -> str:
         return f"ReadOnlyTables({', '.join(self._sources)})"
@@ -133,19 +132,14 @@ class ReadOnlyTables:
 
     def _run(self, sql: str, rows: int) -> Rows:
         """Run this text as it is: here the second wall stands alone."""
-        import duckdb
-
-        try:
-            with self._lock:
-                self._database.execute(sql)
-                found = cast("list[tuple[Any, ...]]", self._database.fetchmany(rows + 1))
-                names = tuple(str(each[0]) for each in self._database.description or ())
-                return Rows(names, found[:rows], len(found) > rows)
-        except duckdb.InterruptException:
+        kind, *said = self._process.ask(sql, rows + 1)
+        if kind == "late":
             text = f"it took longer than {self._timeout:g} seconds and was stopped: read fewer rows, or join less"
-            raise QueryTimeoutError(text, repr(self), sql, self._timeout) from None
-        except duckdb.Error as error:
-            raise QueryError(f"the database says: {' '.join(str(error).split())}", repr(self), sql) from None
+            raise QueryTimeoutError(text, repr(self), sql, self._timeout)
+        if kind == "error":
+            raise QueryError(said[0], repr(self), sql)
+        names, found = said
+        return Rows(tuple(names), [tuple(row) for row in found[:rows]], len(found) > rows)
 
     def tables(self) -> list[Table]:
         """The tables with their columns; a column's comment has its header and some values."""
@@ -196,7 +190,6 @@ def _set(database: Any, *settings: str) -> None:
         database.execute(statement)
 
 
-def _closed(opened: list[Any], folder: Path) -> None:
-    while opened:
-        opened.pop().close()
+def _closed(process: QueryProcess, folder: Path) -> None:
+    process.close()
     shutil.rmtree(folder, ignore_errors=True)
