@@ -1,7 +1,8 @@
 """The guards of what things cost: our own beside a hand-written loop that does the same work, in one process.
 
-The bounds are 1.3 times what was measured on a quiet machine: a regression of 30 % fails. Noise only ever adds, so each
-side counts with the least of its rounds, and there are more rounds before a guard fails.
+The bounds are about 1.3 times what was measured on one processor; on others the ratios differ, so that some let up to
+half more pass. Noise only ever adds: each side counts with the least of its rounds, and there are more rounds before a
+guard fails.
 """
 
 from __future__ import annotations
