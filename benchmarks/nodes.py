@@ -1,9 +1,10 @@
 """What a node of the run tree costs: a handler beside a bare task of asyncio.TaskGroup, and beside Agere's handler.
 
-Run it with `make bench`. The three are measured in turns in one process, so that drift hits all alike; each
-figure is the least of several rounds, in microseconds of processor time for one handler from its call to its
-end. "at once" handlers have nothing to do; "waiting" ones all live at the same time, until the last was started.
-Agere takes a node out of a list of its siblings, which is quadratic: above 10,000 it is left out.
+Run it with `python benchmarks/nodes.py`; a guard of the tests does. The three are measured in turns in one process,
+so that drift hits all alike; each figure is the least of several rounds, in microseconds of processor time for one
+handler from its call to its end. "at once" handlers have nothing to do; "waiting" ones all live at the same time,
+until the last was started. Agere takes a node out of a list of its siblings, which is quadratic: above 10,000 it is
+left out.
 """
 
 from __future__ import annotations

@@ -100,7 +100,6 @@ A review of this benchmark found what its next run has to mend:
 - The evidence for trees, teams, states, streams, memory and imports is thin. That a peer has no such thing is our
   reading of its documents: LangGraph, DSPy and Agno do have trees without a model, and DSPy and Langroid stream.
 - A target is held or missed by the least of its rounds; the node's lies on the line (1.42 to 1.55).
-- After `memory.get_memory()` a session is rendered whole again at each turn.
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from hypothesis import given
@@ -23,6 +24,7 @@ MESSAGES = st.one_of(
     st.just(Message(content="", sender=NAME, tool_calls=CALLS)),
     st.just(Message(content="r", sender="f", tool_call_id="1")),
     st.just(Message(content="s", entity=Entity.SYSTEM)),
+    st.builds(lambda: Message(content=["a"])),
 )
 INSTRUCTIONS = st.sampled_from([None, "be kind", [{"role": "user", "content": "x"}]])
 
@@ -37,7 +39,7 @@ def test_what_is_rendered_in_steps_is_what_is_rendered_at_once(data: st.DataObje
     memory, aggregator = Memory(), DefaultAggregator()
     instruction = data.draw(INSTRUCTIONS)
     for _ in range(data.draw(st.integers(1, 12))):
-        memory.add([each.but() for each in data.draw(st.lists(MESSAGES, max_size=9))])
+        memory.add([copy.deepcopy(each) for each in data.draw(st.lists(MESSAGES, max_size=9))])
         match data.draw(st.integers(0, 9)):
             case 0:
                 memory.delete(data.draw(st.lists(st.integers(-30, 30), max_size=3)))
@@ -51,6 +53,12 @@ def test_what_is_rendered_in_steps_is_what_is_rendered_at_once(data: st.DataObje
                 instruction = data.draw(INSTRUCTIONS)
             case 5 if len(memory):
                 memory.get_memory()[data.draw(st.integers(0, len(memory) - 1))].content = "changed"
+            case 6 if len(memory):
+                data.draw(st.sampled_from(memory._messages)).metadata.sender_name = NAME
+            case 7:
+                for each in memory._messages:
+                    if isinstance(each.content, list):
+                        each.content.append("more")
             case _:
                 pass
         found = aggregator.aggregate(memory, NAME, None, instruction)
@@ -93,3 +101,17 @@ def test_what_a_model_does_to_the_end_of_a_request_is_not_remembered() -> None:
     assert memory is not None
     rendered = agent.aggregator.aggregate(memory, agent.name, None, "Be kind.")
     assert not [each for each in rendered if each["content"].endswith("!")]
+
+
+def test_a_message_that_its_owner_changes_is_seen_by_the_models_of_all_who_remember_it() -> None:
+    models = [ScriptedModel(["ok"] * 22) for _ in "ab"]
+    agents = [Agent(model, name=name) for model, name in zip(models, "ab", strict=True)]
+    mine = Message(content="mine", sender="somebody")
+    for agent in agents:
+        agent.memory.add(mine)
+        for number in range(20):
+            agent(f"question {number}")
+    mine.content = "changed "
+    for agent, model in zip(agents, models, strict=True):
+        agent("what did I say?")
+        assert model.requests[-1].messages[0]["content"] == "changed question 0"

@@ -30,7 +30,7 @@ class MessageHistory(MutableSequence[LLMMessage]):
 
     def _messages(self) -> list[Message]:
         memory = self._agent._current_memory()
-        return [] if memory is None else memory.get_memory(len(memory))
+        return [] if memory is None else memory._messages
 
     def _all(self) -> list[LLMMessage]:
         if self._agent._current_memory() is None:

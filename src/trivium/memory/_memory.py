@@ -29,7 +29,7 @@ class Memory:
         (['b'], 2)
     """
 
-    __slots__ = ("_is_shared", "_messages", "_rendered", "recent_n")
+    __slots__ = ("_messages", "_rendered", "recent_n")
 
     def __init__(self, recent_n: int | None = None) -> None:
         if recent_n is not None and not isinstance(recent_n, int):  # type: ignore[unnecessary] - users pass anything
@@ -38,7 +38,6 @@ class Memory:
         self.recent_n = recent_n
         self._messages: list[Message] = []
         """It is added to, and cut at its end or before its last; any other change puts a new list into its place."""
-        self._is_shared = False
         self._rendered: Any = None
         """What an aggregator made of the beginning."""
 
@@ -52,11 +51,6 @@ class Memory:
     def __len__(self) -> int:
         return len(self._messages)
 
-    @property
-    def is_private(self) -> bool:
-        """Whether all messages count, and nobody was handed them, who might change one."""
-        return not self._is_shared and self.recent_n is None
-
     def get_memory(self, recent_n: int | None = None, filter_func: Filter | None = None) -> list[Message]:
         """The messages: the latest `recent_n` (default: the memory's own), those that the filter accepts.
 
@@ -64,7 +58,6 @@ class Memory:
             recent_n: how many; applied before the filter.
             filter_func: called with index and message; a message stays if it returns true.
         """
-        self._is_shared = True
         recent_n = self.recent_n if recent_n is None else recent_n
         messages = self._messages[-recent_n:] if recent_n else self._messages[:]
         if filter_func is None:

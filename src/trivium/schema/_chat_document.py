@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 __all__ = ["FUNCTION_CALL", "OLDER_FORM", "ChatDocumentForm", "from_older_form", "link", "linked"]
 
 
+class Changes:
+    """Counts the changes of those messages that refer to it."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
 class Links(TypedDict, total=False):
     """A message's place in a conversation; it keeps no other message alive. Stored as pydantic's private values."""
 
@@ -29,6 +38,12 @@ class Links(TypedDict, total=False):
     index: int
     same: ref[Any]
     """The message that this is a remembered copy of; their ids are the same."""
+    watched: list[Changes]
+    """Whom to tell that a value of it was set anew."""
+
+
+OF_ITSELF: Final = frozenset({"same", "watched"})
+"""The links that a copy does not have."""
 
 
 def links_of(message: Any) -> Links:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 from trivium._older_names import OlderNames
-from trivium.schema._chat_document import OLDER_FORM, ChatDocumentForm, from_older_form
+from trivium.schema._chat_document import OF_ITSELF, OLDER_FORM, ChatDocumentForm, from_older_form, links_of
 from trivium.schema._conversions import as_file
 from trivium.schema._status import (
     AgentStatusCode,
@@ -188,6 +188,8 @@ stream_state=<AgentStatusCode.END: 0>)
             self.__pydantic_extra__[cast("MessageExtra", name)] = value
         if "metadata" in self.__pydantic_extra__:
             _ = self.metadata  # a view that somebody holds shows it too
+        for changes in links_of(self).get("watched", ()):
+            changes.count += 1
 
     def but(self, **changes: Any) -> Message:
         """A shallow copy with some of its values replaced; None takes away what is not one of the seven fields."""
@@ -294,5 +296,5 @@ def _shallow(message: Message) -> Message:
     _set_fields(new, message.__dict__.copy())
     _set_given(new, message.__pydantic_fields_set__.copy())
     _set_extra(new, extra)
-    _set_links(new, links and {name: each for name, each in links.items() if name != "same"})
+    _set_links(new, links and {name: each for name, each in links.items() if name not in OF_ITSELF})
     return new

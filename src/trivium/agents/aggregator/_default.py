@@ -51,7 +51,7 @@ class DefaultAggregator:
         found = self.aggregate_system_intruction(system_instruction)
         memory: Memory | None = messages
         append = self.append
-        if type(memory) is Memory and memory.is_private and type(self).append is DefaultAggregator.append:
+        if type(memory) is Memory and memory.recent_n is None and type(self).append is DefaultAggregator.append:
             found = rendered(found, memory, name, append, self.separator)
         else:
             for message in () if memory is None else memory.get_memory():

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from trivium.memory import Memory
 from trivium.schema import Message
+from trivium.schema._chat_document import Changes, linked
 
 __all__ = ["rendered"]
 
@@ -29,10 +30,14 @@ class _Rendered(NamedTuple):
     covered: int
     last: Message
     chat: list[dict[str, Any]]
+    changes: Changes
+    """Counts the changes of what is covered; one for all that a memory was rendered to."""
+    changed: int
+    """Where it stood when this was made."""
 
     def is_of(self, key: tuple[Any, ...], messages: list[Message]) -> bool:
-        """Whether the messages begin as they did: nobody outside holds them, and they are cut at the end alone."""
-        is_there = messages is self.messages and len(messages) >= self.covered
+        """Whether the messages begin as they did: none was changed, and they are cut at the end alone."""
+        is_there = messages is self.messages and len(messages) >= self.covered and self.changes.count == self.changed
         return is_there and messages[self.covered - 1] is self.last and key == self.key
 
 
@@ -43,7 +48,7 @@ def rendered(
 
     Args:
         system: becomes the beginning of the result.
-        memory: its messages are those of one agent and its callers, not handed out to anybody else.
+        memory: all its messages count.
         name: the agent's name.
         append: adds one message; what it does depends on the end of the list, the message and the name alone.
         separator: on what it depends besides.
@@ -55,11 +60,14 @@ def rendered(
         return system
     before: _Rendered | None = memory._rendered
     if before is None or not before.is_of((name, separator, system), messages):
-        before = _Rendered((name, separator, _copies(system)), messages, 0, messages[0], _copies(system))
-    ready = len(messages) - _FRESH
+        changes = Changes() if before is None else before.changes
+        key = (name, separator, _copies(system))
+        before = _Rendered(key, messages, 0, messages[0], _copies(system), changes, changes.count)
+    ready = _end_of_plain(messages, before.covered, len(messages) - _FRESH)
     if ready - before.covered >= _STEP:
         chat = before.chat.copy()
         for message in messages[before.covered : ready]:
+            _watch(message, before.changes)  # first: a change from now on is seen
             append(chat, message, name)
         before = before._replace(covered=ready, last=messages[ready - 1], chat=chat)
         memory._rendered = before
@@ -67,6 +75,25 @@ def rendered(
     for message in messages[before.covered :]:
         append(found, message, name)
     return found
+
+
+def _end_of_plain(messages: list[Message], start: int, end: int) -> int:
+    """Up to where messages change only where a value is set: a list or an object could change in itself."""
+    for at in range(start, end):
+        extra = messages[at].__pydantic_extra__
+        if (
+            messages[at].content.__class__ is not str
+            or "files" in extra
+            or not isinstance(extra.get("tool_calls", ()), tuple)
+        ):
+            return at
+    return end
+
+
+def _watch(message: Message, changes: Changes) -> None:
+    watched = linked(message).setdefault("watched", [])
+    if changes not in watched:
+        watched.append(changes)
 
 
 def _copies(chat: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -143,7 +143,7 @@ def _evened(database: Any, path: Path, layout: _Layout, file: Path) -> Path:
 
 def _typed(database: Any, name: str, even: Path) -> dict[str, str]:
     """A table of a file that is even; of a column whose values turn out to differ, its text."""
-    texts = dict[str, str]()
+    texts = list[str]()
     read = f"read_csv({text_of(even)}, header = true, skip = 0, delim = ',', quote = '\"', escape = '\"'"
     try:
         while True:
@@ -155,6 +155,6 @@ def _typed(database: Any, name: str, even: Path) -> dict[str, str]:
                 found = _COLUMN.search(str(error))
                 if found is None or found[1] in texts:
                     raise
-                texts[found[1]] = ""
+                texts.append(found[1])
     finally:
         even.unlink()
