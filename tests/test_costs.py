@@ -50,7 +50,7 @@ class Field:
 
     def costs(self, name: str, subject: str) -> dict[str, float]:
         """What a workload costs a subject, by figure; "" is the only one of most."""
-        request = {**self._requests[name], **STEADY.get(name, {})}
+        request: dict[str, Any] = {**self._requests[name], **STEADY.get(name, {})}
         told = getattr(self._subjects[subject], request.pop("do"))(**request)
         found: dict[str, float] | float = told.get("seconds", told.get("bytes"))
         return found if isinstance(found, dict) else {"": found}
@@ -70,7 +70,7 @@ def field() -> Iterator[Field]:
 
 
 # A delta is what many take more than few: a difference, of which noise may take away as well. So here there are more.
-STEADY = {"stream": {"few": 1, "many": 50_001}}
+STEADY: Mapping[str, Mapping[str, Any]] = {"stream": {"few": 1, "many": 50_001}}
 BOUNDS = {
     "build": 9.5,
     "build-1": 9.8,
