@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, cast
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,9 +56,9 @@ def test_what_is_rendered_in_steps_is_what_is_rendered_at_once(data: st.DataObje
             case 6 if len(memory):
                 data.draw(st.sampled_from(memory._messages)).metadata.sender_name = NAME
             case 7:
-                for each in memory._messages:
-                    if isinstance(each.content, list):
-                        each.content.append("more")
+                for content in [cast("object", each.content) for each in memory._messages]:
+                    if isinstance(content, list):
+                        cast("list[Any]", content).append("more")
             case _:
                 pass
         found = aggregator.aggregate(memory, NAME, None, instruction)

@@ -178,26 +178,25 @@ class ActionExecutor(Module):
             LimitExceededError: the run has not so many tool calls left; where they run at once, none ran. Where some
                 ran, its `messages` are the answers to all calls, and those that did not run say so.
         """
-        node = current.get()
         reached: list[LimitExceededError] = []
-        answer = partial(self._answer_or_limit, reached)
+        answers: list[Message] = []
         if not parallel or len(calls) == 1:
-            answers = [await answer(call) for call in calls]
+            for call in calls:
+                answers.append(await self._answer_or_limit(reached, call, False))
         else:
-            if node is not None and node._scope.budget is not None:
-                node._scope.budget.take_tool_call(len(calls))
-                answer = partial(answer, is_counted=True)
-            answers: list[Message] = []
+            node = current.get()
+            budget = None if node is None else node._scope.budget
+            if is_counted := budget is not None:
+                budget.take_tool_call(len(calls))
             for group in self._groups(calls):
-                answers += await gather(*[partial(answer, call) for call in group])
+                works = [partial(self._answer_or_limit, reached, call, is_counted) for call in group]
+                answers += await gather(*works)
         if reached:
             reached[0].messages = tuple(answers) if len(reached) < len(calls) else ()
             raise reached[0]
         return answers
 
-    async def _answer_or_limit(
-        self, reached: list[LimitExceededError], call: ToolCall, *, is_counted: bool = False
-    ) -> Message:
+    async def _answer_or_limit(self, reached: list[LimitExceededError], call: ToolCall, is_counted: bool) -> Message:
         """The answer to a call; once a limit is reached, that it was: no call stays without an answer."""
         try:
             if reached:

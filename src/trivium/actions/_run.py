@@ -108,7 +108,8 @@ async def run_tool(
                 result = await _guarded(node, tool, values)
             else:
                 result = await invoke(tool.call, **values)
-            node._check()  # sync code cannot be interrupted: what came too late fails here
+            if node._stopping is not None or node._scope.deadline is not None:
+                node._check()  # sync code cannot be interrupted: what came too late fails here
             node._emit(ToolResultEvent, result)
             return result
     except SystemExit as error:
@@ -209,7 +210,8 @@ def _told(name: str, result: Any) -> str:
 
 def as_arguments(name: str, arguments: Any) -> dict[str, Any]:
     """The arguments of a call as they came, where they could not be understood."""
-    return dict(arguments) if is_mapping(arguments) else {"inputs": arguments, "name": name}
+    is_text = arguments.__class__ is str  # first: a model writes text
+    return dict(arguments) if not is_text and is_mapping(arguments) else {"inputs": arguments, "name": name}
 
 
 def sendable(text: str) -> str:
@@ -221,12 +223,14 @@ def as_text(value: Any) -> str:
     """A tool's result as a model reads it: text as it is, anything else as JSON where it can be."""
     if isinstance(value, str):
         return value
+    if value.__class__ is int:
+        return str(value)  # as JSON has it, at a tenth of the price
     if isinstance(value, Message):
         return as_text(value.content)
     if hasattr(value, "model_dump_json") and not isinstance(value, type):
         return value.model_dump_json()
     try:
-        return json.dumps(value, ensure_ascii=False, default=_jsonable)
+        return _to_json(value)
     except (TypeError, ValueError):
         return str(value)
 
@@ -234,3 +238,6 @@ def as_text(value: Any) -> str:
 def _jsonable(value: Any) -> Any:
     """The value by parts that JSON has; an iterator is not used up for it: it may be endless, and it travels too."""
     return repr(value) if hasattr(value, "__next__") else to_jsonable_python(value)
+
+
+_to_json = json.JSONEncoder(ensure_ascii=False, default=_jsonable).encode

@@ -306,6 +306,8 @@ def _validator(name: str, adapter: TypeAdapter[dict[str, Any]]) -> Validate:
 
 def unfenced(text: str) -> str:
     """What stands in a code fence, where a text is one; else the text."""
+    if "```" not in text:  # most
+        return text
     plain = text.strip()
     return plain.partition("\n")[2].rpartition("```")[0] if plain.startswith("```") else text
 

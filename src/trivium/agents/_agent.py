@@ -226,10 +226,9 @@ class Agent(AgentAttributes):
         return Request(history, self._specs(), self._forced or choice, None, parameters)
 
     def _specs(self) -> tuple[ToolSpec, ...]:
-        if not self.executor.tools and "_usable" not in self.__dict__:
-            return ()  # most turns
-        specs = [tool.spec for tool in self.executor.tools.values()]
-        return (*specs, *self._usable_specs())
+        tools = self.executor.tools
+        specs = [tool.spec for tool in tools.values()] if tools else ()
+        return tuple(specs) if "_usable" not in self.__dict__ else (*specs, *self._usable_specs())
 
     def _runs_itself(self, calls: Iterable[ToolCall]) -> bool:
         """Whether these calls are run within the agent's own call; a tool message is left to a task.
@@ -237,7 +236,7 @@ class Agent(AgentAttributes):
         Unknown calls are run too, where the agent has tools: the model is told that there is no such tool.
         """
         known = self.__dict__.get("_known") or ()
-        return bool(self.executor.tools) and not any(call.name in known for call in calls)
+        return bool(self.executor.tools) and not (known and any(call.name in known for call in calls))
 
     async def _run_tools(self, reply: Reply, so_far: list[Message]) -> list[Message]:
         """Run what the model called; remember the call and its results together, so that no history is half."""
@@ -256,13 +255,13 @@ class Agent(AgentAttributes):
         return done
 
     def _said(self, reply: Reply, formatted: Any = None) -> Message:
-        text, calls, usage, _, *thoughts = reply
+        text, calls, usage, _, reasoning, state, logprobs = reply
         given: dict[MessageExtra, Any] = {"origin": _MODEL}
         if usage is not None:
             given["usage"] = usage
-        if any(thoughts):
-            names: tuple[MessageExtra, ...] = ("reasoning", "reasoning_state", "logprobs")
-            given |= {name: value for name, value in zip(names, thoughts, strict=True) if value}
+        if reasoning or state or logprobs:
+            thoughts: dict[MessageExtra, Any] = {"reasoning": reasoning, "reasoning_state": state, "logprobs": logprobs}
+            given |= {name: value for name, value in thoughts.items() if value}
         if not calls and "request" in text:
             calls = calls_in_text(text, self.__dict__.get("_known") or {})
         if calls:

@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import nullcontext
 from functools import partial, wraps
 from inspect import CO_COROUTINE
+from types import NoneType
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from trivium.commander._doors_loop import (
@@ -173,6 +174,13 @@ def _core(function: Any) -> Callable[..., Core[Any]] | None:
     return function if core == "" else None
 
 
+_PLAIN = frozenset({str, int, float, bool, list, dict, NoneType})
+
+
+def _is_awaitable(out: Any) -> bool:
+    return out.__class__ not in _PLAIN and isinstance(out, Awaitable)  # an abstract class is slow to ask
+
+
 async def _invoke(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], in_place: bool) -> Any:
     if is_async(function):
         work = partial(function, *args, **kwargs)
@@ -181,12 +189,12 @@ async def _invoke(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
         out = function(*args, **kwargs)
     else:
         out = await in_worker(partial(function, *args, **kwargs))
-    return await _settle(current.get(), cast("Awaitable[Any]", out)) if isinstance(out, Awaitable) else out
+    return await _settle(current.get(), cast("Awaitable[Any]", out)) if _is_awaitable(out) else out
 
 
 async def settled(out: Any) -> Any:
     """What quick user code has returned, awaited where it was an `async def`; it was called in place."""
-    return await _settle(current.get(), cast("Awaitable[Any]", out)) if isinstance(out, Awaitable) else out
+    return await _settle(current.get(), cast("Awaitable[Any]", out)) if _is_awaitable(out) else out
 
 
 async def _settle(node: TaskNode | None, awaitable: Awaitable[T]) -> T:

@@ -126,8 +126,7 @@ class TaskNode:
     def __init__(self, name: str, parent: TaskNode | None = None, scope: Scope | None = None) -> None:
         self._name = name
         self._state = _PENDING
-        self._children, self._ordinals = {}, {}
-        self._parent = self._stopping = self._key = None
+        self._children = self._ordinals = self._parent = self._stopping = self._key = None
         self._wakers = self.exception = self.result = None
         self._ordinal = 0
         self._scope = scope or (_ROOT if parent is None else parent._scope)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import count
 
 from trivium.commander import CallNode, Event, current, portable
@@ -60,6 +59,8 @@ class _Answer:
         """Add one delta, and tell those who listen."""
         if isinstance(delta, str):  # first: most are
             self.text.append(delta)
+        elif isinstance(delta, ToolCallPart):
+            self._take_call(delta)
         elif isinstance(delta, Usage):
             self.usage = delta
             return
@@ -72,8 +73,6 @@ class _Answer:
         elif isinstance(delta, Logprobs):
             self.logprobs += delta.tokens
             return
-        elif isinstance(delta, ToolCallPart):
-            self._take_call(delta)
         elif isinstance(delta, Reasoning):  # pyright: ignore[reportUnnecessaryIsInstance] - users write streams
             self.reasoning.append(delta.text)
         else:
@@ -98,7 +97,7 @@ class _Answer:
         Raises:
             MalformedAnswerError: there is neither text nor a tool call, or it ended where it could not.
         """
-        text, calls = "".join(self.text), tuple(self._whole_calls(request)) if self._calls else ()
+        text, calls = "".join(self.text), self._whole_calls(request) if self._calls else ()
         reasoning, reason = "".join(self.reasoning), self.finish_reason
         if fault := _fault(text, calls, reason):
             why = f" (it stopped with '{reason}')" if reason else ""
@@ -106,15 +105,18 @@ class _Answer:
             raise MalformedAnswerError(f"the model {model.name} {fault}{why}; ask again or raise max_tokens", raw)
         return Reply(text, calls, self.usage, reason, reasoning, self.reasoning_state, self.logprobs)
 
-    def _whole_calls(self, request: Request) -> Iterator[ToolCall]:
+    def _whole_calls(self, request: Request) -> tuple[ToolCall, ...]:
         """The calls, each with an id that no other call has: providers refuse a history with one twice."""
-        taken = {call.get("id") for message in request.messages for call in message.get("tool_calls") or ()}
+        calling = [message for message in request.messages if "tool_calls" in message]
+        taken = {call.get("id") for message in calling for call in message["tool_calls"] or ()}
+        found: list[ToolCall] = []
         for index, (ids, names, arguments) in sorted(self._calls.items()):
             call_id = ids[0] if ids else f"call_{index}"
             if call_id in taken:
                 call_id = next(made for number in count(len(taken)) if (made := f"call_{number}") not in taken)
             taken.add(call_id)
-            yield ToolCall(call_id, "".join(names[:1]).strip(), "".join(arguments))
+            found.append(ToolCall(call_id, names[0].strip() if names else "", "".join(arguments)))
+        return tuple(found)
 
 
 def _fault(text: str, calls: tuple[ToolCall, ...], reason: str | None) -> str:

@@ -261,26 +261,16 @@ stream_state=<AgentStatusCode.END: 0>)
 # What a pydantic model is made of: to fill these slots costs half of a validation.
 _new = object.__new__
 _set_fields, _set_given, _set_extra, _set_links = (vars(BaseModel)[slot].__set__ for slot in BaseModel.__slots__)
-_END = AgentStatusCode.END
+_FIELDS = {name: field.default for name, field in Message.model_fields.items()}
 
 
 def message_of(
     content: Any, sender: str = "user", formatted: Any = None, extra: dict[MessageExtra, Any] | None = None
 ) -> Message:
     """The message that the constructor makes of values that need no check: for those of every turn."""
-    new, extra = _new(Message), extra or {}
-    _set_fields(
-        new,
-        {
-            "content": content,
-            "sender": sender,
-            "formatted": formatted,
-            "extra_info": None,
-            "type": None,
-            "receiver": None,
-            "stream_state": _END,
-        },
-    )
+    new, fields, extra = _new(Message), _FIELDS.copy(), extra or {}
+    fields["content"], fields["sender"], fields["formatted"] = content, sender, formatted
+    _set_fields(new, fields)
     _set_given(new, {"content", "sender", *extra})
     _set_extra(new, extra)
     _set_links(new, None)

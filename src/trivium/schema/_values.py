@@ -124,8 +124,10 @@ class ActionReturn:
     def format_result(self) -> str:
         """The result as text: text items as they are, others as `[type](content)`, one a line."""
         return "\n".join(
-            str(item["content"]) if item["type"] == "text" else f"[{item['type']}]({item['content']})"
-            for item in self.result or ()
+            [
+                str(item["content"]) if item["type"] == "text" else f"[{item['type']}]({item['content']})"
+                for item in self.result or ()
+            ]
         )
 
 

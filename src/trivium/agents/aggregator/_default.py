@@ -111,10 +111,10 @@ def _checked(message: Any) -> dict[str, Any]:
 
 
 def _close_calls(found: list[dict[str, Any]], answer: str = "") -> None:
-    asked = len(found) - 1
-    while asked > 0 and found[asked]["role"] == "tool":
+    asked, answered = len(found) - 1, list[str]()
+    while asked > 0 and (result := found[asked])["role"] == "tool":
+        answered.append(result["tool_call_id"])
         asked -= 1
-    answered = {result["tool_call_id"] for result in found[asked + 1 :]}
     for call in found[asked].get("tool_calls", ()):
         if call["id"] not in answered:
             found.append({"role": "tool", "tool_call_id": call["id"], "content": answer or "error: nothing does this"})
@@ -133,19 +133,19 @@ def _as_chat(message: Message, name: str) -> dict[str, Any]:
     fields = vars(message)  # looked up once: each turn reads all messages, and most say nothing but their text
     content = fields["content"]
     text = content if content.__class__ is str else text_of(message)
-    if _TOLD.isdisjoint(message.__pydantic_extra__):
+    extra = message.__pydantic_extra__
+    if _TOLD.isdisjoint(extra):
         return {"role": "assistant" if fields["sender"] == name else "user", "content": text}
-    if message.tool_call_id is not None:
-        return {"role": "tool", "tool_call_id": message.tool_call_id, "content": text}
+    if (call_id := extra.get("tool_call_id")) is not None:
+        return {"role": "tool", "tool_call_id": call_id, "content": text}
     entity = message.entity
     if entity is _SYSTEM:
         return {"role": "system", "content": text}
-    if entity is _LLM or (entity is None and message.sender == name):
+    if entity is _LLM or (entity is None and fields["sender"] == name):
         chat: dict[str, Any] = {"role": "assistant", "content": text}
         calls = [_call(call) for call in message.tool_calls if call.id]  # one without an id stands in the text
         if calls:
             chat["tool_calls"] = calls
-        extra = message.__pydantic_extra__
         for key in _THOUGHTS:  # a provider sends back what it wants of them
             if key in extra:
                 chat[key] = extra[key]
