@@ -470,5 +470,7 @@ def _text(content: Any) -> str:
 def _thinking(message: Mapping[str, Any]) -> str:
     """Thoughts that stand among the parts of the content."""
     content = message.get("content")
-    parts = map(as_dict, cast("list[Any]", content)) if isinstance(content, list) else ()
+    if not isinstance(content, list):
+        return ""
+    parts = map(as_dict, cast("list[Any]", content))
     return "".join(_text(part.get("thinking")) for part in parts if part.get("type") == "thinking")
