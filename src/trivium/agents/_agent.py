@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -24,6 +25,7 @@ from trivium.schema import Message, MessageExtra, Origin, ToolCall, ToolSpec
 from trivium.schema._message import message_of
 
 _MODEL = Origin.MODEL  # a member is slow to look up
+_spec_of = attrgetter("spec")
 Model = LanguageModel | str | None
 """A model, or its name as `trivium.llms.resolve` takes it."""
 
@@ -227,16 +229,18 @@ class Agent(AgentAttributes):
 
     def _specs(self) -> tuple[ToolSpec, ...]:
         tools = self.executor.tools
-        specs = [tool.spec for tool in tools.values()] if tools else ()
-        return tuple(specs) if "_usable" not in self.__dict__ else (*specs, *self._usable_specs())
+        specs = tuple(map(_spec_of, tools.values())) if tools else ()
+        return specs if "_usable" not in self.__dict__ else (*specs, *self._usable_specs())
 
     def _runs_itself(self, calls: Iterable[ToolCall]) -> bool:
         """Whether these calls are run within the agent's own call; a tool message is left to a task.
 
         Unknown calls are run too, where the agent has tools: the model is told that there is no such tool.
         """
-        known = self.__dict__.get("_known") or ()
-        return bool(self.executor.tools) and not (known and any(call.name in known for call in calls))
+        if not self.executor.tools:
+            return False
+        known = self.__dict__.get("_known")
+        return not (known and any(call.name in known for call in calls))
 
     async def _run_tools(self, reply: Reply, so_far: list[Message]) -> list[Message]:
         """Run what the model called; remember the call and its results together, so that no history is half."""

@@ -216,7 +216,8 @@ async def waiting(node: TaskNode | None, awaitable: Awaitable[T]) -> T:
     """
     if node is None:
         return await awaitable
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task(loop)
     assert task is not None
     deadline = node._scope.deadline
     timer = deadline and loop.call_later(node._time_left() or 0, deadline[1].kill, "deadline")

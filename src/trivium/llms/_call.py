@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
+from typing import Any
 
 from trivium.commander import CallNode, Event, current, portable
 from trivium.commander._doors_items import pull
@@ -49,7 +50,7 @@ class _Answer:
         self._node = node
         self.text: list[str] = []
         self.reasoning: list[str] = []
-        self._calls: dict[int, tuple[list[str], list[str], list[str]]] = {}
+        self._calls: dict[int, list[Any]] = {}
         self.usage: Usage | None = None
         self.finish_reason: str | None = None
         self.reasoning_state: ReasoningState | None = None
@@ -84,12 +85,12 @@ class _Answer:
             self._node._emit(DeltaEvent, delta)
 
     def _take_call(self, part: ToolCallPart) -> None:
-        ids, names, arguments = self._calls.setdefault(part.index, ([], [], []))
-        if part.id:
-            ids.append(part.id)
-        if part.name:
-            names.append(part.name)
-        arguments.append(part.arguments)
+        call = self._calls.get(part.index)
+        if call is None:
+            self._calls[part.index] = [part.id, part.name, [part.arguments]]
+            return
+        call[0], call[1] = call[0] or part.id, call[1] or part.name
+        call[2].append(part.arguments)
 
     def reply(self, model: LanguageModel, request: Request) -> Reply:
         """The whole answer to a request.
@@ -107,15 +108,17 @@ class _Answer:
 
     def _whole_calls(self, request: Request) -> tuple[ToolCall, ...]:
         """The calls, each with an id that no other call has: providers refuse a history with one twice."""
-        calling = [message for message in request.messages if "tool_calls" in message]
-        taken = {call.get("id") for message in calling for call in message["tool_calls"] or ()}
+        taken: set[Any] = set()
+        for message in request.messages:
+            if "tool_calls" in message:
+                taken.update([call.get("id") for call in message["tool_calls"] or ()])
         found: list[ToolCall] = []
-        for index, (ids, names, arguments) in sorted(self._calls.items()):
-            call_id = ids[0] if ids else f"call_{index}"
+        for index, (given, name, arguments) in sorted(self._calls.items()):
+            call_id = given or f"call_{index}"
             if call_id in taken:
                 call_id = next(made for number in count(len(taken)) if (made := f"call_{number}") not in taken)
             taken.add(call_id)
-            found.append(ToolCall(call_id, names[0].strip() if names else "", "".join(arguments)))
+            found.append(ToolCall(call_id, (name or "").strip(), "".join(arguments)))
         return tuple(found)
 
 

@@ -111,7 +111,8 @@ def _checked(message: Any) -> dict[str, Any]:
 
 
 def _close_calls(found: list[dict[str, Any]], answer: str = "") -> None:
-    asked, answered = len(found) - 1, list[str]()
+    asked = len(found) - 1
+    answered: list[str] = []
     while asked > 0 and (result := found[asked])["role"] == "tool":
         answered.append(result["tool_call_id"])
         asked -= 1
@@ -138,14 +139,13 @@ def _as_chat(message: Message, name: str) -> dict[str, Any]:
         return {"role": "assistant" if fields["sender"] == name else "user", "content": text}
     if (call_id := extra.get("tool_call_id")) is not None:
         return {"role": "tool", "tool_call_id": call_id, "content": text}
-    entity = message.entity
+    entity = message.entity if "entity" in extra else None
     if entity is _SYSTEM:
         return {"role": "system", "content": text}
     if entity is _LLM or (entity is None and fields["sender"] == name):
         chat: dict[str, Any] = {"role": "assistant", "content": text}
-        calls = [_call(call) for call in message.tool_calls if call.id]  # one without an id stands in the text
-        if calls:
-            chat["tool_calls"] = calls
+        if "tool_calls" in extra and (calls := [_call(call) for call in message.tool_calls if call.id]):
+            chat["tool_calls"] = calls  # one without an id stands in the text
         for key in _THOUGHTS:  # a provider sends back what it wants of them
             if key in extra:
                 chat[key] = extra[key]
