@@ -132,8 +132,8 @@ class Workloads:
     def first(self, number: int) -> dict[str, Any]:
         """Seconds of making an agent with so many new tools and of its first turn, before which some read no tool."""
         seconds, texts, times = timed(
-            lambda sets: [self.peer.run(self.peer.agent(hello, each), question(0), session()) for each in sets],
-            lambda times: [tools(number) for _ in range(times)],
+            lambda some: [self.peer.run(self.peer.agent(hello, each), text, session()) for text, each in some],
+            lambda times: [(question(each), tools(number)) for each in numbers(times)],
         )
         return {"seconds": seconds, "evidence": work(texts, times)}
 

@@ -53,9 +53,9 @@ def conversation(asked: Sequence[int]) -> int | str:
 
 def team_of(texts: Sequence[str], words: Sequence[str]) -> dict[str, Any]:
     """What a manager made of his worker's words, which differ from run to run."""
-    wanted = [f"done {word}" for word in words]
+    right = [text == f"done {word}" for text, word in zip(texts, words, strict=True)]
     return {
-        "answers with the worker's word": sum(text == each for text, each in zip(texts, wanted, strict=True)) / len(words),
+        "answers with the worker's word": sum(right) / len(right),
         "the manager was told the last": words[-1] in _text(WITNESS.sent),
         "requests": WITNESS.requests / len(words),
     }

@@ -14,8 +14,8 @@ from lagent.agents import Agent, AsyncAgent
 from lagent.agents.aggregator import InternLMToolAggregator
 from lagent.hooks import InternLMActionProcessor
 from lagent.llms import AsyncBaseLLM, AsyncGPTAPI, BaseLLM
-from lagent.schema import AgentMessage
 from lagent.prompts.parsers import PluginParser
+from lagent.schema import AgentMessage
 
 BEGIN, END = "<|action_start|><|plugin|>\n", "<|action_end|>\n"
 
@@ -135,7 +135,11 @@ class Peer(Adapter):
     title = "Lagent"
     distributions = ("lagent", "pydantic")
     statement = "from lagent.agents import Agent, AsyncAgent; from lagent.actions import ActionExecutor"
-    notes: ClassVar = {"build": "its agents always remember", "team": "an agent of agents", "node": "agents without a model"}
+    notes: ClassVar = {
+        "build": "its agents always remember",
+        "team": "an agent of agents",
+        "node": "agents without a model",
+    }
 
     def agent(
         self, script: Script, tools: Sequence[Any] = (), *, in_loop: bool = False, remembers: bool = False

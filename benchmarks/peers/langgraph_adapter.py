@@ -221,6 +221,7 @@ class Peer(Adapter):
     def served(self, url: str, tools: Sequence[Any] = (), *, streams: bool | None = None) -> Any:
         from langchain_openai import ChatOpenAI
 
+        # Its connections are the process's own, kept by address: nothing of them is the agent's to close.
         model = ChatOpenAI(model="served", base_url=url, api_key="k", streaming=bool(streams))
         return graph_of(model, tools, True)
 

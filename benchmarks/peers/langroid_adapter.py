@@ -1,4 +1,4 @@
-"""Langroid: a model beside its `MockLM`, tasks of one agent, and tools as `ToolMessage`s that the model writes as JSON."""
+"""Langroid: a kind of its `MockLM`, tasks of one agent, and tools as `ToolMessage`s that the model writes as JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ names = count()
 
 
 class Model(MockLM):
-    """A model of a script that is told all messages, and streams if need be as `OpenAIGPT` does; results are numbers."""
+    """A model of a script: it is told all messages, and streams if need be as `OpenAIGPT` does; results are numbers."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
@@ -200,6 +200,7 @@ class Peer(Adapter):
         raise Cannot("keeps each agent's messages; nothing gives them with those of its task's sub-tasks")
 
     def served(self, url: str, tools: Sequence[Any] = (), *, streams: bool | None = None) -> Any:
+        # Its connections are the process's own, kept by address: nothing of them is the agent's to close.
         config = lr.language_models.OpenAIGPTConfig(
             chat_model="served", api_base=url, api_key="k", stream=bool(streams), chat_context_length=100_000
         )

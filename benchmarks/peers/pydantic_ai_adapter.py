@@ -128,7 +128,7 @@ class Peer(Adapter):
         return seconds
 
     def state(self, depth: int) -> Callable[[], Mapping[str, Any]]:
-        raise Cannot("gives the messages of a run, which its user keeps; an agent that a tool asks has a run of its own")
+        raise Cannot("gives the messages of a run; an agent that a tool asks has a run of its own")
 
     def served(self, url: str, tools: Sequence[Any] = (), *, streams: bool | None = None) -> Any:
         from pydantic_ai.models.openai import OpenAIChatModel
