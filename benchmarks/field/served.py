@@ -98,7 +98,7 @@ def measure_served(children: dict[str, Child], rounds: int, note: Callable[[str]
                 began = time.monotonic()
                 measure_and_hang_up(name, child, url, cells[name], cells[FLOOR].evidence)
                 seconds = time.monotonic() - began
-                if seconds > 3 * SECONDS * len(LEVELS):
+                if seconds > 4 * SECONDS * len(LEVELS):
                     slow.add(name)
                 note(f"served: {name}: {seconds:.0f} s {cells[name].why or ''}")
     return cells

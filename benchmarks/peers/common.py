@@ -17,6 +17,7 @@ __all__ = [
     "Adapter",
     "Call",
     "Cannot",
+    "Kept",
     "Script",
     "aadd",
     "add",
@@ -185,6 +186,25 @@ async def aadd(a: int, b: int) -> int:
 
 aadd.__name__ = aadd.__qualname__ = "add"
 aadd.plain = add  # type: ignore[attr-defined] - for peers that have no async tools
+
+
+class Kept:
+    """What is made for each session, where an agent holds one conversation, or none.
+
+    Args:
+        make: makes it, of the session's name.
+        agent: whose sessions these are, where they have one agent.
+    """
+
+    def __init__(self, make: Callable[[str], Any], agent: Any = None) -> None:
+        self.make, self.agent = make, agent
+        self.sessions: dict[str, Any] = {}
+
+    def session(self, name: str) -> Any:
+        """What was made for a session, or is made now."""
+        if name not in self.sessions:
+            self.sessions[name] = self.make(name)
+        return self.sessions[name]
 
 
 class Adapter:

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any, ClassVar
 
 import langroid as lr
-from common import WITNESS, Adapter, Call, Cannot, Script, ask, pause, word
+from common import WITNESS, Adapter, Call, Cannot, Kept, Script, ask, pause, word
 from langroid.language_models import LLMResponse, StreamEventType
 from langroid.language_models.mock_lm import MockLM, MockLMConfig
 from langroid.utils.configuration import settings
@@ -159,8 +159,9 @@ class Peer(Adapter):
     def agent(
         self, script: Script, tools: Sequence[Any] = (), *, in_loop: bool = False, remembers: bool = False
     ) -> Any:
-        made = lambda: self.chat_agent(Config(script=script), tools)  # noqa: E731
-        return Kept(made) if remembers else self.task(made())
+        if remembers:
+            return Kept(lambda name: self.chat_agent(Config(script=script), tools))
+        return self.task(self.chat_agent(Config(script=script), tools))
 
     def run(self, agent: Any, text: str, session: str) -> str:
         if isinstance(agent, Kept):
@@ -205,7 +206,7 @@ class Peer(Adapter):
             chat_model="served", api_base=url, api_key="k", stream=bool(streams), chat_context_length=100_000
         )
         settings.stream = bool(streams)
-        return Kept(lambda: self.chat_agent(config, tools, native=True))
+        return Kept(lambda name: self.chat_agent(config, tools, native=True))
 
     async def arun_served(self, agent: Any, text: str, session: str) -> str:
         one = agent.session(session)
@@ -219,16 +220,3 @@ class Peer(Adapter):
         from openai import OpenAIError
 
         return (OpenAIError,)
-
-
-class Kept:
-    """An agent for each session, for an agent holds one conversation."""
-
-    def __init__(self, make: Callable[[], lr.ChatAgent]) -> None:
-        self.make = make
-        self.sessions: dict[str, lr.ChatAgent] = {}
-
-    def session(self, name: str) -> lr.ChatAgent:
-        if name not in self.sessions:
-            self.sessions[name] = self.make()
-        return self.sessions[name]

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from agents.exceptions import AgentsException
 from agents.testing.model import assistant_message, function_call
-from common import WITNESS, Adapter, Call, Cannot, Script, ask, pause, report, word
+from common import WITNESS, Adapter, Call, Cannot, Kept, Script, ask, pause, report, word
 from openai import AsyncOpenAI, OpenAIError
 from openai.types.responses import Response, ResponseCompletedEvent, ResponseTextDeltaEvent
 
@@ -83,19 +83,6 @@ class Scripted(Model):
         yield ResponseCompletedEvent(type="response.completed", response=whole, sequence_number=number + 1)
 
 
-class Kept:
-    """An agent, and its sessions."""
-
-    def __init__(self, agent: Agent) -> None:
-        self.agent = agent
-        self.sessions: dict[str, SQLiteSession] = {}
-
-    def session(self, name: str) -> SQLiteSession:
-        if name not in self.sessions:
-            self.sessions[name] = SQLiteSession(name)
-        return self.sessions[name]
-
-
 class Peer(Adapter):
     title = "OpenAI Agents SDK"
     distributions = ("openai-agents", "openai", "pydantic")
@@ -110,7 +97,7 @@ class Peer(Adapter):
         self, script: Script, tools: Sequence[Any] = (), *, in_loop: bool = False, remembers: bool = False
     ) -> Any:
         made = Agent(name="agent", model=Scripted(script), tools=[function_tool(tool) for tool in tools])
-        return Kept(made) if remembers else made
+        return Kept(SQLiteSession, made) if remembers else made
 
     def run(self, agent: Any, text: str, session: str) -> str:
         if isinstance(agent, Kept):

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from types import NoneType
 from typing import Any, ClassVar
 
-from common import WITNESS, Adapter, Call, Cannot, Script, ask, pause, report, word
+from common import WITNESS, Adapter, Call, Cannot, Kept, Script, ask, pause, report, word
 from pydantic_ai import Agent
 from pydantic_ai.exceptions import AgentRunError, UserError
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
@@ -44,14 +44,6 @@ def model(script: Script) -> FunctionModel:
     return FunctionModel(whole, stream_function=streamed)
 
 
-class Kept:
-    """An agent, and the conversations of its user."""
-
-    def __init__(self, agent: Agent) -> None:
-        self.agent = agent
-        self.sessions: dict[str, list[ModelMessage]] = {}
-
-
 class Peer(Adapter):
     title = "Pydantic AI"
     distributions = ("pydantic-ai-slim", "pydantic", "openai")
@@ -62,19 +54,19 @@ class Peer(Adapter):
         self, script: Script, tools: Sequence[Any] = (), *, in_loop: bool = False, remembers: bool = False
     ) -> Any:
         made = Agent(model(script), tools=tools)
-        return Kept(made) if remembers else made
+        return Kept(lambda name: [], made) if remembers else made
 
     def run(self, agent: Any, text: str, session: str) -> str:
         if not isinstance(agent, Kept):
             return agent.run_sync(text).output
-        done = agent.agent.run_sync(text, message_history=agent.sessions.get(session))
+        done = agent.agent.run_sync(text, message_history=agent.session(session))
         agent.sessions[session] = done.all_messages()
         return done.output
 
     async def arun(self, agent: Any, text: str, session: str) -> str:
         if not isinstance(agent, Kept):
             return (await agent.run(text)).output
-        done = await agent.agent.run(text, message_history=agent.sessions.get(session))
+        done = await agent.agent.run(text, message_history=agent.session(session))
         agent.sessions[session] = done.all_messages()
         return done.output
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from common import Adapter, Call, Cannot, Script, ask, in_thread, word
+from common import Adapter, Call, Cannot, Kept, Script, ask, in_thread, word
 from smolagents import LogLevel, Model, OpenAIModel, Tool, ToolCallingAgent
 from smolagents.models import (
     ChatMessage,
@@ -106,7 +106,7 @@ class Peer(Adapter):
         if script.__qualname__.startswith("pieces"):
             return self.made(Streaming(script), tools, stream_outputs=True)
         if remembers:
-            return Kept(lambda: self.made(Scripted(script), tools))
+            return Kept(lambda name: self.made(Scripted(script), tools))
         made = self.made(Scripted(script), tools)
         if in_loop:
             self.recipes[id(made)] = (made, script, tools)
@@ -146,36 +146,15 @@ class Peer(Adapter):
 
     def served(self, url: str, tools: Sequence[Any] = (), *, streams: bool | None = None) -> Any:
         model = OpenAIModel("served", api_base=url, api_key="k")
-        return Served(model, lambda: self.made(model, tools, stream_outputs=bool(streams), max_steps=4))
+        return Kept(lambda name: self.made(model, tools, stream_outputs=bool(streams), max_steps=4), model)
 
     async def arun_served(self, agent: Any, text: str, session: str) -> str:
         return await in_thread(lambda: agent.session(session).run(text))
 
     async def aclose(self, agent: Any) -> None:
-        agent.model.client.close()
+        agent.agent.client.close()
 
     def errors(self) -> tuple[type[BaseException], ...]:
         from openai import OpenAIError
 
         return (AgentError, OpenAIError)
-
-
-class Kept:
-    """An agent for each session, for an agent holds one conversation."""
-
-    def __init__(self, make: Callable[[], ToolCallingAgent]) -> None:
-        self.make = make
-        self.sessions: dict[str, ToolCallingAgent] = {}
-
-    def session(self, name: str) -> ToolCallingAgent:
-        if name not in self.sessions:
-            self.sessions[name] = self.make()
-        return self.sessions[name]
-
-
-class Served(Kept):
-    """The same, of one model."""
-
-    def __init__(self, model: OpenAIModel, make: Callable[[], ToolCallingAgent]) -> None:
-        super().__init__(make)
-        self.model = model

@@ -28,6 +28,8 @@ class Model:
                 break
             if message["role"] == "tool":
                 results.append(message["content"])
+        for tool in request.tools:
+            _ = tool.parameters  # as a client reads them that sends them
         said = ask(self.script, results[::-1], request.messages)
         if isinstance(said, Call):
             return [ToolCallPart(0, said.id, said.name, json.dumps(said.arguments))]

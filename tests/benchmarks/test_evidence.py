@@ -196,3 +196,32 @@ def test_every_agent_is_built_of_functions_of_its_own(peers: Scripts, peer: Any)
     evidence(peers, peer, "first")
     assert len(set(map(id, seen))) == len(seen) > 20
     assert {each.__doc__ for each in seen} == {peers.common.add.__doc__}
+
+
+def test_one_agent_serves_all_levels_and_is_closed_at_the_end(peers: Scripts, peer: Any):
+    closed = list[Any]()
+
+    async def close(aclose: Any, agent: Any) -> None:
+        closed.append(agent)
+
+    async def answer(arun_served: Any, agent: Any, text: str, session: str) -> str:
+        await asyncio.sleep(0.001)
+        return "hello"
+
+    changed(peer, "aclose", close)
+    changed(peer, "arun_served", answer)
+    workloads = peers.driver.Workloads(peer)
+    url = "http://127.0.0.1:9/v1"
+    with workloads.runner:
+        told = [workloads.served(url, sessions, 0.01) for sessions in (1, 2)]
+        assert [each["evidence"] for each in told] == [{"texts": ["hello"]}] * 2
+        assert closed == []
+        workloads.hang_up(url)
+        workloads.hang_up(url)
+    assert len(closed) == 1
+
+
+def test_who_always_asks_for_a_stream_is_sent_no_whole_answers(peers: Scripts):
+    workloads = peers.driver.Workloads(peers.trivium_adapter.Peer())
+    with workloads.runner, pytest.raises(peers.common.Cannot, match="always asks for a stream"):
+        workloads.bad("http://127.0.0.1:9/v1", False, 1.0, True)

@@ -91,6 +91,15 @@ def test_the_page_says_what_only_others_have(field: Scripts):
     assert "- kill -9 inside a tool: trivium begins anew; Langgraph goes on" in page
 
 
+def test_the_page_says_how_many_bad_answers_each_was_sent(field: Scripts):
+    one, none = field.figures.Cell(), field.figures.Cell()
+    one.values = {kind: [0.0] for kind in field.answers.KINDS} | {"typed error": [1.0], "went on": [3.0]}
+    none.stop("cannot", "checks nothing")
+    page = field.report.page(told(field, answers={"trivium": one, "by_hand": none}))
+    assert "| Trivium | 4 | 0 (0%) | 0 (0%) | 0 (0%) | 1 (25%) | 3 (75%) |  |" in page
+    assert "| By_Hand |  |  |  |  |  |  | [1] |" in page
+
+
 def test_a_slow_subject_is_not_asked_for_more(field: Scripts):
     cells = {"concurrent-200": {"agno": cell_of(field, 0.1), "langroid": cell_of(field, 30.0)}}
     workload = next(each for each in field.workloads.WORKLOADS if each.name == "concurrent-1000")
