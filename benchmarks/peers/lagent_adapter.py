@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from common import WITNESS, Adapter, Call, Cannot, Script, ask, hello, word
+from common import WITNESS, Adapter, Call, Cannot, Script, ask, hello, pause, word
 from lagent.actions import ActionExecutor, AsyncActionExecutor, AsyncActionMixin, BaseAction
-from lagent.agents import Agent, AsyncAgent
+from lagent.agents import Agent, AsyncAgent, AsyncStreamingAgent
 from lagent.agents.aggregator import InternLMToolAggregator
 from lagent.hooks import InternLMActionProcessor
 from lagent.llms import AsyncBaseLLM, AsyncGPTAPI, BaseLLM
 from lagent.prompts.parsers import PluginParser
-from lagent.schema import AgentMessage
+from lagent.schema import AgentMessage, ModelStatusCode
 
 BEGIN, END = "<|action_start|><|plugin|>\n", "<|action_end|>\n"
 
@@ -53,6 +53,19 @@ class AsyncModel(AsyncBaseLLM):
 
     async def chat(self, inputs: Any, session_ids: Any = None, **given: Any) -> str:
         return text(said(self.script, inputs))
+
+
+class StreamingModel(AsyncModel):
+    """The same in pieces, each with all that came before it, as Lagent's own models stream."""
+
+    async def stream_chat(self, inputs: Any, **given: Any) -> AsyncIterator[tuple[ModelStatusCode, str, None]]:
+        text = ""
+        for piece in said(self.script, inputs):
+            if WITNESS.paced:
+                await pause()
+            text += piece
+            yield ModelStatusCode.STREAM_ING, text, None
+        yield ModelStatusCode.END, text, None
 
 
 class ManagersModel(Model):
@@ -139,11 +152,14 @@ class Peer(Adapter):
         "build": "its agents always remember",
         "team": "an agent of agents",
         "node": "agents without a model",
+        "stream": "an AsyncStreamingAgent, each of whose messages has all text so far",
     }
 
     def agent(
         self, script: Script, tools: Sequence[Any] = (), *, in_loop: bool = False, remembers: bool = False
     ) -> Any:
+        if script.__qualname__.startswith("pieces"):
+            return AsyncStreamingAgent(StreamingModel(script))
         if in_loop:
             model: Any = AsyncModel(script)
             return AsyncCaller(model, actions(tools)) if tools else AsyncAgent(model)
@@ -161,7 +177,12 @@ class Peer(Adapter):
                 one.memory.reset(session)
 
     async def stream(self, agent: Any, text: str, got: Callable[[str], Any]) -> None:
-        raise Cannot("its models stream, its agents do not in this release")
+        had = 0
+        async for message in agent(text, session_id=0):
+            if len(message.content) > had:
+                got(message.content[had:])
+                had = len(message.content)
+        agent.memory.reset(0)
 
     def team(self) -> Callable[[str], str]:
         class Manager(Agent):
@@ -225,10 +246,10 @@ class Peer(Adapter):
         model = AsyncGPTAPI("gpt-served", key="k", api_base=f"{url}/chat/completions", max_new_tokens=50)
         if tools:
             raise Cannot("its client of model servers sends no tools: calls stand in the text")
-        if streams:
-            raise Cannot("its models stream, its agents do not in this release")
-        return AsyncAgent(model)
+        return AsyncStreamingAgent(model) if streams else AsyncAgent(model)
 
     async def arun_served(self, agent: Any, text: str, session: str) -> str:
         agent.memory.reset(session)
-        return await self.arun(agent, text, session)
+        if not isinstance(agent, AsyncStreamingAgent):
+            return await self.arun(agent, text, session)
+        return [message.content async for message in agent(text, session_id=session)][-1]
