@@ -15,10 +15,14 @@ import logging
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from running import running
 
 MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Say twenty words. " * 5}]
 ANSWERS = ("whole", "pieces-1", "pieces-20", "pieces-500")
@@ -34,16 +38,9 @@ print(time.process_time() - began)
 Call = Callable[[str], Awaitable[Any]]
 
 
-@contextmanager
-def server() -> Iterator[str]:
+def server() -> AbstractContextManager[str]:
     """The address of a server in another process."""
-    command = [sys.executable, str(Path(__file__).with_name("wire_server.py"))]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            yield f"http://127.0.0.1:{process.stdout.readline().strip()}/v1"
-        finally:
-            process.kill()
+    return running(Path(__file__).with_name("wire_server.py"))
 
 
 @asynccontextmanager

@@ -70,7 +70,12 @@ def field() -> Iterator[Field]:
 
 
 # A delta is what many take more than few: a difference, of which noise may take away as well. So here there are more.
-STEADY: Mapping[str, Mapping[str, Any]] = {"stream": {"few": 1, "many": 50_001}}
+# Agents are built of functions that were read before: what reading one costs is told by the field's page.
+STEADY: Mapping[str, Mapping[str, Any]] = {
+    "stream": {"few": 1, "many": 50_001},
+    "build-1": {"fresh": False},
+    "build-20": {"fresh": False},
+}
 BOUNDS = {
     "build": 9.5,
     "build-1": 9.8,

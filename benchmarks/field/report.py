@@ -91,14 +91,9 @@ DOUBTS = """
 
 A review of this benchmark found what its next run has to mend:
 
-- A peer that did not answer at a model server may have been hindered by us: its client is not closed between the
-  levels, and in a process of its own Agno answers at 1,000 sessions and the OpenAI Agents SDK at 100.
 - Agents are built of the same functions again and again, and trivium reads a function once. Of functions that it has
   not seen it needs some 8 ms for twenty, where Agno needs 24 µs and reads them at the first turn.
-- trivium always asks for a stream: each of its bad answers is counted twice.
-- Langroid's agent is cloned and smolagents' made anew for each awaited turn, which they would not need.
-- The evidence for trees, teams, states, streams, memory and imports is thin. That a peer has no such thing is our
-  reading of its documents: LangGraph, DSPy and Agno do have trees without a model, and DSPy and Langroid stream.
+- That a peer has no such thing is our reading of its documents and of its installed package.
 - A target is held or missed by the least of its rounds; the node's lies on the line (1.42 to 1.55).
 """
 
@@ -109,16 +104,25 @@ def _answers(told: Mapping[str, Any], cells: Cells) -> Iterator[str]:
     notes = Notes()
     rows = list[list[str]]()
     for who, cell in cells["answers"].items():
-        counted = [number(cell.values[kind][0]) if cell.values else "" for kind in KINDS]
-        rows.append([told["subjects"][who]["title"], *counted, notes.mark(cell.why) if cell.why else ""])
+        rows.append([told["subjects"][who]["title"], *_counted(cell), notes.mark(cell.why) if cell.why else ""])
     yield "\n## Bad answers\n"
     yield (
         "What becomes of the thirty bad answers of [hardening.md](hardening.md), in all their variants that every peer "
-        "can be sent, whole and streamed where it has both. A bare error is one that neither the peer nor its client "
-        "of model servers defines. That a run went on does not say that it went on rightly.\n"
+        "can be sent, whole and streamed where it has both. Not all were sent the same number: compare shares. A bare "
+        "error is one that neither the peer nor its client of model servers defines; a run hung that took more than "
+        "8 s. That a run went on does not say that it went on rightly.\n"
     )
-    yield from table(["", *KINDS, ""], rows)
+    yield from table(["", "sent", *KINDS, ""], rows)
     yield from notes.lines()
+
+
+def _counted(cell: Cell) -> list[str]:
+    """How many bad answers a peer was sent, and how many of them, and which share, became what."""
+    counts = [cell.values[kind][0] if cell.values else 0.0 for kind in KINDS]
+    sent = sum(counts)
+    if not sent:
+        return [""] * (1 + len(KINDS))
+    return [number(sent), *(f"{number(each)} ({each / sent:.0%})" for each in counts)]
 
 
 def _killed(told: Mapping[str, Any], cells: Cells) -> Iterator[str]:
@@ -176,7 +180,7 @@ def page(told: Mapping[str, Any]) -> str:
         "Written by `make bench`; not by hand. It makes an environment for each peer from a lock file with hashes,",
         "and runs the same workloads on each, in turns. A child process answers for each peer, in that peer's own",
         "documented terms (`benchmarks/peers`), with a scripted model that answers at once. A figure is shown only",
-        "where the work was the hand-written loop's: final text, results of tools, requests to the model.",
+        "where the work was the hand-written loop's: texts, tools and nodes that ran, what the model was sent.",
         "",
         f"{told['date']}; {told['machine']}; Python {told['python']}; {told['rounds']} rounds at most.",
         "Each cell has the **least**, the median and the worst of its rounds. Time is processor time of one operation,",

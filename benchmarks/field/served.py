@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from figures import Cell
+from running import running
 from subjects import FLOOR, Child, Hung
 
 LEVELS = (1, 10, 100, 1000)
@@ -19,18 +21,6 @@ MODEL_SECONDS, SECONDS, LOAD = 0.05, 2.0, 0.6
 LONG = 10.0  # the longest that a run with time to think lasts
 LIMIT = 60.0
 PATIENCE = 20.0  # a level is left out where one turn of each session would take longer
-
-
-@contextmanager
-def server() -> Iterator[str]:
-    """The address of a server in a process of its own."""
-    command = [sys.executable, str(Path(__file__).with_name("server.py")), str(MODEL_SECONDS)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            yield f"http://127.0.0.1:{process.stdout.readline().strip()}/v1"
-        finally:
-            process.kill()
 
 
 def begun(url: str) -> int:
@@ -72,6 +62,13 @@ def measure_subject(name: str, child: Child, url: str, cell: Cell, floor: Any) -
     took(cell, "think", answer, floor, name == FLOOR)
 
 
+def measure_and_hang_up(name: str, child: Child, url: str, cell: Cell, floor: Any) -> None:
+    """The same, and then its connections are closed."""
+    measure_subject(name, child, url, cell, floor)
+    with suppress(Hung):
+        child.ask({"do": "hang_up", "url": url}, LIMIT)
+
+
 def level(child: Child, url: str, sessions: int, seconds: float, think: float) -> dict[str, Any]:
     """A run at one level, or why there is none."""
     try:
@@ -93,15 +90,15 @@ def measure_served(children: dict[str, Child], rounds: int, note: Callable[[str]
     """All subjects in turns."""
     cells = {name: Cell() for name in children}
     slow = set[str]()
-    with server() as url:
+    with running(Path(__file__).with_name("server.py"), str(MODEL_SECONDS)) as url:
         for attempt in range(rounds):
             for name, child in children.items():
                 if cells[name].kind != "measured" or cells[name].why or (attempt and name in slow):
                     continue
                 began = time.monotonic()
-                measure_subject(name, child, url, cells[name], cells[FLOOR].evidence)
+                measure_and_hang_up(name, child, url, cells[name], cells[FLOOR].evidence)
                 seconds = time.monotonic() - began
-                if seconds > 3 * SECONDS * len(LEVELS):
+                if seconds > 4 * SECONDS * len(LEVELS):
                     slow.add(name)
                 note(f"served: {name}: {seconds:.0f} s {cells[name].why or ''}")
     return cells

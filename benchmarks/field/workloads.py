@@ -69,8 +69,9 @@ SERVED = (
 
 WORKLOADS = (
     _one("build", "build an agent without tools", BUILD, do="build", number=0),
-    _one("build-1", "with 1 tool", BUILD, do="build", number=1),
-    _one("build-20", "with 20 tools", BUILD, do="build", number=20, rounds=5),
+    _one("build-1", "with 1 new tool", BUILD, do="build", number=1),
+    _one("build-20", "with 20 new tools", BUILD, do="build", number=20, rounds=3),
+    _one("first-20", "with 20 new tools, and its first turn", BUILD, do="first", number=20, rounds=3),
     _one("turn", "one turn", RUN, do="turn"),
     _one("ten", "ten tool calls", RUN, do="turn", tool_calls=10),
     _one("awaited", "one turn, awaited", RUN, do="awaited"),

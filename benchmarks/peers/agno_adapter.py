@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from agno.agent import Agent
 from agno.db.in_memory import InMemoryDb
@@ -14,7 +16,8 @@ from agno.models.base import Model
 from agno.models.message import Message
 from agno.models.response import ModelResponse
 from agno.team import Team
-from common import Adapter, Call, Script, ask, hello
+from agno.workflow import Parallel, StepInput, StepOutput, Workflow
+from common import WITNESS, Adapter, Call, Script, ask, greeting, hello, pause, report, word
 
 
 @dataclass
@@ -31,7 +34,7 @@ class Scripted(Model):
                 break
             if message.role == "tool":
                 results.append(message.content)
-        return ask(self.script, results[::-1], lambda: sum(message.role == "user" for message in messages))
+        return ask(self.script, results[::-1], messages)
 
     def whole(self, messages: Sequence[Message]) -> ModelResponse:
         said = self.said(messages)
@@ -53,6 +56,8 @@ class Scripted(Model):
 
     async def ainvoke_stream(self, messages: list[Message], **given: Any) -> AsyncIterator[ModelResponse]:
         for piece in self.said(messages):
+            if WITNESS.paced:
+                await pause()
             yield ModelResponse(content=piece)
 
     def _parse_provider_response(self, response: Any, **given: Any) -> ModelResponse:
@@ -65,6 +70,10 @@ class Scripted(Model):
 class Peer(Adapter):
     title = "Agno"
     distributions = ("agno", "pydantic", "openai")
+    notes: ClassVar = {
+        "node": "a Parallel of function steps in a Workflow",
+        "state": "the session of teams within teams, with their members' responses",
+    }
     statement = "from agno.agent import Agent; from agno.team import Team; from agno.tools import tool"
 
     def agent(
@@ -83,9 +92,10 @@ class Peer(Adapter):
         if agent.db is not None:
             agent.db.delete_sessions(list(sessions))
 
-    async def stream(self, agent: Agent, text: str) -> list[str]:
-        events = agent.arun(text, stream=True)
-        return [event.content async for event in events if event.event == "RunContent"]
+    async def stream(self, agent: Agent, text: str, got: Callable[[str], Any]) -> None:
+        async for event in agent.arun(text, stream=True):
+            if event.event == "RunContent":
+                got(event.content)
 
     def durable(self, path: str, script: Script, tools: Sequence[Any]) -> Agent:
         from agno.db.sqlite import SqliteDb
@@ -105,20 +115,37 @@ class Peer(Adapter):
         return agent.continue_run(run_id="run", session_id="kept").content
 
     def team(self) -> Callable[[str], str]:
-        worker = Agent(name="worker", id="worker", model=Scripted(script=hello), telemetry=False)
-
-        def script(results: Sequence[str]) -> str | Call:
-            call = Call("delegate_task_to_member", {"member_id": "worker", "task": "go"})
-            return f"done {results[-1]}" if results else call
-
+        worker = Agent(name="worker", id="worker", model=Scripted(script=word), telemetry=False)
+        script = report(Call("delegate_task_to_member", {"member_id": "worker", "task": "go"}))
         manager = Team(members=[worker], model=Scripted(script=script), telemetry=False)
         return lambda text: manager.run(text).content
 
-    def served(self, url: str, tools: Sequence[Any] = (), *, streams: bool = False) -> Any:
+    def node(self) -> Callable[[int], float]:
+        async def nothing(given: StepInput) -> StepOutput:
+            WITNESS.nodes += 1
+            return StepOutput()
+
+        def seconds(number: int) -> float:
+            workflow = Workflow(steps=[Parallel(*[nothing] * number)], telemetry=False)
+            began = time.process_time()
+            asyncio.run(workflow.arun("go"))
+            return time.process_time() - began
+
+        return seconds
+
+    def state(self, depth: int) -> Callable[[], Mapping[str, Any]]:
+        kept: Any = {"name": "inner", "id": "inner", "db": InMemoryDb(), "telemetry": False}
+        one: Any = Agent(model=Scripted(script=hello), **kept)
+        for level in range(1, depth + 1):
+            one = Team(members=[one], model=Scripted(script=passed_on(level)), store_member_responses=True, **kept)
+        one.run("go", session_id="state")
+        return lambda: one.get_session(session_id="state").to_dict()
+
+    def served(self, url: str, tools: Sequence[Any] = (), *, streams: bool | None = None) -> Any:
         from agno.models.openai import OpenAIChat
 
         made = Agent(model=OpenAIChat(id="served", api_key="k", base_url=url), tools=list(tools), telemetry=False)
-        made.stream = streams
+        made.stream = bool(streams)
         return made
 
     async def arun_served(self, agent: Any, text: str, session: str) -> str:
@@ -135,8 +162,17 @@ class Peer(Adapter):
                 raise Failed(event.content)
         return found
 
+    async def aclose(self, agent: Any) -> None:
+        await agent.model.get_async_client().close()
+
     def errors(self) -> tuple[type[BaseException], ...]:
         return (AgnoError, Failed)
+
+
+def passed_on(level: int) -> Script:
+    """A model that hands the question to the member below, and then answers with its own greeting."""
+    call = Call("delegate_task_to_member", {"member_id": "inner", "task": "go"})
+    return lambda results: greeting(level) if results else call
 
 
 class Failed(Exception):

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from common import Adapter, Call, Script, ask, hello
+from common import WITNESS, Adapter, Call, Script, ask, greeting, pause, report, word
 
 
 class Loop(NamedTuple):
@@ -27,7 +27,7 @@ def model(script: Script, history: list[dict[str, Any]]) -> Any:
             break
         if message["role"] == "tool":
             results.append(message["content"])
-    return ask(script, results[::-1], lambda: sum(message["role"] == "user" for message in history))
+    return ask(script, results[::-1], history)
 
 
 def called(loop: Loop, history: list[dict[str, Any]], said: Any) -> Any:
@@ -93,14 +93,17 @@ class Peer(Adapter):
         for session in sessions if agent.sessions else ():
             agent.sessions.pop(session, None)
 
-    async def stream(self, agent: Loop, text: str) -> list[str]:
+    async def stream(self, agent: Loop, text: str, got: Callable[[str], Any]) -> None:
         async def deltas() -> Any:
             for piece in model(agent.script, [{"role": "user", "content": text}]):
+                if WITNESS.paced:
+                    await pause()
                 yield piece
 
-        return [piece async for piece in deltas()]
+        async for piece in deltas():
+            got(piece)
 
-    def served(self, url: str, tools: Sequence[Any] = (), *, streams: bool = False) -> Connections:
+    def served(self, url: str, tools: Sequence[Any] = (), *, streams: bool | None = None) -> Connections:
         return Connections(url)
 
     async def arun_served(self, agent: Connections, text: str, session: str) -> str:
@@ -111,24 +114,27 @@ class Peer(Adapter):
             writer.close()
 
     def team(self) -> Callable[[str], str]:
-        worker = self.agent(hello)
+        worker = self.agent(word)
 
         def ask_worker(task: str) -> str:
             return self.run(worker, task, "")
 
-        def script(results: Sequence[str]) -> str | Call:
-            return f"done {results[-1]}" if results else Call("ask_worker", {"task": "go"})
-
-        manager = self.agent(script, [ask_worker])
+        manager = self.agent(report(Call("ask_worker", {"task": "go"})), [ask_worker])
         return lambda text: self.run(manager, text, "")
 
     def state(self, depth: int) -> Callable[[], Mapping[str, Any]]:
-        heard = [{"role": "user", "content": "go"}, {"role": "assistant", "content": "hello"}]
-        memories = {".".join(["inner"] * level): list(heard) for level in range(depth + 1)}
+        memories = {
+            ".".join(["inner"] * (depth - level)): [
+                {"role": "user", "content": "go"},
+                {"role": "assistant", "content": greeting(level)},
+            ]
+            for level in range(depth + 1)
+        }
         return lambda: {path: [dict(each) for each in memory] for path, memory in memories.items()}
 
     def node(self) -> Callable[[int], float]:
-        async def nothing() -> None: ...
+        async def nothing() -> None:
+            WITNESS.nodes += 1
 
         async def main(number: int) -> float:
             began = time.process_time()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, NamedTuple
 
@@ -17,16 +17,23 @@ __all__ = [
     "Adapter",
     "Call",
     "Cannot",
+    "Kept",
     "Script",
     "aadd",
     "add",
     "ask",
     "calls",
+    "calls_each",
+    "greeting",
     "handlers",
     "hello",
     "in_thread",
+    "pause",
     "pieces",
+    "pieces_in_time",
+    "report",
     "tools",
+    "word",
 ]
 
 
@@ -38,7 +45,7 @@ class Call(NamedTuple):
     id: str = "call_0"
 
 
-Script = Callable[[Sequence[str]], "str | Call | tuple[str, ...]"]
+Script = Callable[[Sequence[str]], "str | Call | Iterable[str]"]
 """From the results of tools since the last question to what the model says: a text, a call, or a text in pieces."""
 
 
@@ -47,32 +54,38 @@ class Cannot(Exception):
 
 
 class Witness:
-    """What really happened: models note their requests, and tools their runs."""
+    """What really happened: models note what they were sent, tools and nodes that they ran."""
 
     def __init__(self) -> None:
+        self.word = "hello"
+        self.paced = False
         self.reset()
 
     def reset(self) -> None:
         """Forget all."""
         self.requests = 0
-        self.heard: Callable[[], int] = int
+        self.sent: Any = ()
         self.seen: list[str] = []
         self.ran: list[str] = []
+        self.names: list[str] = []
+        self.nodes = 0
+        self.got: list[str] = []
+        self.behind = 0
 
 
 WITNESS = Witness()
 
 
-def ask(script: Script, results: Sequence[Any], heard: Callable[[], int]) -> str | Call | tuple[str, ...]:
+def ask(script: Script, results: Sequence[Any], sent: Any) -> str | Call | Iterable[str]:
     """What a scripted model says, and the note of it.
 
     Args:
         script: of the model.
         results: of tools since the last question, as the model was told them.
-        heard: counts the questions among the messages that the model was sent; it is called when nothing is timed.
+        sent: all messages that the model was sent, as the peer has them: the driver searches them for what it asked.
     """
     WITNESS.requests += 1
-    WITNESS.heard = heard
+    WITNESS.sent = sent
     WITNESS.seen = [str(each) for each in results]
     said = script(WITNESS.seen)
     return said._replace(id=f"call_{WITNESS.requests}") if isinstance(said, Call) else said
@@ -83,15 +96,35 @@ def hello(results: Sequence[str]) -> str:
     return "hello"
 
 
-def calls(number: int) -> Script:
-    """A model that calls `add` so many times, one after the other, then says that it is done."""
+def greeting(level: int) -> str:
+    """What an agent answers that stands so many levels above the innermost, which says hello."""
+    return "hello" + "+" * level
+
+
+def calls_each(names: Sequence[str]) -> Script:
+    """A model that calls each of some tools, one after the other, then says that it is done."""
 
     def script(results: Sequence[str]) -> str | Call:
-        if len(results) < number:
-            return Call("add", {"a": len(results), "b": 1})
-        return f"done {number}"
+        if len(results) < len(names):
+            return Call(names[len(results)], {"a": len(results), "b": 1})
+        return f"done {len(names)}"
 
     return script
+
+
+def calls(number: int) -> Script:
+    """A model that calls `add` so many times."""
+    return calls_each(("add",) * number)
+
+
+def word(results: Sequence[str]) -> str:
+    """A worker's model, which says what nobody else can know."""
+    return WITNESS.word
+
+
+def report(call: Call) -> Script:
+    """A manager's model, which makes a call and then says what came of it."""
+    return lambda results: f"done {results[-1]}" if results else call
 
 
 def pieces(number: int) -> Script:
@@ -100,16 +133,45 @@ def pieces(number: int) -> Script:
     return lambda results: words
 
 
-def add(a: int, b: int) -> int:
-    """Add two numbers.
+def pieces_in_time(number: int) -> Script:
+    """The same, which notes how far behind the reader is when it gives its last piece."""
 
-    Args:
-        a: the first number
-        b: the second number
-    """
-    total = a + b
-    WITNESS.ran.append(str(total))
-    return total
+    def given() -> Iterator[str]:
+        for index in range(number):
+            WITNESS.behind = index - len(WITNESS.got)
+            yield f"word{index} "
+
+    return lambda results: given()
+
+
+async def pause() -> None:
+    """What a model of `pieces_in_time` does between two pieces, so that others get on."""
+    await asyncio.sleep(0.002)
+
+
+def _named(name: str) -> Callable[..., int]:
+    def tool(a: int, b: int) -> int:
+        """Add two numbers.
+
+        Args:
+            a: the first number
+            b: the second number
+        """
+        total = a + b
+        WITNESS.ran.append(str(total))
+        WITNESS.names.append(name)
+        return total
+
+    tool.__name__ = tool.__qualname__ = name
+    return tool
+
+
+def tools(number: int) -> list[Callable[..., int]]:
+    """So many new functions as tools: `add`, and others like it."""
+    return [_named(f"tool_{index}" if index else "add") for index in range(number)]
+
+
+add = tools(1)[0]
 
 
 async def aadd(a: int, b: int) -> int:
@@ -126,26 +188,23 @@ aadd.__name__ = aadd.__qualname__ = "add"
 aadd.plain = add  # type: ignore[attr-defined] - for peers that have no async tools
 
 
-def _named(name: str) -> Callable[..., int]:
-    def tool(a: int, b: int) -> int:
-        """Add two numbers.
+class Kept:
+    """What is made for each session, where an agent holds one conversation, or none.
 
-        Args:
-            a: the first number
-            b: the second number
-        """
-        return a + b
+    Args:
+        make: makes it, of the session's name.
+        agent: whose sessions these are, where they have one agent.
+    """
 
-    tool.__name__ = tool.__qualname__ = name
-    return tool
+    def __init__(self, make: Callable[[str], Any], agent: Any = None) -> None:
+        self.make, self.agent = make, agent
+        self.sessions: dict[str, Any] = {}
 
-
-_MANY = [_named(f"tool_{index}") for index in range(1, 20)]
-
-
-def tools(number: int) -> list[Callable[..., int]]:
-    """So many tools: `add`, and others like it."""
-    return [add, *_MANY][:number]
+    def session(self, name: str) -> Any:
+        """What was made for a session, or is made now."""
+        if name not in self.sessions:
+            self.sessions[name] = self.make(name)
+        return self.sessions[name]
 
 
 class Adapter:
@@ -184,30 +243,47 @@ class Adapter:
         """Ask an agent in async code."""
         raise Cannot("has no async call")
 
+    def apart(self, agent: Any) -> Any:
+        """The agent for one of many runs at once: the same, or what the peer makes of it where it holds one run."""
+        return agent
+
     def forget(self, agent: Any, sessions: Sequence[str]) -> None:
         """Forget sessions of an agent; it is not counted."""
 
-    async def stream(self, agent: Any, text: str) -> list[str]:
-        """Ask an agent, and give the pieces of text in which the answer came."""
-        raise Cannot("does not stream")
+    async def stream(self, agent: Any, text: str, got: Callable[[str], Any]) -> None:
+        """Ask an agent, and call `got` with each piece of text as it comes."""
+        raise NotImplementedError
 
     def team(self) -> Callable[[str], str]:
         """A manager who hands the question to a worker, and answers with what he said; a function to ask it.
 
-        The manager's model asks for the worker, the worker's says "hello", the manager's says "done hello".
+        The manager's model asks for the worker, the worker's says a word, the manager's says "done" and what it was
+        told of that.
         """
-        raise Cannot("has no agent or task below another")
+        raise NotImplementedError
 
     def node(self) -> Callable[[int], float]:
-        """A function from a number of nodes below one to the seconds of processor time that they took."""
-        raise Cannot("has no run tree that is used without a model")
+        """A function from a number of nodes below one to the seconds of processor time that they took.
+
+        Each node counts itself in `WITNESS.nodes` when it ends.
+        """
+        raise NotImplementedError
 
     def state(self, depth: int) -> Callable[[], Mapping[str, Any]]:
-        """A function that gives the state of agents within agents, so deep, each of which has heard one turn."""
-        raise Cannot("has no state of agents within agents")
+        """A function that gives the state of agents within agents, so deep, each of which has heard one turn.
 
-    def served(self, url: str, tools: Sequence[Any] = (), *, streams: bool = False) -> Any:
-        """An agent whose model is behind the peer's own client of OpenAI's chat completions."""
+        Each has answered with its own `greeting`.
+        """
+        raise NotImplementedError
+
+    def served(self, url: str, tools: Sequence[Any] = (), *, streams: bool | None = None) -> Any:
+        """An agent whose model is behind the peer's own client of OpenAI's chat completions, as that is by default.
+
+        Args:
+            url: of the server.
+            tools: functions that it may call.
+            streams: whether it asks for a stream or for a whole answer; None is as the peer does by itself.
+        """
         raise Cannot("has no client of model servers")
 
     async def arun_served(self, agent: Any, text: str, session: str) -> str:
@@ -215,7 +291,7 @@ class Adapter:
         return await self.arun(agent, text, session)
 
     async def aclose(self, agent: Any) -> None:
-        """Close what such an agent has opened."""
+        """Close what such an agent has opened: a socket that is merely dropped leaves its loop a wrong entry."""
 
     def errors(self) -> tuple[type[BaseException], ...]:
         """The roots of the errors that the peer and its client of model servers document."""
@@ -238,7 +314,8 @@ def handlers(package: Any) -> Callable[[int], float]:
     """Handlers that do nothing, below a job; `package` is a commander, ours or Agere's: the names are the same."""
 
     @package.handler(package.PASS_WORD)
-    async def nothing(self_handler: Any) -> None: ...
+    async def nothing(self_handler: Any) -> None:
+        WITNESS.nodes += 1
 
     class AtOnce(package.Job):
         number = 0

@@ -18,16 +18,30 @@ import signal
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from common import WITNESS, Adapter, Call, Cannot, aadd, add, calls, hello, pieces, tools
+from common import (
+    WITNESS,
+    Adapter,
+    Call,
+    Cannot,
+    aadd,
+    add,
+    calls,
+    calls_each,
+    hello,
+    pieces,
+    pieces_in_time,
+    tools,
+)
+from evidence import are_loaded, conversation, question, state_of, team_of, told_of, work
 from load import load
 
 BLOCK = 0.15
@@ -40,33 +54,33 @@ def session() -> str:
     return f"session-{next(fresh)}"
 
 
-def evidence(texts: Sequence[str], operations: int) -> dict[str, Any]:
-    """What was done, the same for each operation, or there would be no figure."""
-    return {
-        "text": sorted(set(texts)),
-        "requests": WITNESS.requests / operations,
-        "tool runs": len(WITNESS.ran) / operations,
-        "tool results": sorted(set(WITNESS.ran), key=lambda each: (len(each), each)),
-        "told to the model": WITNESS.seen,
-    }
+def numbers(times: int) -> list[int]:
+    """Numbers that no question and no session had."""
+    return list(islice(fresh, times))
 
 
-def timed(do: Callable[[int], Any]) -> tuple[float, Any, int]:
-    """Seconds of one operation, what a block of them gave, and how many that were."""
+def timed(do: Callable[[Any], Any], given: Callable[[int], Sequence[Any]] = numbers) -> tuple[float, Any, int]:
+    """Seconds of one operation, what a block of them gave, and how many that were.
+
+    Args:
+        do: does an operation with each of what it is given.
+        given: makes what so many operations are given; it is not timed.
+    """
+    first, more = given(1), given(3)
     gc.collect()
     began = time.process_time()
-    do(1)  # warms up, and tells how long one takes
+    do(first)  # warms up, and tells how long one takes
     once = time.process_time() - began
     if once < BLOCK / 4:
         began = time.process_time()
-        do(3)
+        do(more)
         once = (time.process_time() - began) / 3
-    operations = max(1, min(AT_MOST, int(BLOCK / max(once, 1e-6))))
+    all_given = given(max(1, min(AT_MOST, int(BLOCK / max(once, 1e-6)))))
     WITNESS.reset()
     gc.collect()
     began = time.process_time()
-    done = do(operations)
-    return (time.process_time() - began) / operations, done, operations
+    done = do(all_given)
+    return (time.process_time() - began) / len(all_given), done, len(all_given)
 
 
 class Workloads:
@@ -97,58 +111,67 @@ class Workloads:
             "python": ".".join(map(str, sys.version_info[:3])),
         }
 
-    def build(self, number: int) -> dict[str, Any]:
-        given = tools(number)
-        seconds, _, _ = timed(lambda times: [self.peer.agent(hello, given) for _ in range(times)])
+    def build(self, number: int, *, fresh: bool = True) -> dict[str, Any]:
+        """Seconds of making an agent with so many tools; new functions for each, or the same for all."""
+        same = tools(number)
+        seconds, _, _ = timed(
+            lambda sets: [self.peer.agent(hello, each) for each in sets],
+            lambda times: [tools(number) if fresh else same for _ in range(times)],
+        )
+        return {"seconds": seconds, "evidence": self._holds(number)}
+
+    def _holds(self, number: int) -> dict[str, Any]:
+        """That an agent has so many tools: its model calls each of them, ten in a run."""
         WITNESS.reset()
-        made = self.peer.agent(hello, given)
-        with contextlib.suppress(Cannot):
-            return {"seconds": seconds, "evidence": evidence([self.peer.run(made, "go", session())], 1)}
-        text = asyncio.run(self.peer.arun(self.peer.agent(hello, given, in_loop=True), "go", session()))
-        return {"seconds": seconds, "evidence": evidence([text], 1)}
+        given = tools(number)
+        names = [each.__name__ for each in given]
+        groups = [names[start : start + 10] for start in range(0, max(1, number), 10)]
+        texts = [self.peer.run(self.peer.agent(calls_each(each), given), question(0), session()) for each in groups]
+        return {**work(texts, 1), "tools that ran": WITNESS.names}
+
+    def first(self, number: int) -> dict[str, Any]:
+        """Seconds of making an agent with so many new tools and of its first turn, before which some read no tool."""
+        seconds, texts, times = timed(
+            lambda some: [self.peer.run(self.peer.agent(hello, each), text, session()) for text, each in some],
+            lambda times: [(question(each), tools(number)) for each in numbers(times)],
+        )
+        return {"seconds": seconds, "evidence": work(texts, times)}
 
     def turn(self, tool_calls: int = 0) -> dict[str, Any]:
-        script, given = (calls(tool_calls), tools(1)) if tool_calls else (hello, [])
+        script, given = (calls(tool_calls), [add]) if tool_calls else (hello, [])
         agent = self.once(("sync", tool_calls), lambda: self.peer.agent(script, given))
         first = next(fresh)
-        seconds, texts, times = timed(lambda times: [self.peer.run(agent, "go", session()) for _ in range(times)])
+        seconds, texts, times = timed(
+            lambda some: [self.peer.run(agent, f"question-{each}.", f"session-{each}") for each in some]
+        )
+        found = work(texts, times)
         self.peer.forget(agent, [f"session-{number}" for number in range(first + 1, next(fresh))])
-        return {"seconds": seconds, "evidence": evidence(texts, times)}
+        return {"seconds": seconds, "evidence": found}
 
     def awaited(self, tool_calls: int = 0) -> dict[str, Any]:
         script, given = (calls(tool_calls), [aadd]) if tool_calls else (hello, [])
+        agent = self.peer.agent(script, given, in_loop=True)
 
-        async def main() -> Any:
-            agent = self.peer.agent(script, given, in_loop=True)
+        async def main(some: Sequence[int]) -> list[str]:
+            return [await self.peer.arun(agent, f"question-{each}.", f"session-{each}") for each in some]
 
-            async def some(times: int) -> list[str]:
-                return [await self.peer.arun(agent, "go", session()) for _ in range(times)]
-
-            await some(2)
-            began = time.process_time()
-            await some(3)
-            times = max(1, min(AT_MOST, int(BLOCK / max((time.process_time() - began) / 3, 1e-6))))
-            WITNESS.reset()
-            gc.collect()
-            began = time.process_time()
-            texts = await some(times)
-            return (time.process_time() - began) / times, texts, times
-
-        seconds, texts, times = asyncio.run(main())
-        return {"seconds": seconds, "evidence": evidence(texts, times)}
+        with asyncio.Runner() as runner:
+            seconds, texts, times = timed(lambda some: runner.run(main(some)))
+        return {"seconds": seconds, "evidence": work(texts, times)}
 
     def concurrent(self, number: int, *, plain: bool = False) -> dict[str, Any]:
         async def main() -> Any:
             agent = self.peer.agent(calls(1), [add if plain else aadd], in_loop=True)
-            await self.peer.arun(agent, "go", session())
+            await self.peer.arun(agent, question(0), session())
             WITNESS.reset()
             gc.collect()
             began, wall = time.process_time(), time.perf_counter()
-            texts = await asyncio.gather(*[self.peer.arun(agent, "go", session()) for _ in range(number)])
+            runs = [self.peer.arun(self.peer.apart(agent), question(each), session()) for each in range(number)]
+            texts = await asyncio.gather(*runs)
             return time.process_time() - began, time.perf_counter() - wall, texts
 
         seconds, wall, texts = asyncio.run(main())
-        return {"seconds": seconds, "wall": wall, "evidence": evidence(texts, number)}
+        return {"seconds": seconds, "wall": wall, "evidence": work(texts, number)}
 
     # ---- more of what grows
     def stream(self, few: int = 100, many: int = 1100) -> dict[str, Any]:
@@ -156,94 +179,94 @@ class Workloads:
 
         async def main() -> Any:
             agents = {number: self.peer.agent(pieces(number), in_loop=True) for number in (few, many)}
-            await self.peer.stream(agents[few], "go")
+            await self.peer.stream(agents[few], "go", str)
             spent, found = dict[int, float](), list[str]()
             for number, agent in agents.items():
+                found = list[str]()
                 gc.collect()
                 began = time.process_time()
-                found = await self.peer.stream(agent, "go")
+                await self.peer.stream(agent, "go", found.append)
                 spent[number] = time.process_time() - began
+            WITNESS.reset()
+            WITNESS.paced = True
+            await self.peer.stream(self.peer.agent(pieces_in_time(10), in_loop=True), "go", WITNESS.got.append)
             return (spent[many] - spent[few]) / (many - few), found
 
-        seconds, found = asyncio.run(main())
-        return {"seconds": seconds, "evidence": {"pieces": len(found), "text": "".join(found)[-20:]}}
+        try:
+            seconds, found = asyncio.run(main())
+        finally:
+            WITNESS.paced = False
+        return {"seconds": seconds, "evidence": told_of(found)}
 
     def history(self, sizes: Sequence[int], around: int = 5) -> dict[str, Any]:
         """Seconds of a turn, by how many messages the session has: one session that grows."""
-        try:
-            return self._history(sizes, around, self._sync_turn())
-        except Cannot:
-            with asyncio.Runner() as runner:
-                return self._history(sizes, around, self._async_turn(runner))
-
-    def _sync_turn(self) -> Callable[[str], str]:
         agent, name = self.peer.agent(hello, remembers=True), session()
         self.peer.run(agent, "warm", session())
-        return lambda text: self.peer.run(agent, text, name)
-
-    def _async_turn(self, runner: Any) -> Callable[[str], str]:
-        agent, name = self.peer.agent(hello, in_loop=True, remembers=True), session()
-        return lambda text: runner.run(self.peer.arun(agent, text, name))
-
-    def _history(self, sizes: Sequence[int], around: int, turn: Callable[[str], str]) -> dict[str, Any]:
         costs: dict[int, list[float]] = {size: [] for size in sizes}
-        heard = dict[int, int]()
+        found = dict[str, int | str]()
         for number in range(max(sizes) // 2 + around):
             size = 2 * number
             near = next((each for each in sizes if each <= size < each + 2 * around), None)
             if size in costs:
                 gc.collect()
             began = time.process_time()
-            turn(f"question {number}")
+            self.peer.run(agent, question(number), name)
             if near is not None:
                 costs[near].append(time.process_time() - began)
-                heard.setdefault(near, WITNESS.heard())
+            if size in costs:
+                found[str(size)] = conversation(range(number + 1))
         seconds = {str(size): min(each) for size, each in costs.items()}
-        return {"seconds": seconds, "evidence": {"questions heard": {str(size): heard[size] for size in sizes}}}
+        return {"seconds": seconds, "evidence": {"questions heard": found}}
 
     def memory(self, agents: int, sessions: int) -> dict[str, Any]:
         """Bytes of an agent with one tool, and of a session of one agent after one turn; what Python allocated."""
-        given = tools(1)
-        self.peer.agent(hello, given)
-        runner = None
-        try:
-            agent = self.peer.agent(hello, remembers=True)
-            self.peer.run(agent, "go", session())
-            run = lambda: self.peer.run(agent, "go", session())  # noqa: E731
-        except Cannot:
-            runner = asyncio.Runner()
-            agent = self.peer.agent(hello, in_loop=True, remembers=True)
-            run = lambda: runner.run(self.peer.arun(agent, "go", session()))  # noqa: E731
-            run()
-        WITNESS.reset()
+        given, script = [add], calls(1)
+        self.peer.agent(script, given)
+        agent = self.peer.agent(hello, remembers=True)
+        self.peer.run(agent, question(0), session())
         gc.collect()
         tracemalloc.start()
         before = tracemalloc.get_traced_memory()[0]
-        kept = [self.peer.agent(hello, given) for _ in range(agents)]
+        kept = [self.peer.agent(script, given) for _ in range(agents)]
         gc.collect()
         an_agent = (tracemalloc.get_traced_memory()[0] - before) / len(kept)
+        WITNESS.reset()
+        found = {"agents": work([self.peer.run(each, question(0), session()) for each in kept], agents)}
         del kept
         gc.collect()
+        asked = numbers(sessions)
+        WITNESS.reset()
         before = tracemalloc.get_traced_memory()[0]
-        texts = [run() for _ in range(sessions)]
+        texts = [self.peer.run(agent, question(each), f"session-{each}") for each in asked]
         gc.collect()
         a_session = (tracemalloc.get_traced_memory()[0] - before) / sessions
         tracemalloc.stop()
-        if runner is not None:
-            runner.close()
-        return {"bytes": {"agent": an_agent, "session": a_session}, "evidence": evidence(texts, sessions)}
+        found["sessions"] = work(texts, sessions)
+        found["sessions heard before"] = sorted({self._kept(agent, each) for each in asked}, key=str)
+        return {"bytes": {"agent": an_agent, "session": a_session}, "evidence": found}
+
+    def _kept(self, agent: Any, asked: int) -> int | str:
+        """How many questions a session's model hears with its second."""
+        second = next(fresh)
+        self.peer.run(agent, question(second), f"session-{asked}")
+        return conversation([asked, second])
 
     # ---- at a model server
     def served(self, url: str, sessions: int, seconds: float, think: float = 0.0) -> dict[str, Any]:
-        async def main() -> dict[str, Any]:
-            agent = self.peer.served(url)
-            try:
-                return await load(lambda name: self.peer.arun_served(agent, "go", name), sessions, seconds, think)
-            finally:
-                await self.peer.aclose(agent)
-
-        told = self.runner.run(main())
+        """Turns of so many sessions; the agent and its connections stay until `hang_up`, as in a service."""
+        agent = self.once(("served", url), lambda: self.runner.run(self._made_for(url)))
+        told = self.runner.run(load(lambda name: self.peer.arun_served(agent, "go", name), sessions, seconds, think))
         return {"figures": told["figures"], "turns": told["turns"], "evidence": {"texts": told["texts"]}}
+
+    async def _made_for(self, url: str) -> Any:
+        return self.peer.served(url)
+
+    def hang_up(self, url: str) -> dict[str, Any]:
+        """Close what `served` has opened."""
+        agent = self.kept.pop(("served", url), None)
+        if agent is not None:
+            self.runner.run(self.peer.aclose(agent))
+        return {}
 
     def bad(self, url: str, streams: bool, limit: float, tool: bool) -> dict[str, Any]:
         """What becomes of a bad answer: its kind, and the error or the text in words."""
@@ -312,19 +335,38 @@ class Workloads:
 
     def team(self) -> dict[str, Any]:
         run = self.once("team", self.peer.team)
-        seconds, texts, times = timed(lambda times: [run("go") for _ in range(times)])
-        return {"seconds": seconds, "evidence": {"text": sorted(set(texts)), "requests": WITNESS.requests / times}}
+        words = list[str]()
+
+        def one(number: int) -> str:
+            WITNESS.word = f"word-{number}."
+            words.append(WITNESS.word)
+            return run("go")
+
+        seconds, texts, times = timed(lambda some: [one(each) for each in some])
+        return {"seconds": seconds, "evidence": team_of(texts, words[-times:])}
 
     def node(self, number: int) -> dict[str, Any]:
         run = self.once("node", self.peer.node)
         run(100)
+        WITNESS.reset()
         gc.collect()
-        return {"seconds": run(number) / number, "evidence": {}}
+        return {"seconds": run(number) / number, "evidence": {"nodes that ended": WITNESS.nodes}}
 
     def state(self, depth: int) -> dict[str, Any]:
         give = self.once(("state", depth), lambda: self.peer.state(depth))
-        seconds, states, _ = timed(lambda times: [give() for _ in range(times)])
-        return {"seconds": seconds, "evidence": {"hello is in it": "hello" in json.dumps(states[-1], default=str)}}
+        seconds, states, _ = timed(lambda some: [give() for _ in some])
+        return {"seconds": seconds, "evidence": state_of(states[-1])}
+
+    # ---- that an import is worth its seconds
+    def used(self, names: Mapping[str, Any], loaded: Container[str]) -> dict[str, bool]:
+        """Whether imported names are what they seem, and whether a turn, or else nodes, come of them."""
+        WITNESS.reset()
+        try:
+            works = self.peer.run(self.peer.agent(hello), "go", session()) == "hello" and WITNESS.requests == 1
+        except Cannot:
+            self.peer.node()(10)
+            works = WITNESS.nodes == 10
+        return {"names": are_loaded(names, loaded), "works": works}
 
 
 def main(name: str) -> None:

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import dspy
-from common import Adapter, Call, Script, ask, hello
-from dspy.lm15 import Message, Request, Response, TextPart, Usage
+from common import WITNESS, Adapter, Call, Script, ask, greeting, pause, word
+from dspy.lm15 import (
+    Message,
+    Request,
+    Response,
+    StreamDeltaEvent,
+    StreamEndEvent,
+    StreamStartEvent,
+    TextDelta,
+    TextPart,
+    Usage,
+)
 from dspy.predict.react_v2 import ReActV2
 
 RESULTS, QUESTION = "[[ ## tool_call_results ## ]]", "[[ ## question ## ]]"
@@ -25,7 +37,12 @@ def said(script: Script, messages: Sequence[Message]) -> Any:
             results += [each["value"] for each in reversed(found)]
         elif QUESTION in message.text:
             break
-    return ask(script, results[::-1], lambda: sum(QUESTION in (each.text or "") for each in messages))
+    return ask(script, results[::-1], messages)
+
+
+def asked(script: Script, messages: Sequence[Message]) -> Any:
+    """A manager's model: what the worker said is what it is asked."""
+    return ask(script, [messages[-1].text.partition(QUESTION)[2].split()[0]], messages)
 
 
 def fields(**given: Any) -> str:
@@ -36,11 +53,11 @@ def fields(**given: Any) -> str:
 class Engine:
     """A model of a script."""
 
-    def __init__(self, script: Script, calling: bool) -> None:
-        self.script, self.calling = script, calling
+    def __init__(self, script: Script, calling: bool, said: Callable[[Script, Sequence[Message]], Any] = said) -> None:
+        self.script, self.calling, self.said = script, calling, said
 
     def complete(self, request: Request) -> Response:
-        answer = said(self.script, request.messages)
+        answer = self.said(self.script, request.messages)
         if self.calling:
             call = answer if isinstance(answer, Call) else Call("submit", {"answer": answer})
             calls = {"tool_calls": [{"name": call.name, "args": dict(call.arguments)}]}
@@ -60,6 +77,13 @@ class Engine:
 
     def close(self) -> None: ...
 
+    def dump_state(self) -> dict[str, Any]:
+        return {}
+
+    @classmethod
+    def load_state(cls, state: Any) -> Engine:
+        raise NotImplementedError
+
 
 class AsyncEngine(Engine):
     """The same for async code."""
@@ -67,15 +91,25 @@ class AsyncEngine(Engine):
     async def complete(self, request: Request) -> Response:  # type: ignore[override]
         return super().complete(request)
 
+    async def stream(self, request: Request) -> AsyncIterator[Any]:
+        yield StreamStartEvent()
+        yield StreamDeltaEvent(TextDelta("[[ ## answer ## ]]\n"))
+        for piece in self.said(self.script, request.messages):
+            if WITNESS.paced:
+                await pause()
+            yield StreamDeltaEvent(TextDelta(piece))
+        yield StreamDeltaEvent(TextDelta("\n\n[[ ## completed ## ]]"))
+        yield StreamEndEvent("stop", Usage(input_tokens=0, output_tokens=0, total_tokens=0))
+
     async def aclose(self) -> None: ...
 
 
 class Asked:
     """A module and its model, and the histories of its user."""
 
-    def __init__(self, script: Script, tools: Sequence[Any], remembers: bool) -> None:
+    def __init__(self, script: Script, tools: Sequence[Any] = (), remembers: bool = False, said: Any = said) -> None:
         calling = bool(tools)
-        engines = {"engine": Engine(script, calling), "async_engine": AsyncEngine(script, calling)}
+        engines = {"engine": Engine(script, calling, said), "async_engine": AsyncEngine(script, calling, said)}
         self.lm = dspy.LM("scripted", cache=False, **engines)
         kept = "history: dspy.History, question: str -> answer: str"
         signature = kept if remembers else "question: str -> answer: str"
@@ -98,7 +132,13 @@ class Peer(Adapter):
     title = "DSPy"
     distributions = ("dspy", "litellm", "pydantic", "openai")
     statement = "import dspy; dspy.Predict, dspy.ReAct, dspy.LM"
-    notes: ClassVar = {"build": "a ReActV2 with tools, else a Predict", "turn": "a prediction"}
+    notes: ClassVar = {
+        "build": "a ReActV2 with tools, else a Predict",
+        "turn": "a prediction",
+        "node": "modules below a module",
+        "state": "each module's demonstrations: a conversation is its user's",
+        "stream": "streamify, with a listener to the answer",
+    }
 
     def agent(
         self, script: Script, tools: Sequence[Any] = (), *, in_loop: bool = False, remembers: bool = False
@@ -115,13 +155,20 @@ class Peer(Adapter):
         agent.lm.history.clear()
         agent.module.history.clear()
 
+    async def stream(self, agent: Asked, text: str, got: Callable[[str], Any]) -> None:
+        listener = dspy.streaming.StreamListener(signature_field_name="answer")
+        stream = dspy.streamify(agent.module, stream_listeners=[listener], is_async_program=True)
+        async for each in stream(question=text):
+            if isinstance(each, dspy.streaming.StreamResponse) and each.chunk:  # the last is empty
+                got(each.chunk)
+
     def team(self) -> Callable[[str], str]:
         class Team(dspy.Module):
             def __init__(self) -> None:
                 super().__init__()
-                self.planner = Asked(lambda results: "Ask the worker.", (), False).module
-                self.worker = Asked(hello, (), False).module
-                self.manager = Asked(lambda results: "done hello", (), False).module
+                self.planner = Asked(lambda results: "Ask the worker.").module
+                self.worker = Asked(word).module
+                self.manager = Asked(lambda results: f"done {results[-1]}", said=asked).module
 
             def forward(self, question: str) -> Any:
                 planned = self.planner(question=question).answer
@@ -130,7 +177,50 @@ class Peer(Adapter):
         team = Team()
         return lambda text: team(question=text).answer
 
-    def served(self, url: str, tools: Sequence[Any] = (), *, streams: bool = False) -> Any:
+    def node(self) -> Callable[[int], float]:
+        class Nothing(dspy.Module):
+            async def aforward(self) -> Any:
+                WITNESS.nodes += 1
+                return dspy.Prediction()
+
+        class Above(dspy.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.nothing = Nothing()
+
+            async def aforward(self, number: int) -> Any:
+                self.began = time.process_time()
+                await asyncio.gather(*[self.nothing.acall() for _ in range(number)])
+                return dspy.Prediction()
+
+        above = Above()
+
+        def seconds(number: int) -> float:
+            asyncio.run(above.acall(number=number))
+            return time.process_time() - above.began
+
+        return seconds
+
+    def state(self, depth: int) -> Callable[[], Mapping[str, Any]]:
+        class Around(dspy.Module):
+            def __init__(self, level: int, inner: Any) -> None:
+                super().__init__()
+                self.inner, self.own = inner, Asked(lambda results: greeting(level)).module
+
+            def forward(self, question: str) -> Any:
+                if self.inner is not None:
+                    self.inner(question=question)
+                answer = self.own(question=question).answer
+                self.own.demos.append(dspy.Example(question=question, answer=answer))
+                return dspy.Prediction(answer=answer)
+
+        one = None
+        for level in range(depth + 1):
+            one = Around(level, one)
+        one(question="go")
+        return one.dump_state
+
+    def served(self, url: str, tools: Sequence[Any] = (), *, streams: bool | None = None) -> Any:
         lm = dspy.LM("openai/served", api_base=url, api_key="k", cache=False)
         signature = "question: str -> answer: str"
         module = ReActV2(signature, list(tools)) if tools else dspy.Predict(signature)
@@ -139,6 +229,9 @@ class Peer(Adapter):
 
     async def arun_served(self, agent: Any, text: str, session: str) -> str:
         return (await agent.acall(question=text)).answer
+
+    async def aclose(self, agent: Any) -> None:
+        await agent.get_lm().aclose()
 
     def errors(self) -> tuple[type[BaseException], ...]:
         from dspy.utils.exceptions import DSPyError

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from common import Adapter, Call, Cannot, Script, ask, hello
+from common import WITNESS, Adapter, Call, Cannot, Script, ask, hello, pause, word
 from lagent.actions import ActionExecutor, AsyncActionExecutor, AsyncActionMixin, BaseAction
-from lagent.agents import Agent, AsyncAgent
+from lagent.agents import Agent, AsyncAgent, AsyncStreamingAgent
 from lagent.agents.aggregator import InternLMToolAggregator
 from lagent.hooks import InternLMActionProcessor
 from lagent.llms import AsyncBaseLLM, AsyncGPTAPI, BaseLLM
 from lagent.prompts.parsers import PluginParser
+from lagent.schema import AgentMessage, ModelStatusCode
 
 BEGIN, END = "<|action_start|><|plugin|>\n", "<|action_end|>\n"
 
@@ -25,7 +27,7 @@ def said(script: Script, messages: Sequence[Mapping[str, Any]]) -> Any:
             break
         if message["role"] == "environment":
             results.append(message["content"])
-    return ask(script, results[::-1], lambda: sum(message["role"] == "user" for message in messages))
+    return ask(script, results[::-1], messages)
 
 
 def text(answer: Any) -> str:
@@ -51,6 +53,26 @@ class AsyncModel(AsyncBaseLLM):
 
     async def chat(self, inputs: Any, session_ids: Any = None, **given: Any) -> str:
         return text(said(self.script, inputs))
+
+
+class StreamingModel(AsyncModel):
+    """The same in pieces, each with all that came before it, as Lagent's own models stream."""
+
+    async def stream_chat(self, inputs: Any, **given: Any) -> AsyncIterator[tuple[ModelStatusCode, str, None]]:
+        text = ""
+        for piece in said(self.script, inputs):
+            if WITNESS.paced:
+                await pause()
+            text += piece
+            yield ModelStatusCode.STREAM_ING, text, None
+        yield ModelStatusCode.END, text, None
+
+
+class ManagersModel(Model):
+    """A manager's model: the worker's answer comes as the last message."""
+
+    def chat(self, inputs: Any, session_ids: Any = None, **given: Any) -> str:
+        return text(ask(self.script, [inputs[-1]["content"]], inputs))
 
 
 def actions(tools: Sequence[Callable[..., Any]]) -> list[BaseAction]:
@@ -126,11 +148,18 @@ class Peer(Adapter):
     title = "Lagent"
     distributions = ("lagent", "pydantic")
     statement = "from lagent.agents import Agent, AsyncAgent; from lagent.actions import ActionExecutor"
-    notes: ClassVar = {"build": "its agents always remember", "team": "an agent of agents"}
+    notes: ClassVar = {
+        "build": "its agents always remember",
+        "team": "an agent of agents",
+        "node": "agents without a model",
+        "stream": "an AsyncStreamingAgent, each of whose messages has all text so far",
+    }
 
     def agent(
         self, script: Script, tools: Sequence[Any] = (), *, in_loop: bool = False, remembers: bool = False
     ) -> Any:
+        if script.__qualname__.startswith("pieces"):
+            return AsyncStreamingAgent(StreamingModel(script))
         if in_loop:
             model: Any = AsyncModel(script)
             return AsyncCaller(model, actions(tools)) if tools else AsyncAgent(model)
@@ -147,16 +176,21 @@ class Peer(Adapter):
             for session in sessions:
                 one.memory.reset(session)
 
-    async def stream(self, agent: Any, text: str) -> list[str]:
-        raise Cannot("its models stream, its agents do not in this release")
+    async def stream(self, agent: Any, text: str, got: Callable[[str], Any]) -> None:
+        had = 0
+        async for message in agent(text, session_id=0):
+            if len(message.content) > had:
+                got(message.content[had:])
+                had = len(message.content)
+        agent.memory.reset(0)
 
     def team(self) -> Callable[[str], str]:
         class Manager(Agent):
             def __init__(self) -> None:
                 super().__init__()
-                self.manager = Agent(Model(lambda results: "done hello"))
+                self.manager = Agent(ManagersModel(lambda results: f"done {results[-1]}"))
                 self.planner = Agent(Model(lambda results: "Ask the worker."))
-                self.worker = Agent(Model(hello))
+                self.worker = Agent(Model(word))
 
             def forward(self, message: Any, session_id: Any = 0, **given: Any) -> Any:
                 planned = self.planner(message, session_id=session_id)
@@ -165,6 +199,33 @@ class Peer(Adapter):
         manager = Manager()
         return lambda text: manager(text).content
 
+    def node(self) -> Callable[[int], float]:
+        class Nothing(AsyncAgent):
+            async def forward(self, message: Any, session_id: Any = 0, **given: Any) -> Any:
+                WITNESS.nodes += 1
+                return message
+
+        class Above(AsyncAgent):
+            def __init__(self) -> None:
+                super().__init__()
+                self.nothing = Nothing()
+
+            async def forward(self, message: Any, session_id: Any = 0, **given: Any) -> Any:
+                self.began = time.process_time()
+                runs = [self.nothing(message, session_id=each) for each in range(int(message.content))]
+                return (await asyncio.gather(*runs))[-1]
+
+        above = Above()
+
+        def seconds(number: int) -> float:
+            asyncio.run(above(str(number)))
+            taken = time.process_time() - above.began
+            for session in range(number):
+                above.nothing.memory.reset(session)
+            return taken
+
+        return seconds
+
     def state(self, depth: int) -> Callable[[], Mapping[str, Any]]:
         class Around(Agent):
             def __init__(self, inner: Agent) -> None:
@@ -172,7 +233,8 @@ class Peer(Adapter):
                 self.inner = inner
 
             def forward(self, message: Any, session_id: Any = 0, **given: Any) -> Any:
-                return self.inner(message, session_id=session_id)
+                answer = self.inner(message, session_id=session_id)
+                return AgentMessage(sender=self.name, content=f"{answer.content}+")  # as `greeting` has it
 
         one: Agent = Agent(Model(hello))
         for _ in range(depth):
@@ -180,14 +242,14 @@ class Peer(Adapter):
         one("go")
         return one.state_dict
 
-    def served(self, url: str, tools: Sequence[Any] = (), *, streams: bool = False) -> Any:
+    def served(self, url: str, tools: Sequence[Any] = (), *, streams: bool | None = None) -> Any:
         model = AsyncGPTAPI("gpt-served", key="k", api_base=f"{url}/chat/completions", max_new_tokens=50)
         if tools:
             raise Cannot("its client of model servers sends no tools: calls stand in the text")
-        if streams:
-            raise Cannot("its models stream, its agents do not in this release")
-        return AsyncAgent(model)
+        return AsyncStreamingAgent(model) if streams else AsyncAgent(model)
 
     async def arun_served(self, agent: Any, text: str, session: str) -> str:
         agent.memory.reset(session)
-        return await self.arun(agent, text, session)
+        if not isinstance(agent, AsyncStreamingAgent):
+            return await self.arun(agent, text, session)
+        return [message.content async for message in agent(text, session_id=session)][-1]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from typing import Any, ClassVar
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, TypedDict
 
-from common import Adapter, Call, Script, ask, hello
+from common import WITNESS, Adapter, Call, Script, ask, greeting, pause, word
 from langchain_core.exceptions import LangChainException
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
@@ -13,6 +15,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
+from langgraph.types import Send
 
 
 class Model(BaseChatModel):
@@ -34,7 +37,7 @@ class Model(BaseChatModel):
                 break
             if message.type == "tool":
                 results.append(message.content)
-        return ask(self.script, results[::-1], lambda: sum(message.type == "human" for message in messages))
+        return ask(self.script, results[::-1], messages)
 
     def whole(self, messages: Sequence[BaseMessage]) -> ChatResult:
         said = self.said(messages)
@@ -63,7 +66,16 @@ class StreamingModel(Model):
         self, messages: list[BaseMessage], *rest: Any, **given: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
         for piece in self.said(messages):
+            if WITNESS.paced:
+                await pause()
             yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
+
+
+class Manager(Model):
+    """A manager's model: the worker's answer comes as the last message."""
+
+    def said(self, messages: Sequence[BaseMessage]) -> Any:
+        return ask(self.script, [messages[-1].content], messages)
 
 
 def graph_of(model: Any, tools: Sequence[Any], in_loop: bool, checkpointer: Any = None) -> Any:
@@ -95,6 +107,12 @@ def asked(text: str, session: str) -> tuple[dict[str, Any], dict[str, Any]]:
     return {"messages": [{"role": "user", "content": text}]}, config
 
 
+class Number(TypedDict):
+    """How many nodes a graph spreads to."""
+
+    number: int
+
+
 class Peer(Adapter):
     title = "LangGraph"
     distributions = ("langgraph", "langchain-core", "pydantic")
@@ -102,7 +120,12 @@ class Peer(Adapter):
         "from langgraph.graph import END, START, MessagesState, StateGraph; "
         "from langgraph.prebuilt import ToolNode, tools_condition"
     )
-    notes: ClassVar = {"build": "the graph is compiled", "team": "the worker is a graph that a node calls"}
+    notes: ClassVar = {
+        "build": "the graph is compiled",
+        "team": "the worker is a graph that a node calls",
+        "node": "Send, to one node",
+        "state": "graphs with a node of a model each; get_state for each namespace",
+    }
 
     def agent(
         self, script: Script, tools: Sequence[Any] = (), *, in_loop: bool = False, remembers: bool = False
@@ -120,9 +143,10 @@ class Peer(Adapter):
         for session in sessions if agent.checkpointer else ():
             agent.checkpointer.delete_thread(session)
 
-    async def stream(self, agent: Any, text: str) -> list[str]:
-        events = agent.astream(*asked(text, "stream"), stream_mode="messages")
-        return [chunk.content async for chunk, _ in events if chunk.content]
+    async def stream(self, agent: Any, text: str, got: Callable[[str], Any]) -> None:
+        async for chunk, _ in agent.astream(*asked(text, "stream"), stream_mode="messages"):
+            if chunk.content:
+                got(chunk.content)
 
     def durable(self, path: str, script: Script, tools: Sequence[Any]) -> Any:
         import sqlite3
@@ -139,11 +163,9 @@ class Peer(Adapter):
         return agent.invoke(None, asked("", "kept")[1], durability="sync")["messages"][-1].content
 
     def team(self) -> Callable[[str], str]:
-        def script(results: Sequence[str]) -> str | Call:
-            return "done hello"
-
-        worker = graph_of(Model(script=hello), [], False)
-        planner, manager = Model(script=lambda results: "Ask the worker."), Model(script=script)
+        worker = graph_of(Model(script=word), [], False)
+        planner = Model(script=lambda results: "Ask the worker.")
+        manager = Manager(script=lambda results: f"done {results[-1]}")
 
         builder = StateGraph(MessagesState)
         builder.add_node("plan", lambda state: {"messages": [planner.invoke(state["messages"])]})
@@ -156,10 +178,51 @@ class Peer(Adapter):
         team = builder.compile()
         return lambda text: self.run(team, text, "team")
 
-    def served(self, url: str, tools: Sequence[Any] = (), *, streams: bool = False) -> Any:
+    def node(self) -> Callable[[int], float]:
+        async def nothing(state: Any) -> None:
+            WITNESS.nodes += 1
+
+        began = 0.0
+
+        def spread(state: Number) -> list[Send]:
+            nonlocal began
+            began = time.process_time()
+            return [Send("nothing", None) for _ in range(state["number"])]
+
+        builder = StateGraph(Number)
+        builder.add_node("nothing", nothing)
+        builder.add_conditional_edges(START, spread, ["nothing"])
+        graph = builder.compile()
+
+        def seconds(number: int) -> float:
+            asyncio.run(graph.ainvoke({"number": number}))
+            return time.process_time() - began
+
+        return seconds
+
+    def state(self, depth: int) -> Callable[[], Mapping[str, Any]]:
+        def above(level: int, inner: Any) -> Any:
+            model, builder = Model(script=lambda results: greeting(level)), StateGraph(MessagesState)
+            builder.add_node("own", lambda state: {"messages": [model.invoke(state["messages"])]})
+            builder.add_edge(START, "own")
+            if inner is not None:
+                builder.add_node("inner", inner)
+                builder.add_edge("own", "inner")
+            return builder.compile(checkpointer=InMemorySaver() if level == depth else True)
+
+        top = None
+        for level in range(depth + 1):
+            top = above(level, top)
+        top.invoke(*asked("go", "state"))
+        places = ["|".join(["inner"] * each) for each in range(depth + 1)]
+        configs = [{"configurable": {"thread_id": "state", "checkpoint_ns": place}} for place in places]
+        return lambda: {place: top.get_state(config).values for place, config in zip(places, configs, strict=True)}
+
+    def served(self, url: str, tools: Sequence[Any] = (), *, streams: bool | None = None) -> Any:
         from langchain_openai import ChatOpenAI
 
-        model = ChatOpenAI(model="served", base_url=url, api_key="k", streaming=streams)
+        # Its connections are the process's own, kept by address: nothing of them is the agent's to close.
+        model = ChatOpenAI(model="served", base_url=url, api_key="k", streaming=bool(streams))
         return graph_of(model, tools, True)
 
     def errors(self) -> tuple[type[BaseException], ...]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from agents.exceptions import AgentsException
 from agents.testing.model import assistant_message, function_call
-from common import Adapter, Call, Cannot, Script, ask, hello
+from common import WITNESS, Adapter, Call, Cannot, Kept, Script, ask, pause, report, word
 from openai import AsyncOpenAI, OpenAIError
 from openai.types.responses import Response, ResponseCompletedEvent, ResponseTextDeltaEvent
 
@@ -28,15 +28,15 @@ from agents import (
 set_tracing_disabled(True)
 
 
-def said(script: Script, items: Any) -> Any:
+def said(script: Script, sent: Any) -> Any:
     results = list[Any]()
-    items = [{"role": "user"}] if isinstance(items, str) else items
+    items = [{"role": "user"}] if isinstance(sent, str) else sent
     for item in reversed(items):
         if item.get("role") == "user":
             break
         if item.get("type") == "function_call_output":
             results.append(item["output"])
-    return ask(script, results[::-1], lambda: sum(item.get("role") == "user" for item in items))
+    return ask(script, results[::-1], sent)
 
 
 class Scripted(Model):
@@ -58,6 +58,8 @@ class Scripted(Model):
     ) -> AsyncIterator[Any]:
         text, number = "", 0
         for number, piece in enumerate(said(self.script, input)):
+            if WITNESS.paced:
+                await pause()
             text += piece
             yield ResponseTextDeltaEvent(
                 type="response.output_text.delta",
@@ -81,19 +83,6 @@ class Scripted(Model):
         yield ResponseCompletedEvent(type="response.completed", response=whole, sequence_number=number + 1)
 
 
-class Kept:
-    """An agent, and its sessions."""
-
-    def __init__(self, agent: Agent) -> None:
-        self.agent = agent
-        self.sessions: dict[str, SQLiteSession] = {}
-
-    def session(self, name: str) -> SQLiteSession:
-        if name not in self.sessions:
-            self.sessions[name] = SQLiteSession(name)
-        return self.sessions[name]
-
-
 class Peer(Adapter):
     title = "OpenAI Agents SDK"
     distributions = ("openai-agents", "openai", "pydantic")
@@ -108,7 +97,7 @@ class Peer(Adapter):
         self, script: Script, tools: Sequence[Any] = (), *, in_loop: bool = False, remembers: bool = False
     ) -> Any:
         made = Agent(name="agent", model=Scripted(script), tools=[function_tool(tool) for tool in tools])
-        return Kept(made) if remembers else made
+        return Kept(SQLiteSession, made) if remembers else made
 
     def run(self, agent: Any, text: str, session: str) -> str:
         if isinstance(agent, Kept):
@@ -120,37 +109,41 @@ class Peer(Adapter):
             return (await Runner.run(agent.agent, text, session=agent.session(session))).final_output
         return (await Runner.run(agent, text, max_turns=20)).final_output
 
-    async def stream(self, agent: Any, text: str) -> list[str]:
-        events = Runner.run_streamed(agent, text).stream_events()
-        return [
-            event.data.delta
-            async for event in events
-            if event.type == "raw_response_event" and event.data.type == "response.output_text.delta"
-        ]
+    async def stream(self, agent: Any, text: str, got: Callable[[str], Any]) -> None:
+        async for event in Runner.run_streamed(agent, text).stream_events():
+            if event.type == "raw_response_event" and event.data.type == "response.output_text.delta":
+                got(event.data.delta)
 
     def team(self) -> Callable[[str], str]:
-        worker = Agent(name="worker", model=Scripted(hello))
+        worker = Agent(name="worker", model=Scripted(word))
 
-        def script(results: Sequence[str]) -> str | Call:
-            return f"done {results[-1]}" if results else Call("ask_worker", {"input": "go"})
-
+        script = report(Call("ask_worker", {"input": "go"}))
         tool = worker.as_tool(tool_name="ask_worker", tool_description="Ask the worker.")
         manager = Agent(name="manager", model=Scripted(script), tools=[tool])
         return lambda text: Runner.run_sync(manager, text).final_output
 
-    def served(self, url: str, tools: Sequence[Any] = (), *, streams: bool = False) -> Any:
-        model = OpenAIChatCompletionsModel("served", AsyncOpenAI(api_key="k", base_url=url))
-        made = Agent(name="agent", model=model, tools=[function_tool(tool) for tool in tools])
-        return made, streams
+    def node(self) -> Callable[[int], float]:
+        raise Cannot("runs agents, each of which needs a model; its spans below spans only tell of that")
+
+    def state(self, depth: int) -> Callable[[], Mapping[str, Any]]:
+        raise Cannot("gives the state of a run, `RunState`; an agent that is a tool has a run of its own")
+
+    def served(self, url: str, tools: Sequence[Any] = (), *, streams: bool | None = None) -> Any:
+        client = AsyncOpenAI(api_key="k", base_url=url)
+        model = OpenAIChatCompletionsModel("served", client)
+        return Agent(name="agent", model=model, tools=[function_tool(tool) for tool in tools]), streams, client
 
     async def arun_served(self, agent: Any, text: str, session: str) -> str:
-        made, streams = agent
+        made, streams, _ = agent
         if not streams:
             return (await Runner.run(made, text)).final_output
         result = Runner.run_streamed(made, text)
         async for _ in result.stream_events():
             pass
         return result.final_output
+
+    async def aclose(self, agent: Any) -> None:
+        await agent[2].close()
 
     def durable(self, path: str, script: Script, tools: Sequence[Any]) -> Any:
         raise Cannot("offers it with a system beside it: Temporal, DBOS, Restate")

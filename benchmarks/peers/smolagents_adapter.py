@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from common import Adapter, Call, Script, ask, hello, in_thread
+from common import Adapter, Call, Cannot, Kept, Script, ask, in_thread, word
 from smolagents import LogLevel, Model, OpenAIModel, Tool, ToolCallingAgent
 from smolagents.models import (
     ChatMessage,
@@ -31,7 +32,7 @@ def said(script: Script, messages: Sequence[ChatMessage]) -> Any:
             break
         if message.role == MessageRole.TOOL_RESPONSE:
             results.append(content(message).removeprefix("Observation:").strip())
-    return ask(script, results[::-1], lambda: sum(message.role == MessageRole.USER for message in messages))
+    return ask(script, results[::-1], messages)
 
 
 def call(name: str, arguments: Mapping[str, Any], id_: str) -> ChatMessageToolCall:
@@ -92,6 +93,9 @@ class Peer(Adapter):
         "history": "each turn is also a step of its memory",
     }
 
+    def __init__(self) -> None:
+        self.recipes: dict[int, tuple[Any, Script, Sequence[Any]]] = {}
+
     def made(self, model: Any, tools: Sequence[Any], **given: Any) -> ToolCallingAgent:
         wrapped = [Function(tool) for tool in tools]
         return ToolCallingAgent(tools=wrapped, model=model, verbosity_level=LogLevel.OFF, **given)
@@ -101,10 +105,15 @@ class Peer(Adapter):
     ) -> Any:
         if script.__qualname__.startswith("pieces"):
             return self.made(Streaming(script), tools, stream_outputs=True)
-        if in_loop:
-            return lambda: self.made(Scripted(script), tools)
         if remembers:
-            return Kept(lambda: self.made(Scripted(script), tools))
+            return Kept(lambda name: self.made(Scripted(script), tools))
+        made = self.made(Scripted(script), tools)
+        if in_loop:
+            self.recipes[id(made)] = (made, script, tools)
+        return made
+
+    def apart(self, agent: Any) -> Any:
+        _, script, tools = self.recipes[id(agent)]
         return self.made(Scripted(script), tools)
 
     def run(self, agent: Any, text: str, session: str) -> str:
@@ -113,41 +122,39 @@ class Peer(Adapter):
         return agent.run(text)
 
     async def arun(self, agent: Any, text: str, session: str) -> str:
-        return await in_thread(lambda: self.run(agent(), text, session))
+        return await in_thread(self.run, agent, text, session)
 
-    async def stream(self, agent: Any, text: str) -> list[str]:
-        events = agent.run(text, stream=True)
-        return [each.content for each in events if isinstance(each, ChatMessageStreamDelta) and each.content]
+    async def stream(self, agent: Any, text: str, got: Callable[[str], Any]) -> None:
+        for each in agent.run(text, stream=True):
+            if isinstance(each, ChatMessageStreamDelta) and each.content:
+                got(each.content)
 
     def team(self) -> Callable[[str], str]:
         def script(results: Sequence[str]) -> str | Call:
-            return "done hello" if results and "hello" in results[-1] else Call("worker", {"task": "go"})
+            found = re.search(r"word-\d+\.", results[-1]) if results else None  # the answer stands in a report
+            return f"done {found.group()}" if found else Call("worker", {"task": "go"})
 
-        worker = self.made(Scripted(hello), [], name="worker", description="does the work")
+        worker = self.made(Scripted(word), [], name="worker", description="does the work")
         manager = self.made(Scripted(script), [], managed_agents=[worker])
         return manager.run
 
-    def served(self, url: str, tools: Sequence[Any] = (), *, streams: bool = False) -> Any:
+    def node(self) -> Callable[[int], float]:
+        raise Cannot("runs agents below agents, each of which needs a model")
+
+    def state(self, depth: int) -> Callable[[], Mapping[str, Any]]:
+        raise Cannot("gives agents within agents as they were made, `to_dict`, without what they remember")
+
+    def served(self, url: str, tools: Sequence[Any] = (), *, streams: bool | None = None) -> Any:
         model = OpenAIModel("served", api_base=url, api_key="k")
-        return Kept(lambda: self.made(model, tools, stream_outputs=streams, max_steps=4))
+        return Kept(lambda name: self.made(model, tools, stream_outputs=bool(streams), max_steps=4), model)
 
     async def arun_served(self, agent: Any, text: str, session: str) -> str:
         return await in_thread(lambda: agent.session(session).run(text))
+
+    async def aclose(self, agent: Any) -> None:
+        agent.agent.client.close()
 
     def errors(self) -> tuple[type[BaseException], ...]:
         from openai import OpenAIError
 
         return (AgentError, OpenAIError)
-
-
-class Kept:
-    """An agent for each session, for an agent holds one conversation."""
-
-    def __init__(self, make: Callable[[], ToolCallingAgent]) -> None:
-        self.make = make
-        self.sessions: dict[str, ToolCallingAgent] = {}
-
-    def session(self, name: str) -> ToolCallingAgent:
-        if name not in self.sessions:
-            self.sessions[name] = self.make()
-        return self.sessions[name]

@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from common import Adapter, Call, Script, ask, handlers, hello
+from common import WITNESS, Adapter, Call, Cannot, Script, ask, handlers, hello, pause, word
 
 from trivium import Agent, ChatAgent, Task
 from trivium.exceptions import TriviumError
@@ -28,8 +28,9 @@ class Model:
                 break
             if message["role"] == "tool":
                 results.append(message["content"])
-        heard = request.messages
-        said = ask(self.script, results[::-1], lambda: sum(message["role"] == "user" for message in heard))
+        for tool in request.tools:
+            _ = tool.parameters  # as a client reads them that sends them
+        said = ask(self.script, results[::-1], request.messages)
         if isinstance(said, Call):
             return [ToolCallPart(0, said.id, said.name, json.dumps(said.arguments))]
         return [said] if isinstance(said, str) else said
@@ -43,6 +44,8 @@ class AsyncModel(Model):
 
     async def stream(self, request: Request) -> AsyncIterator[Any]:  # type: ignore[override]
         for delta in self.said(request):
+            if WITNESS.paced:
+                await pause()
             yield delta
 
 
@@ -67,11 +70,15 @@ class Peer(Adapter):
         for session in sessions if agent.memory else ():
             agent.memory.reset(session)
 
-    async def stream(self, agent: Agent, text: str) -> list[str]:
+    async def stream(self, agent: Agent, text: str, got: Callable[[str], Any]) -> None:
         async with agent.open(text) as events:
-            return [event.data async for event in events if event.kind == "delta"]
+            async for event in events:
+                if event.kind == "delta":
+                    got(event.data)
 
-    def served(self, url: str, tools: Sequence[Any] = (), *, streams: bool = False) -> Agent:
+    def served(self, url: str, tools: Sequence[Any] = (), *, streams: bool | None = None) -> Agent:
+        if streams is False:
+            raise Cannot("it always asks for a stream")
         return Agent(OpenAIModel("served", base_url=url, api_key="k"), tools=tools, memory=False)
 
     def errors(self) -> tuple[type[BaseException], ...]:
@@ -80,7 +87,7 @@ class Peer(Adapter):
     def team(self) -> Callable[[str], str]:
         manager = ChatAgent(Manager(hello), name="manager")
         task = Task(manager, interactive=False)
-        task.add_sub_task(Task(ChatAgent(Model(hello), name="worker"), interactive=False, single_round=True))
+        task.add_sub_task(Task(ChatAgent(Model(word), name="worker"), interactive=False, single_round=True))
 
         def run(text: str) -> str:
             result = task.run(text)
@@ -101,7 +108,7 @@ class Peer(Adapter):
                 self.inner = inner
 
             def forward(self, message: Any, session_id: Any = 0) -> Any:
-                return self.inner(message, session_id=session_id)
+                return f"{self.inner(message, session_id=session_id).content}+"  # as `greeting` has it
 
         one = Agent(Model(hello))
         for _ in range(depth):
@@ -115,5 +122,5 @@ class Manager(Model):
 
     def said(self, request: Request) -> Any:
         last = request.messages[-1]["content"]
-        ask(hello, [], int)
-        return [f"DONE done {last}" if last == "hello" else "Ask the worker."]
+        ask(self.script, [last], request.messages)
+        return [f"DONE done {last}" if last == WITNESS.word else "Ask the worker."]

@@ -2,46 +2,31 @@
 
 from __future__ import annotations
 
-import importlib
 import re
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-FOLDER, PEERS = ROOT / "benchmarks" / "field", ROOT / "benchmarks" / "peers"
+from ._scripts import FOLDER, PEERS, ROOT, Scripts, scripts
+
 WORK = {"text": ["hello"], "requests": 1.0}
 
 
-class Field:
-    """The modules of the benchmark, which is a folder of scripts."""
-
-    def __getattr__(self, name: str) -> Any:
-        return importlib.import_module(name)
-
-
 @pytest.fixture(name="field", scope="module")
-def the_field() -> Iterator[Field]:
-    before = set(sys.modules)
-    sys.path.insert(0, str(FOLDER))
-    yield Field()
-    sys.path.remove(str(FOLDER))
-    for name in set(sys.modules) - before:
-        if str(FOLDER) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
+def the_field() -> Iterator[Scripts]:
+    with scripts(FOLDER) as found:
+        yield found
 
 
-def cell_of(field: Field, *rounds: float, **evidence: Any) -> Any:
+def cell_of(field: Scripts, *rounds: float, **evidence: Any) -> Any:
     cell = field.figures.Cell()
     for seconds in rounds:
         cell.add({"seconds": seconds, "evidence": {**WORK, **evidence}}, WORK, False)
     return cell
 
 
-def told(field: Field, **workloads: dict[str, Any]) -> dict[str, Any]:
+def told(field: Scripts, **workloads: dict[str, Any]) -> dict[str, Any]:
     """What a run writes down, of subjects and their rounds."""
     names = {name for row in workloads.values() for name in row}
     subjects = {name: {"title": name.title(), "versions": {name: "1.0"}, "notes": {}} for name in sorted(names)}
@@ -52,30 +37,30 @@ def told(field: Field, **workloads: dict[str, Any]) -> dict[str, Any]:
     return {"date": "today", "machine": "m", "python": "3", "rounds": 2, "subjects": subjects, "cells": cells}
 
 
-def test_a_figure_is_the_least_the_median_and_the_worst(field: Field):
+def test_a_figure_is_the_least_the_median_and_the_worst(field: Scripts):
     assert cell_of(field, 3.0, 1.0, 2.0).spread() == (1.0, 2.0, 3.0)
 
 
-def test_a_subject_that_did_other_work_has_no_figure(field: Field):
+def test_a_subject_that_did_other_work_has_no_figure(field: Scripts):
     cell = cell_of(field, 1.0, 1.0, text=["hi"])
     assert cell.spread() is None
     assert cell.kind == "refused"
     assert cell.why == "it did not do the same work: text: ['hi'] instead of ['hello']"
 
 
-def test_other_work_in_one_round_takes_the_figures_of_all(field: Field):
+def test_other_work_in_one_round_takes_the_figures_of_all(field: Scripts):
     cell = cell_of(field, 1.0)
     cell.add({"seconds": 1.0, "evidence": {**WORK, "requests": 2.0}}, WORK, False)
     assert cell.spread() is None
 
 
-def test_without_evidence_there_is_no_figure(field: Field):
+def test_without_evidence_there_is_no_figure(field: Scripts):
     cell = field.figures.Cell()
     cell.add({"seconds": 1.0}, WORK, False)
     assert cell.kind == "refused"
 
 
-def test_what_a_peer_cannot_do_is_said_in_its_words(field: Field):
+def test_what_a_peer_cannot_do_is_said_in_its_words(field: Scripts):
     cell = field.figures.Cell()
     cell.add({"cannot": "does not stream"}, WORK, False)
     page = field.report.page(told(field, stream={"by_hand": cell_of(field, 1e-6), "agno": cell}))
@@ -84,21 +69,21 @@ def test_what_a_peer_cannot_do_is_said_in_its_words(field: Field):
 
 
 @pytest.mark.parametrize(("ours", "word"), [(5e-6, "held"), (7e-6, "**missed**")])
-def test_targets_are_held_or_missed_by_the_figures(field: Field, ours: float, word: str):
+def test_targets_are_held_or_missed_by_the_figures(field: Scripts, ours: float, word: str):
     row = {"trivium": cell_of(field, ours), "lagent": cell_of(field, 1e-5)}
     page = field.report.page(told(field, turn=row))
     assert f"| a turn: at most 0.6 of Lagent's | {ours / 1e-5:.2f} | {word} |" in page
     assert "| a node: less than Agere's | not measured | not told |" in page
 
 
-def test_the_page_says_where_we_lose(field: Field):
+def test_the_page_says_where_we_lose(field: Scripts):
     row = {name: cell_of(field, seconds) for name, seconds in (("trivium", 4e-6), ("agno", 1e-6), ("dspy", 9e-6))}
     page = field.report.page(told(field, turn=row))
     lost = page.partition("## Where we lose\n")[2].partition("\n## ")[0]
     assert lost.strip() == "- one turn: Agno needs 0.25 of what trivium needs"
 
 
-def test_the_page_says_what_only_others_have(field: Field):
+def test_the_page_says_what_only_others_have(field: Scripts):
     ours, theirs = field.figures.Cell(), field.figures.Cell()
     ours.stop("cannot", "begins anew")
     theirs.evidence = "went on"
@@ -106,7 +91,16 @@ def test_the_page_says_what_only_others_have(field: Field):
     assert "- kill -9 inside a tool: trivium begins anew; Langgraph goes on" in page
 
 
-def test_a_slow_subject_is_not_asked_for_more(field: Field):
+def test_the_page_says_how_many_bad_answers_each_was_sent(field: Scripts):
+    one, none = field.figures.Cell(), field.figures.Cell()
+    one.values = {kind: [0.0] for kind in field.answers.KINDS} | {"typed error": [1.0], "went on": [3.0]}
+    none.stop("cannot", "checks nothing")
+    page = field.report.page(told(field, answers={"trivium": one, "by_hand": none}))
+    assert "| Trivium | 4 | 0 (0%) | 0 (0%) | 0 (0%) | 1 (25%) | 3 (75%) |  |" in page
+    assert "| By_Hand |  |  |  |  |  |  | [1] |" in page
+
+
+def test_a_slow_subject_is_not_asked_for_more(field: Scripts):
     cells = {"concurrent-200": {"agno": cell_of(field, 0.1), "langroid": cell_of(field, 30.0)}}
     workload = next(each for each in field.workloads.WORKLOADS if each.name == "concurrent-1000")
     assert field.workloads.left_out(workload, cells) == {"langroid": "not run: concurrent-200 took 30 s"}
@@ -123,6 +117,6 @@ def test_every_peer_has_a_lock_file_with_hashes_and_no_address(name: str):
     assert all("--hash=sha256:" in each for each in packages)
 
 
-def test_make_knows_every_peer(field: Field):
+def test_make_knows_every_peer(field: Scripts):
     line = next(each for each in (ROOT / "Makefile").read_text().splitlines() if each.startswith("PEERS := "))
     assert set(line.split()[2:]) == set(field.subjects.NAMES) - {"by_hand", "trivium"}
