@@ -14,6 +14,15 @@ Cells = Mapping[str, Mapping[str, Cell]]
 FRAMEWORKS = ("agno", "langgraph", "langroid", "openai_agents", "pydantic_ai", "smolagents", "dspy")
 """Full frameworks, for the import: Lagent and Agere are smaller."""
 
+BUILT = {
+    "build": "without tools",
+    "known-20": "with 20 tools that an agent had before",
+    "build-1": "with a new tool",
+    "build-20": "with 20 new tools",
+    "first-20": "with 20 new tools, and its first turn, in which Agno reads them",
+}
+"""Agents by workload."""
+
 
 class Target(NamedTuple):
     """A sentence, what was found, and whether that is enough; None where a figure is missing."""
@@ -65,7 +74,7 @@ def targets(cells: Cells) -> Iterator[Target]:
     name = f" (quickest: {best[0]})" if best else ""
     text = f"200 runs at once: at most a fifth of the quickest peer's processor time{name}"
     yield _ratio(text, ours("concurrent-200"), best and best[1], 0.2)
-    for workload, what in (("build", "without tools"), ("build-1", "with a tool"), ("build-20", "with 20 tools")):
+    for workload, what in BUILT.items():
         yield _ratio(f"building an agent {what}: at most Agno's", ours(workload), of("agno", workload), 1.0)
     yield _below("import: at most 0.25 s", ours("import", "warm"), 0.25, "s", 1.0)
     best = peers_best(cells, "import", "warm", FRAMEWORKS)

@@ -69,6 +69,7 @@ SERVED = (
 
 WORKLOADS = (
     _one("build", "build an agent without tools", BUILD, do="build", number=0),
+    _one("known-20", "with 20 tools that an agent had before", BUILD, do="build", number=20, fresh=False, rounds=5),
     _one("build-1", "with 1 new tool", BUILD, do="build", number=1),
     _one("build-20", "with 20 new tools", BUILD, do="build", number=20, rounds=3),
     _one("first-20", "with 20 new tools, and its first turn", BUILD, do="first", number=20, rounds=3),
