@@ -89,12 +89,11 @@ def picture(title: str) -> str:
 DOUBTS = """
 ## What is in doubt
 
-A review of this benchmark found what its next run has to mend:
-
-- Agents are built of the same functions again and again, and trivium reads a function once. Of functions that it has
-  not seen it needs some 8 ms for twenty, where Agno needs 24 µs and reads them at the first turn.
+- trivium reads a function when it becomes a tool, so that an error is told there; nearly all of that is pydantic's work,
+  once for each function. Agno reads at the first turn: the row with the first turn counts both.
+- LangGraph's and Lagent's scripted models are not told the schemas of the tools; that flatters them.
 - That a peer has no such thing is our reading of its documents and of its installed package.
-- A target is held or missed by the least of its rounds; the node's lies on the line (1.42 to 1.55).
+- A target is held or missed by the least of its rounds; some lie near their line, and fall to one side or the other.
 """
 
 
