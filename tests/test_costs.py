@@ -1,7 +1,6 @@
 """The guards of what things cost: our own beside a hand-written loop that does the same work, in one process.
 
-The bounds are about 1.3 times what was measured on one processor; on others the ratios differ, so that some let up to
-half more pass. Noise only ever adds: each side counts with the least of its rounds, and there are more rounds before a
+The bounds are about 1.27 times what was measured on one processor; on others the ratios differ by up to a tenth. Noise only ever adds: each side counts with the least of its rounds, and there are more rounds before a
 guard fails.
 """
 
