@@ -1,7 +1,8 @@
 """The guards of what things cost: our own beside a hand-written loop that does the same work, in one process.
 
-The bounds are about 1.27 times what was measured on one processor; on others the ratios differ by up to a tenth. Noise only ever adds: each side counts with the least of its rounds, and there are more rounds before a
-guard fails.
+The bounds are about 1.27 times what was measured on one processor; on others the ratios differ by up to a tenth. Where
+threads take part (`plain-200`) they differ by a half from run to run, and so does the bound. Noise only ever adds: each
+side counts with the least of its rounds, and there are more rounds before a guard fails.
 """
 
 from __future__ import annotations
@@ -59,26 +60,13 @@ class Field:
         found: dict[str, float] | float = told.get("seconds", told.get("bytes"))
         return found if isinstance(found, dict) else {"": found}
 
-    def served(self, url: str, subject: str) -> float:
-        """Seconds of the processor that a turn at a model server takes a subject."""
-        told = self._subjects[subject].served(url, 10, 0.5)
-        self._subjects[subject].hang_up(url)
-        return told["figures"]["cpu"]
-
-    def close(self) -> None:
-        """Let what was closed at the server go: its loops end."""
-        for subject in self._subjects.values():
-            subject.runner.close()
-
 
 @pytest.fixture(scope="module")
 def field() -> Iterator[Field]:
-    folders = [str(ROOT / "benchmarks" / name) for name in ("", "field", "peers")]
+    folders = [str(ROOT / "benchmarks" / name) for name in ("field", "peers")]
     before = set(sys.modules)
     sys.path[:0] = folders
-    made = Field()
-    yield made
-    made.close()
+    yield Field()
     for folder in folders:
         sys.path.remove(folder)
     for name in set(sys.modules) - before:
@@ -90,19 +78,19 @@ def field() -> Iterator[Field]:
 # An agent of one tool is built of a function that was read before: what reading costs has a guard of its own.
 STEADY: Mapping[str, Mapping[str, Any]] = {"stream": {"few": 1, "many": 50_001}, "build-1": {"fresh": False}}
 BOUNDS = {
-    "build": 9.5,
-    "build-1": 9.8,
-    "known-20": 12.0,
+    "build": 10.8,
+    "build-1": 10.3,
+    "known-20": 12.7,
     "turn": 22.5,
     "ten": 8.6,
-    "awaited": 9.8,
+    "awaited": 9.6,
     "ten-awaited": 7.2,
     "stream": 27.8,
-    "team": 62.0,
-    "node": 1.87,
+    "team": 65.0,
+    "node": 1.9,
     "state": 36.0,
-    "concurrent-200": 8.1,
-    "concurrent-1000": 8.1,
+    "concurrent-200": 7.9,
+    "concurrent-1000": 7.7,
     "plain-200": 15.2,
     "memory agent": 5.2,
     "memory session": 3.6,
@@ -121,30 +109,18 @@ def test_a_cost_beside_a_hand_written_loop(what: str, bound: float, field: Field
     pytest.fail(f"{what} costs {least['trivium'] / least['by_hand']:.2f} times a hand-written loop, at most {bound}")
 
 
-def test_a_turn_at_a_model_server_beside_bare_sockets(field: Field) -> None:
-    """Processor time of this process, ten sessions at once. Measured: 20 times; most of it is the HTTP library's."""
-    least: defaultdict[str, float] = defaultdict(lambda: float("inf"))
-    with importlib.import_module("running").running(ROOT / "benchmarks" / "field" / "server.py", "0.05") as url:
-        for _ in range(ROUNDS):
-            for subject in ("by_hand", "trivium"):
-                least[subject] = min(least[subject], field.served(url, subject))
-            if least["trivium"] < 26.0 * least["by_hand"]:
-                return
-    pytest.fail(f"a served turn costs {least['trivium'] / least['by_hand']:.2f} times one over bare sockets")
-
-
 def test_a_turn_after_a_thousand_messages_costs_what_one_after_ten_does(field: Field) -> None:
     least: defaultdict[str, float] = defaultdict(lambda: float("inf"))
     for _ in range(ROUNDS):
         for size, seconds in field.costs("history", "trivium").items():
             least[size] = min(least[size], seconds)
-        if least["1000"] < 1.45 * least["10"]:
+        if least["1000"] < 1.38 * least["10"]:
             return
     pytest.fail(f"a turn after 1,000 messages costs {least['1000'] / least['10']:.2f} of one after ten")
 
 
 def test_reading_a_function_costs_little_more_than_what_pydantic_does_of_it() -> None:
-    """Measured: 1.25 to 1.3 times."""
+    """Measured: 1.05 to 1.1 times."""
     least: defaultdict[str, float] = defaultdict(lambda: float("inf"))
     for _ in range(ROUNDS):
         for name, read in (("ours", Tool.of), ("pydantic", read_by_pydantic)):
@@ -153,7 +129,7 @@ def test_reading_a_function_costs_little_more_than_what_pydantic_does_of_it() ->
             for function in functions:
                 read(function)
             least[name] = min(least[name], time.process_time() - began)
-        if least["ours"] < 1.65 * least["pydantic"]:
+        if least["ours"] < 1.4 * least["pydantic"]:
             return
     pytest.fail(f"reading a function costs {least['ours'] / least['pydantic']:.2f} times pydantic's part")
 
@@ -191,8 +167,8 @@ def imported(statement: str, bytecode: Path | None = None) -> Import:
     """What an import costs; with a folder for bytecode that is empty, a cold one."""
     code = (
         f"import time; began = time.process_time(); {statement}; seconds = time.process_time() - began; "
-        "import resource, sys; print(seconds, len(sys.modules), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, "
-        f"*[name for name in {VENDORS!r} if name in sys.modules])"
+        "import sys; memory = [line.split()[1] for line in open('/proc/self/status') if line.startswith('VmRSS')][0]; "
+        f"print(seconds, len(sys.modules), memory, *[name for name in {VENDORS!r} if name in sys.modules])"
     )
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     if bytecode is not None:
@@ -205,7 +181,7 @@ def imported(statement: str, bytecode: Path | None = None) -> Import:
 # Measured: 1.75, 1.6, 1.7 and 1.3.
 @pytest.mark.parametrize(
     ("figure", "cold", "bound"),
-    [("seconds", False, 2.25), ("seconds", True, 2.05), ("modules", False, 2.15), ("memory", False, 1.66)],
+    [("seconds", False, 2.25), ("seconds", True, 2.0), ("modules", False, 2.15), ("memory", False, 1.66)],
 )
 def test_the_import_costs_little_more_than_that_of_pydantic(
     figure: str, cold: bool, bound: float, tmp_path: Path
@@ -231,10 +207,29 @@ def test_a_handler_costs_little_more_than_a_bare_task(way: str) -> None:
     """The benchmark prints about 1.45; the bound lets no regression of 30 % pass, and noise has three tries."""
     nodes = load_benchmark("nodes")
     ratios: list[float] = []
-    while len(ratios) < 3 and not (ratios and min(ratios) < 1.85):
+    while len(ratios) < 3 and not (ratios and min(ratios) < 1.8):
         cost = nodes.node_costs(1000, rounds=5)[way]
         ratios.append(cost["trivium"] / cost["TaskGroup"])
-    assert min(ratios) < 1.85
+    assert min(ratios) < 1.8
+
+
+def test_a_request_costs_little_more_than_a_bare_one_of_the_same_library() -> None:
+    """Measured: 1.44 times."""
+    wire = load_benchmark("wire")
+
+    async def costs(url: str) -> tuple[float, float]:
+        async with wire.bare(url) as bare, wire.trivium(url) as trivium:
+            floor = ours = float("inf")
+            for _ in range(ROUNDS):
+                floor = min(floor, await wire.cost(bare, "pieces-20", 40, 1))
+                ours = min(ours, await wire.cost(trivium, "pieces-20", 40, 1))
+                if ours < 1.82 * floor:
+                    break
+        return ours, floor
+
+    with wire.server() as url:
+        ours, floor = asyncio.run(costs(url))
+    assert ours < 1.82 * floor
 
 
 def test_the_client_adds_less_than_half_of_what_the_sdk_of_openai_adds() -> None:

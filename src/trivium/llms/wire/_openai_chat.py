@@ -30,6 +30,7 @@ from trivium.schema import ToolSpec, Usage
 __all__ = ["OPENAI", "Dialect", "OpenAIMessageReader", "chat_body", "chat_tool", "token_counts"]
 
 FORM: Final = "openai-chat"
+_PLAIN: Final = {"role", "content"}
 ROLES: Final = {"system", "developer", "user", "assistant", "tool", "function"}
 CUT_SHORT: Final = {"length", "content_filter"}
 
@@ -106,6 +107,8 @@ def _ask_for_logprobs(body: dict[str, Any]) -> None:
 def _message(message: Mapping[str, Any], model: str, names: CallNames, dialect: Dialect) -> dict[str, Any]:
     """A message with a role, names and arguments that the interface takes."""
     found = dict(message)
+    if found.keys() == _PLAIN and found["content"].__class__ is str and found["role"] in ROLES:
+        return found  # most of a long history
     role, name = found.get("role", "user"), found.pop("name", None)
     thoughts = found.pop("reasoning", None)
     found.pop("reasoning_state", None)
