@@ -38,6 +38,15 @@ class Subject:
         pass
 
 
+def here(name: str) -> Path:
+    """An interpreter that is there, for any subject."""
+    return Path(sys.executable)
+
+
+def no_charts(folder: Path, found: dict[str, Any]) -> None:
+    """Draw nothing."""
+
+
 @pytest.fixture(name="field")
 def the_field() -> Iterator[Scripts]:
     with scripts(FOLDER) as found:
@@ -55,8 +64,8 @@ def the_run(field: Scripts, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     monkeypatch.setattr(Subject, "answers", {}, raising=False)
     monkeypatch.setattr(Subject, "asked", [], raising=False)
     monkeypatch.setattr(module, "Child", Subject)
-    monkeypatch.setattr(module, "interpreter", lambda name: Path(sys.executable))
-    monkeypatch.setattr(module, "draw", lambda folder, found: None)
+    monkeypatch.setattr(module, "interpreter", here)
+    monkeypatch.setattr(module, "draw", no_charts)
     (tmp_path / "docs").mkdir()
     monkeypatch.setattr(module, "PUBLISHED", tmp_path / "docs" / "benchmarks.md")
     return module
