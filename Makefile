@@ -55,7 +55,7 @@ bench-extract: env ## measure extraction on documents whose answers are known
 	$(PYTHON_BIN) benchmarks/extract/run.py $(BENCH_ARGS)
 
 bench: .venv/.ready-bench $(PEERS:%=.peers/%/.ready) ## measure trivium beside the field: docs/benchmarks.md
-	$(PYTHON_BIN) benchmarks/field --page docs/benchmarks.md $(BENCH_ARGS)
+	$(PYTHON_BIN) benchmarks/field $(BENCH_ARGS)
 
 bench-wire: dev ## measure the client of model servers beside a bare request and OpenAI's SDK
 	$(PYTHON_BIN) benchmarks/wire.py $(BENCH_ARGS)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from figures import Cell, differs
-from subjects import PEERS, environment, interpreter
+from subjects import LIMIT, PEERS, environment, interpreter
 
 CODE = """
 import sys, time, json
@@ -35,14 +35,19 @@ WANTED = {"names": True, "works": True}
 
 
 def once(name: str, statement: str, *, cold: bool = False, used: bool = False) -> Any:
-    """Seconds, modules and MB of one import, or what came of its use, or the words of its failure."""
+    """Seconds, modules and MB of one import, or what came of its use, or the words of its failure or its time out."""
     code = CODE.format(statement=statement) + (USED.format(peers=str(PEERS), name=name) if used else "")
     with tempfile.TemporaryDirectory() as folder:
         told = environment(name, folder)
         if cold:
             told["PYTHONPYCACHEPREFIX"] = os.path.join(folder, "bytecode")
         command = [str(interpreter(name)), "-W", "ignore", "-c", code]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=told, timeout=120)
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=False, cwd=folder, env=told, timeout=LIMIT
+            )
+        except subprocess.TimeoutExpired:
+            return f"it took longer than {LIMIT:.0f} s"
     return json.loads(done.stdout.rpartition("\n[")[2].join(["[", ""])) if done.returncode == 0 else done.stderr[-300:]
 
 
@@ -62,6 +67,8 @@ def measure_imports(statements: Mapping[str, str], rounds: int) -> dict[str, Cel
         check(cells[name], name, statement)
     for attempt in range(1, min(rounds, 3) + 1):
         for name, statement in statements.items():
+            if cells[name].kind != "measured":
+                continue
             for kind in ("warm", "cold") if attempt <= max(1, rounds // 3) else ("warm",):
                 told = once(name, statement, cold=kind == "cold")
                 if isinstance(told, str):

@@ -86,13 +86,20 @@ def picture(title: str) -> str:
     return "".join(each if each.isalnum() else "-" for each in title.lower()).strip("-") + ".svg"
 
 
+AGAIN = (
+    "To measure it yourself: `make bench`; the peers' environments take some minutes and some GB, once. Parts of it:",
+    '`make bench BENCH_ARGS="--quick --only turn,ten --peers agno,lagent"`, whose page is `out/benchmarks.md`; with',
+    "`BENCH_ARGS=--again` the page is written from the last figures. Peers slower than 5 s a round have one round.",
+)
 DOUBTS = """
 ## What is in doubt
 
-- trivium reads a function when it becomes a tool, so that an error is told there; nearly all of that is pydantic's work,
-  once for each function. Agno reads at the first turn: the row with the first turn counts both.
+- trivium reads a function when it becomes a tool, so that an error is told there; nearly all of that is pydantic's
+  work, once for each function. Agno reads at the first turn: the row with the first turn counts both.
 - LangGraph's and Lagent's scripted models are not told the schemas of the tools; that flatters them.
 - That a peer has no such thing is our reading of its documents and of its installed package.
+- Memory is what `tracemalloc` sees: not what pydantic's core, which is written in Rust, holds. All agents there share
+  one function, and a tool stays with its function.
 - A target is held or missed by the least of its rounds; some lie near their line, and fall to one side or the other.
 """
 
@@ -148,17 +155,27 @@ def _lost(told: Mapping[str, Any], cells: Cells) -> Iterator[str]:
             who for who, each in found.items() if OURS in found and who != FLOOR and each.least < found[OURS].least
         ]
         for who in sorted(ahead, key=lambda each: found[each].least):
-            factor = found[OURS].least / found[who].least
-            lost.append(f"{row.title}: {titles[who]} needs {1 / factor:.2f} of what trivium needs")
+            lost.append(f"{row.title}: {_needs(titles[who], found[who].least, found[OURS].least)}")
         if OURS not in found and any(who != FLOOR for who in found):
             lost.append(f"{row.title}: trivium {mine.why}")
     if OURS in cells.get("killed", {}) and not cells["killed"][OURS].evidence:
         able = [titles[who] for who, each in cells["killed"].items() if each.evidence]
         if able:
-            lost.append(f"kill -9 inside a tool: trivium {cells['killed'][OURS].why}; {', '.join(able)} goes on")
+            on = "goes on" if len(able) == 1 else "go on"
+            lost.append(f"kill -9 inside a tool: trivium {cells['killed'][OURS].why}; {', '.join(able)} {on}")
     if "served" in cells and OURS in cells["served"]:
         lost += _slower(titles, cells["served"])
     yield from (f"- {each}" for each in lost) if lost else ["Nowhere, in what is measured here."]
+
+
+def _needs(title: str, theirs: float, ours: float) -> str:
+    """How much less a peer needs than we, told the other way round where that share would look like none."""
+    if theirs <= 0:
+        return f"{title} needs nothing that could be measured"
+    share = f"{theirs / ours:.2f}"
+    if share == "0.00":
+        return f"trivium needs {number(ours / theirs)} times what {title} needs"
+    return f"{title} needs {share} of what trivium needs"
 
 
 def _slower(titles: Mapping[str, str], cells: Mapping[str, Cell]) -> Iterator[str]:
@@ -180,6 +197,8 @@ def page(told: Mapping[str, Any]) -> str:
         "and runs the same workloads on each, in turns. A child process answers for each peer, in that peer's own",
         "documented terms (`benchmarks/peers`), with a scripted model that answers at once. A figure is shown only",
         "where the work was the hand-written loop's: texts, tools and nodes that ran, what the model was sent.",
+        "",
+        *AGAIN,
         "",
         f"{told['date']}; {told['machine']}; Python {told['python']}; {told['rounds']} rounds at most.",
         "Each cell has the **least**, the median and the worst of its rounds. Time is processor time of one operation,",

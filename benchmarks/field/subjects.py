@@ -8,6 +8,7 @@ import select
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,6 +30,7 @@ QUIET = {
     "LANGSMITH_TRACING": "false",
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "NO_PROXY": "127.0.0.1",
+    "no_proxy": "127.0.0.1",
     "OPENAI_AGENTS_DISABLE_TRACING": "1",
     "OPENAI_API_KEY": "none",
 }
@@ -58,15 +60,31 @@ def environment(name: str, folder: str) -> dict[str, str]:
     return found
 
 
+class Ended(Exception):
+    """A child was asked after the benchmark was done with it."""
+
+
 class Child:
-    """A subject's process: started when it is first asked, and again after it hung."""
+    """A subject's process: started when it is first asked, and again after it hung, until `end`."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.process: subprocess.Popen[bytes] | None = None
+        self.lock, self.ended = threading.Lock(), False
         self.folder = tempfile.TemporaryDirectory(prefix=f"bench-{name}-")
 
     def start(self) -> subprocess.Popen[bytes]:
+        """The process, which is begun.
+
+        Raises:
+            Ended: there shall be no more.
+        """
+        with self.lock:
+            if self.ended:
+                raise Ended(self.name)
+            return self._begun()
+
+    def _begun(self) -> subprocess.Popen[bytes]:
         command = [str(interpreter(self.name)), "-W", "ignore", str(PEERS / "driver.py"), self.name]
         errors = (Path(self.folder.name) / "stderr").open("ab")
         self.process = subprocess.Popen(
@@ -85,6 +103,7 @@ class Child:
 
         Raises:
             Hung: there was none within so many seconds.
+            Ended: `end` was called.
         """
         process = self.process or self.start()
         assert process.stdin is not None
@@ -93,7 +112,7 @@ class Child:
             process.stdin.write(json.dumps(request).encode() + b"\n")
             process.stdin.flush()
         except BrokenPipeError:
-            return self._ended()
+            return self._failed()
         deadline, line = time.monotonic() + limit, b""
         while not line.endswith(b"\n"):
             ready, _, _ = select.select([process.stdout], [], [], max(0.0, deadline - time.monotonic()))
@@ -102,21 +121,27 @@ class Child:
                 raise Hung(f"no answer within {limit:.0f} s")
             piece = os.read(process.stdout.fileno(), 1 << 16)
             if not piece:
-                return self._ended()
+                return self._failed()
             line += piece
         return json.loads(line)
 
-    def _ended(self) -> dict[str, Any]:
+    def _failed(self) -> dict[str, Any]:
         self.close()
         said = (Path(self.folder.name) / "stderr").read_text(errors="replace")[-2000:]
         return {"failed": "its process ended", "traceback": said}
 
     def close(self) -> None:
-        """End the process."""
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            for pipe in (self.process.stdin, self.process.stdout):
+        """End the process; the next question begins another."""
+        process, self.process = self.process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
                 if pipe is not None:
                     pipe.close()
-            self.process = None
+
+    def end(self) -> None:
+        """End the process for good, though another thread may be asking it."""
+        with self.lock:
+            self.ended = True
+            self.close()

@@ -83,12 +83,21 @@ def test_the_page_says_where_we_lose(field: Scripts):
     assert lost.strip() == "- one turn: Agno needs 0.25 of what trivium needs"
 
 
+def test_a_share_that_would_look_like_none_is_told_the_other_way_round(field: Scripts):
+    row = {"trivium": cell_of(field, 349e-6), "agno": cell_of(field, 1e-6), "dspy": cell_of(field, 0.0)}
+    page = field.report.page(told(field, turn=row))
+    assert "- one turn: trivium needs 349 times what Agno needs\n" in page
+    assert "- one turn: Dspy needs nothing that could be measured\n" in page
+
+
 def test_the_page_says_what_only_others_have(field: Scripts):
     ours, theirs = field.figures.Cell(), field.figures.Cell()
     ours.stop("cannot", "begins anew")
     theirs.evidence = "went on"
     page = field.report.page(told(field, killed={"trivium": ours, "langgraph": theirs}))
-    assert "- kill -9 inside a tool: trivium begins anew; Langgraph goes on" in page
+    assert "- kill -9 inside a tool: trivium begins anew; Langgraph goes on\n" in page
+    page = field.report.page(told(field, killed={"trivium": ours, "agno": theirs, "langgraph": theirs}))
+    assert "- kill -9 inside a tool: trivium begins anew; Agno, Langgraph go on\n" in page
 
 
 def test_the_page_says_how_many_bad_answers_each_was_sent(field: Scripts):
