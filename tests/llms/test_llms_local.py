@@ -7,7 +7,8 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,22 @@ def test_answers_in_words(small: LocalModel) -> None:
     assert 0 < usage.output_tokens < 20
     assert finish == Finish("stop")
     assert isinstance(small, LanguageModel)
+
+
+@pytest.mark.model
+def test_what_a_program_does_while_it_loads_is_done_then_alone() -> None:
+    held: list[str] = []
+
+    @contextmanager
+    def holding() -> Generator[None]:
+        held.append("loads")
+        yield
+
+    model = LocalModel("small", context=640)
+    model._while_loading = holding
+    for _ in range(2):
+        assert text_of(list(model.stream(asked("Say hi."))))
+    assert held == ["loads"]
 
 
 @pytest.mark.model

@@ -8,6 +8,7 @@ import secrets
 import threading
 import weakref
 from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple, cast
@@ -22,6 +23,7 @@ PROMPT_CACHE_MIB = 512
 # Larger ones are no faster on two cores (128 to 1024 were tried).
 BATCH = 256
 _THREAD = "trivium-engine"
+Meanwhile = Callable[[], AbstractContextManager[object]]
 
 
 class EngineSettings(NamedTuple):
@@ -93,12 +95,13 @@ class _Engines:
         self._loaded = weakref.WeakValueDictionary()
         self._kept: list[Engine] = []
 
-    def get(self, settings: EngineSettings) -> Engine:
+    def get(self, settings: EngineSettings, while_loading: Meanwhile) -> Engine:
         process = os.getpid()
-        with self._lock:
-            engine = self._loaded.get((process, settings))
+        key = process, settings
+        with nullcontext() if key in self._loaded else while_loading(), self._lock:
+            engine = self._loaded.get(key)
             if engine is None:
-                engine = self._loaded[process, settings] = Engine(_start(settings))
+                engine = self._loaded[key] = Engine(_start(settings))
             # After a fork, the parent's engines have no threads here: they are not used, and never freed.
             self._kept = [*(kept for kept in self._kept if kept.process != process), engine]
             return engine
@@ -107,18 +110,22 @@ class _Engines:
 _engines = _Engines()
 
 
-def load_engine(settings: EngineSettings) -> Engine:
+def load_engine(settings: EngineSettings, while_loading: Meanwhile = nullcontext) -> Engine:
     """The engine for these settings: loaded at the first call, shared by all later ones of the process.
 
     An engine lives as long as a model uses it. The one asked for last stays loaded besides, so that models
     that are made anew for each question do not load a gigabyte each time.
+
+    Args:
+        settings: what is loaded, and how.
+        while_loading: what holds while it is loaded, by this call or another; not where it was before.
 
     Raises:
         MissingExtraError: the engine's package is not installed.
         ModelNotFoundError: there is no such file.
         EngineError: the engine does not start with it.
     """
-    return _engines.get(settings)
+    return _engines.get(settings, while_loading)
 
 
 def is_busy() -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from trivium.llms._chat_model import ChatModel
 from trivium.llms._parameters import common_names
 from trivium.llms._protocol import Delta, Finish, Request
 from trivium.llms.local._constraints import Constraint, Envelope, chat_messages, constraint
-from trivium.llms.local._engine import Engine, EngineSettings, load_engine, physical_cores
+from trivium.llms.local._engine import Engine, EngineSettings, Meanwhile, load_engine, physical_cores
 from trivium.llms.local._store import ModelStore
 from trivium.schema import Usage
 
@@ -66,7 +66,7 @@ class LocalModel(ChatModel):
         self._engine: Engine | None = None
         self.gen_params = dict(parameters or {})
 
-    _while_loading: Callable[[], AbstractContextManager[object]] = nullcontext
+    _while_loading: Meanwhile = nullcontext
     """What a program does meanwhile: the engine keeps the interpreter from running, Ctrl-C included."""
 
     def __repr__(self) -> str:
@@ -90,8 +90,7 @@ class LocalModel(ChatModel):
     def _load(self) -> Engine:
         path = self._path or self._store.path(self.name)
         settings = EngineSettings(path.resolve(), self._context, self._parallel, self._threads)
-        with self._while_loading():
-            self._engine = load_engine(settings)
+        self._engine = load_engine(settings, self._while_loading)
         return self._engine
 
     def _text(self, chunks: Iterator[dict[str, Any]]) -> Iterator[str | Usage | Finish]:
