@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from trivium import ChatAgent, Message, Tool, ToolMessage
 from trivium.actions import AgentDoneTool, FinalResultTool, find_handler, tool_calls_in
@@ -350,3 +351,20 @@ def test_no_text_breaks_the_parser(text: str):
 )
 def test_what_is_no_call(text: str):
     assert tool_calls_in(text) == ()
+
+
+def test_a_parameter_may_be_called_otherwise_or_not_be_shown() -> None:
+    def book(when: Annotated[str, Field(alias="date")], trace: SkipJsonSchema[int] = 3, seats: int = 1) -> None:
+        """Book a table.
+
+        Args:
+            when: the day
+            trace: not shown
+            seats: how many
+        """
+
+    properties = Tool.of(book).spec.parameters["properties"]
+    assert properties == {
+        "date": {"description": "the day", "type": "string"},
+        "seats": {"default": 1, "description": "how many", "type": "integer"},
+    }

@@ -247,26 +247,27 @@ def _unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
     return getattr(function, "__func__", function)
 
 
-def _with_notes(schema: dict[str, Any], notes: list[dict[str, Any]]) -> dict[str, Any]:
-    """A schema that says of each property, in their order, what its type does not; pydantic's fields cost more."""
+def _with_notes(schema: dict[str, Any], notes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """A schema that says of each property what its type does not."""
     properties = cast("dict[str, dict[str, Any]]", schema.get("properties", {}))
-    for (name, shown), note in zip(properties.items(), notes, strict=True):
-        if note:
-            properties[name] = dict(sorted({**shown, **note}.items()))
+    for name in notes.keys() & properties:
+        properties[name] = dict(sorted({**properties[name], **notes[name]}.items()))
     return schema
 
 
 def _parameters(
     function: Callable[..., Any], name: str, texts: Mapping[str, str]
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The types of the parameters by name, and of each what a model is told besides."""
+) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """The types of the parameters by name, and of those that say nothing themselves what a model is told besides."""
+    from pydantic import Field
+
     plain = _unwrapped(function)
     try:
         hints = get_type_hints(plain if inspect.isroutine(plain) else type(plain).__call__, include_extras=True)
     except NameError as error:
         raise ToolDefinitionError(f"an annotation of the tool {name} cannot be read: {error}", name) from None
     kinds: dict[str, Any] = {}
-    told: list[dict[str, Any]] = []
+    told: dict[str, dict[str, Any]] = {}
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:
@@ -281,14 +282,17 @@ def _parameters(
                 name,
             )
         kind = hints.get(parameter.name, Any)
-        note: dict[str, Any] = {}
+        extra: dict[str, Any] = {}
         notes = get_args(kind)[1:] if get_origin(kind) is Annotated else ()
         if not any(getattr(each, "description", "") for each in notes):
             text = next((each for each in notes if isinstance(each, str)), texts.get(parameter.name))
-            note = {"description": text} if text is not None else {}
+            extra = {"description": text} if text is not None else {}
         if parameter.default is not parameter.empty and _is_json(parameter.default):
-            note["default"] = parameter.default
-        told.append(note)
+            extra["json_schema_extra"] = {"default": parameter.default}
+        if not notes:  # most, and a field would cost more
+            told[parameter.name] = {**extra.pop("json_schema_extra", {}), **extra}
+        elif extra:  # who says more may have another name, or none, in the schema
+            kind = Annotated[kind, Field(**extra)]
         kinds[parameter.name] = kind if parameter.default is parameter.empty else NotRequired[kind]
     return kinds, told
 
