@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trivium._lazy import lazy_names
-from trivium.agents._agent import Agent, AgentConfig, AsyncAgent
-from trivium.agents._chat_agent import AsyncChatAgent, ChatAgent, ChatAgentConfig
+from trivium.agents._agent import Agent, AsyncAgent
+from trivium.agents._chat_agent import AsyncChatAgent, ChatAgent
+from trivium.agents._config import AgentConfig, ChatAgentConfig
 
 if TYPE_CHECKING:
     from trivium.agents._containers import AgentDict, AgentList, AsyncSequential, Sequential

@@ -6,13 +6,12 @@ from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
-
 from trivium._objects import create_object, factory_of
 from trivium.actions import ActionExecutor, Tool
 from trivium.actions._read_more import read_more_of
 from trivium.actions._text_calls import calls_in_text
 from trivium.agents._attributes import AgentAttributes
+from trivium.agents._config import AgentConfig
 from trivium.agents.aggregator import DefaultAggregator, Instruction
 from trivium.commander import current
 from trivium.commander._doors import settled
@@ -31,60 +30,6 @@ Model = LanguageModel | str | None
 
 Config: TypeAlias = dict[str, Any]
 MemoryOption: TypeAlias = MemoryManager | Callable[[], Memory] | Config | bool | None
-
-
-class AgentConfig(BaseModel):
-    """What an agent is made of, as a value.
-
-    Args:
-        name: how the agent is called: letters, digits, `_` and `-`, so that others can address it.
-        llm: its model, its model's name or config; None is an agent that never asks one.
-        parameters: sampling parameters for each of its requests.
-        debug: for the documents' code; nothing is printed.
-        vecdb: where it searches for documents: a store, or the config of one; None is nowhere.
-        parsing: how documents are split, as a `ParsingConfig`; "" is its defaults, None gives the agent no parser.
-        prompts: for the documents' code, as a `PromptsConfig`.
-        show_stats: for the documents' code; the numbers are `token_stats_str`.
-        hide_agent_response: do not show what the agent's handlers say.
-        add_to_registry: let `from_id` find the agent; it does as soon as its id is asked for.
-        respond_tools_only: have nothing to say to a message without tools.
-        allow_multiple_tools: run several tool calls of one message; else the model is told to make one at a time.
-        human_prompt: what a person is shown when it is his turn.
-    """
-
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
-
-    name: str = Field(default="LLM-Agent", pattern=r"^[a-zA-Z0-9_-]+$")
-    llm: Any = None
-    parameters: dict[str, Any] = {}
-    debug: bool = False
-    vecdb: Any = None
-    parsing: Any = ""
-    prompts: Any = None
-    show_stats: bool = True
-    hide_agent_response: bool = False
-    add_to_registry: bool = True
-    respond_tools_only: bool = False
-    allow_multiple_tools: bool = True
-    human_prompt: str = "You (or q, x to leave, or Enter to go on)"
-
-    @field_validator("vecdb")
-    @classmethod
-    def _is_store(cls, given: Any) -> Any:
-        from trivium.knowledge.stores import VectorStore, VectorStoreConfig
-
-        if given is None or isinstance(given, VectorStore | VectorStoreConfig | Mapping):
-            return cast("Any", given)
-        raise ValueError("vecdb is a VectorStore or the config of one, as SQLiteStoreConfig(storage_path='notes.db')")
-
-    @field_validator("parsing")
-    @classmethod
-    def _is_parsing(cls, given: Any) -> Any:
-        from trivium.parsing import ParsingConfig
-
-        if given is None or given == "" or isinstance(given, ParsingConfig):
-            return given
-        raise ValueError('parsing is a ParsingConfig, "" for its defaults, or None for no parser')
 
 
 class Agent(AgentAttributes):

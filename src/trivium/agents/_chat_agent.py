@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from trivium.actions import ToolMessage
-from trivium.agents._agent import AgentConfig, Model
+from trivium.agents._agent import Model
+from trivium.agents._config import AgentConfig, ChatAgentConfig
 from trivium.agents._history import History
 from trivium.agents._typed_answers import TypedAnswers
 from trivium.agents.aggregator import DefaultAggregator
@@ -16,58 +17,7 @@ from trivium.memory import MemoryManager
 from trivium.module import AsyncModule
 from trivium.schema import Entity, LLMMessage, Message, ObjectRegistry, Role
 
-__all__ = ["AsyncChatAgent", "ChatAgent", "ChatAgentConfig"]
-
-
-class ChatAgentConfig(AgentConfig):
-    """What a chat agent is made of.
-
-    Args:
-        llm: its model, its model's name or config; by default the one that the environment names, looked up at the
-            first call. None is no model.
-        system_message: what the agent is told to be.
-        user_message: what the user says first in every conversation.
-        handle_llm_no_tool: what the agent answers where the model calls no tool: text, a tool message, "user" or "done"
-            (see `NonToolAction`), or a function of the message.
-        use_tools: tool calls are written as JSON in the text, and described in the system message. That is what is done
-            where it is set; where neither this nor `use_functions_api` is, the model's own way is taken, which is
-            better with nearly every model.
-        use_functions_api: the provider's own tool interface is used; where set, it counts over `use_tools`.
-        use_tools_api: of the two interfaces that providers have had, the newer; nobody needs the older now.
-        strict_recovery: ask again, with what was wrong, where an answer does not fit `output_format`.
-        enable_orchestration_tool_handling: handle the tools by which a model steers a task (done, send, pass, …).
-        output_format: the type of every answer; see `ChatAgent.set_output_format`.
-        handle_output_format: handle an `output_format` that is a tool message.
-        use_output_format: let the model use an `output_format` that is a tool message.
-        instructions_output_format: describe the format in the system message.
-        use_tools_on_output_format: write tool calls as text while a format is set.
-        output_format_include_defaults: show fields that have defaults in the format.
-        full_citations: whether sources are cited with their text.
-        search_for_tools_everywhere: look for tool calls in the text too where the provider's interface is used.
-        recognize_recipient_in_content: read `TO[name]: text` and a `recipient` in JSON as an address.
-        context_overflow_strategy: what to do where the history is longer than the model can read: "truncate" shortens
-            the oldest messages, "drop_turns" leaves out whole turns.
-    """
-
-    llm: Any = ""
-    system_message: str = "You are a helpful assistant."
-    user_message: str | None = None
-    handle_llm_no_tool: Any = None
-    use_tools: bool = True
-    use_functions_api: bool = False
-    use_tools_api: bool = True
-    strict_recovery: bool = True
-    enable_orchestration_tool_handling: bool = True
-    output_format: Any = None
-    handle_output_format: bool = True
-    use_output_format: bool = True
-    instructions_output_format: bool = True
-    use_tools_on_output_format: bool = True
-    output_format_include_defaults: bool = True
-    full_citations: bool = True
-    search_for_tools_everywhere: bool = True
-    recognize_recipient_in_content: bool = True
-    context_overflow_strategy: Literal["truncate", "drop_turns"] = "truncate"
+__all__ = ["AsyncChatAgent", "ChatAgent"]
 
 
 class _Paragraphs(DefaultAggregator):

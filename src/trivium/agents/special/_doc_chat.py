@@ -13,7 +13,8 @@ from pydantic import Field
 
 from trivium._constants import NO_ANSWER
 from trivium.actions._text_calls import calls_in_text
-from trivium.agents._chat_agent import ChatAgent, ChatAgentConfig
+from trivium.agents._chat_agent import ChatAgent
+from trivium.agents._config import ChatAgentConfig
 from trivium.agents.aggregator._default import text_of
 from trivium.agents.special._answering import Answering, CitingModel
 from trivium.agents.special._documents import DocumentStore

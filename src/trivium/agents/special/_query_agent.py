@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any, ClassVar, Final
 
 from trivium.actions import ToolMessage
-from trivium.agents._chat_agent import ChatAgent, ChatAgentConfig
+from trivium.agents._chat_agent import ChatAgent
+from trivium.agents._config import ChatAgentConfig
 from trivium.commander import invoke
 from trivium.module import overridable
 from trivium.schema import Message

@@ -7,7 +7,8 @@ from typing import Any
 
 from pydantic import Field
 
-from trivium.agents._chat_agent import ChatAgent, ChatAgentConfig
+from trivium.agents._chat_agent import ChatAgent
+from trivium.agents._config import ChatAgentConfig
 from trivium.exceptions import ConfigurationError, DatabaseError
 from trivium.knowledge.graphs import GraphRows, GraphStore
 

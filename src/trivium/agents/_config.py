@@ -1,0 +1,115 @@
+"""What agents are made of, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+__all__ = ["AgentConfig", "ChatAgentConfig"]
+
+
+class AgentConfig(BaseModel):
+    """What an agent is made of, as a value.
+
+    Args:
+        name: how the agent is called: letters, digits, `_` and `-`, so that others can address it.
+        llm: its model, its model's name or config; None is an agent that never asks one.
+        parameters: sampling parameters for each of its requests.
+        debug: for the documents' code; nothing is printed.
+        vecdb: where it searches for documents: a store, or the config of one; None is nowhere.
+        parsing: how documents are split, as a `ParsingConfig`; "" is its defaults, None gives the agent no parser.
+        prompts: for the documents' code, as a `PromptsConfig`.
+        show_stats: for the documents' code; the numbers are `token_stats_str`.
+        hide_agent_response: do not show what the agent's handlers say.
+        add_to_registry: let `from_id` find the agent; it does as soon as its id is asked for.
+        respond_tools_only: have nothing to say to a message without tools.
+        allow_multiple_tools: run several tool calls of one message; else the model is told to make one at a time.
+        human_prompt: what a person is shown when it is his turn.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    name: str = Field(default="LLM-Agent", pattern=r"^[a-zA-Z0-9_-]+$")
+    llm: Any = None
+    parameters: dict[str, Any] = {}
+    debug: bool = False
+    vecdb: Any = None
+    parsing: Any = ""
+    prompts: Any = None
+    show_stats: bool = True
+    hide_agent_response: bool = False
+    add_to_registry: bool = True
+    respond_tools_only: bool = False
+    allow_multiple_tools: bool = True
+    human_prompt: str = "You (or q, x to leave, or Enter to go on)"
+
+    @field_validator("vecdb")
+    @classmethod
+    def _is_store(cls, given: Any) -> Any:
+        from trivium.knowledge.stores import VectorStore, VectorStoreConfig
+
+        if given is None or isinstance(given, VectorStore | VectorStoreConfig | Mapping):
+            return cast("Any", given)
+        raise ValueError("vecdb is a VectorStore or the config of one, as SQLiteStoreConfig(storage_path='notes.db')")
+
+    @field_validator("parsing")
+    @classmethod
+    def _is_parsing(cls, given: Any) -> Any:
+        from trivium.parsing import ParsingConfig
+
+        if given is None or given == "" or isinstance(given, ParsingConfig):
+            return given
+        raise ValueError('parsing is a ParsingConfig, "" for its defaults, or None for no parser')
+
+
+class ChatAgentConfig(AgentConfig):
+    """What a chat agent is made of.
+
+    Args:
+        llm: its model, its model's name or config; by default the one that the environment names, looked up at the
+            first call. None is no model.
+        system_message: what the agent is told to be.
+        user_message: what the user says first in every conversation.
+        handle_llm_no_tool: what the agent answers where the model calls no tool: text, a tool message, "user" or "done"
+            (see `NonToolAction`), or a function of the message.
+        use_tools: tool calls are written as JSON in the text, and described in the system message. That is what is done
+            where it is set; where neither this nor `use_functions_api` is, the model's own way is taken, which is
+            better with nearly every model.
+        use_functions_api: the provider's own tool interface is used; where set, it counts over `use_tools`.
+        use_tools_api: of the two interfaces that providers have had, the newer; nobody needs the older now.
+        strict_recovery: ask again, with what was wrong, where an answer does not fit `output_format`.
+        enable_orchestration_tool_handling: handle the tools by which a model steers a task (done, send, pass, …).
+        output_format: the type of every answer; see `ChatAgent.set_output_format`.
+        handle_output_format: handle an `output_format` that is a tool message.
+        use_output_format: let the model use an `output_format` that is a tool message.
+        instructions_output_format: describe the format in the system message.
+        use_tools_on_output_format: write tool calls as text while a format is set.
+        output_format_include_defaults: show fields that have defaults in the format.
+        full_citations: whether sources are cited with their text.
+        search_for_tools_everywhere: look for tool calls in the text too where the provider's interface is used.
+        recognize_recipient_in_content: read `TO[name]: text` and a `recipient` in JSON as an address.
+        context_overflow_strategy: what to do where the history is longer than the model can read: "truncate" shortens
+            the oldest messages, "drop_turns" leaves out whole turns.
+    """
+
+    llm: Any = ""
+    system_message: str = "You are a helpful assistant."
+    user_message: str | None = None
+    handle_llm_no_tool: Any = None
+    use_tools: bool = True
+    use_functions_api: bool = False
+    use_tools_api: bool = True
+    strict_recovery: bool = True
+    enable_orchestration_tool_handling: bool = True
+    output_format: Any = None
+    handle_output_format: bool = True
+    use_output_format: bool = True
+    instructions_output_format: bool = True
+    use_tools_on_output_format: bool = True
+    output_format_include_defaults: bool = True
+    full_citations: bool = True
+    search_for_tools_everywhere: bool = True
+    recognize_recipient_in_content: bool = True
+    context_overflow_strategy: Literal["truncate", "drop_turns"] = "truncate"
