@@ -36,9 +36,9 @@ CONCURRENCY_DOORS: Mapping[str, frozenset[str]] = {
     # `agent.open()`: the one task that owns a stream, and the queue to its reader
     "trivium/commander/_streams.py": frozenset({"asyncio"}),
     # the one task that owns a source which several readers share
-    "trivium/utils/_channel.py": frozenset({"asyncio"}),
+    "trivium/streams/_channel.py": frozenset({"asyncio"}),
     # `async_as_completed`: a helper for asyncio programs, which no run of trivium goes through
-    "trivium/utils/_iteration.py": frozenset({"asyncio"}),
+    "trivium/streams/_iteration.py": frozenset({"asyncio"}),
     # llama.cpp pushes tokens from one blocking call: a thread of the iterator's own turns push into pull
     "trivium/llms/local/_engine.py": frozenset({"threading"}),
 }

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trivium.utils._json_text import JSONText
+from trivium.streams._json_text import JSONText
 
 from ._answers import FLAG, JSON, SIZES, TEXT, Call, calls, cut
 

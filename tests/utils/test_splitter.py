@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.llms import Delta, Finish, Reasoning, ToolCallPart
 from trivium.schema import Usage
-from trivium.utils._splitter import AnswerSplitter
+from trivium.streams._splitter import AnswerSplitter
 
 from ._answers import FLAG, FORMS, JSON, SIZES, TEXT, Call, Expected, calls, deltas, expected
 

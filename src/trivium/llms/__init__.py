@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from trivium.llms._rate_limits import LimitedModel, RateLimiter, RateLimitEvent
     from trivium.llms._resolve import resolve
     from trivium.llms._sensenova import AsyncSensenovaAPI, SensenovaAPI
+    from trivium.llms._stops import filter_suffix
     from trivium.llms.engines import (
         AsyncLMDeployClient,
         AsyncLMDeployPipeline,
@@ -122,6 +123,7 @@ __all__ = [
     "UsageEvent",
     "VllmModel",
     "capabilities_of",
+    "filter_suffix",
     "resolve",
 ]
 
@@ -184,6 +186,7 @@ _HOMES = {
     "UsageEvent": "_call",
     "VllmModel": "engines",
     "capabilities_of": "providers",
+    "filter_suffix": "_stops",
     "resolve": "_resolve",
 }
 

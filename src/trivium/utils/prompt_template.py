@@ -1,4 +1,4 @@
-"""Prompt templates, at the path that Agere's documents name; they live in `trivium.prompts`."""
+"""Prompt templates, at the documented path."""
 
 from trivium.prompts import (
     PromptTemplate,

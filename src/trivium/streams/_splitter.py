@@ -10,7 +10,7 @@ from trivium.exceptions import ConfigurationError
 from trivium.llms import Delta, Finish, Reasoning, ToolCallPart
 from trivium.llms.wire._openai_chat import OpenAIMessageReader
 from trivium.schema import Usage
-from trivium.utils._json_text import JSONText
+from trivium.streams._json_text import JSONText
 
 __all__ = ["AnswerSplitter", "Piece", "Role"]
 

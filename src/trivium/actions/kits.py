@@ -1,0 +1,162 @@
+"""Tool kits: functions that are tools, grouped and described further by decorators."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+
+from trivium._arguments import checked
+from trivium.actions._tool import Tool
+from trivium.actions._tool_options import make_tool, tool
+from trivium.exceptions import ToolDefinitionError
+
+__all__ = ["AnyTool", "ToolKit", "ToolMetadata", "tool", "tool_kit", "tool_parameter"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+_TYPES = {"string": str, "integer": int, "number": float, "boolean": bool, "array": list[Any], "object": dict[str, Any]}
+
+
+class ToolKit:
+    """Tools that are given, removed and chosen together.
+
+    Args:
+        name: how it is called.
+        description: what its tools are for.
+
+    Example:
+        >>> kit = ToolKit("greetings")
+        >>> @tool_kit(kit)
+        ... def hello(name: str) -> str:
+        ...     return f"Hello, {name}!"
+        >>> [each.__name__ for each in kit], hello("Ada")
+        (['hello'], 'Hello, Ada!')
+    """
+
+    @checked
+    def __init__(self, name: str = "", description: str = "") -> None:
+        self.name, self.description = name, description
+        self.tools: list[Callable[..., Any]] = []
+
+    def __iter__(self) -> Iterator[Callable[..., Any]]:
+        return iter(self.tools)
+
+    def add_tools(self, tools: Iterable[Callable[..., Any]]) -> None:
+        """Add functions to the kit."""
+        self.tools.extend(tools)
+
+    def set_description(self, description: str) -> None:
+        """Say what the kit's tools are for."""
+        self.description = description
+
+
+@dataclass(frozen=True, slots=True)
+class ToolMetadata(Tool):
+    """A `Tool`, which can be given to an agent as it is, with the names that Agere's documents use."""
+
+    tool_kit: ToolKit | None = None
+
+    @property
+    def description(self) -> str:
+        """What the model is told about it."""
+        return self.spec.description
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The JSON schema of its arguments."""
+        return self.spec.parameters
+
+    @property
+    def linked_tool(self) -> Callable[..., Any]:
+        """The function."""
+        return self.call
+
+    @classmethod
+    def of(cls, function: Tool | Callable[..., Any]) -> ToolMetadata:
+        """That of a function or of a `Tool`."""
+        if isinstance(function, ToolMetadata):
+            return function
+        made, kit = Tool.of(function), getattr(function, "__tool_kit__", None)
+        return ToolMetadata(**{each.name: getattr(made, each.name) for each in fields(made)}, tool_kit=kit)
+
+
+AnyTool: TypeAlias = Tool | Callable[..., Any] | ToolKit
+"""A tool, a function that becomes one, or a kit of them."""
+
+
+def tool_kit(kit: str | ToolKit, description: str | None = None) -> Callable[[F], F]:
+    """Put a function into a kit, which is its `__tool_kit__` from then on.
+
+    Args:
+        kit: the kit, or its name: within one module, one name is one kit.
+        description: what the kit's tools are for, in place of what it says; None leaves that.
+    """
+
+    def decorate(function: F) -> F:
+        # Kits by name live with the module that names them, as Python keeps a module's warnings.
+        named: dict[str, ToolKit] = function.__globals__.setdefault("__tool_kits__", {})
+        its = kit if isinstance(kit, ToolKit) else named.setdefault(kit, ToolKit(kit))
+        its.add_tools([function])
+        if description is not None:
+            its.set_description(description)
+        function.__tool_kit__ = its  # type: ignore[attr-defined] - a mark on the function
+        return function
+
+    return decorate
+
+
+def tool_parameter(
+    *,
+    name: str,
+    description: str,
+    default_value: Any = "",
+    param_type: str | None = None,
+    choices: Collection[Any] | None = None,
+    required: bool = True,
+) -> Callable[[F], F]:
+    """Say more about a parameter of a tool than its annotation and the docstring do; stands below or above `@tool`.
+
+    Args:
+        name: the parameter.
+        description: what the model is told about it.
+        default_value: taken, as documents give it; the model is told the function's own, for that is what runs.
+        param_type: its JSON type where it has no annotation: string, integer, number, boolean, array, object.
+        choices: the values that it may have; others are refused.
+        required: False only where the function has a default; with a default a parameter is never required.
+
+    Raises:
+        ToolDefinitionError: the function contradicts what is said.
+
+    Example:
+        >>> @tool
+        ... @tool_parameter(name="unit", description="of the answer", choices=["C", "F"])
+        ... def temperature(unit: str) -> int:
+        ...     return 20
+        >>> Tool.of(temperature).spec.parameters["properties"]
+        {'unit': {'description': 'of the answer', 'enum': ['C', 'F'], 'type': 'string'}}
+    """
+
+    def decorate(function: F) -> F:
+        parameter = inspect.signature(function).parameters.get(name)
+        problem = ""
+        if parameter is None:
+            problem = "there is no such parameter"
+        elif not required and parameter.default is parameter.empty:
+            problem = "it has no default in the function: give it one there, or the function fails without it"
+        elif param_type not in (None, *_TYPES):
+            problem = f"param_type is one of {', '.join(_TYPES)}"
+        if problem:
+            raise ToolDefinitionError(f"the parameter {name} of the tool {function.__name__}: {problem}", name)
+        kind = function.__annotations__.get(name, _TYPES.get(param_type or "", Any))
+        kind = Literal[tuple(choices)] if choices else kind
+        function.__annotations__[name] = Annotated[kind, _field(description)]
+        return make_tool(function)
+
+    return decorate
+
+
+def _field(description: str) -> Any:
+    from pydantic import Field
+
+    return Field(description=description)

@@ -1,0 +1,126 @@
+"""What a context is made of: which pieces it takes, what they cost, and which of them belong together."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar, cast
+
+from trivium._arguments import checked
+from trivium.actions import as_text
+from trivium.schema import Message
+
+__all__ = ["ChatPiece", "ContextModelBase", "OpenAIContextModel", "OpenaiContextModel", "approximate_tokens"]
+
+ContextPiece = TypeVar("ContextPiece")
+
+ChatPiece = Mapping[str, Any] | Message
+"""A chat message as a dict with `role` and `content`, or a `Message`."""
+
+
+def approximate_tokens(text: str) -> int:
+    """About how many tokens a text has: one for every three bytes of UTF-8, rounded up.
+
+    Tokenizers take about four bytes of English and about three of Chinese for a token, so this is rather too
+    many than too few. Text of rare signs or random letters has more: count such text with the model's tokenizer.
+
+    Example:
+        >>> approximate_tokens("Hello, world"), approximate_tokens("")
+        (4, 0)
+    """
+    return -(-len(text.encode("utf-8", "surrogatepass")) // 3)
+
+
+class ContextModelBase(ABC, Generic[ContextPiece]):
+    """What a `Context` must know of its pieces; a subclass for your own kind of piece writes `token_counter`."""
+
+    context_model_name: str = "CUSTOM"
+    """How the model is called."""
+
+    @abstractmethod
+    def token_counter(self, context_piece: ContextPiece) -> int:
+        """The tokens of one piece; asked once, when it is put in."""
+
+    def token_counter_modifier(self, context_piece_list: list[ContextPiece], total_token_num: int) -> int:
+        """The tokens of a list of pieces, where that is not their sum.
+
+        Args:
+            context_piece_list: the pieces.
+            total_token_num: the sum of their tokens.
+        """
+        return total_token_num
+
+    def piece_type_validator(self, context_piece: ContextPiece) -> bool:
+        """Whether this can be a piece of the context."""
+        return True
+
+    def calls_in(self, context_piece: ContextPiece) -> Iterable[str]:
+        """The ids of the tool calls that a piece makes."""
+        if isinstance(context_piece, Message):
+            return [call.id for call in context_piece.tool_calls]
+        if not isinstance(context_piece, Mapping):
+            return ()
+        calls = cast("Mapping[str, Any]", context_piece).get("tool_calls") or ()
+        return [call.get("id", "") if isinstance(call, Mapping) else getattr(call, "id", "") for call in calls]  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] # fmt: skip
+
+    def answered_call(self, context_piece: ContextPiece) -> str | None:
+        """The id of the tool call whose result a piece is, or None if it is no result."""
+        if isinstance(context_piece, Message):
+            return context_piece.tool_call_id
+        if not isinstance(context_piece, Mapping):
+            return None
+        piece = cast("Mapping[str, Any]", context_piece)
+        return str(piece.get("tool_call_id")) if piece.get("role") == "tool" else None
+
+
+class OpenaiContextModel(ContextModelBase[ChatPiece]):
+    """Chat messages in OpenAI's form, as dicts, and `Message` objects.
+
+    Args:
+        token_counter: the tokens of one piece. Default: four, and `approximate_tokens` of what it says; no
+            tokenizer is loaded.
+        token_counter_modifier: the tokens of a list, given the list and the sum of its pieces' tokens; default:
+            the sum.
+
+    Example:
+        >>> OpenaiContextModel().token_counter({"role": "user", "content": "Hello, world"})
+        8
+    """
+
+    context_model_name = "OPENAI"
+
+    @checked
+    def __init__(
+        self,
+        token_counter: Callable[[Any], int] | None = None,
+        token_counter_modifier: Callable[[list[Any], int], int] | None = None,
+    ) -> None:
+        self._counter = token_counter or _tokens_of
+        self._modifier = token_counter_modifier
+
+    def token_counter(self, context_piece: ChatPiece) -> int:
+        """The tokens of one piece."""
+        return self._counter(context_piece)
+
+    def token_counter_modifier(self, context_piece_list: list[ChatPiece], total_token_num: int) -> int:
+        """The tokens of a list of pieces."""
+        return total_token_num if self._modifier is None else self._modifier(context_piece_list, total_token_num)
+
+    def piece_type_validator(self, context_piece: Any) -> bool:
+        """Whether it is a `Message`, or a dict with `role` and `content` or `tool_calls`."""
+        if not isinstance(context_piece, Mapping):
+            return isinstance(context_piece, Message)
+        return "role" in context_piece and ("content" in context_piece or "tool_calls" in context_piece)
+
+
+OpenAIContextModel = OpenaiContextModel
+"""The same class, spelt as the company spells it."""
+
+
+def _tokens_of(piece: ChatPiece) -> int:
+    said: Sequence[Any]
+    if isinstance(piece, Message):
+        said = [piece.content, piece.tool_calls or None]
+    else:
+        said = [value for key, value in piece.items() if key != "role"]
+    return 4 + approximate_tokens("".join(as_text(value) for value in said if value is not None))

@@ -1,0 +1,183 @@
+"""How a model is told of tools and calls them: through OpenAI's interface, or in plain text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from trivium.actions import Tool
+from trivium.contexts._context_models import approximate_tokens
+from trivium.exceptions import ToolDefinitionError
+from trivium.llms.wire._openai_chat import chat_tool
+from trivium.prompts import PromptTemplate
+from trivium.schema import ToolCall
+from trivium.schema._tool_text import ToolCallReader
+from trivium.streams import Piece, async_dispatcher_tools_call_for_openai, split_among_readers
+
+__all__ = ["CUSTOM_TOOL_MANUAL_TEMPLATE", "CustomToolModel", "OpenaiToolModel", "Roles"]
+
+Roles = Callable[[str], AsyncGenerator[str]]
+"""Gives "to_user" and "tool_call" their parts of the answer: text for the user, and tool calls as JSON."""
+
+CUSTOM_TOOL_MANUAL_TEMPLATE = """\
+You can call tools. To call one, write one JSON object with the tool's name as "request" and its arguments beside it, \
+as in {"request": "weather", "city": "Paris"}. Write nothing else in that form. What you write outside of such \
+objects is shown to the user. Call only these tools, and only with arguments that fit their schemas:
+{{ tools }}
+"""
+
+
+class OpenaiToolModel:
+    """Tools for a model behind OpenAI's chat interface.
+
+    Args:
+        tool_token_counter: the tokens of the manual's JSON text; default `approximate_tokens`.
+        to_user_flag: the name of an argument, added to each tool, in which the model tells the user what it is
+            about to do; None adds none.
+
+    Example:
+        >>> def double(number: int) -> int:
+        ...     return 2 * number
+        >>> (manual,) = OpenaiToolModel().get_tools_manual([Tool.of(double)])
+        >>> list(manual["function"]["parameters"]["properties"])
+        ['to_user', 'number']
+    """
+
+    tool_model_name = "OPENAI"
+
+    def __init__(
+        self, tool_token_counter: Callable[[str], int] | None = None, to_user_flag: str | None = "to_user"
+    ) -> None:
+        self.tool_token_counter, self.to_user_flag = tool_token_counter or approximate_tokens, to_user_flag
+
+    def get_tools_manual(self, tools: Iterable[Tool]) -> list[dict[str, Any]]:
+        """The value of `tools` in a request.
+
+        Raises:
+            ToolDefinitionError: a tool has a parameter named like the flag.
+        """
+        return [chat_tool(self._flagged(tool).spec) for tool in tools]
+
+    def _flagged(self, tool: Tool) -> Tool:
+        flag, schema = self.to_user_flag, tool.spec.parameters
+        if not flag:
+            return tool
+        _check_free(tool, flag)
+        text = "What to tell the user about this call before it is made, in the user's language."
+        properties = {flag: {"type": "string", "description": text}, **schema.get("properties", {})}
+        return tool.but(spec=replace(tool.spec, parameters={**schema, "properties": properties}, strict=False))
+
+    def tool_manual_token_counter(self, tools: Iterable[Tool]) -> int:
+        """The tokens of the manual."""
+        return self.tool_token_counter(json.dumps(self.get_tools_manual(tools), ensure_ascii=False))
+
+    async def parse_response(self, source: AsyncIterable[Any]) -> Roles:
+        """Part a streamed answer into what is for the user and the tool calls, without the flag's argument.
+
+        Args:
+            source: the chunks, as OpenAI's client gives them.
+        """
+        flag = self.to_user_flag or "\0"  # no argument is called so
+        return await async_dispatcher_tools_call_for_openai(source=source, to_user_flag=flag)
+
+
+class CustomToolModel:
+    """Tools for a model that knows none: they are described in a message, and called in the text of the answer.
+
+    A call is a JSON object with a `request`, as everywhere in trivium.
+
+    Args:
+        tool_bead_maker: makes the piece of a context from the manual's text; default a system message.
+        custom_tool_manual_template: the manual, with the variable `{{ tools }}`.
+
+    Example:
+        >>> def double(number: int) -> int:
+        ...     return 2 * number
+        >>> print(CustomToolModel(custom_tool_manual_template="Tools: {{ tools }}").get_tools_manual([Tool.of(double)]))
+        Tools: [{"name": "double", "description": "", "parameters": {"additionalProperties": false, "properties": \
+{"number": {"type": "integer"}}, "required": ["number"], "type": "object"}}]
+    """
+
+    tool_model_name = "CUSTOM"
+
+    def __init__(
+        self,
+        tool_bead_maker: Callable[[str], Any] | None = None,
+        custom_tool_manual_template: str | None = None,
+    ) -> None:
+        self.tool_bead_maker = tool_bead_maker or _system_message
+        self.custom_tool_manual_template = custom_tool_manual_template or CUSTOM_TOOL_MANUAL_TEMPLATE
+
+    def tool_manual_bead_maker(self, manual: str) -> Any:
+        """The piece of a context that holds the manual."""
+        return self.tool_bead_maker(manual)
+
+    def get_tools_manual(self, tools: Iterable[Tool]) -> str:
+        """The text that describes tools, and how to call them.
+
+        Raises:
+            ToolDefinitionError: a tool has a parameter named `request`.
+        """
+        told: list[Any] = []
+        for tool in tools:
+            _check_free(tool, "request")
+            told.append(chat_tool(tool.spec)["function"])
+        template = PromptTemplate(self.custom_tool_manual_template)
+        return template.render(tools=json.dumps(told, ensure_ascii=False)).prompt
+
+    async def parse_response(self, source: AsyncIterable[Any]) -> Roles:
+        """Part a streamed answer into text for the user and tool calls; how it was cut into chunks changes nothing.
+
+        The readers may go one after the other or at once. If the source fails, each reader gets what came
+        before, and then the error.
+
+        Args:
+            source: the text in pieces; what is not text, as a model's usage, is passed over.
+
+        Returns:
+            A function of "to_user" or "tool_call" that gives an async generator; of a tool call, JSON text with
+            `tool_call_index`, `tool_call_id`, `name` and `arguments`.
+        """
+        return await split_among_readers(source, _TextSplitter())
+
+
+def _system_message(text: str) -> dict[str, Any]:
+    return {"role": "system", "content": text}
+
+
+def _check_free(tool: Tool, name: str) -> None:
+    if name in tool.spec.parameters.get("properties", {}):
+        raise ToolDefinitionError(
+            f"the tool {tool.name} has the parameter '{name}', which means something else in a call: rename it",
+            tool.name,
+        )
+
+
+class _TextSplitter:
+    """Gives each piece of a text to whom it concerns."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        self._reader = ToolCallReader()
+        self._calls = 0
+
+    def feed(self, item: Any) -> Iterator[Piece]:
+        """What `item` adds."""
+        if isinstance(item, str):
+            yield from self._sorted(self._reader.feed(item))
+
+    def end(self) -> Iterator[Piece]:
+        """What is left at the end."""
+        self.ended = True
+        yield from self._sorted(self._reader.feed("", is_end=True))
+
+    def _sorted(self, parts: Iterable[str | ToolCall]) -> Iterator[Piece]:
+        for part in parts:
+            if isinstance(part, str):
+                yield "to_user", part
+                continue
+            shown = {"tool_call_index": self._calls, "tool_call_id": f"call_{self._calls}", "name": part.name}
+            self._calls += 1
+            yield "function_call", json.dumps({**shown, "arguments": json.loads(part.arguments)}, ensure_ascii=False)
