@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from trivium._older_names import OlderNames
+from trivium.schema import ConfigModel, NoEffect
 
 __all__ = [
     "Settings",
@@ -22,38 +23,40 @@ __all__ = [
 ]
 
 
-class Settings(OlderNames):
+class Settings(OlderNames, ConfigModel):
     """What may be said for all agents at once. Nothing of it is read from the environment.
 
     Args:
-        debug: no effect: `observers` show what happens in a run.
+        debug: no effect.
         max_turns: turns after which every task ends, with no result; -1 is no such limit.
-        progress: no effect: a batch says by its own argument whether it shows how far it is.
+        progress: no effect.
         stream: whether the models of `language_models` hand out pieces to their `streamer`.
         cache: whether a `CachedModel` and a `cached` tool look up and keep anything; without one nothing is kept.
-        cache_type: no effect: which cache it is, is said where it is made.
+        cache_type: no effect.
         chat_model: the model that every `OpenAIGPT` made from now on asks, whatever its config says; "" is none.
         quiet: whether callbacks that print for a person keep silent. The library itself prints nothing.
         notebook: no effect.
-        gpt3_5: no effect; name the model in `chat_model`.
-        nofunc: no effect; an agent's config says whether tools are offered by the provider's interface.
-        interactive: no effect; a task's own argument says whether a person is asked.
+        gpt3_5: no effect.
+        nofunc: no effect.
+        interactive: no effect.
     """
 
     model_config = ConfigDict(extra="forbid", validate_assignment=True)
 
-    debug: bool = False
+    debug: Annotated[bool, NoEffect("observers show what happens in a run")] = False
     max_turns: int = -1
-    progress: bool = False
+    progress: Annotated[bool, NoEffect("a batch has an argument of its own for it")] = False
     stream: bool = True
     cache: bool = True
-    cache_type: Literal["redis", "fakeredis", "none"] = "redis"
+    cache_type: Annotated[
+        Literal["redis", "fakeredis", "none"], NoEffect("choose the class of the cache where you make it")
+    ] = "redis"
     chat_model: str = ""
     quiet: bool = True
-    notebook: bool = False
-    gpt3_5: bool = False
-    nofunc: bool = False
-    interactive: bool = True
+    notebook: Annotated[bool, NoEffect("nothing is printed")] = False
+    gpt3_5: Annotated[bool, NoEffect("name the model in `chat_model`")] = False
+    nofunc: Annotated[bool, NoEffect("`use_functions_api` of an agent's config decides")] = False
+    interactive: Annotated[bool, NoEffect("`interactive` of a task decides whether the user is asked")] = True
 
 
 _current: ContextVar[Settings] = ContextVar(

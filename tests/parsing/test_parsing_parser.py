@@ -102,6 +102,7 @@ def test_tokens_are_counted_by_the_tokenizer_that_is_given() -> None:
 
 
 # ---- on an agent
+@pytest.mark.filterwarnings("ignore::trivium.schema.NoEffectWarning")  # it sets such an option on purpose
 @pytest.mark.shows("Agent.parser", "AgentConfig.parsing", "AgentConfig.prompts")
 def test_an_agent_has_the_parser_that_its_config_describes() -> None:
     agent = ChatAgent(ChatAgentConfig(llm=None, parsing=ParsingConfig(chunk_size=7), prompts=PromptsConfig()))

@@ -90,6 +90,7 @@ def test_settings_hold_for_what_is_started_from_here():
         update_global_settings(Mine(), ["own"])
 
 
+@pytest.mark.filterwarnings("ignore::trivium.schema.NoEffectWarning")  # it sets such an option on purpose
 @pytest.mark.shows("temporary_settings")
 def test_temporary_settings_end_with_their_block_even_by_an_error():
     def fails() -> None:

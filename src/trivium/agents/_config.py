@@ -3,47 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, field_validator
+
+from trivium.schema import ConfigModel, NoEffect
 
 __all__ = ["AgentConfig", "ChatAgentConfig"]
 
 
-class AgentConfig(BaseModel):
+class AgentConfig(ConfigModel):
     """What an agent is made of, as a value.
 
     Args:
         name: how the agent is called: letters, digits, `_` and `-`, so that others can address it.
         llm: its model, its model's name or config; None is an agent that never asks one.
         parameters: sampling parameters for each of its requests.
-        debug: for the documents' code; nothing is printed.
+        debug: no effect.
         vecdb: where it searches for documents: a store, or the config of one; None is nowhere.
         parsing: how documents are split, as a `ParsingConfig`; "" is its defaults, None gives the agent no parser.
-        prompts: for the documents' code, as a `PromptsConfig`.
-        show_stats: for the documents' code; the numbers are `token_stats_str`.
-        hide_agent_response: do not show what the agent's handlers say.
+        prompts: no effect; a `PromptsConfig`.
+        show_stats: no effect.
+        hide_agent_response: no effect.
         add_to_registry: let `from_id` find the agent; it does as soon as its id is asked for.
         respond_tools_only: have nothing to say to a message without tools.
         allow_multiple_tools: run several tool calls of one message; else the model is told to make one at a time.
-        human_prompt: what a person is shown when it is his turn.
+        human_prompt: no effect.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     name: str = Field(default="LLM-Agent", pattern=r"^[a-zA-Z0-9_-]+$")
     llm: Any = None
-    parameters: dict[str, Any] = {}
-    debug: bool = False
+    parameters: dict[str, Any] = Field(default_factory=dict[str, Any])
+    debug: Annotated[bool, NoEffect("nothing is printed; observers show what happens in a run")] = False
     vecdb: Any = None
     parsing: Any = ""
-    prompts: Any = None
-    show_stats: bool = True
-    hide_agent_response: bool = False
+    prompts: Annotated[Any, NoEffect("an agent's texts stand in its own config")] = None
+    show_stats: Annotated[bool, NoEffect("nothing is printed; `token_stats_str` has the numbers")] = True
+    hide_agent_response: Annotated[bool, NoEffect("nothing is printed; the screen chooses what it displays")] = False
     add_to_registry: bool = True
     respond_tools_only: bool = False
     allow_multiple_tools: bool = True
-    human_prompt: str = "You (or q, x to leave, or Enter to go on)"
+    human_prompt: Annotated[str, NoEffect("the user port has its own prompt")] = (
+        "You (or q, x to leave, or Enter to go on)"
+    )
+
+    @field_validator("llm")
+    @classmethod
+    def _is_model(cls, given: Any) -> Any:
+        if given is None or isinstance(given, str | Mapping) or callable(given):
+            return cast("Any", given)
+        if hasattr(given, "stream") or hasattr(given, "create_model"):
+            return given
+        raise ValueError(
+            f"llm is a model, its name (as 'openai:gpt-5-mini'), its config, or None for no model, not {given!r}"
+        )
 
     @field_validator("vecdb")
     @classmethod
@@ -78,20 +93,19 @@ class ChatAgentConfig(AgentConfig):
             where it is set; where neither this nor `use_functions_api` is, the model's own way is taken, which is
             better with nearly every model.
         use_functions_api: the provider's own tool interface is used; where set, it counts over `use_tools`.
-        use_tools_api: of the two interfaces that providers have had, the newer; nobody needs the older now.
+        use_tools_api: no effect.
         strict_recovery: ask again, with what was wrong, where an answer does not fit `output_format`.
         enable_orchestration_tool_handling: handle the tools by which a model steers a task (done, send, pass, …).
         output_format: the type of every answer; see `ChatAgent.set_output_format`.
         handle_output_format: handle an `output_format` that is a tool message.
         use_output_format: let the model use an `output_format` that is a tool message.
         instructions_output_format: describe the format in the system message.
-        use_tools_on_output_format: write tool calls as text while a format is set.
+        use_tools_on_output_format: no effect.
         output_format_include_defaults: show fields that have defaults in the format.
-        full_citations: whether sources are cited with their text.
-        search_for_tools_everywhere: look for tool calls in the text too where the provider's interface is used.
+        full_citations: no effect.
+        search_for_tools_everywhere: no effect.
         recognize_recipient_in_content: read `TO[name]: text` and a `recipient` in JSON as an address.
-        context_overflow_strategy: what to do where the history is longer than the model can read: "truncate" shortens
-            the oldest messages, "drop_turns" leaves out whole turns.
+        context_overflow_strategy: no effect.
     """
 
     llm: Any = ""
@@ -100,16 +114,20 @@ class ChatAgentConfig(AgentConfig):
     handle_llm_no_tool: Any = None
     use_tools: bool = True
     use_functions_api: bool = False
-    use_tools_api: bool = True
+    use_tools_api: Annotated[bool, NoEffect("providers have only one interface for tools now")] = True
     strict_recovery: bool = True
     enable_orchestration_tool_handling: bool = True
     output_format: Any = None
     handle_output_format: bool = True
     use_output_format: bool = True
     instructions_output_format: bool = True
-    use_tools_on_output_format: bool = True
+    use_tools_on_output_format: Annotated[
+        bool, NoEffect("`use_tools` and `use_functions_api` decide, with a format too")
+    ] = True
     output_format_include_defaults: bool = True
-    full_citations: bool = True
-    search_for_tools_everywhere: bool = True
+    full_citations: Annotated[bool, NoEffect("a cited answer always has the text of its sources as data")] = True
+    search_for_tools_everywhere: Annotated[bool, NoEffect("tool calls in the model's text are always found")] = True
     recognize_recipient_in_content: bool = True
-    context_overflow_strategy: Literal["truncate", "drop_turns"] = "truncate"
+    context_overflow_strategy: Annotated[
+        Literal["truncate", "drop_turns"], NoEffect("wrap the model in an `OverflowModel` and choose its strategy")
+    ] = "truncate"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
-from typing import Any, Literal, TypeAlias, cast
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import ConfigDict, Field
 
@@ -17,11 +17,13 @@ from trivium.llms import ChatModel, Reply, Request
 from trivium.llms._call import ask
 from trivium.llms._prices import Pricing, PublishedPrice, priced
 from trivium.schema import (
+    ConfigModel,
     LLMFunctionCall,
     LLMFunctionSpec,
     LLMMessage,
     LLMResponse,
     LLMTokenUsage,
+    NoEffect,
     OpenAIJsonSchemaSpec,
     OpenAIToolCall,
     OpenAIToolSpec,
@@ -53,7 +55,7 @@ ToolChoiceTypes: TypeAlias = Literal["none", "auto", "required"]
 Choice: TypeAlias = ToolChoiceTypes | Mapping[str, Any] | str
 
 
-class RetryParams(OlderNames):
+class RetryParams(OlderNames, ConfigModel):
     """How often a failed request is tried; the waits between grow as trivium's client has them.
 
     Args:
@@ -66,12 +68,12 @@ class RetryParams(OlderNames):
     model_config = ConfigDict(extra="forbid")
 
     max_retries: int = 5
-    initial_delay: float = 1.0
-    exponential_base: float = 1.3
-    jitter: bool = True
+    initial_delay: Annotated[float, NoEffect("the client chooses its waits; `RetryPolicy` changes them")] = 1.0
+    exponential_base: Annotated[float, NoEffect("the client chooses its waits; `RetryPolicy` changes them")] = 1.3
+    jitter: Annotated[bool, NoEffect("the client always varies its waits")] = True
 
 
-class LLMConfig(OlderNames):
+class LLMConfig(OlderNames, ConfigModel):
     """What a model is made of; take the class of a kind of model, as `OpenAIGPTConfig`.
 
     Nothing of it is read from the environment. An agent's config takes it as `llm`.
@@ -81,20 +83,20 @@ class LLMConfig(OlderNames):
         streamer: is called with each piece of an answer and its `StreamEventType`; sync or async.
         streamer_async: the same, besides.
         api_base: where the server is.
-        formatter: no effect: the server formats.
+        formatter: no effect.
         max_output_tokens: tokens of an answer at most; None leaves it to the server.
         timeout: seconds without a byte from the server after which it is given up.
         chat_model: the model's name; "" is the one that is configured, looked up at the first call.
-        completion_model: no effect: chat models complete too.
+        completion_model: no effect on requests: chat models complete too.
         temperature: how freely the model chooses.
         chat_context_length: tokens that the model takes; None is what is known of it.
-        async_stream_quiet: no effect: nothing is printed.
+        async_stream_quiet: no effect.
         completion_context_length: as `chat_context_length`.
-        min_output_tokens: no effect: requests are not cut to fit.
+        min_output_tokens: no effect.
         use_completion_for_chat: no effect.
         use_chat_for_completion: no effect.
         stream: whether `streamer` gets the pieces.
-        cache_config: no effect: answers are not kept.
+        cache_config: no effect.
         thought_delimiters: between which thoughts stand in an answer's text.
         retry_params: how often a failed request is tried; None is as usual.
     """
@@ -107,20 +109,20 @@ class LLMConfig(OlderNames):
     streamer: Callable[..., Any] | None = None
     streamer_async: Callable[..., Any] | None = None
     api_base: str | None = Field(default=None, repr=False)  # it may hold a password
-    formatter: str | None = None
+    formatter: Annotated[str | None, NoEffect("the server formats")] = None
     max_output_tokens: int | None = None
     timeout: float = 120.0
     chat_model: str = ""
     completion_model: str = ""
     temperature: float | None = 0.0
     chat_context_length: int | None = None
-    async_stream_quiet: bool = False
+    async_stream_quiet: Annotated[bool, NoEffect("nothing is printed")] = False
     completion_context_length: int | None = None
-    min_output_tokens: int = 64
-    use_completion_for_chat: bool = False
-    use_chat_for_completion: bool = True
+    min_output_tokens: Annotated[int, NoEffect("requests are not cut to fit")] = 64
+    use_completion_for_chat: Annotated[bool, NoEffect("only chat interfaces are requested")] = False
+    use_chat_for_completion: Annotated[bool, NoEffect("a text is always completed by the chat interface")] = True
     stream: bool = True
-    cache_config: Any = None
+    cache_config: Annotated[Any, NoEffect("wrap the model in a `CachedModel`")] = None
     thought_delimiters: tuple[str, str] = ("<think>", "</think>")
     retry_params: RetryParams | None = None
 

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import product
 from threading import Lock
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import ConfigDict, Field
 
@@ -20,12 +20,12 @@ from trivium.commander._doors import settled
 from trivium.exceptions import ConfigurationError
 from trivium.language_models.base import LanguageModel, LLMConfig
 from trivium.language_models.model_info import OpenAIChatModel, OpenAICompletionModel
-from trivium.llms import PROFILES, Delta, Dialect, Profile, Reasoning, Request, ToolCallPart, resolve
+from trivium.llms import PROFILES, Delta, Dialect, Profile, Reasoning, Request, ToolCallPart, capabilities_of, resolve
 from trivium.llms._openai import PATH, PUBLIC_URL, ask_openai
 from trivium.llms._parameters import common_names
 from trivium.llms.http._transport import Keys, Transport, bearer, with_path
 from trivium.llms.wire._openai_chat import OPENAI
-from trivium.schema import StreamEventType, Usage
+from trivium.schema import NoEffect, StreamEventType, Usage
 
 __all__ = [
     "LiteLLMProxyConfig",
@@ -102,17 +102,17 @@ class OpenAIGPTConfig(LLMConfig):
         api_key: the key.
         api_key_provider: gives the key at each request; goes before `api_key`.
         organization: is sent along.
-        litellm: no effect: providers are asked by the one client.
+        litellm: no effect.
         litellm_proxy: for "litellm-proxy/…".
         ollama: the name is one of Ollama's, with or without "ollama/".
         seed: for the same answer again, where the server can; "local/…" gets none.
         params: more parameters.
-        use_cached_client: no effect: connections are kept by model and loop.
+        use_cached_client: no effect.
         chat_model_orig: the name under which prices and lengths are looked up, where it is not the model's.
         run_on_first_use: is called before the first request.
         parallel_tool_calls: whether the model may call several tools at once; None is as the server has it.
         supports_json_schema: whether the server holds answers to a schema; None is what is known.
-        supports_strict_tools: whether it holds arguments to a tool's; None is what is known.
+        supports_strict_tools: no effect.
         headers: more headers of each request.
 
     Example::
@@ -123,19 +123,21 @@ class OpenAIGPTConfig(LLMConfig):
     api_key: str = Field(default="", repr=False)
     api_key_provider: Callable[[], str] | None = None
     organization: str = ""
-    litellm: bool = False
+    litellm: Annotated[bool, NoEffect("one client serves all providers")] = False
     litellm_proxy: LiteLLMProxyConfig = Field(default_factory=LiteLLMProxyConfig)
     ollama: bool = False
-    min_output_tokens: int = 1
+    min_output_tokens: Annotated[int, NoEffect("requests are not cut to fit")] = 1
     temperature: float | None = 0.2
     seed: int | None = 42
     params: OpenAICallParams | None = None
-    use_cached_client: bool = True
+    use_cached_client: Annotated[bool, NoEffect("connections are kept for each model and event loop")] = True
     chat_model_orig: str | None = None
     run_on_first_use: Callable[[], Any] | None = None
     parallel_tool_calls: bool | None = None
     supports_json_schema: bool | None = None
-    supports_strict_tools: bool | None = None
+    supports_strict_tools: Annotated[bool | None, NoEffect("arguments are checked here, whatever the server does")] = (
+        None
+    )
     headers: dict[str, str] = Field(default_factory=dict[str, str], repr=False)
 
     def create_model(self) -> OpenAIGPT:
@@ -226,9 +228,10 @@ class OpenAIGPT(LanguageModel):
         place, config = self._place(), self.config
         transport = self._transport(place)
         tries = None if config.retry_params is None else config.retry_params.max_retries
-        return lambda request: ask_openai(
-            transport, place.name, request, request.parameters, tries, dialect=place.dialect
-        )
+        known, dialect = capabilities_of(place.name), place.dialect
+        if (schema := config.supports_json_schema) is not None:
+            known, dialect = known._replace(strict_schema=schema), dialect._replace(schema=schema)
+        return lambda request: ask_openai(transport, place.name, request, request.parameters, tries, known, dialect)
 
     def _place(self) -> _Place:
         config = self.config

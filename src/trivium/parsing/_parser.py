@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
-from typing import Any, Self, cast
+from typing import Annotated, Any, Self, cast
 
 from pydantic import Field, model_validator
 
@@ -18,7 +18,7 @@ from trivium.parsing.chunks import chunk, chunk_text, chunk_tokens, estimate_tok
 from trivium.parsing.chunks._blocks import Block, Count, Sizes, chunks_from
 from trivium.parsing.formats._formats import suffix_of
 from trivium.parsing.formats._media_types import MARKDOWN, PLAIN, text_type
-from trivium.schema import Document
+from trivium.schema import ConfigModel, Document, NoEffect
 
 __all__ = ["Parser", "ParsingConfig", "Splitter"]
 
@@ -36,7 +36,7 @@ class Splitter(str, Enum):
     SIMPLE = "simple"
 
 
-class ParsingConfig(OlderNames):
+class ParsingConfig(OlderNames, ConfigModel):
     """How documents are split into chunks.
 
     Args:
@@ -45,22 +45,24 @@ class ParsingConfig(OlderNames):
         overlap: how many of them may repeat the end of the chunk before, less than the size; half of it is taken at
             most. Default 50, or half of a smaller size.
         max_chunks: chunks of one document at most; more are an error.
-        min_chunk_chars: for the documents' code; a piece that is cut is at least half as long as it may be.
+        min_chunk_chars: no effect.
         discard_chunk_chars: shorter chunks are left out.
         n_neighbor_ids: how many chunks before and after each are in its `window_ids`.
         separators: where SIMPLE cuts, the best first.
-        token_encoding_model: for the documents' code. No tokenizer is fetched by its name: give one to `Parser`.
+        token_encoding_model: no effect.
     """
 
     splitter: Splitter = Splitter.MARKDOWN
     chunk_size: int = Field(default=200, ge=1)
     overlap: int = Field(default_factory=lambda given: min(50, given["chunk_size"] // 2), ge=0)
     max_chunks: int = Field(default=10_000, ge=1)
-    min_chunk_chars: int = 350
+    min_chunk_chars: Annotated[int, NoEffect("a piece that is cut is at least half as long as it may be")] = 350
     discard_chunk_chars: int = 5
     n_neighbor_ids: int = Field(default=5, ge=0)
     separators: Sequence[str] = ("\n\n", "\n", " ", "")
-    token_encoding_model: str = "text-embedding-3-large"  # noqa: S105 - tokens of text
+    token_encoding_model: Annotated[str, NoEffect("no tokenizer is fetched by name: give one to `Parser`")] = (
+        "text-embedding-3-large"  # noqa: S105 - tokens of text
+    )
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

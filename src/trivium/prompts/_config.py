@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from trivium._older_names import OlderNames
+from trivium.schema import ConfigModel, NoEffect
 
 __all__ = ["PromptsConfig"]
 
 
-class PromptsConfig(OlderNames):
-    """For the documents' code: agents here have their texts in their own configs.
+class PromptsConfig(OlderNames, ConfigModel):
+    """Accepted for the documents' programs; agents have their texts in their own configs.
 
     Args:
-        max_tokens: of a prompt.
+        max_tokens: no effect.
     """
 
-    max_tokens: int = 1000
+    max_tokens: Annotated[int, NoEffect("prompts are not cut; `Limits` and `OverflowModel` bound what is sent")] = 1000

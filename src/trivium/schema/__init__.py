@@ -8,6 +8,7 @@ from trivium._lazy import lazy_names
 from trivium.schema._conversions import ChatDocLoggerFields
 from trivium.schema._documents import ChatDocMetaData, DocMetaData, Document
 from trivium.schema._message import Message, MessageExtra
+from trivium.schema._no_effect import ConfigModel, NoEffect, NoEffectWarning
 from trivium.schema._registry import ObjectRegistry
 from trivium.schema._status import (
     ActionStatusCode,
@@ -49,6 +50,7 @@ __all__ = [
     "ChatDocLoggerFields",
     "ChatDocMetaData",
     "ChatDocument",
+    "ConfigModel",
     "DocMetaData",
     "Document",
     "Entity",
@@ -63,6 +65,8 @@ __all__ = [
     "Message",
     "MessageExtra",
     "ModelStatusCode",
+    "NoEffect",
+    "NoEffectWarning",
     "NonToolAction",
     "ObjectRegistry",
     "OpenAIJsonSchemaSpec",

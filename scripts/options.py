@@ -1,0 +1,67 @@
+"""Write docs/options-without-effect.md: every option that is accepted and not used, with the reason.
+
+    .venv/bin/python scripts/options.py            writes the file
+    .venv/bin/python scripts/options.py --check    says what differs, and exits with 1
+
+Such an option is a field of a `ConfigModel` marked with `NoEffect`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+from pathlib import Path
+
+from reference import public_modules
+from trivium.schema import ConfigModel
+
+PAGE = Path(__file__).resolve().parents[1] / "docs/options-without-effect.md"
+HEAD = """# Options without effect
+
+Programs written for the documented frameworks pass options that trivium accepts but does not use. Setting one to
+another value than its default warns with `trivium.schema.NoEffectWarning`, and nothing else happens. To silence it:
+
+```python
+import warnings
+
+from trivium.schema import NoEffectWarning
+
+warnings.simplefilter("ignore", NoEffectWarning)
+```
+
+This page is written by `scripts/options.py` from the configs. A config inherits the options of its bases.
+
+| config | option | why it has no effect |
+| --- | --- | --- |
+"""
+
+
+def page() -> str:
+    """The page, one row for each option, at the class that declares it."""
+    public = (getattr(module, name) for module in public_modules() for name in module.__all__)
+    configs = {each for each in public if isinstance(each, type) and issubclass(each, ConfigModel)}
+    rows = {
+        f"| `{config.__name__}` | `{name}` | {reason} |\n"
+        for config in configs
+        for name, reason in config.options_without_effect.items()
+        if name in config.__annotations__
+    }
+    return HEAD + "".join(sorted(rows))
+
+
+def main() -> int:
+    """Write the page, or compare it; the status of the process."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="only say what differs")
+    written = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
+    if not parser.parse_args().check:
+        PAGE.write_text(page(), encoding="utf-8")
+        return 0
+    differences = list(difflib.unified_diff(written.splitlines(True), page().splitlines(True), "docs", "code"))
+    sys.stdout.writelines(differences)
+    return 1 if differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
