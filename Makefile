@@ -22,7 +22,7 @@ export UV_SYSTEM_CERTS ?= 1
 # A sandbox cannot write what it compiles: without this each start of a kernel compiles a thousand modules anew.
 export UV_COMPILE_BYTECODE ?= 1
 
-.PHONY: help env dev quickstart test check bench-extract bench bench-wire bench-knowledge clean
+.PHONY: help env dev quickstart test check bench-extract bench bench-wire bench-walks bench-knowledge clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -59,6 +59,9 @@ bench: .venv/.ready-bench $(PEERS:%=.peers/%/.ready) ## measure trivium beside t
 
 bench-wire: dev ## measure the client of model servers beside a bare request and OpenAI's SDK
 	$(PYTHON_BIN) benchmarks/wire.py $(BENCH_ARGS)
+
+bench-walks: dev ## count the calls behind five uses of trivium, beside those of an earlier commit
+	$(PYTHON_BIN) benchmarks/walks.py $(BENCH_ARGS)
 
 bench-knowledge: dev .peers/langroid/.ready ## measure retrieval and answers on real texts
 	@scripts/install-debian-packages run

@@ -1,0 +1,26 @@
+"""The counted walks: each gives what its script says, and takes no more calls than it should."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from ._scripts import ROOT
+
+WALKS = ("turn", "task", "stream", "pdf", "cited")
+
+
+@pytest.fixture(scope="module")
+def walks() -> dict[str, dict[str, int]]:
+    command = [sys.executable, str(ROOT / "benchmarks" / "walks.py"), "--json"]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)
+
+
+def test_each_walk_is_counted(walks: dict[str, dict[str, int]]):
+    assert tuple(walks) == WALKS
+    for figures in walks.values():
+        assert figures["calls"] > figures["functions"] > figures["files"] > 10
+        assert figures["calls"] > figures["switches"]
