@@ -15,7 +15,7 @@ from trivium.extraction._money import money_spans, parse_money
 from trivium.extraction._months import _LANGUAGES, _NAMES  # pyright: ignore[reportPrivateUsage]
 from trivium.extraction._numbers import number_spans, parse_number, plain_number, readings
 
-MODULES = ["fields", "schemas", "numbers", "months", "dates", "money", "source", "evidence"]
+MODULES = ["fields", "schemas", "numbers", "months", "dates", "money", "normal_form", "borders", "source", "evidence"]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trivium.extraction._source import SourceText, display, normalise
+from trivium.extraction._normal_form import NormalForm, display, normalise
+from trivium.extraction._source import SourceText
 
 
 def found(text: str, needle: str, *near: str) -> str | None:
@@ -59,11 +60,11 @@ UNICODE = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(" \
 
 @given(UNICODE)
 def test_every_offset_of_the_normal_form_leads_back_into_the_text(text: str) -> None:
-    source = SourceText(text)
-    normal = source._normal  # pyright: ignore[reportPrivateUsage]
+    form = NormalForm(text)
+    normal = form.text
     last = 0
     for index in range(len(normal)):
-        start, end = source._origin(index, index + 1)  # pyright: ignore[reportPrivateUsage]
+        start, end = form.original_span(index, index + 1)
         assert 0 <= start < end <= len(text)
         assert start >= last
         last = start

@@ -20,7 +20,7 @@ from trivium.exceptions import (
     ProviderStatusError,
     TriviumError,
 )
-from trivium.extraction._evidence import NOT_STATED
+from trivium.extraction import NOT_STATED
 
 __all__ = ["Patience", "Tally", "is_refusal"]
 

@@ -1,4 +1,4 @@
-"""Many documents through one task: at once as far as wanted, each in a session of its own."""
+"""Run one task on many documents, several at a time, each in a session of its own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Outcome", "extract_file", "extract_files"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one file: its record, or the error that kept it from having one."""
+    """The outcome of one file: its record, or the error for which it has none."""
 
     path: Path
     record: dict[str, Any] | None = None
@@ -30,7 +30,7 @@ async def extract_file(task: Task, path: Path, open_case: Callable[[Path], Case]
     """Read a file, run the task on it, and return its record.
 
     Args:
-        task: as `extraction_task` makes it.
+        task: a task of `extraction_task`.
         path: the file; its path is the session.
         open_case: reads a file and makes its case.
         **call: as for any call: listeners, limits, timeout.
@@ -43,7 +43,7 @@ async def extract_file(task: Task, path: Path, open_case: Callable[[Path], Case]
     case = await invoke(open_case, path)
     try:
         result = await task.run_async(case.question(), session_id=str(path), context=case, **call)
-    except InfiniteLoopError:  # it gives the same wrong answer again and again: what it had right stays
+    except InfiniteLoopError:  # the model repeats the same wrong answer: its right values stay
         result = None
     task.reset(str(path), recursive=True)  # a session is over with its document
     if result is None and case.questions:
@@ -65,15 +65,15 @@ async def extract_files(
     at_once: int = 1,
     **call: Any,
 ) -> None:
-    """Run the task on each file; one that fails is an outcome too, and the others go on.
+    """Run the task on each file; a file that fails is an outcome too, and does not stop the others.
 
     Args:
-        task: as `extraction_task` makes it.
+        task: a task of `extraction_task`.
         paths: the files.
         open_case: reads a file and makes its case.
-        on_outcome: called with each outcome as it comes; what it raises ends the run.
-        on_start: called with a path when its turn has come.
-        at_once: how many files are worked on at the same time.
+        on_outcome: called with each outcome as it comes; an error that it raises ends the run.
+        on_start: called with each path when work on it begins.
+        at_once: the number of files that are processed at the same time.
         **call: as for any call.
     """
     left = deque(paths)

@@ -1,4 +1,4 @@
-"""One document and what was found in it so far: the state of one extraction, given to the run as its context."""
+"""One document and the values found in it so far: the state of one extraction, given to the run as its context."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _TASK = (
 
 
 class Case:
-    """A document, the fields that are asked of it, and the values that it backs.
+    """A document, the fields to look for in it, and the values that it supports.
 
     Args:
-        document: what to read.
-        fields: what to look for.
+        document: the document.
+        fields: the fields.
         budget: characters of the document that one question may hold; of a longer document, the passages
             that matter to the fields are read.
-        tries: how often the fields are asked for, the first time included.
+        tries: the number of times that the model is asked, the first time included.
 
     Example:
         >>> from trivium.extraction import parse_fields
@@ -50,29 +50,34 @@ class Case:
         self._findings: dict[str, Finding] = {}
 
     def question(self) -> str:
-        """What the model reads: the document (of a long one the passages that matter), then what is asked."""
-        asked = "\n".join(map(_asked, self.fields))
-        return f'Document:\n"""\n{self._excerpt()}\n"""\n\n{_TASK}\n{asked}'
+        """Write the question to the model: the document (of a long one an excerpt), the task, and the fields."""
+        lines: list[str] = []
+        for field in self.fields:
+            # A small model takes the word "text" for the value that is asked for.
+            about = field.description or ("" if field.kind == "text" else field.kind)
+            lines.append(f"- {field.name}: {about}" if about else f"- {field.name}")
+        return f'Document:\n"""\n{self.excerpt()}\n"""\n\n{_TASK}\n' + "\n".join(lines)
 
-    def _excerpt(self) -> str:
+    def excerpt(self) -> str:
+        """Return the document, or of a long one its beginning, its end, and the passages that matter to the fields."""
         text = self.document.content
         if len(text) <= self.budget:
             return text
         passages = split(text, size=_PASSAGE)
         queries = [f"{field.name} {field.description}" for field in self.fields]
-        # What a document is about stands at its beginning, and who answers for it often at its end.
+        # The beginning of a document tells its subject, and its end often the people responsible.
         rest = max(0, self.budget - len(passages[-1].text))
         chosen = PassageIndex(passages).select(queries, budget=rest, always_first=2)
         return "\n[…]\n".join(passage.text.strip("\n") for passage in sorted({*chosen, passages[-1]}))
 
     def check(self, proposed: Mapping[str, Any]) -> list[str]:
-        """Look each proposed value up in the document; what it backs is kept.
+        """Look up each proposed value in the document, and keep those that it supports.
 
         Args:
             proposed: values by field name, as the model gave them.
 
         Returns:
-            A line for each value that the document does not back.
+            A line for each value that the document does not support.
         """
         self.tries_left -= 1
         self.questions += 1
@@ -87,7 +92,7 @@ class Case:
         ]
 
     def result(self) -> dict[str, Any]:
-        """The record: each field's value with its place and quote, and the reason where there is none."""
+        """Return the record: the value of each field with page, line and quote, or the reason for which it has none."""
         fields: dict[str, Any] = {}
         refused: dict[str, str] = {}
         for field in self.fields:
@@ -108,9 +113,3 @@ class Case:
         first = self._entry(finding.items[0])
         quotes = [item.quote for item in finding.items]
         return {"value": finding.value, "page": first["page"], "line": first["line"], "quote": quotes}
-
-
-def _asked(field: Field) -> str:
-    # A small model takes the word "text" for the value that is asked for.
-    described = field.description or ("" if field.kind == "text" else field.kind)
-    return f"- {field.name}: {described}" if described else f"- {field.name}"

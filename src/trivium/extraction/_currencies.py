@@ -39,7 +39,7 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
 
 
 def all_units() -> frozenset[str]:
-    """Give every spelling of a currency; words in small letters."""
+    """Return every spelling of a currency; words in small letters."""
     return CODES | frozenset(SIGNS) | frozenset(_WORDS) | frozenset(_SMALL)
 
 
@@ -53,7 +53,7 @@ def unit_pattern() -> str:
 
 
 def currencies_of(unit: str) -> tuple[str, ...]:
-    """Give the codes that a sign, code or word may mean, the likeliest first ("" where none is likelier)."""
+    """Return the codes that a sign, code or word may mean, the likeliest first ("" where none is likelier)."""
     unit = unit.strip().rstrip(".")
     if unit in SIGNS:
         return SIGNS[unit]

@@ -1,24 +1,25 @@
-"""Accept a proposed value only if it stands in the source, and say why where it does not."""
+"""Accept a proposed value only if it stands in the source, and say why it is refused otherwise."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from functools import cached_property
 from typing import Any, TypeAlias, cast
 
 from trivium.extraction._dates import parse_dates
 from trivium.extraction._fields import MAX_ITEMS, Field, Kind
-from trivium.extraction._money import Money, parse_money
-from trivium.extraction._numbers import NUMBER_WORDS, plain_number, readings
-from trivium.extraction._shapes import misfit, name_before, trimmed
-from trivium.extraction._source import SourceText, Span, display, normalise
+from trivium.extraction._money import Money, proposed_money
+from trivium.extraction._normal_form import Span, display, normalise
+from trivium.extraction._numbers import NUMBER_WORDS, plain_number, proposed_numbers
+from trivium.extraction._shapes import misfit, name_before, trim
+from trivium.extraction._source import SourceText
 
-__all__ = ["NOT_STATED", "Evidence", "Finding", "ListEvidence", "Refusal", "SourceText", "find_evidence"]
+__all__ = ["NOT_STATED", "Evidence", "Finding", "ListEvidence", "Refusal", "find_evidence"]
 
 NOT_STATED = "the document does not state it"
-"""The reason of a refusal where nothing was proposed: there is nothing to ask again about."""
+"""The reason of a refusal if nothing was proposed: there is nothing to ask again about."""
 
 _ABSENT = frozenset(
     phrase
@@ -36,7 +37,6 @@ the a an and or of to in on at is are was were be been has have had it its this 
 as not no yes any all may shall will can der die das und le la les et un une el los il
 """
 _STOP_WORDS = frozenset(_STOP_WORD_LINES.split())
-_WINDOW = 200
 _YES = "true yes ja oui si sí sì sim tak ano igen da wahr vrai vero"
 _NO = "false no nein non nee nej nei não nie ne nem nu falsch faux falso"
 _ANSWERS = {word: value for value, words in ((True, _YES), (False, _NO)) for word in words.split()}
@@ -48,9 +48,9 @@ class Evidence:
 
     Args:
         value: the value in its normal form, ready for JSON.
-        quote: the words of the source, as they stand.
-        start: where the quote begins in the source.
-        end: where it ends.
+        quote: the words of the source, unchanged.
+        start: the offset at which the quote begins in the source.
+        end: the offset at which it ends.
     """
 
     value: Any
@@ -61,11 +61,11 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class ListEvidence:
-    """A list of which at least one item stands in the source; the others are dropped, and refused by name.
+    """A list of which at least one item stands in the source; the others are left out, each with a refusal.
 
     Args:
         items: the items that stand in the source, each value once, in the order proposed.
-        refusals: one for each item that was dropped, and one if the list was full, so that more may be missing.
+        refusals: one for each item that was left out, and one if the list was full, so that more may be missing.
     """
 
     items: tuple[Evidence, ...]
@@ -79,7 +79,7 @@ class ListEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a proposed value is not accepted, in words for the model and the user.
+    """The reason for which a proposed value is not accepted, in words for the model and the user.
 
     Args:
         reason: one short line.
@@ -89,15 +89,15 @@ class Refusal:
 
 
 Finding: TypeAlias = Evidence | ListEvidence | Refusal
-"""What becomes of a proposed value."""
+"""The judgement of a proposed value."""
 
 
 def find_evidence(field: Field, proposed: object, source: SourceText) -> Finding:
-    """Accept a value only if it stands in the source; what is accepted carries the verbatim quote.
+    """Accept a value only if it stands in the source; evidence carries the verbatim quote.
 
     Args:
-        field: what was asked for.
-        proposed: what the model answered, as JSON gives it.
+        field: the field.
+        proposed: the value that the model answered, as parsed JSON.
         source: the document.
 
     Returns:
@@ -111,7 +111,35 @@ def find_evidence(field: Field, proposed: object, source: SourceText) -> Finding
     """
     if _is_absent(field, proposed):
         return Refusal(NOT_STATED)
-    return _FINDERS[field.kind](field, proposed, source)
+    return _FINDERS[field.kind](_Search(field, source), proposed)
+
+
+class _Search:
+    """A field, and the document in which its value is searched."""
+
+    def __init__(self, field: Field, source: SourceText) -> None:
+        self.field, self.source = field, source
+
+    @cached_property
+    def near(self) -> list[str]:
+        """The words of the field's name and description that can tell one occurrence from another."""
+        name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", self.field.name)
+        words = re.findall(r"[^\W_]{3,}", f"{name} {self.field.description}".casefold())
+        return [word for word in dict.fromkeys(words) if word not in _STOP_WORDS][:12]
+
+    def find(self, proposed: str) -> Span | None:
+        """Find a text as it is proposed, or without the quotes, brackets and stops around it."""
+        proposed = proposed.strip()
+        while len(proposed) > 2 and proposed[0] + proposed[-1] in _PAIRS:
+            proposed = proposed[1:-1].strip()
+        bare = proposed.strip(_WRAPPING)
+        span = self.source.find(proposed, self.near)
+        return span if span or bare in ("", proposed) else self.source.find(bare, self.near)
+
+    def evidence(self, value: Any, *spans: Span) -> Evidence:
+        """Return the value with the quote of the span that is nearest to the words of the field."""
+        span = self.source.nearest(spans, self.near)
+        return Evidence(value, self.source.text[slice(*span)], *span)
 
 
 def _is_absent(field: Field, proposed: object) -> bool:
@@ -120,213 +148,155 @@ def _is_absent(field: Field, proposed: object) -> bool:
     if not isinstance(proposed, str):
         return False
     text = normalise(proposed).strip(_WRAPPING)
-    if field.kind == "choice" and _choice(field, proposed):
+    if field.kind == "choice" and _choice_of(field, proposed):
         return False
-    name = _spaced(normalise(field.name))
-    return not any(map(str.isalnum, text)) or text in _ABSENT or _spaced(text) == name
+    name = _with_spaces(normalise(field.name))
+    return not any(map(str.isalnum, text)) or text in _ABSENT or _with_spaces(text) == name
 
 
-def _spaced(text: str) -> str:
+def _with_spaces(text: str) -> str:
     return " ".join(re.split(r"[\s_-]+", text))
 
 
-def _shown(proposed: object) -> str:
+def _quote(proposed: object) -> str:
     """Name a value in a reason: on one line, and short."""
     line = " ".join(str(proposed).split())
     return f'"{line if len(line) <= 80 else line[:79] + "…"}"'
 
 
 def _not_in_text(proposed: object) -> Refusal:
-    return Refusal(f"{_shown(proposed)} does not stand in the text")
+    return Refusal(f"{_quote(proposed)} does not stand in the text")
 
 
-def _evidence(value: Any, span: Span, source: SourceText) -> Evidence:
-    return Evidence(value, source.text[span[0] : span[1]], *span)
+def _items_of(proposed: object) -> list[object]:
+    return cast("list[object]", proposed) if isinstance(proposed, list) else [proposed]
 
 
-def _near(field: Field) -> list[str]:
-    """Take the words of a field's name and description that can tell one place from another."""
-    name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", field.name)
-    words = re.findall(r"[^\W_]{3,}", f"{name} {field.description}".casefold())
-    return [word for word in dict.fromkeys(words) if word not in _STOP_WORDS][:12]
-
-
-def _find(proposed: str, field: Field, source: SourceText) -> Span | None:
-    """Find a text as it is proposed, or without the quotes, brackets and stops around it."""
-    proposed = proposed.strip()
-    while len(proposed) > 2 and proposed[0] + proposed[-1] in _PAIRS:
-        proposed = proposed[1:-1].strip()
-    bare = proposed.strip(_WRAPPING)
-    span = source.find(proposed, _near(field))
-    return span if span or bare in ("", proposed) else source.find(bare, _near(field))
-
-
-def _text(field: Field, proposed: object, source: SourceText) -> Finding:
-    words = _only_item(proposed)
+def find_text(search: _Search, proposed: object) -> Finding:
+    """Find a text; the value is the text as the document has it, on one line."""
+    items = _items_of(proposed)
+    words = items[0] if len(items) == 1 else None
     if isinstance(words, bool) or not isinstance(words, str | int | float):
-        return Refusal(f"{_shown(proposed)} is not text")
-    span = _find(str(words), field, source)
+        return Refusal(f"{_quote(proposed)} is not text")
+    span = search.find(str(words))
     if span is None:
         return _not_in_text(proposed)
-    span = name_before(field, source.text, trimmed(field, source.text, span))
-    value = display(source.text[slice(*span)])
+    field, text = search.field, search.source.text
+    span = name_before(field, text, trim(field, text, span))
+    value = display(text[slice(*span)])
     wrong = misfit(field, value)
-    return Refusal(f"{_shown(value)} {wrong}") if wrong else _evidence(value, span, source)
+    return Refusal(f"{_quote(value)} {wrong}") if wrong else search.evidence(value, span)
 
 
-def _only_item(proposed: object) -> object:
-    items = cast(list[object], proposed) if isinstance(proposed, list) else [proposed]
-    return items[0] if len(items) == 1 else None
-
-
-def _numbers(proposed: object) -> tuple[Decimal, ...]:
-    if isinstance(proposed, bool) or not isinstance(proposed, str | int | float):
-        return ()
-    if isinstance(proposed, str):
-        return readings(proposed)
-    number = Decimal(repr(proposed)) if isinstance(proposed, float) else Decimal(proposed)
-    return (number,) if number.is_finite() else ()
-
-
-def _number(field: Field, proposed: object, source: SourceText) -> Finding:
-    values = _numbers(proposed)
+def find_number(search: _Search, proposed: object) -> Finding:
+    """Find a number, however it is written; one to twelve also as a word."""
+    values = proposed_numbers(proposed)
     if not values:
-        return Refusal(f"{_shown(proposed)} is not one number")
-    if field.kind == "integer":
+        return Refusal(f"{_quote(proposed)} is not one number")
+    if search.field.kind == "integer":
         values = tuple(value for value in values if value == value.to_integral_value())
         if not values:
-            return Refusal(f"{_shown(proposed)} is not a whole number")
+            return Refusal(f"{_quote(proposed)} is not a whole number")
     for value in values:
-        if spans := source.numbers_equal(value):
-            return _evidence(plain_number(value), source.nearest(spans, _near(field)), source)
-    return _number_word(field, values[0], source) or _not_in_text(proposed)
+        if spans := search.source.numbers_equal(value):
+            return search.evidence(plain_number(value), *spans)
+    words = [word for word, number in NUMBER_WORDS.items() if number == values[0]]
+    span = search.source.find(words[0], search.near) if words else None
+    return search.evidence(plain_number(values[0]), span) if span else _not_in_text(proposed)
 
 
-def _number_word(field: Field, value: Decimal, source: SourceText) -> Evidence | None:
-    words = [word for word, number in NUMBER_WORDS.items() if number == value]
-    span = source.find(words[0], _near(field)) if words else None
-    return _evidence(plain_number(value), span, source) if span else None
-
-
-def _date(field: Field, proposed: object, source: SourceText) -> Finding:
-    days = parse_dates(proposed, source.month_first) if isinstance(proposed, str) else ()
+def find_date(search: _Search, proposed: object) -> Finding:
+    """Find a day, however it is written; the value is in ISO 8601."""
+    days = parse_dates(proposed, search.source.month_first) if isinstance(proposed, str) else ()
     if not days:
-        return Refusal(f"{_shown(proposed)} is not a date with day, month and year")
+        return Refusal(f"{_quote(proposed)} is not a date with day, month and year")
     for day in days:
-        if spans := source.dates.get(day):
-            return _evidence(day.isoformat(), source.nearest(spans, _near(field)), source)
+        if spans := search.source.dates.get(day):
+            return search.evidence(day.isoformat(), *spans)
     return _not_in_text(proposed)
 
 
-def _proposed_money(proposed: object) -> tuple[Money, ...]:
-    if isinstance(proposed, Mapping):
-        parts = cast(Mapping[str, object], proposed)
-        currency = f"{parts.get('currency') or ''} "
-        amounts = _numbers(parts.get("amount"))
-        codes = next((money.currencies for money in parse_money(f"{currency}1")), ())
-        return tuple(Money(amount, codes) for amount in amounts)
-    if isinstance(proposed, str):
-        return parse_money(proposed)
-    return tuple(Money(amount) for amount in _numbers(proposed))
+def find_money(search: _Search, proposed: object) -> Finding:
+    """Find an amount of money in its currency.
 
-
-def _money(field: Field, proposed: object, source: SourceText) -> Finding:
-    candidates = _proposed_money(proposed)
+    A bare number is evidence of an amount in a currency only in a document that writes none beside its amounts.
+    """
+    source, other = search.source, ""
+    candidates = proposed_money(proposed)
     if not candidates:
-        return Refusal(f"{_shown(proposed)} is not one amount of money")
-    other: str | None = None
-    for candidate in candidates:
-        found = source.money.get(candidate.amount, [])
-        agreed = {span: codes for span, codes in found if _agree(candidate.currencies, codes, source)}
+        return Refusal(f"{_quote(proposed)} is not one amount of money")
+    for amount, wanted in candidates:
+        found = dict(source.money.get(amount, ()))
+        known = {code for code in wanted if code}
+        agreed = {
+            span: stated
+            for span, stated in found.items()
+            if not wanted or (known.intersection(stated) if stated else not source.writes_currencies)
+        }
         if agreed:
             # A bare number is weaker evidence than the same amount with its currency.
-            spans = [span for span, codes in agreed.items() if codes] or list(agreed)
-            span = source.nearest(spans, _near(field))
-            currency = _currency(candidate.currencies, agreed[span], source)
-            return _evidence(Money(candidate.amount, currency).normal_form(), span, source)
-        other = other or next((_shown_money(span, codes, source) for span, codes in found), None)
-    return Refusal(f"{_shown(proposed)}: the text has {other}") if other else _not_in_text(proposed)
+            span = source.nearest([span for span, stated in agreed.items() if stated] or list(agreed), search.near)
+            currencies = _settle_currency(wanted, agreed[span], source)
+            return search.evidence(Money(amount, currencies).normal_form(), span)
+        if found and not other:
+            span, stated = next(iter(found.items()))
+            other = _quote(source.text[slice(*span)]) + ("" if stated else " without a currency")
+    return Refusal(f"{_quote(proposed)}: the text has {other}") if other else _not_in_text(proposed)
 
 
-def _shown_money(span: Span, codes: Sequence[str], source: SourceText) -> str:
-    return _shown(source.text[slice(*span)]) + ("" if codes else " without a currency")
-
-
-def _agree(proposed: Sequence[str], stated: Sequence[str], source: SourceText) -> bool:
-    """Compare currencies; a bare number backs one only in a document that writes none beside its amounts."""
-    if not proposed:
-        return True
-    return any(code in stated for code in proposed if code) if stated else not source.writes_currencies
-
-
-def _currency(proposed: Sequence[str], stated: Sequence[str], source: SourceText) -> tuple[str, ...]:
-    """Settle a currency: as the source has it beside the amount; what the model adds must stand somewhere."""
-    if len(stated) == 1 or (stated and not proposed):
-        return tuple(stated)
-    wanted = proposed[0] if len(proposed) == 1 else ""
-    if wanted and source.mentions_currency(wanted):
-        return (wanted,)
+def _settle_currency(wanted: Sequence[str], stated: Sequence[str], source: SourceText) -> tuple[str, ...]:
+    """Return the codes that stand beside an amount; the model may settle or add one that is written anywhere."""
+    is_settled = len(stated) == 1 or (stated and not wanted)
+    if not is_settled and len(wanted) == 1 and wanted[0] in source.currencies:
+        return tuple(wanted)
     return tuple(stated)
 
 
-def _choice(field: Field, proposed: str) -> str | None:
-    wanted = _spaced(normalise(proposed).strip(_WRAPPING))
-    plain = {_spaced(normalise(choice).strip(_WRAPPING)): choice for choice in field.choices}
+def _choice_of(field: Field, proposed: str) -> str | None:
+    wanted = _with_spaces(normalise(proposed).strip(_WRAPPING))
+    plain = {_with_spaces(normalise(choice).strip(_WRAPPING)): choice for choice in field.choices}
     return plain.get(wanted)
 
 
-def _find_choice(field: Field, proposed: object, source: SourceText) -> Finding:
-    choice = _choice(field, proposed) if isinstance(proposed, str) else None
+def find_choice(search: _Search, proposed: object) -> Finding:
+    """Find one of the field's choices, or all of its words close together."""
+    choice = _choice_of(search.field, proposed) if isinstance(proposed, str) else None
     if choice is None:
-        return Refusal(f"{_shown(proposed)} is not one of {', '.join(field.choices)}")
-    near = _near(field)
-    span = source.find(choice, near) or source.find(_spaced(choice), near) or _find_words(choice, near, source)
-    return _evidence(choice, span, source) if span else _not_in_text(choice)
+        return Refusal(f"{_quote(proposed)} is not one of {', '.join(search.field.choices)}")
+    source, near, words = search.source, search.near, _with_spaces(choice)
+    span = source.find(choice, near) or source.find(words, near) or source.find_words(words.split(), near)
+    return search.evidence(choice, span) if span else _not_in_text(choice)
 
 
-def _find_words(choice: str, near: Sequence[str], source: SourceText) -> Span | None:
-    """Find all words of a choice close together, in any order: "full-time" in "full or part time"."""
-    words = _spaced(choice).split()
-    spans = [source.find(word, [*near, *words]) for word in words]
-    found = [span for span in spans if span]
-    if len(words) < 2 or len(found) < len(words):
-        return None
-    start, end = min(found)[0], max(end for _, end in found)
-    return (start, end) if end - start <= _WINDOW else None
-
-
-def _boolean(field: Field, proposed: object, source: SourceText) -> Finding:
-    answer = cast(Mapping[str, object], proposed) if isinstance(proposed, Mapping) else {"value": proposed}
-    value = answer.get("value")
-    if _is_absent(field, value):
+def find_boolean(search: _Search, proposed: object) -> Finding:
+    """Accept true or false by its quote: four letters or digits of the document at least, and not stop words alone."""
+    answer = cast("Mapping[str, object]", proposed) if isinstance(proposed, Mapping) else {"value": proposed}
+    value, quote = answer.get("value"), answer.get("quote")
+    if _is_absent(search.field, value):
         return Refusal(NOT_STATED)
     if isinstance(value, str):
         value = _ANSWERS.get(normalise(value).strip(_WRAPPING), value)
     if not isinstance(value, bool):
-        return Refusal(f"{_shown(value)} is neither true nor false")
-    quote = answer.get("quote")
+        return Refusal(f"{_quote(value)} is neither true nor false")
     if not isinstance(quote, str) or not re.search(r"[^\W_]", quote):
         return Refusal(f"no quote was given for {str(value).lower()}: quote the words of the text that say so")
-    if not _is_telling(quote):
-        return Refusal(f"the quote {_shown(quote)} says too little: quote it with the words around it")
-    span = _find(quote, field, source)
-    return _evidence(value, span, source) if span else Refusal(f"the quote {_shown(quote)} does not stand in the text")
-
-
-def _is_telling(quote: str) -> bool:
-    """Say whether a quote can bear out an answer: four letters or digits, and not stop words alone."""
     words = re.findall(r"[^\W_]+", normalise(quote))
-    return sum(map(len, words)) >= 4 and any(word not in _STOP_WORDS for word in words)
+    if sum(map(len, words)) < 4 or _STOP_WORDS.issuperset(words):
+        return Refusal(f"the quote {_quote(quote)} says too little: quote it with the words around it")
+    span = search.find(quote)
+    return search.evidence(value, span) if span else Refusal(f"the quote {_quote(quote)} does not stand in the text")
 
 
-def _list(field: Field, proposed: object, source: SourceText) -> Finding:
+def find_list(search: _Search, proposed: object) -> Finding:
+    """Find each item of a list; a list of which one item stands in the document is accepted without the others."""
+    field = search.field
     assert field.item is not None, "Field() fills it"
-    proposals = cast(list[object], proposed) if isinstance(proposed, list) else [proposed]
+    proposals = _items_of(proposed)
     item = Field(field.name, field.item.kind, field.item.description or field.description, field.item.choices)
     items: dict[str, Evidence] = {}
     refusals: list[Refusal] = []
     for each in proposals[:MAX_ITEMS]:
-        found = find_evidence(item, each, source)
+        found = find_evidence(item, each, search.source)
         if isinstance(found, Evidence):
             items.setdefault(normalise(str(found.value)), found)
         elif isinstance(found, Refusal) and found.reason != NOT_STATED:
@@ -338,13 +308,13 @@ def _list(field: Field, proposed: object, source: SourceText) -> Finding:
     return Refusal("; ".join(dict.fromkeys(refusal.reason for refusal in refusals)) or NOT_STATED)
 
 
-_FINDERS: Mapping[Kind, Callable[[Field, object, SourceText], Finding]] = {
-    "text": _text,
-    "number": _number,
-    "integer": _number,
-    "date": _date,
-    "money": _money,
-    "boolean": _boolean,
-    "choice": _find_choice,
-    "list": _list,
+_FINDERS: Mapping[Kind, Callable[[_Search, object], Finding]] = {
+    "text": find_text,
+    "number": find_number,
+    "integer": find_number,
+    "date": find_date,
+    "money": find_money,
+    "boolean": find_boolean,
+    "choice": find_choice,
+    "list": find_list,
 }

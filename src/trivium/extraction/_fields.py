@@ -1,4 +1,4 @@
-"""What a user asks for: fields, and the short notation that names them.
+"""The fields that a user asks for, and the short notation that names them.
 
 A field list is written by hand (`parse_fields`) or read from a JSON schema or a pydantic model
 (`_schemas.py`); `json_schema` turns it into the schema that constrains the model's answer.
@@ -43,14 +43,14 @@ _LIST = re.compile(r"list(?:\s+of\s+(?P<of>.+)|\s*\[(?P<brackets>.*)\])?", re.IG
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One thing to look for in a document; it can be read, or it cannot be built.
+    """One value to look for in a document; a field that could not be read cannot be built.
 
     Args:
         name: the key of the value in the answer.
         kind: the form of the value.
-        description: what is meant, told to the model.
+        description: the meaning of the value, for the model.
         choices: the allowed values; for kind "choice" only.
-        item: the form of each item; for kind "list" only, and text if it is left out.
+        item: the form of each item; for kind "list" only; default: text.
 
     Raises:
         FieldsError: the name is empty, or kind, choices and item do not fit each other.
@@ -71,7 +71,10 @@ class Field:
         if self.kind not in _KINDS:
             raise _unknown_type(self.name, self.kind)
         if self.kind == "choice":
-            _check_choices(self.name, self.choices)
+            if not self.choices or not all(choice.strip() for choice in self.choices):
+                raise FieldsError(f"field '{self.name}': a choice is empty; write the choices as 'one|of|these'")
+            if len({choice.casefold() for choice in self.choices}) < len(self.choices):
+                raise FieldsError(f"field '{self.name}': a choice is given twice in '{'|'.join(self.choices)}'")
         if self.kind == "list" and self.item is None:
             object.__setattr__(self, "item", Field(self.name))
         if self.item is not None and self.item.kind == "list":
@@ -79,7 +82,7 @@ class Field:
 
 
 def parse_fields(text: str) -> tuple[Field, ...]:
-    """Read a field list as people write it; every field is read, or the error names the one that is not.
+    """Read a field list as people write it; the error names the field that cannot be read.
 
     Args:
         text: fields separated by commas or line ends, each `name`, `name: type` or
@@ -95,7 +98,7 @@ def parse_fields(text: str) -> tuple[Field, ...]:
     >>> [(field.name, field.kind) for field in parse_fields("tenant, rent: money (per month), paid: boolean")]
     [('tenant', 'text'), ('rent', 'money'), ('paid', 'boolean')]
     """
-    fields = tuple(_parse_field(entry) for entry in _entries(text))
+    fields = tuple(parse_field(entry) for entry in _entries(text))
     if not fields:
         raise FieldsError("no field is named: write for instance 'tenant, starts: date, rent: money'")
     check_names(field.name for field in fields)
@@ -105,6 +108,8 @@ def parse_fields(text: str) -> tuple[Field, ...]:
 def json_schema(fields: Sequence[Field]) -> dict[str, Any]:
     """Build the JSON schema of the model's answer: every field required, and every field nullable.
 
+    Null is allowed by a list of types: one flat alternative in the grammar, where `anyOf` nests a rule.
+
     Args:
         fields: the fields, in the order in which the model is to answer.
 
@@ -112,21 +117,31 @@ def json_schema(fields: Sequence[Field]) -> dict[str, Any]:
         An object schema in the part of JSON schema that llama.cpp turns into a grammar. Dates and money
         are strings, written as they stand in the text; a boolean is `{"quote", "value"}`, with the quote
         first, so that the model finds the words before it judges. An answer is bounded: 300 characters
-        (`MAX_LENGTH`) of each string, 50 items (`MAX_ITEMS`) of a list; the record says where a list is full.
+        (`MAX_LENGTH`) of each string, 50 items (`MAX_ITEMS`) of a list; the record names the lists that are full.
 
     >>> json_schema(parse_fields("rent: number"))["properties"]
     {'rent': {'type': ['number', 'null']}}
     """
+    properties: dict[str, Any] = {}
+    for field in fields:
+        schema = _value_schema(field)
+        if field.description:
+            schema["description"] = field.description
+        if "enum" in schema:
+            schema["enum"].append(None)
+        else:
+            schema["type"] = [schema["type"], "null"]
+        properties[field.name] = schema
     return {
         "type": "object",
-        "properties": {field.name: _nullable(_described(field)) for field in fields},
+        "properties": properties,
         "required": [field.name for field in fields],
         "additionalProperties": False,
     }
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Raise `FieldsError` where a name comes twice, in whatever case."""
+    """Raise `FieldsError` if a name comes twice, in upper or lower case."""
     seen: set[str] = set()
     for name in names:
         if name.casefold() in seen:
@@ -138,13 +153,6 @@ def _unknown_type(name: str, type_: str) -> FieldsError:
     nearest = difflib.get_close_matches(type_.lower(), [*_SPELLINGS, "list"], n=1, cutoff=0.5)
     hint = f" did you mean '{_SPELLINGS.get(nearest[0], nearest[0])}'?" if nearest else ""
     return FieldsError(f"field '{name}': unknown type '{type_}';{hint} Valid types: {_VALID}")
-
-
-def _check_choices(name: str, choices: Sequence[str]) -> None:
-    if not choices or not all(choice.strip() for choice in choices):
-        raise FieldsError(f"field '{name}': a choice is empty; write the choices as 'one|of|these'")
-    if len({choice.casefold() for choice in choices}) < len(choices):
-        raise FieldsError(f"field '{name}': a choice is given twice in '{'|'.join(choices)}'")
 
 
 def _entries(text: str) -> Iterator[str]:
@@ -169,29 +177,32 @@ def _split(text: str, separator: str) -> Iterator[str]:
     yield text[start:]
 
 
-def _parse_field(entry: str) -> Field:
-    declaration, description = _split_description(_BRACKETED.sub(r"\1 \2", entry))
+def parse_field(entry: str) -> Field:
+    """Read one field: `name`, `name: type` or `name: type (description)`.
+
+    The description is the one parenthesis; it may hold parentheses, and may stand before the type.
+
+    >>> parse_field("kind (of contract): lease|sale").choices
+    ('lease', 'sale')
+    """
+    plain = _BRACKETED.sub(r"\1 \2", entry)
+    opening = plain.find("(")
+    closing = _closing(plain, opening) if opening >= 0 else -1
+    declaration = plain if opening < 0 else plain[:opening] + " " + plain[closing + 1 :]
+    if (opening >= 0 and closing < 0) or "(" in declaration or ")" in declaration:
+        name = _one_line(re.split(r"[:()]", plain, maxsplit=1)[0])
+        raise FieldsError(
+            f"field '{name}': a parenthesis is not balanced in '{_one_line(plain)}'; "
+            "write one description, as in 'rent: money (per month)'"
+        )
+    description = " ".join(plain[opening + 1 : closing].split()) if opening >= 0 else ""
     name, _, type_ = declaration.partition(":")
     name = " ".join(name.split())
     if not name:
         raise FieldsError(
             f"a field has no name in '{_one_line(entry)}': write the name before the colon, as in 'starts: date'"
         )
-    return _typed(name, " ".join(type_.split()), description)
-
-
-def _split_description(entry: str) -> tuple[str, str]:
-    """Take the one parenthesis out of an entry; it may hold parentheses, and may stand before the type."""
-    opening = entry.find("(")
-    closing = _closing(entry, opening) if opening >= 0 else -1
-    rest = entry if opening < 0 else entry[:opening] + " " + entry[closing + 1 :]
-    if (opening >= 0 and closing < 0) or "(" in rest or ")" in rest:
-        name = _one_line(re.split(r"[:()]", entry, maxsplit=1)[0])
-        raise FieldsError(
-            f"field '{name}': a parenthesis is not balanced in '{_one_line(entry)}'; "
-            "write one description, as in 'rent: money (per month)'"
-        )
-    return rest, " ".join(entry[opening + 1 : closing].split()) if opening >= 0 else ""
+    return _field_of(name, " ".join(type_.split()), description)
 
 
 def _closing(entry: str, opening: int) -> int:
@@ -208,22 +219,17 @@ def _one_line(text: str) -> str:
     return line if len(line) <= 60 else line[:59] + "…"
 
 
-def _typed(name: str, type_: str, description: str = "") -> Field:
+def _field_of(name: str, type_: str, description: str = "") -> Field:
     type_ = _ONE_OF.sub("", type_)
     if "|" in type_ and not _LIST.fullmatch(type_):
         return Field(name, "choice", description, tuple(choice.strip() for choice in type_.split("|")))
     if listed := _LIST.fullmatch(type_):
         of = listed["of"] or listed["brackets"] or "text"
-        return Field(name, "list", description, item=_typed(name, of.strip()))
+        return Field(name, "list", description, item=_field_of(name, of.strip()))
     kind = _SPELLINGS.get(type_.lower() or "text")
     if kind is None:
         raise _unknown_type(name, type_)
     return Field(name, kind, description)
-
-
-def _described(field: Field) -> dict[str, Any]:
-    schema = _value_schema(field)
-    return {**schema, "description": field.description} if field.description else schema
 
 
 def _value_schema(field: Field) -> dict[str, Any]:
@@ -245,10 +251,3 @@ def _value_schema(field: Field) -> dict[str, Any]:
             "additionalProperties": False,
         }
     return {"type": "string", "maxLength": MAX_LENGTH}
-
-
-def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
-    """Allow null by a list of types: one flat alternative in the grammar, where `anyOf` nests a rule."""
-    if "enum" in schema:
-        return {**schema, "enum": [*schema["enum"], None]}
-    return {**schema, "type": [schema["type"], "null"]}

@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from trivium.extraction._currencies import all_units, currencies_of, unit_pattern
-from trivium.extraction._numbers import NumberSpan, number_spans, plain_number
+from trivium.extraction._numbers import NumberSpan, number_spans, plain_number, proposed_numbers
 
-__all__ = ["Money", "MoneySpan", "money_spans", "parse_money"]
+__all__ = ["Money", "MoneySpan", "money_at", "money_spans", "parse_money", "proposed_money"]
 
 _CURRENCY = unit_pattern()
 _BEFORE = re.compile(rf"(?P<sign>[-−]?)(?P<unit>{_CURRENCY})(?P<gap>\s?)(?P<inner>[-−]?)\Z")
 _AFTER = re.compile(rf"(?P<letter>(?:k|K|m|M|mn|bn|B)(?![^\W\d_]))?(?:(?P<gap>\s?)(?P<unit>{_CURRENCY}))?")
 _HUNDREDTHS = re.compile(r"\s?(?:¢|(?:cents?|centimes?|céntimos?|centesimi|pence|penny)(?![^\W\d_]))", re.IGNORECASE)
 _TAILS = frozenset("-−" + "".join({unit[-1] for unit in all_units()})) | {"."}
-"""How a currency ends: a look at one character spares most numbers the search."""
+"""The last characters of currencies: testing one character saves the search for most numbers."""
 _LETTERS: Mapping[str, int] = {"k": 3, "K": 3, "m": 6, "M": 6, "mn": 6, "bn": 9, "B": 9}
 
 
@@ -29,16 +29,16 @@ class Money(NamedTuple):
 
     @property
     def currency(self) -> str | None:
-        """The likeliest currency, or None where the text does not say."""
+        """The likeliest currency, or None if the text does not say."""
         return self.currencies[0] or None if self.currencies else None
 
     def normal_form(self) -> dict[str, Any]:
-        """Give the amount as a JSON number and the currency as a code or None."""
+        """Return the amount as a JSON number and the currency as a code or None."""
         return {"amount": plain_number(self.amount), "currency": self.currency}
 
 
 class MoneySpan(NamedTuple):
-    """An amount in a text: where it stands with its currency, and each amount that it may mean."""
+    """An amount in a text: start and end with its currency, and each amount that it may mean."""
 
     start: int
     end: int
@@ -46,7 +46,7 @@ class MoneySpan(NamedTuple):
 
 
 def parse_money(text: str) -> tuple[Money, ...]:
-    """Give every amount that a text may mean, the likeliest first.
+    """Return every amount that a text may mean, the likeliest first.
 
     Args:
         text: the text of one amount, such as "EUR 1.234,56"; the currency may be missing.
@@ -63,7 +63,7 @@ def parse_money(text: str) -> tuple[Money, ...]:
 
 
 def money_spans(text: str) -> Iterator[MoneySpan]:
-    """Find every number of a text, and take the currency beside it in; a bare number has none.
+    """Find every number of a text, with the currency beside it; a bare number has none.
 
     Args:
         text: any text.
@@ -75,27 +75,36 @@ def money_spans(text: str) -> Iterator[MoneySpan]:
     for number in number_spans(text):
         if number.end <= reached:  # a piece of an amount that was read as a whole
             continue
-        span = _money_span(text, number)
+        span = money_at(text, number)
         yield span
         if span.readings[0].currencies:
             reached = number.end
 
 
-def _money_span(text: str, number: NumberSpan) -> MoneySpan:
+def money_at(text: str, number: NumberSpan) -> MoneySpan:
+    """Read a number of a text as an amount of money: with its sign and magnitude, and the currency beside it.
+
+    Of a currency on each side, the one without a gap counts.
+    """
     start, end, values = number
     offset = max(0, start - 20)
     before = _BEFORE.search(text[offset:start]) if text[offset:start].rstrip()[-1:] in _TAILS else None
     after = _AFTER.match(text, end)
     assert after is not None, "all of it is optional"
-    unit, left, right = _nearer(before, after)
-    if not unit and (hundredths := _HUNDREDTHS.match(text, end)):
+    unit, left, right = "", 0, 0
+    if before and not (after["unit"] and before["gap"] and not after["gap"]):
+        unit, left = before["unit"], len(before[0])
+    elif after["unit"]:
+        unit, right = after["unit"], after.end()
+    elif hundredths := _HUNDREDTHS.match(text, end):
         right = hundredths.end()
         values = tuple(value / 100 for value in values)
     if unit and after["letter"]:
         right = max(right, after.end("letter"))
         values = tuple(value * 10 ** _LETTERS[after["letter"]] for value in values)
     if before and left and (before["sign"] or before["inner"]):
-        if _joined(text, offset + before.start()):
+        first = offset + before.start()
+        if first > 0 and text[first - 1].isalnum():  # a hyphen that joins a word to the currency is no sign
             left -= len(before["sign"])
         else:
             values = tuple(-abs(value) for value in values)
@@ -104,14 +113,16 @@ def _money_span(text: str, number: NumberSpan) -> MoneySpan:
     return MoneySpan(start - left, max(end, right), tuple(Money(each, codes) for each in amounts))
 
 
-def _joined(text: str, start: int) -> bool:
-    return start > 0 and text[start - 1].isalnum()
+def proposed_money(proposed: object) -> tuple[Money, ...]:
+    """Return every amount that a JSON value may mean: a text, a number, or an object with `amount` and `currency`.
 
-
-def _nearer(before: re.Match[str] | None, after: re.Match[str]) -> tuple[str, int, int]:
-    """Choose the currency before or after, the one without a gap: its text, length before, end after."""
-    if before and not (after["unit"] and before["gap"] and not after["gap"]):
-        return before["unit"], len(before[0]), 0
-    if after["unit"]:
-        return after["unit"], 0, after.end()
-    return "", 0, 0
+    >>> proposed_money({"amount": 1200, "currency": "€"})[0].normal_form()
+    {'amount': 1200, 'currency': 'EUR'}
+    """
+    if isinstance(proposed, Mapping):
+        parts = cast("Mapping[str, object]", proposed)
+        codes = next((each.currencies for each in parse_money(f"{parts.get('currency') or ''} 1")), ())
+        return tuple(Money(amount, codes) for amount in proposed_numbers(parts.get("amount")))
+    if isinstance(proposed, str):
+        return parse_money(proposed)
+    return tuple(Money(amount) for amount in proposed_numbers(proposed))

@@ -1,4 +1,4 @@
-"""Names of months in the languages of Europe and in Roman numerals, as the date reader knows them: data."""
+"""Names of months in the languages of Europe and in Roman numerals: data for the reader of dates."""
 
 from __future__ import annotations
 
@@ -82,19 +82,20 @@ def plain_letters(word: str) -> str:
     return "".join(letter for letter in letters if not unicodedata.combining(letter))
 
 
-def _month_names() -> dict[str, tuple[int, ...]]:
+def read_month_names(languages: str) -> dict[str, tuple[int, ...]]:
+    """Read lines of twelve names each; return the months that each name may mean, in the order of the lines."""
     names: dict[str, dict[int, None]] = {}
-    for line in _LANGUAGES.strip().splitlines():
+    for line in languages.strip().splitlines():
         for month, name in enumerate(line.split(), start=1):
             names.setdefault(plain_letters(name), {})[month] = None
     return {name: tuple(months) for name, months in names.items()}
 
 
-_NAMES: Mapping[str, tuple[int, ...]] = _month_names()
+_NAMES: Mapping[str, tuple[int, ...]] = read_month_names(_LANGUAGES)
 
 
 def month_numbers(name: str) -> tuple[int, ...]:
-    """Give each month that a name or abbreviation may mean in any known language; the language first listed first.
+    """Return each month that a name or abbreviation may mean in any known language; the language first listed first.
 
     >>> month_numbers("März"), month_numbers("listopad"), month_numbers("Smarch")
     ((3,), (11, 10), ())

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from trivium.extraction._currencies import unit_pattern
 
-__all__ = ["NUMBER_WORDS", "NumberSpan", "number_spans", "parse_number", "plain_number", "readings"]
+__all__ = ["NUMBER_WORDS", "NumberSpan", "number_spans", "parse_number", "plain_number", "proposed_numbers", "readings"]
 
 NUMBER_WORDS: Mapping[str, int] = {
     "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6,
@@ -24,7 +24,7 @@ _MAGNITUDES: Mapping[str, int] = {
 
 _SPACE = " \u00a0\u2007\u2009\u202f"
 _LONGEST = 40
-"""More characters than this are no number that anybody means, and their arithmetic is slow."""
+"""Characters of the longest number that is read: longer ones are not meant as numbers, and slow to compute with."""
 
 _RUN = re.compile(rf"\d(?:\d|[.,'’](?=\d)|[{_SPACE}](?=\d{{3}}(?!\d)))*(?:[eE][+-]?\d{{1,3}}(?!\w))?")
 _GROUPED = re.compile(r"[1-9]\d{0,2}(?P<mark>[ '.,])\d{3}(?:(?P=mark)\d{3})*(?:(?!(?P=mark))[.,]\d+)?")
@@ -37,11 +37,12 @@ _UNIT = re.compile(
     re.IGNORECASE,
 )
 _CURRENCY_BEFORE = re.compile(unit_pattern() + r"\Z")
+_SIGNS = ("-", "−", "–", "+")
 _DIGITS = str.maketrans({space: " " for space in _SPACE} | {"’": "'"})
 
 
 class NumberSpan(NamedTuple):
-    """A number in a text: where it stands, and each value that it may mean, the likeliest first."""
+    """A number in a text: start and end, and each value that it may mean, the likeliest first."""
 
     start: int
     end: int
@@ -49,7 +50,7 @@ class NumberSpan(NamedTuple):
 
 
 def readings(text: str) -> tuple[Decimal, ...]:
-    """Give every value that a text may mean as a number, the likeliest first; "1.234" has two.
+    """Return every value that a text may mean as a number, the likeliest first; "1.234" has two.
 
     Args:
         text: the text of one number; a sign, a currency, a unit or percent may stand with it.
@@ -69,7 +70,7 @@ def readings(text: str) -> tuple[Decimal, ...]:
 
 
 def parse_number(text: str) -> Decimal | None:
-    """Give the likeliest value of a text as a number, or None if it is not one number.
+    """Return the likeliest value of a text as a number, or None if it is not one number.
 
     Args:
         text: the text of one number.
@@ -79,6 +80,20 @@ def parse_number(text: str) -> Decimal | None:
     """
     values = readings(text)
     return values[0] if values else None
+
+
+def proposed_numbers(proposed: object) -> tuple[Decimal, ...]:
+    """Return every value that a JSON value may mean as a number: a text as `readings` does; a boolean means none.
+
+    >>> proposed_numbers(1.5), proposed_numbers("1,5"), proposed_numbers(True)
+    ((Decimal('1.5'),), (Decimal('1.5'),), ())
+    """
+    if isinstance(proposed, bool) or not isinstance(proposed, str | int | float):
+        return ()
+    if isinstance(proposed, str):
+        return readings(proposed)
+    number = Decimal(repr(proposed)) if isinstance(proposed, float) else Decimal(proposed)
+    return (number,) if number.is_finite() else ()
 
 
 def plain_number(value: Decimal) -> int | float:
@@ -101,27 +116,18 @@ def number_spans(text: str) -> Iterator[NumberSpan]:
     """
     for run in _RUN.finditer(text):
         start, end = run.span()
-        if _inside_word(text, start, end):
+        before = text[start - 1 : start]
+        ends_name = before.isalnum() or before == "_"  # as in "x86", but not as in "EUR5"
+        if ends_name and not _CURRENCY_BEFORE.search(text[max(0, start - 5) : start]):
+            continue
+        if _NO_NUMBER.match(text, end):
             continue
         whole = _span(text, start, end)
         if whole:
             yield whole
-        if not whole or _may_be_several(run[0]):
+        # "5 123" may be two numbers: a plain space sets them apart, and no decimal mark ends it.
+        if not whole or (" " in run[0] and run[0].replace(" ", "").isdecimal()):
             yield from _pieces(text, start, end)
-
-
-def _inside_word(text: str, start: int, end: int) -> bool:
-    if _NO_NUMBER.match(text, end):
-        return True
-    before = text[start - 1 : start]
-    if not (before.isalnum() or before == "_"):
-        return False
-    return not _CURRENCY_BEFORE.search(text[max(0, start - 5) : start])
-
-
-def _may_be_several(run: str) -> bool:
-    """Say whether "5 123" may be two numbers: a plain space sets it apart, and no decimal mark ends it."""
-    return " " in run and run.replace(" ", "").isdecimal()
 
 
 def _pieces(text: str, start: int, end: int) -> Iterator[NumberSpan]:
@@ -141,6 +147,7 @@ def _span(text: str, start: int, end: int) -> NumberSpan | None:
     further = text[max(0, start - 2) : start - 1]
     if before == "." and not further.isalnum() and further != "." and body.isdecimal():
         start, body, before = start - 1, "0." + body, further
+        further = text[max(0, start - 2) : start - 1]
     values = _values(body)
     if not values:
         return None
@@ -149,21 +156,14 @@ def _span(text: str, start: int, end: int) -> NumberSpan | None:
         end = unit.end()
         magnitude = _MAGNITUDES.get((unit["magnitude"] or "").casefold(), 0)
         values = tuple(value * 10**magnitude for value in values)
-    if before in ("-", "−", "–", "+") and not _joins(text[max(0, start - 2) : start - 1]):
-        start, values = start - 1, _signed(before, values)
-    elif before == "(" and text[end : end + 1] == ")":  # so accountants write a negative number
-        values += tuple(-value for value in values)
-    return NumberSpan(start, end, values)
-
-
-def _joins(before: str) -> bool:
-    """Say whether a hyphen after this character joins words or ends a range, and so is no sign."""
-    return before.isalnum() or before in ("-", ".", ")", "]", "_", "/", "+")
-
-
-def _signed(sign: str, values: tuple[Decimal, ...]) -> tuple[Decimal, ...]:
     negative = tuple(-value for value in values)
-    return {"+": values, "–": values + negative}.get(sign, negative)  # an en dash may be a dash or a minus
+    # After a letter, digit or closing sign a hyphen joins words or ends a range: it is no sign.
+    if before in _SIGNS and not (further.isalnum() or further in ("-", ".", ")", "]", "_", "/", "+")):
+        start -= 1
+        values = {"+": values, "–": values + negative}.get(before, negative)  # an en dash may be a dash or a minus
+    elif before == "(" and text[end : end + 1] == ")":  # accountants write a negative number so
+        values += negative
+    return NumberSpan(start, end, values)
 
 
 def _values(body: str) -> tuple[Decimal, ...]:
@@ -175,12 +175,10 @@ def _values(body: str) -> tuple[Decimal, ...]:
     body = body.translate(_DIGITS)
     if _LAKHS.fullmatch(body):
         return (Decimal(body.replace(",", "")),)
-    found = [_ungrouped(body, grouped["mark"])] if (grouped := _GROUPED.fullmatch(body)) else []
+    found: list[Decimal] = []
+    if grouped := _GROUPED.fullmatch(body):
+        found.append(Decimal(body.replace(grouped["mark"], "").replace(",", ".")))
     if _DECIMAL.fullmatch(body) and not (found and body.endswith("000")):  # 3,000 is no exact three
         found.append(Decimal(body.replace(",", ".")))
     # JSON, code and English write 1.234 for a little more than one; 1,234 is a thousand to most readers.
     return tuple(found[::-1] if "." in body and "," not in body else found)
-
-
-def _ungrouped(body: str, mark: str) -> Decimal:
-    return Decimal(body.replace(mark, "").replace(",", "."))

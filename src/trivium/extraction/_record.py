@@ -12,13 +12,13 @@ __all__ = ["record_message"]
 
 
 def record_message(fields: Sequence[Field]) -> type[ToolMessage]:
-    """A tool message `record` with these fields.
+    """Make a tool message `record` with these fields.
 
     Args:
-        fields: what is asked for, in the order in which the model is to answer.
+        fields: the fields, in the order in which the model is to answer.
 
     Returns:
-        A class: its spec holds the fields' JSON schema, its objects what a model proposed.
+        A class: its spec holds the fields' JSON schema, its objects the values that a model proposed.
 
     Example:
         >>> from trivium.extraction import parse_fields

@@ -1,4 +1,4 @@
-"""Fields from what a user has already: a JSON schema, a pydantic model, or a file that holds one."""
+"""Fields from a JSON schema, from a pydantic model, or from a file that holds one of these."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KINDS: Mapping[str, Kind] = {
 
 
 def fields_from_schema(schema: Mapping[str, Any]) -> tuple[Field, ...]:
-    """Read the properties of a JSON schema as fields, in their order; none is left out silently.
+    """Read the properties of a JSON schema as fields, in their order; one that cannot be read is an error.
 
     Args:
         schema: the schema of an object. `$ref`, `anyOf` with null, `enum`, `const`, `format: date` and
@@ -43,11 +43,11 @@ def fields_from_schema(schema: Mapping[str, Any]) -> tuple[Field, ...]:
     >>> fields_from_schema({"type": "object", "properties": {"starts": {"type": "string", "format": "date"}}})
     (Field(name='starts', kind='date', description='', choices=(), item=None),)
     """
-    root = _resolved("the schema", schema, schema)
+    root = _resolve("the schema", schema, schema)
     properties = root.get("properties")
     if not isinstance(properties, Mapping) or not properties:
         raise FieldsError('the schema has no fields: write {"type": "object", "properties": {…}}')
-    entries = cast(Mapping[str, Any], properties)
+    entries = cast("_Schema", properties)
     check_names(entries)
     return tuple(_field(name, _mapping(name, entry), schema) for name, entry in entries.items())
 
@@ -98,12 +98,20 @@ def load_fields(reference: str) -> tuple[Field, ...]:
     """
     path, _, name = reference.rpartition(":")
     if path.endswith(".py"):
-        return _fields_from_source(_existing(path), name)
+        with _imported(_existing(path)) as module:
+            return fields_from_model(_model_in(module, name, path))
     if reference.endswith(".py"):
         raise FieldsError(f"{reference} names no class; write {reference}:Lease for the model class Lease")
     if not reference.endswith(".json"):
         raise FieldsError(f"'{reference}' names no schema; write lease.json, or a model as model.py:Lease")
-    return _fields_from_json(_existing(reference))
+    file = _existing(reference)
+    try:
+        schema: object = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise FieldsError(f"{file} cannot be read as JSON: {_first_line(error)}") from error
+    if not isinstance(schema, Mapping):
+        raise FieldsError(f"{file} is not a JSON schema: it must hold an object with 'properties'")
+    return fields_from_schema(cast("_Schema", schema))
 
 
 def _existing(path: str) -> Path:
@@ -116,34 +124,21 @@ def _first_line(error: BaseException) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
-def _fields_from_json(path: Path) -> tuple[Field, ...]:
-    try:
-        schema: object = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise FieldsError(f"{path} cannot be read as JSON: {_first_line(error)}") from error
-    if not isinstance(schema, Mapping):
-        raise FieldsError(f"{path} is not a JSON schema: it must hold an object with 'properties'")
-    return fields_from_schema(cast(_Schema, schema))
-
-
-def _fields_from_source(path: Path, name: str) -> tuple[Field, ...]:
-    with _imported(path) as module:
-        model = getattr(module, name, None)
-        if not (isinstance(model, type) and issubclass(model, BaseModel)):
-            found = [key for key, value in vars(module).items() if _is_own_model(value, module)]
-            listed = f"; it defines {', '.join(found)}" if found else ""
-            what = "has no class" if model is None else "has no pydantic model"
-            raise FieldsError(f"{path} {what} '{name}'{listed}")
-        return fields_from_model(model)
-
-
-def _is_own_model(value: object, module: ModuleType) -> bool:
-    return isinstance(value, type) and issubclass(value, BaseModel) and value.__module__ == module.__name__
+def _model_in(module: ModuleType, name: str, path: str) -> type[BaseModel]:
+    models = {
+        key: value for key, value in vars(module).items() if isinstance(value, type) and issubclass(value, BaseModel)
+    }
+    if name not in models:
+        found = [key for key, value in models.items() if value.__module__ == module.__name__]
+        listed = f"; it defines {', '.join(found)}" if found else ""
+        what = "has no pydantic model" if name in vars(module) else "has no class"
+        raise FieldsError(f"{path} {what} '{name}'{listed}")
+    return models[name]
 
 
 @contextmanager
 def _imported(path: Path) -> Generator[ModuleType]:
-    """Run a file as a module that is registered only meanwhile: pydantic looks up annotations there."""
+    """Run a file as a module, registered for the time of the block, since pydantic looks up annotations there."""
     name = f"_trivium_model_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None, "the path ends in .py"
@@ -151,34 +146,30 @@ def _imported(path: Path) -> Generator[ModuleType]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        _execute(spec.loader.exec_module, module, path)
+        try:
+            spec.loader.exec_module(module)
+        except SyntaxError as error:
+            raise FieldsError(f"{path} cannot be imported: line {error.lineno}: {error.msg}") from error
+        except (Exception, SystemExit) as error:  # any error of the user's file is an error about the file
+            cause = f"{type(error).__name__}: {_first_line(error)}"
+            raise FieldsError(f"{path} cannot be imported: {cause}") from error
         yield module
     finally:
         sys.modules.pop(name, None)
 
 
-def _execute(run: Any, module: ModuleType, path: Path) -> None:
-    try:
-        run(module)
-    except SyntaxError as error:
-        raise FieldsError(f"{path} cannot be imported: line {error.lineno}: {error.msg}") from error
-    except (Exception, SystemExit) as error:  # the file is the user's: what it raises is about it
-        cause = f"{type(error).__name__}: {_first_line(error)}"
-        raise FieldsError(f"{path} cannot be imported: {cause}") from error
-
-
 def _mapping(name: str, entry: object) -> _Schema:
     if not isinstance(entry, Mapping):
         raise _unsupported(name, f"its schema is {entry!r}, not an object")
-    return cast(_Schema, entry)
+    return cast("_Schema", entry)
 
 
 def _unsupported(name: str, reason: str) -> FieldsError:
     return FieldsError(f"field '{name}' is not supported: {reason}")
 
 
-def _resolved(name: str, schema: _Schema, root: _Schema) -> _Schema:
-    """Follow `$ref` and a single `allOf`; what stands beside the reference wins over what it names."""
+def _resolve(name: str, schema: _Schema, root: _Schema) -> _Schema:
+    """Follow `$ref` and a single `allOf`; keys beside a reference count over those that it refers to."""
     seen: set[str] = set()
     while True:
         if "$ref" in schema:
@@ -188,9 +179,9 @@ def _resolved(name: str, schema: _Schema, root: _Schema) -> _Schema:
             seen.add(pointer)
             beside = {key: value for key, value in schema.items() if key != "$ref"}
             schema = {**_target(name, pointer, root), **beside}
-        elif isinstance(parts := schema.get("allOf"), list) and len(cast(list[Any], parts)) == 1:
+        elif isinstance(parts := schema.get("allOf"), list) and len(cast("list[Any]", parts)) == 1:
             beside = {key: value for key, value in schema.items() if key != "allOf"}
-            schema = {**_mapping(name, cast(list[Any], parts)[0]), **beside}
+            schema = {**_mapping(name, cast("list[Any]", parts)[0]), **beside}
         else:
             return schema
 
@@ -203,12 +194,12 @@ def _target(name: str, pointer: str, root: _Schema) -> _Schema:
         key = step.replace("~1", "/").replace("~0", "~")
         if not isinstance(node, Mapping) or key not in node:
             raise _unsupported(name, f"{pointer} names nothing in the schema")
-        node = cast(Any, node)[key]
+        node = cast("Any", node)[key]
     return _mapping(name, node)
 
 
 def _field(name: str, schema: _Schema, root: _Schema) -> Field:
-    schema = _without_null(name, _resolved(name, schema, root), root)
+    schema = _without_null(name, _resolve(name, schema, root), root)
     description = " ".join(str(schema.get("description", "")).split())
     if schema.get("format") == "money":
         return Field(name, "money", description)
@@ -226,7 +217,7 @@ def _field(name: str, schema: _Schema, root: _Schema) -> Field:
 def _type(schema: _Schema) -> str:
     declared = schema.get("type")
     if isinstance(declared, list):
-        kinds = [kind for kind in cast(list[str], declared) if kind != "null"]
+        kinds = [kind for kind in cast("list[str]", declared) if kind != "null"]
         return kinds[0] if len(kinds) == 1 else " or ".join(kinds)
     if declared is None:
         return "object" if "properties" in schema else "array" if "items" in schema else "string"
@@ -234,30 +225,28 @@ def _type(schema: _Schema) -> str:
 
 
 def _without_null(name: str, schema: _Schema, root: _Schema) -> _Schema:
+    """Resolve alternatives to the one form that covers all: a Decimal is "number or string", int | float a number."""
     options = schema.get("anyOf", schema.get("oneOf"))
     if not isinstance(options, list):
         return schema
-    entries = [_resolved(name, _mapping(name, option), root) for option in cast(list[Any], options)]
+    entries = [_resolve(name, _mapping(name, option), root) for option in cast("list[Any]", options)]
     entries = [entry for entry in entries if entry.get("type") != "null"]
-    beside = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}
-    return _without_null(name, {**_one_of(name, entries), **beside}, root)
-
-
-def _one_of(name: str, entries: list[_Schema]) -> _Schema:
-    """Take the one form that covers all: a Decimal is "number or string", int | float a number."""
     types = {_type(entry) for entry in entries}
     if len(entries) == 1:
-        return entries[0]
-    if types in ({"integer", "number"}, {"number", "string"}, {"integer", "number", "string"}):
-        return {"type": "number"}
-    if types == {"string"} and all("const" in entry or "enum" in entry for entry in entries):
-        return {"enum": [choice for entry in entries for choice in entry.get("enum", [entry.get("const")])]}
-    raise _unsupported(name, f"it may be {' or '.join(sorted(types))}; choose one form")
+        form = entries[0]
+    elif types in ({"integer", "number"}, {"number", "string"}, {"integer", "number", "string"}):
+        form = {"type": "number"}
+    elif types == {"string"} and all("const" in entry or "enum" in entry for entry in entries):
+        form = {"enum": [choice for entry in entries for choice in entry.get("enum", [entry.get("const")])]}
+    else:
+        raise _unsupported(name, f"it may be {' or '.join(sorted(types))}; choose one form")
+    beside = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}
+    return _without_null(name, {**form, **beside}, root)
 
 
 def _choices(name: str, schema: _Schema) -> tuple[str, ...]:
     listed = schema["enum"] if "enum" in schema else [schema["const"]]
-    values = [value for value in cast(list[object], listed) if value is not None]
+    values = [value for value in cast("list[object]", listed) if value is not None]
     choices = tuple(value for value in values if isinstance(value, str))
     if len(choices) < len(values):
         raise _unsupported(name, "a choice is not text; write the choices as strings")

@@ -1,4 +1,4 @@
-"""Names, e-mail addresses and URLs: which of them a field asks for, and which of them a value is."""
+"""Names, e-mail addresses and URLs: recognise the shape that a field asks for, and the shape of a value."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from trivium.extraction._fields import Field
 
-__all__ = ["misfit", "name_before", "trimmed"]
+__all__ = ["misfit", "name_before", "trim"]
 
 _EMAIL = r"(?:mailto:)?[^\s<>()\[\],;:@]+@[^\s<>()\[\],;@]+"
 _MAILBOX = re.compile(rf"""["']?(?P<name>[^<>"@]*[^\W\d_][^<>"@]*?)["']?[\s,]*[<(\[]{_EMAIL}[>)\]]?""")
@@ -18,20 +18,20 @@ _ASKS_URL = re.compile(r"\bur[li]s?\b|\blinks?\b|\bweb\b|\bweb ?(?:site|page)s?\
 _ASKS_NAME = re.compile(r"\bnames?\b|\btitle\b|\bwho\b", re.IGNORECASE)
 
 
-def trimmed(field: Field, text: str, span: tuple[int, int]) -> tuple[int, int]:
-    """Take from a span what answers the field: without the address of a mailbox, without a label.
+def trim(field: Field, text: str, span: tuple[int, int]) -> tuple[int, int]:
+    """Trim a span to the answer of the field: without the address of a mailbox, without a label.
 
     Args:
-        field: what was asked for.
+        field: the field.
         text: the text of the document.
         span: start and end of the words that were found there.
 
     Returns:
         Start and end of the answer.
 
-    >>> trimmed(Field("tenant"), "by Ann Lee <ann@example.org>", (3, 28))
+    >>> trim(Field("tenant"), "by Ann Lee <ann@example.org>", (3, 28))
     (3, 10)
-    >>> trimmed(Field("order"), "Order 4711", (0, 10))
+    >>> trim(Field("order"), "Order 4711", (0, 10))
     (6, 10)
     """
     label = re.compile(rf"{re.escape(field.name)}(?:\s*:\s*(?=\S)|[\s.#]+(?=\d))", re.IGNORECASE).match(text, *span)
@@ -43,7 +43,7 @@ def trimmed(field: Field, text: str, span: tuple[int, int]) -> tuple[int, int]:
 
 
 def name_before(field: Field, text: str, span: tuple[int, int]) -> tuple[int, int]:
-    """Take the name of a mailbox where a name is asked for and its address was given; else the span as it is.
+    """Return the name of a mailbox if the field asks for a name and its address was found; else the span unchanged.
 
     >>> name_before(Field("tenant", description="full name"), "Ann Lee <a@b.org>", (9, 16))
     (0, 7)
@@ -58,7 +58,7 @@ def name_before(field: Field, text: str, span: tuple[int, int]) -> tuple[int, in
 
 
 def misfit(field: Field, value: str) -> str | None:
-    """Say what is wrong with the shape of a text: an address where a name is asked for, words for a URL.
+    """Say what is wrong with the shape of a text, as an address for a name, or words for a URL; None: nothing.
 
     >>> misfit(Field("tenant", description="full name"), "ann@example.org")
     'is an e-mail address, not a name'

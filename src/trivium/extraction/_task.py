@@ -1,4 +1,4 @@
-"""The extraction task: an extractor that answers through a typed message, and a checker that believes nothing."""
+"""The extraction task: an extractor that answers by a typed message, and a checker that verifies each value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Checker", "extraction_task"]
 
 
 _TOKENS, _LIST_TOKENS = 120, 1000
-"""What an answer may take for one field."""
+"""The most tokens of an answer for one field, and for one list."""
 
 _INSTRUCTION = (
     "You read a document and take facts out of it. Copy words exactly as they stand in the document. "
@@ -26,11 +26,11 @@ _INSTRUCTION = (
 )
 _CORRECT = "These values are not right. Correct them, or use null where the document states none:\n"
 _SIGNAL = re.compile(r"DONE|__PASS__|__SEND__")
-"""Words that steer a task; a complaint may quote them, and must not end or send anything by it."""
+"""Words that control a task; a complaint may quote them, and must not end or send anything by them."""
 
 
 class Checker(Agent):
-    """Accepts a value only if it stands in the document; sends the others back, as often as the case allows."""
+    """Accepts a value only if it stands in the document; returns the others to the extractor while tries are left."""
 
     def record(self, record: ToolMessage) -> str | FinalResultTool:
         """Handle the extractor's record."""
@@ -42,14 +42,14 @@ class Checker(Agent):
 
 
 def extraction_task(fields: Sequence[Field], model: Any) -> Task:
-    """A task that fills in the fields from the document that is its run's context, a `Case`.
+    """Make a task that fills in the fields from a document; the context of its run is the document's `Case`.
 
     Args:
-        fields: what to look for.
+        fields: the fields.
         model: a model or its name, as for any agent.
 
     Returns:
-        A task; one object serves any number of documents at once, a session each.
+        A task; one object serves any number of documents at once, each in a session of its own.
 
     Example:
         >>> from trivium import Document

@@ -1,0 +1,143 @@
+"""The normal form in which texts are compared, and the way back to the original offsets."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import TypeAlias
+
+__all__ = ["NormalForm", "Span", "display", "normalise"]
+
+Span: TypeAlias = tuple[int, int]
+"""Start and end of a piece of the original text, as Python slices it."""
+
+LINE_BREAK = re.compile(r"[\n\r\v\f\x85\u2028\u2029]")
+_GAP = re.compile(r"[^\S ]\s*| \s+")
+_PREFIXES = re.compile(r"(?:(?:>+|#+|\*+|/{2,}|--|;+|%+)(?:\s+|\Z))+")
+"""Marks at the start of quoted, commented or listed lines: "> ", "# ", " * ", "// ", once or more."""
+
+_CLUSTER = re.compile(r".[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u064b-\u065f\u1160-\u11ff\u3099\u309a]*", re.DOTALL)
+_WORDS_AND_SPACES = re.compile(r"[^ ]+| +")
+_TYPOGRAPHY = str.maketrans("‘’‚‛′‹›“”„‟″«»‐‑‒–—―−", "'''''''\"\"\"\"\"\"\"-------")
+_INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
+
+
+class NormalForm:
+    """The normal form of a text, made once, in time linear in the text.
+
+    Case, runs of white space, line breaks (with hyphens and with the marks of quoted or commented lines),
+    typographic quotes and dashes, composed and compatible characters make no difference in it.
+
+    Args:
+        text: the original text.
+
+    Attributes:
+        text: the normal form.
+
+    >>> form = NormalForm("Anna\\n> MEYER")
+    >>> form.text, form.original_span(5, 10)
+    ('anna meyer', (7, 12))
+    """
+
+    def __init__(self, text: str) -> None:
+        self._starts, self._origins, self._ends = array("q"), array("q"), array("q")
+        parts: list[str] = []
+        length = 0
+        for piece, start, end in _normal_pieces(text):
+            self._starts.append(length)
+            self._origins.append(start)
+            self._ends.append(end)
+            parts.append(piece)
+            length += len(piece)
+        self.text = "".join(parts)
+
+    def original_span(self, start: int, end: int) -> Span:
+        """Take a non-empty span of the normal form back to the original text."""
+        first = bisect_right(self._starts, start) - 1
+        last = bisect_right(self._starts, end - 1) - 1
+        begin, stop = self._origins[first], self._ends[last]
+        if self._is_one_to_one(first):
+            begin += start - self._starts[first]
+        if self._is_one_to_one(last):
+            stop = self._origins[last] + end - self._starts[last]
+        return begin, stop
+
+    def _is_one_to_one(self, piece: int) -> bool:
+        following = self._starts[piece + 1] if piece + 1 < len(self._starts) else len(self.text)
+        return following - self._starts[piece] == self._ends[piece] - self._origins[piece]
+
+
+def normalise(text: str) -> str:
+    """Return the normal form of a text, without white space at its ends.
+
+    >>> normalise(" “Ｆｕｌｌ\\n# width”")
+    '"full width"'
+    """
+    return "".join(piece for piece, _, _ in _normal_pieces(text)).strip()
+
+
+def display(quote: str) -> str:
+    """Write a quote on one line, in its own case and letters: breaks, hyphens and line marks are taken out.
+
+    >>> display("Anna\\n  # Mey-\\n  # er")
+    'Anna Meyer'
+    """
+    return "".join(glue + quote[start:end] for start, end, glue, _ in _stretches(quote)).strip()
+
+
+def _stretches(text: str) -> Iterator[tuple[int, int, str, int]]:
+    """Cut a text at gaps: start and end of a stretch, the text that joins it to the last one, the start of that gap."""
+    prefix = _PREFIXES.match(text)
+    start = gap_start = prefix.end() if prefix else 0
+    glue = ""
+    while gap := _GAP.search(text, start):
+        stop, resume = gap.span()
+        is_hyphenated = False
+        if stop == 0 or LINE_BREAK.search(text, stop, resume):
+            prefix = _PREFIXES.match(text, resume)
+            resume = prefix.end() if prefix else resume
+            # A line that ends in the middle of a word: letter, hyphen, break, small letter.
+            is_hyphenated = stop > 1 and text[stop - 1] in "-‐" and text[stop - 2].isalpha()
+            is_hyphenated = is_hyphenated and text[resume : resume + 1].islower()
+        stop -= is_hyphenated
+        yield start, stop, glue, gap_start
+        start, gap_start, glue = resume, stop, "" if is_hyphenated else " "
+    yield start, len(text), glue, gap_start
+
+
+def _normal_pieces(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield pieces of the normal form, each with the piece of the original that it stands for.
+
+    A stretch is one piece if each character has one counterpart; else it is cut into words, and those into characters.
+    """
+    for start, end, glue, gap_start in _stretches(text):
+        if glue:
+            yield glue, gap_start, start
+        stretch = text[start:end]
+        if (normal := _one_for_one(stretch)) is not None:
+            if normal:
+                yield normal, start, end
+            continue
+        for word in _WORDS_AND_SPACES.finditer(stretch):
+            at = start + word.start()
+            if (normal := _one_for_one(word[0])) is not None:
+                yield normal, at, start + word.end()
+                continue
+            for cluster in _CLUSTER.finditer(word[0]):
+                letters = cluster[0].translate(_INVISIBLE).translate(_TYPOGRAPHY)
+                if normal := unicodedata.normalize("NFKC", letters).casefold():
+                    yield normal, at + cluster.start(), at + cluster.end()
+
+
+def _one_for_one(stretch: str) -> str | None:
+    """Return the normal form if each character has exactly one counterpart in it."""
+    if stretch.isascii():
+        return stretch.lower()
+    plain = stretch.translate(_TYPOGRAPHY)
+    folded = plain.casefold()
+    if len(folded) == len(plain) == len(plain.translate(_INVISIBLE)) and unicodedata.is_normalized("NFKC", plain):
+        return folded
+    return None
