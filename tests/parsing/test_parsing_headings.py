@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from trivium.parsing import read
 from trivium.parsing.chunks import chunk
 from trivium.parsing.formats._formats import Original
-from trivium.parsing.formats._html import visible
-from trivium.parsing.formats._lines import headed, headings_of, marked, unmarked
+from trivium.parsing.formats._html import parse_page
+from trivium.parsing.formats._lines import split_heading_marks, split_line_marks, with_heading_mark, with_line_marks
 from trivium.parsing.formats._reading import read_original
 from trivium.schema import Document
 
@@ -35,7 +35,7 @@ def test_a_chunk_of_a_page_knows_the_headings_above_it(tmp_path: Path) -> None:
         "Lease", "Rent", "Pets", "Cats",
     ]  # fmt: skip
     assert [level for _, level in document.metadata.headings] == [1, 2, 2, 3]
-    assert content == visible(PAGE).text
+    assert content == parse_page(PAGE).text
     assert titled(document) == [
         ("Lease", "Between two."),
         ("Lease > Rent", "Key | 40 EUR"),
@@ -80,10 +80,10 @@ LINES = st.lists(st.tuples(st.integers(0, 6), st.text("ab ", min_size=1, max_siz
 def test_marks_of_headings_and_of_lines_do_not_mind_each_other(lines: list[tuple[int, str]]) -> None:
     texts = [text.strip() or "x" for _, text in lines]
     whole = "\n".join(
-        headed(marked(text, 3 * at), level) if level else marked(text, 3 * at)
+        with_heading_mark(with_line_marks(text, 3 * at), level) if level else with_line_marks(text, 3 * at)
         for at, (text, (level, _)) in enumerate(zip(texts, lines, strict=True))
     )
-    text, pairs, headings = headings_of(*unmarked(whole))
+    text, pairs, headings = split_heading_marks(*split_line_marks(whole))
     assert text == "\n".join(texts)
     starts = [sum(len(each) + 1 for each in texts[:at]) for at in range(len(texts))]
     assert dict(headings) == {start: level for start, (level, _) in zip(starts, lines, strict=True) if level}

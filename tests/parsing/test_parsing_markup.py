@@ -15,7 +15,7 @@ from trivium.exceptions import UnreadableDocumentError
 from trivium.parsing import read
 from trivium.parsing.formats._email import parse_email
 from trivium.parsing.formats._formats import Original
-from trivium.parsing.formats._html import visible
+from trivium.parsing.formats._html import parse_page
 from trivium.schema import Document
 
 # --- HTML ---------------------------------------------------------------------------------------------------
@@ -47,7 +47,7 @@ from trivium.schema import Document
     ],
 )
 def test_visible_text(markup: str, text: str) -> None:
-    assert visible(markup).text == f"{text}\n"
+    assert parse_page(markup).text == f"{text}\n"
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_visible_text(markup: str, text: str) -> None:
     ],
 )
 def test_tables(rows: str, text: str) -> None:
-    assert visible(f"before<table>{rows}</table>after").text == f"before\n\n{text}\n\nafter\n"
+    assert parse_page(f"before<table>{rows}</table>after").text == f"before\n\n{text}\n\nafter\n"
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ HOSTILE = [
 
 @given(st.lists(st.sampled_from(PIECES_OF_HTML)).map("".join))
 def test_no_markup_crashes(markup: str) -> None:
-    assert visible(markup).text.endswith("\n")
+    assert parse_page(markup).text.endswith("\n")
 
 
 @pytest.mark.slow
@@ -118,7 +118,7 @@ def test_no_markup_crashes(markup: str) -> None:
 def test_hostile_markup_takes_linear_time(piece: str) -> None:
     def seconds(count: int) -> float:
         start = process_time()
-        visible(piece * count)
+        parse_page(piece * count)
         return process_time() - start
 
     count = 240_000 // len(piece)

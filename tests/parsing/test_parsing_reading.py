@@ -29,7 +29,7 @@ from trivium.exceptions import (
 )
 from trivium.parsing import read
 from trivium.parsing.formats._decoding import decode, tidy
-from trivium.parsing.formats._formats import Original, media_type
+from trivium.parsing.formats._formats import Original, detect_media_type
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 
@@ -79,7 +79,7 @@ def test_bytes_never_crash_the_decoder(data: bytes) -> None:
 @given(st.binary())
 def test_bytes_never_crash_the_recognition(data: bytes) -> None:
     try:
-        found = media_type(Original(data, "a", "", 1000))
+        found = detect_media_type(Original(data, "a", "", 1000))
     except DocumentError as error:
         found = str(error)
     assert "\n" not in found

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from trivium.parsing import Locator, read
 from trivium.parsing.formats._formats import Original
-from trivium.parsing.formats._lines import line_starts, mark, marked, unmarked
+from trivium.parsing.formats._lines import line_mark, line_starts, split_line_marks, with_line_marks
 from trivium.parsing.formats._reading import read_original
 from trivium.schema import DocMetaData, Document
 
@@ -196,7 +196,7 @@ def test_dates_and_titles() -> None:
 
 @given(st.text(alphabet="ab \n\u200b", max_size=40), st.integers(1, 2**30 - 100))
 def test_marks_leave_the_text_and_tell_its_lines(text: str, first: int) -> None:
-    plain, pairs = unmarked(marked(text, first))
+    plain, pairs = split_line_marks(with_line_marks(text, first))
     assert plain == text
     locator = Locator(Document(content=text, metadata=DocMetaData(source_lines=pairs)))
     for offset, letter in enumerate(text):
@@ -207,7 +207,7 @@ def test_marks_leave_the_text_and_tell_its_lines(text: str, first: int) -> None:
 
 @given(st.lists(st.tuples(st.text(alphabet="a\n", min_size=1, max_size=5), st.integers(1, 50)), max_size=6))
 def test_line_starts_are_what_a_locator_says(parts: list[tuple[str, int]]) -> None:
-    text, pairs = unmarked("".join(mark(line) + part for part, line in parts))
+    text, pairs = split_line_marks("".join(line_mark(line) + part for part, line in parts))
     starts = list(line_starts(text, pairs))
     locator = Locator(Document(content=text, metadata=DocMetaData(source_lines=pairs)))
     assert [offset for offset, _ in starts] == sorted({offset for offset, _ in starts})

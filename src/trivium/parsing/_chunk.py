@@ -1,4 +1,4 @@
-"""A chunk: a part of a document that is found, cited and read on its own."""
+"""A chunk: a part of a document that can be found, cited and read on its own."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from pydantic import Field
 from trivium.exceptions import ArgumentTypeError
 from trivium.schema import DocMetaData, Document
 
-__all__ = ["Chunk", "ChunkMetaData", "check_documents", "spliced"]
+__all__ = ["Chunk", "ChunkMetaData", "check_documents", "splice"]
 
 
 class ChunkMetaData(DocMetaData):
-    """What is known about a chunk. All but `source` has a default, so that a text alone is a chunk too.
+    """Metadata of a chunk. Every field but `source` has a default, so that a text alone can be a chunk.
 
     Args:
-        start: offset in the text of the document at which it begins, in characters.
-        end: offset behind its last character; 0 where the chunk was made of no document.
-        line: the line on which it begins, from 1; of the source file where the format has lines, else of its text.
-            Within its page where there are pages. 0 is not known.
-        end_line: the line on which it ends.
-        source_lines: as of a document, within this chunk; see `Chunk.line_at`.
-        page: its page, slide or sheet, from 1, that of its beginning; None where the format has none.
-        end_page: the page on which a passage ends, where that is another one.
-        heading: the headings above it, outermost first, joined by " > ".
-        position: its place among the chunks of its source, from 0.
-        fingerprint: which state of the source it was cut from; see `Ingest`.
+        start: offset of the first character in the text of the document.
+        end: offset behind the last character; 0 if the chunk was not cut from a document.
+        line: first line, from 1: of the source file if the format has lines, else of its text; counted within the page
+            if there are pages. 0: not known.
+        end_line: last line.
+        source_lines: as `DocMetaData.source_lines`, with offsets within the chunk; see `Chunk.line_at`.
+        page: page, slide or sheet of the first character, from 1; None if the format has no pages.
+        end_page: page of the last character, if it is another one.
+        heading: the headings above the chunk, outermost first, joined by " > ".
+        position: number of the chunk in its source, from 0.
+        fingerprint: identifies the version of the source that the chunk was cut from; see `Library.ingest`.
     """
 
     is_chunk: bool = True
@@ -47,7 +47,7 @@ class ChunkMetaData(DocMetaData):
 
     @property
     def citation(self) -> str:
-        """Where it stands, in a form that editors open: source, page and lines.
+        """Source, page and lines, in a form that editors open.
 
         >>> ChunkMetaData(source="lease.txt", line=3, end_line=7).citation
         'lease.txt:3-7'
@@ -67,10 +67,10 @@ class ChunkMetaData(DocMetaData):
 
 
 class Chunk(Document):
-    """A part of a document, with where it stands.
+    """A part of a document, with its place there.
 
     Args:
-        parts: of a passage of several chunks, where in its content each begins, and its metadata.
+        parts: for a passage of several chunks, the offset in its content at which each begins, and its metadata.
 
     Example:
         >>> chunk = Chunk.of("The rent is 950 EUR.", source="lease.txt", line=3, end_line=3)
@@ -83,7 +83,7 @@ class Chunk(Document):
 
     @property
     def indexed_text(self) -> str:
-        """What it is found by, its meaning and its words alike: the headings above it, then its text.
+        """The text that is embedded and indexed: the headings above the chunk, then its content.
 
         >>> Chunk.of("It is 950 EUR.", heading="Lease > Rent").indexed_text
         'Lease > Rent\\nIt is 950 EUR.'
@@ -91,10 +91,10 @@ class Chunk(Document):
         return f"{self.metadata.heading}\n{self.content}" if self.metadata.heading else self.content
 
     def line_at(self, offset: int) -> int:
-        """The line on which a character of the chunk stands, counted as `line` is; 0 where that is not known.
+        """Return the line of a character of the chunk, counted as `line` is; 0 if it is not known.
 
         Args:
-            offset: of the character in the content.
+            offset: offset of the character in the content.
 
         >>> chunk = Chunk.of("one two\\nthree", line=7, source_lines=((4, 9),))
         >>> [chunk.line_at(offset) for offset in (0, 4, 8)]
@@ -108,22 +108,22 @@ class Chunk(Document):
         return line + self.content.count("\n", start, offset)
 
     def about(self, offset: int) -> ChunkMetaData:
-        """What is known about the chunk of the store that holds a character of this one.
+        """Return the metadata of the stored chunk from which a character comes.
 
         Args:
-            offset: of the character in the content.
+            offset: offset of the character in the content.
         """
         before = bisect_right(self.parts, offset, key=itemgetter(0)) - 1
         return self.parts[before][1] if before >= 0 else self.metadata
 
     @classmethod
     def of(cls, content: str, **metadata: Any) -> Chunk:
-        """A chunk of a text and its metadata; its id follows from these, so that equal ones have equal ids."""
+        """Create a chunk; unless `id` is given, the id is a hash of text and place, so that equal chunks share it."""
         made = cls(content=content, metadata=ChunkMetaData(**metadata))
         return made if "id" in metadata else made.identified()
 
     def identified(self) -> Chunk:
-        """This chunk, with the id that follows from its text and place."""
+        """Set the id to a hash of the text and its place, and return the chunk."""
         about = self.metadata
         key = "\0".join((about.source, about.fingerprint, str(about.position), str(about.start), self.content))
         about.id = sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
@@ -131,23 +131,27 @@ class Chunk(Document):
 
 
 def check_documents(values: Iterable[Any]) -> None:
-    """Refuse what is no document."""
+    """Check that all values are documents.
+
+    Raises:
+        ArgumentTypeError: one is not a `Document`.
+    """
     for each in values:
         if not isinstance(each, Document):
             kind = type(each).__name__
-            raise ArgumentTypeError(f"a Document is wanted, not {kind}: make one of a text by Document.from_string")
+            raise ArgumentTypeError(f"a Document is expected, not {kind}: create one by Document.from_string(text)")
 
 
-def spliced(slices: Sequence[tuple[str, Chunk, int, int]], metadata: ChunkMetaData, **places: Any) -> Chunk:
-    """Slices of chunks as one text, which knows of each character the line and the chunk that it is from.
+def splice(slices: Sequence[tuple[str, Chunk, int, int]], metadata: ChunkMetaData, **places: Any) -> Chunk:
+    """Join slices of chunks to one chunk that knows the line and the stored chunk of each of its characters.
 
     Args:
-        slices: each with what stands before it, and where in the chunk it begins and ends; not none.
-        metadata: what the new one has, but for its pages and `source_lines`.
-        **places: what else of the metadata is its own, as the line on which it begins.
+        slices: at least one `(separator, chunk, start, end)`: the text put before the slice, and its offsets.
+        metadata: metadata of the new chunk, except its pages and `source_lines`.
+        **places: fields of the metadata that differ, for example `line`.
 
     >>> chunk = Chunk.of("a\\nb\\nc", line=1)
-    >>> made = spliced([("", chunk, 0, 1), ("; ", chunk, 4, 5)], chunk.metadata)
+    >>> made = splice([("", chunk, 0, 1), ("; ", chunk, 4, 5)], chunk.metadata)
     >>> made.content, made.metadata.source_lines, made.line_at(3)
     ('a; c', ((3, 3),), 3)
     """

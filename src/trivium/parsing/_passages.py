@@ -1,39 +1,39 @@
-"""Passages: a long text cut at its own borders, and the ones that matter for some questions."""
+"""Passages: slices of a long text, cut at its own borders, and the selection of those that matter for queries."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import zip_longest
 from typing import NamedTuple, TypeAlias
 
 from trivium.exceptions import ConfigurationError
-from trivium.parsing._words import stems
+from trivium.parsing._words import StemTable, stems
 
 __all__ = ["Border", "Passage", "PassageIndex", "border", "select", "split"]
 
 Border: TypeAlias = Callable[[str, int, int], Iterable[int]]
-"""Where a text may be cut: of `(text, start, end)` the offsets behind each border there, in order."""
+"""A function of `(text, start, end)` that gives the offsets at which the text may be cut there, in order."""
 
 
 def border(pattern: str) -> Border:
-    """The border behind each match of a pattern.
+    """Create the border that lies behind each match of a pattern.
 
     >>> list(border(r"\\n+")("one\\n\\ntwo\\n", 0, 9))
     [5, 9]
     """
     found = re.compile(pattern)
-    return lambda text, start, end: (match.end() for match in found.finditer(text, start, end))
+    return lambda text, start, end: map(re.Match[str].end, found.finditer(text, start, end))
 
 
 PARAGRAPHS = border(r"\n[ \t]*\n+")
 LINES = border(r"\n")
 WORDS = border(r"\s+")
 _BORDERS = (PARAGRAPHS, LINES, border(r"[.!?][\"'”’)\]]*\s+|[。！？]"), WORDS)
-_SATURATION = 1.2  # k1 of BM25: how soon repeating a word stops helping
-_LENGTH_WEIGHT = 0.75  # b of BM25: how much a long passage is discounted
+_SATURATION = 1.2  # k1 of BM25: the sooner repeating a word stops helping, the smaller
+_LENGTH_WEIGHT = 0.75  # b of BM25: the discount of long passages
 
 
 class Passage(NamedTuple):
@@ -45,15 +45,15 @@ class Passage(NamedTuple):
 
 
 def split(text: str, *, size: int = 1200, borders: Sequence[Border] = _BORDERS) -> list[Passage]:
-    """Contiguous passages that together are the text: no character is lost or repeated.
+    """Cut a text into contiguous passages: no character is lost or repeated.
 
-    A passage ends at the last paragraph border in its second half; where there is none at a line, then a
-    sentence, then a word border; a text without any is cut hard.
+    A passage ends at the last paragraph border in its second half. If there is none there, it ends at the last line
+    border, then sentence border, then word border; else after `size` characters.
 
     Args:
-        text: any text; an empty one has no passages.
-        size: the most characters in a passage (default 1200).
-        borders: where it may be cut, the best first.
+        text: any text; an empty text has no passages.
+        size: maximum number of characters in a passage (default 1200).
+        borders: kinds of borders at which the text may be cut, best first.
 
     Raises:
         ConfigurationError: the size is below 1.
@@ -66,27 +66,17 @@ def split(text: str, *, size: int = 1200, borders: Sequence[Border] = _BORDERS) 
     passages: list[Passage] = []
     start = 0
     while start < len(text):
-        end = _cut(text, start, size, borders)
+        middle, end = start + size // 2, min(start + size, len(text))
+        if end < len(text):
+            last_borders = (max(ends(text, middle, end), default=0) for ends in borders)
+            end = next((border for border in last_borders if border > start), end)
         passages.append(Passage(start, end, text[start:end]))
         start = end
     return passages
 
 
-def _cut(text: str, start: int, size: int, borders: Sequence[Border]) -> int:
-    limit = start + size
-    if limit >= len(text):
-        return len(text)
-    for ends in borders:
-        end = 0
-        for end in ends(text, start + size // 2, limit):  # noqa: B007 - the last of them
-            pass
-        if end > start:
-            return end
-    return limit
-
-
 class PassageIndex:
-    """A BM25 index over passages: built once in linear time, asked many times.
+    """A BM25 index over passages, built once in linear time.
 
     Args:
         passages: in document order, as `split` gives them.
@@ -100,46 +90,45 @@ class PassageIndex:
         self._passages = tuple(passages)
         self._postings: dict[str, list[tuple[int, int]]] = {}
         self._lengths: list[int] = []
+        self._stems = StemTable()
         for number, passage in enumerate(self._passages):
-            counts = Counter(stems(passage.text))
+            counts = Counter(stems(passage.text, self._stems))
             self._lengths.append(counts.total())
             for word, count in counts.items():
                 self._postings.setdefault(word, []).append((number, count))
         self._mean_length = sum(self._lengths) / len(self._lengths) if any(self._lengths) else 1.0
 
     def select(self, queries: Sequence[str], *, budget: int, always_first: int = 1) -> list[Passage]:
-        """The passages that matter for the queries, in document order, never over the budget.
+        """Return the passages that matter for the queries, in document order, within the budget.
 
-        The first passages come first; then each query's best passage, each query's second, and so on until
-        the budget is used. A passage that no longer fits is left out. A query none of whose words occur
-        takes passages from the start.
+        The first passages of the document are taken first; then each query's best passage, then each query's second,
+        and so on. A passage that no longer fits is left out. A query that shares no word with any passage takes
+        passages from the start.
 
         Args:
-            queries: questions, or names and descriptions of fields, each ranked on its own.
-            budget: the most characters that the result holds in all.
-            always_first: passages at the start that are taken before all others (default 1).
+            queries: questions, or names and descriptions of fields; each is ranked by itself.
+            budget: maximum number of characters in the result.
+            always_first: number of passages at the start that are taken before all others (default 1).
 
         Raises:
             ConfigurationError: the budget or `always_first` is negative.
         """
         if budget < 0 or always_first < 0:
             raise ConfigurationError("budget and always_first count characters and passages; give 0 or more")
+        rankings = [self.rank(query) for query in queries]
+        in_turn = [number for rank in zip_longest(*rankings) for number in rank if number is not None]
         chosen: set[int] = set()
-        for number in self._in_turn(queries, always_first):
+        for number in (*range(min(always_first, len(self._passages))), *in_turn):
             size = len(self._passages[number].text)
             if number not in chosen and size <= budget:
                 chosen.add(number)
                 budget -= size
         return [self._passages[number] for number in sorted(chosen)]
 
-    def _in_turn(self, queries: Sequence[str], always_first: int) -> Iterator[int]:
-        yield from range(min(always_first, len(self._passages)))
-        for rank in zip_longest(*(self._ranking(query) for query in queries)):
-            yield from (number for number in rank if number is not None)
-
-    def _ranking(self, query: str) -> Sequence[int]:
+    def rank(self, query: str) -> Sequence[int]:
+        """Return the numbers of the passages that share a word with the query, best first; of all, if none does."""
         scores: dict[int, float] = {}
-        for word in dict.fromkeys(stems(query)):  # not a set: sums must not depend on hash order
+        for word in dict.fromkeys(stems(query, self._stems)):  # not a set: sums must not depend on hash order
             postings = self._postings.get(word, [])
             rarity = math.log(1 + (len(self._passages) - len(postings) + 0.5) / (len(postings) + 0.5))
             for number, count in postings:
@@ -148,17 +137,17 @@ class PassageIndex:
                 scores[number] = scores.get(number, 0.0) + gain
         if not scores:
             return range(len(self._passages))
-        return sorted(scores, key=lambda number: (-scores[number], number))
+        return [number for _, number in sorted([(-score, number) for number, score in scores.items()])]
 
 
 def select(passages: Sequence[Passage], queries: Sequence[str], *, budget: int, always_first: int = 1) -> list[Passage]:
-    """What `PassageIndex(passages).select(…)` gives; to ask more than once, build the index once.
+    """Return `PassageIndex(passages).select(…)`; to select more than once, build the index once.
 
     Args:
         passages: in document order, as `split` gives them.
-        queries: questions, or names and descriptions of fields, each ranked on its own.
-        budget: the most characters that the result holds in all.
-        always_first: passages at the start that are taken before all others (default 1).
+        queries: questions, or names and descriptions of fields; each is ranked by itself.
+        budget: maximum number of characters in the result.
+        always_first: number of passages at the start that are taken before all others (default 1).
 
     Raises:
         ConfigurationError: the budget or `always_first` is negative.

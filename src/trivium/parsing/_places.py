@@ -1,7 +1,8 @@
-"""Where an offset lies, in the words of a reader: page and line."""
+"""Places in a document as readers name them: page and line of an offset."""
 
 from __future__ import annotations
 
+import re
 from array import array
 from bisect import bisect_left, bisect_right
 from sys import maxsize
@@ -16,8 +17,8 @@ __all__ = ["Locator", "Place", "locate"]
 class Place(NamedTuple):
     """A page and a line, both counted from 1.
 
-    `line` is that of the file: the text was read from there. `page` is None where the format has no pages. Where it
-    has, `line` counts within the page: lines of its text in PDF and PPTX, in XLSX the rows of the sheet.
+    `line` is the line of the file from which the text was read. `page` is None if the format has no pages; if it has
+    pages, `line` counts within the page: lines of text in PDF and PPTX, rows of the sheet in XLSX.
     """
 
     page: int | None
@@ -31,7 +32,7 @@ class Locator:
     """Places of offsets in one document: the line table is built once, each look-up is O(log n).
 
     Args:
-        document: the text and its metadata; both are read now and never again. It may be a part of a long text.
+        document: the text and its metadata, which are read once, now. It may be a part of a long text.
 
     >>> from trivium.schema import Document
     >>> Locator(Document(content="one\\ntwo")).place(4)
@@ -42,10 +43,10 @@ class Locator:
         self._length = len(document.content)
         self._pages = document.metadata.pages
         self._pairs = document.metadata.source_lines
-        self._line_ends = _line_ends(document.content)
+        self._line_ends = array("Q", map(re.Match[str].start, re.finditer("\n", document.content)))
 
     def place(self, offset: int) -> Place:
-        """The page and line that hold the character at `offset`.
+        """Return the page and line of the character at `offset`.
 
         Args:
             offset: characters from the start, from 0 to the length of the text (its end).
@@ -64,7 +65,7 @@ class Locator:
 
 
 def locate(document: Document, offset: int) -> Place:
-    """The place of one offset; for several in one document, build a `Locator` once.
+    """Return the place of one offset. For several offsets in one document, build a `Locator` once.
 
     Args:
         document: the text and its metadata.
@@ -78,12 +79,3 @@ def locate(document: Document, offset: int) -> Place:
     Place(page=2, line=2)
     """
     return Locator(document).place(offset)
-
-
-def _line_ends(text: str) -> array[int]:
-    ends = array("Q")
-    end = text.find("\n")
-    while end >= 0:
-        ends.append(end)
-        end = text.find("\n", end + 1)
-    return ends

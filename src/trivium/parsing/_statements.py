@@ -1,4 +1,4 @@
-"""What can be said of a text by number: its sentences, rows and items, short enough to be read each by itself."""
+"""Statements of a text: its sentences, rows and list items, each short enough to be numbered and read by itself."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Final
 
 from trivium.parsing.chunks import sentences
 
-__all__ = ["HEADER", "statements"]
+__all__ = ["MAIL_HEADER", "statements"]
 
 _LONGEST: Final = 400
-HEADER: Final = r"(?:From|To|Cc|Date|Subject): "
-"""How the header of a mail begins."""
-# Of a list; a row, a heading; and where a narrowed passage leaves something out.
-_BORDER: Final = re.compile(rf"(?m:^…\n)|\n(?=[ \t]*(?:[-*•+|#>]|\d+[.)]|\.\.)\s|{HEADER})")
+MAIL_HEADER: Final = r"(?:From|To|Cc|Date|Subject): "
+"""Pattern of the beginning of an e-mail header."""
+# Before a list item, a row, a heading, a header; and at the ellipsis of a narrowed passage.
+_BORDER: Final = re.compile(rf"(?m:^…\n)|\n(?=[ \t]*(?:[-*•+|#>]|\d+[.)]|\.\.)\s|{MAIL_HEADER})")
 
 
 def statements(text: str) -> Iterator[tuple[int, int]]:
-    """Where the sentences of a text begin and end; rows and items of lists are such, what is too long is cut.
+    """Return the spans of a text's sentences, rows and list items; longer ones are cut at 400 characters.
 
     >>> text = "It is cold. Put on a hat:\\n- red\\n- blue"
     >>> [text[start:end] for start, end in statements(text)]
@@ -33,18 +33,13 @@ def statements(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """A span without space around it, in pieces of bearable length that end at lines, else at words."""
-    while end - start > _LONGEST:
-        cut = max(text.rfind(border, start + _LONGEST // 2, start + _LONGEST) for border in ("\n", " "))
-        cut = cut if cut > start else start + _LONGEST
-        yield from _trimmed(text, start, cut)
+    """Cut a span at lines, else at words, into pieces of at most `_LONGEST` characters, without space around them."""
+    while start < end:
+        cut = end
+        if end - start > _LONGEST:
+            cut = max(text.rfind(border, start + _LONGEST // 2, start + _LONGEST) for border in ("\n", " "))
+            cut = cut if cut > start else start + _LONGEST
+        part = text[start:cut]
+        if any(map(str.isalnum, part)):
+            yield start + len(part) - len(part.lstrip()), cut - len(part) + len(part.rstrip())
         start = cut
-    yield from _trimmed(text, start, end)
-
-
-def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    part = text[start:end]
-    start += len(part) - len(part.lstrip())
-    end -= len(part) - len(part.rstrip())
-    if any(map(str.isalnum, text[start:end])):
-        yield start, end

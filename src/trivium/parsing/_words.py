@@ -1,56 +1,71 @@
-"""Words for searching: what a text and a question about it have in common, in any script."""
+"""Words for searching: the stems that a text and a question about it have in common, in any script."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 
-__all__ = ["stems"]
+__all__ = ["StemTable", "split_camel_case", "stems", "without_plural"]
 
 _RUNS = re.compile(r"[^\W\d_]+|\d+")
 _FIRST_IDEOGRAPH = "\u2e80"  # from here on, scripts that put no spaces between words
 _LAST_IDEOGRAPH = "\uffdc"
 
 
-def stems(text: str) -> Iterator[str]:
-    """Casefolded word stems in order: runs of letters or of digits, camelCase and snake_case split.
+class StemTable(dict[str, tuple[str, ...]]):
+    """The stems of each run of letters or digits, computed when the run is first looked up.
+
+    >>> StemTable()["invoiceDates"]
+    ('invoice', 'date')
+    """
+
+    def __missing__(self, run: str) -> tuple[str, ...]:
+        if _FIRST_IDEOGRAPH <= run[0] <= _LAST_IDEOGRAPH:
+            parts = [run[i : i + 2] for i in range(max(1, len(run) - 1))]
+        elif run.islower() or run.isupper() or run[1:].islower():
+            parts = [run]
+        else:
+            parts = split_camel_case(run)
+        found = self[run] = tuple([without_plural(part.casefold()) for part in parts])
+        return found
+
+
+def stems(text: str, table: StemTable | None = None) -> list[str]:
+    """Return the casefolded word stems of a text, in order: camelCase and snake_case are split.
 
     Args:
         text: any text; compatibility forms such as ligatures and full-width digits count as plain ones.
+        table: stems that are known already, shared by the texts of one index; default: a new table.
 
-    >>> list(stems("invoiceDate of the Companies, PO_4711"))
+    >>> stems("invoiceDate of the Companies, PO_4711")
     ['invoice', 'date', 'of', 'the', 'company', 'po', '4711']
     """
-    known: dict[str, tuple[str, ...]] = {}
-    for run in _RUNS.findall(unicodedata.normalize("NFKC", text)):
-        found = known.get(run)
-        if found is None:
-            found = known[run] = tuple(_stem(part.casefold()) for part in _parts(run))
-        yield from found
+    table = StemTable() if table is None else table
+    return [stem for run in _RUNS.findall(unicodedata.normalize("NFKC", text)) for stem in table[run]]
 
 
-def _parts(run: str) -> Iterator[str]:
-    if _FIRST_IDEOGRAPH <= run[0] <= _LAST_IDEOGRAPH:
-        yield from (run[i : i + 2] for i in range(max(1, len(run) - 1)))
-    elif run.islower() or run.isupper() or run[1:].islower():
-        yield run
-    else:
-        yield from _humps(run)
+def split_camel_case(run: str) -> list[str]:
+    """Split a run of letters before each capital that begins a word; an acronym is one word.
 
-
-def _humps(run: str) -> Iterator[str]:
+    >>> split_camel_case("parseHTMLPage")
+    ['parse', 'HTML', 'Page']
+    """
+    parts: list[str] = []
     start = 0
     for i in range(1, len(run)):
         ends_acronym = run[i - 1].isupper() and run[i + 1 : i + 2].islower()
         if run[i].isupper() and (run[i - 1].islower() or ends_acronym):
-            yield run[start:i]
+            parts.append(run[start:i])
             start = i
-    yield run[start:]
+    return [*parts, run[start:]]
 
 
-def _stem(word: str) -> str:
-    """Without a plural ending; the rules of Harman's S stemmer (1991), which leave other endings alone."""
+def without_plural(word: str) -> str:
+    """Remove a plural ending, by the rules of Harman's S stemmer (1991); other endings stay.
+
+    >>> without_plural("companies"), without_plural("bus")
+    ('company', 'bus')
+    """
     if len(word) <= 3 or not word.endswith("s") or word.endswith(("ss", "us")):
         return word
     if word.endswith("ies"):

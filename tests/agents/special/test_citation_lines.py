@@ -15,7 +15,7 @@ from trivium.agents.special._reading import Reading
 from trivium.knowledge import Hit, Library, SQLiteStore, SQLiteStoreConfig, find_sources
 from trivium.knowledge.retrieval._extraction import narrowed
 from trivium.parsing import Chunk
-from trivium.parsing._chunk import spliced
+from trivium.parsing._chunk import splice
 
 HTML = """<html>
 <head><title>Letters</title></head>
@@ -103,7 +103,7 @@ def test_the_lines_of_slices_are_those_of_what_they_were_cut_from(parts: list[tu
     cuts = sorted(data.draw(st.sets(st.integers(0, len(whole)), min_size=2, max_size=4)))
     spans = list(zip(cuts[::2], cuts[1::2], strict=False))
     slices = [("-" if at else "", chunk, *span) for at, span in enumerate(spans)]
-    made = spliced(slices, chunk.metadata, line=chunk.line_at(spans[0][0]))
+    made = splice(slices, chunk.metadata, line=chunk.line_at(spans[0][0]))
     place = 0
     for at, (start, end) in enumerate(spans):
         place += bool(at)

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from trivium.exceptions import FetchConnectionError, FetchContentTypeError, FetchTooLargeError
-from trivium.parsing.formats._decoding import decode, tidy
-from trivium.parsing.formats._html import declared_charset, visible
+from trivium.parsing.lowlevel import declared_charset, decode, parse_page, tidy
 
 __all__ = ["Download", "Page", "Unpacker", "read_page", "shown", "wrong_encoding", "wrong_type"]
 
@@ -131,5 +130,5 @@ def read_page(download: Download) -> Page:
     named = _CHARSET.search(download.content_type)
     text, title = decode(data, named[1] if named else declared_charset(data)), None
     if kind in _HTML:
-        text, title = visible(text)[:2]
+        text, title = parse_page(text)[:2]
     return Page(download.url, _CONTROLS.sub("", title or ""), _CONTROLS.sub("", tidy(text)).strip(), kind)

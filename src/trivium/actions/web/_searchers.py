@@ -20,7 +20,7 @@ from trivium.actions.web._remote import (
 )
 from trivium.commander import invoke, portable
 from trivium.exceptions import ConfigurationError
-from trivium.parsing.formats._markup import Tag, tokens
+from trivium.parsing.lowlevel import Tag, tokenize_html
 
 __all__ = [
     "BLACK_LIST",
@@ -153,7 +153,7 @@ class DuckDuckGoSearch(BaseSearch):
 def read_duckduckgo(text: str) -> list[SearchResult]:
     """The results of a page: links of the class `result__a`, each with a `result__snippet` behind it."""
     found: list[SearchResult] = []
-    stream = iter(tokens(text))
+    stream = iter(tokenize_html(text))
     for token in stream:
         if not isinstance(token, Tag) or token.is_end or "result__" not in token.rest:
             continue
@@ -331,7 +331,7 @@ def _passages(page: Any) -> list[str]:
 
 
 def _plain(markup: str) -> str:
-    return clean("".join(token for token in tokens(markup) if isinstance(token, str)))
+    return clean("".join(token for token in tokenize_html(markup) if isinstance(token, str)))
 
 
 class SearxngSearch(BaseSearch):

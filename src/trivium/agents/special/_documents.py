@@ -15,8 +15,8 @@ from trivium.commander import Listener, door, portable
 from trivium.exceptions import DocumentNotFoundError, UnreadableDocumentError
 from trivium.knowledge.retrieval import RelevanceExtractor, Retriever
 from trivium.knowledge.stores import SourceRecord
-from trivium.parsing._chunk import check_documents
 from trivium.parsing.chunks import chunk_parts
+from trivium.parsing.lowlevel import check_documents
 from trivium.schema import Document
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from typing import Final, NamedTuple, TypeAlias
 from trivium.agents.special._citations import Citation
 from trivium.agents.special._numerals import plain_numerals
 from trivium.parsing import Chunk
-from trivium.parsing._statements import HEADER, statements
-from trivium.parsing._words import stems
+from trivium.parsing.lowlevel import MAIL_HEADER, statements, stems
 
 __all__ = ["Reading", "Sentence", "Span", "words_of"]
 
@@ -80,7 +79,7 @@ class Reading:
             Sentence(chunk, start, end) for chunk in self.chunks for start, end in statements(chunk.content)
         ]
         self._question = words_of(question)
-        self._words = [words_of(re.sub(f"^{HEADER}", "", each.text)) for each in self.sentences]
+        self._words = [words_of(re.sub(f"^{MAIL_HEADER}", "", each.text)) for each in self.sentences]
         self._around = {id(each): words_of(f"{each.metadata.heading}\n{each.content}") for each in self.chunks}
         self._counts = Counter(word for words in self._words for word in words)
         self._all = frozenset(self._counts).union(*self._around.values())

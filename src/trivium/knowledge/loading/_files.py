@@ -10,7 +10,7 @@ from pathlib import Path
 
 from trivium.knowledge.loading._source import Source
 from trivium.parsing import read_parts
-from trivium.parsing.formats._reading import not_opened
+from trivium.parsing.lowlevel import opening_error
 from trivium.schema import Document
 
 __all__ = ["MAX_BYTES", "FileSource"]
@@ -45,7 +45,7 @@ class FileSource(Source):
         try:
             found = os.stat(self._path)
         except (OSError, ValueError) as error:
-            raise not_opened(error, self.name) from None
+            raise opening_error(error, self.name) from None
         return f"{found.st_size}:{found.st_mtime_ns}:{found.st_ino}"
 
     def fingerprint(self) -> str:
@@ -54,7 +54,7 @@ class FileSource(Source):
             try:
                 return hashlib.file_digest(file, "sha256").hexdigest()
             except OSError as error:
-                raise not_opened(error, self.name) from None
+                raise opening_error(error, self.name) from None
 
     def documents(self) -> Iterator[Document]:
         """Its text; in parts where it is long."""
@@ -65,4 +65,4 @@ class FileSource(Source):
         try:
             return Path(self._path).open("rb")
         except (OSError, ValueError) as error:
-            raise not_opened(error, self.name) from None
+            raise opening_error(error, self.name) from None

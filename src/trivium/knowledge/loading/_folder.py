@@ -9,7 +9,7 @@ from pathlib import Path
 from trivium.knowledge.loading._choice import Choice, oddity
 from trivium.knowledge.loading._patterns import Pattern, covers, excludes, parsed
 from trivium.knowledge.loading._source import Skipped
-from trivium.parsing.formats._reading import not_opened
+from trivium.parsing.lowlevel import opening_error
 
 __all__ = ["files_in"]
 
@@ -33,7 +33,7 @@ def files_in(folder: Path, choice: Choice, on_skip: Callable[[Skipped], object])
     try:
         os.scandir(folder).close()
     except OSError as error:
-        raise not_opened(error, str(folder)) from None
+        raise opening_error(error, str(folder)) from None
     walk = _Walk(folder, choice, on_skip)
     waiting = [((), walk.rules_above())]
     while waiting:

@@ -20,7 +20,7 @@ from trivium.exceptions import ConfigurationError, DocumentError, UnreadableDocu
 from trivium.knowledge.loading._files import MAX_BYTES
 from trivium.knowledge.loading._source import Source
 from trivium.parsing import read_parts
-from trivium.parsing.formats._formats import shown
+from trivium.parsing.lowlevel import escape_unprintable
 from trivium.schema import Document
 
 __all__ = ["Blob", "GitSource", "Repository"]
@@ -80,10 +80,12 @@ class Repository:
         self.name = repository_name(place, revision)
         if is_remote and url.scheme not in {"https", "file"}:
             raise ConfigurationError(
-                f"{shown(self.name)}: git repositories are read from https and file URLs, and paths"
+                f"{escape_unprintable(self.name)}: git repositories are read from https and file URLs, and paths"
             )
         if not (_REMOTE_REVISION if is_remote else _REVISION).fullmatch(revision) or ".." in revision:
-            raise ConfigurationError(f"{shown(self.name)}: give the name of a branch or a tag, or a commit")
+            raise ConfigurationError(
+                f"{escape_unprintable(self.name)}: give the name of a branch or a tag, or a commit"
+            )
         if is_remote:
             self._folder = self._fetched(place, revision)
             revision = "FETCH_HEAD"
@@ -156,13 +158,14 @@ class Repository:
     def _command(self, *arguments: str) -> list[str]:
         git = shutil.which("git")
         if git is None:
-            text = f"{shown(self.name)}: git is not installed; install it, or give a folder"
+            text = f"{escape_unprintable(self.name)}: git is not installed; install it, or give a folder"
             raise UnreadableDocumentError(text, self.name)
         return [git, *_OPTIONS, *arguments]
 
     def _failed(self, said: bytes) -> UnreadableDocumentError:
         lines = said.decode("utf-8", "replace").strip().splitlines() or ["there is no such revision"]
-        text = f"{shown(self.name)}: git cannot read it ({shown(lines[0])[:300]}); check the place and the revision"
+        reason = escape_unprintable(lines[0])[:300]
+        text = f"{escape_unprintable(self.name)}: git cannot read it ({reason}); check the place and the revision"
         return UnreadableDocumentError(text, self.name)
 
 

@@ -10,9 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from trivium.knowledge.loading._files import MAX_BYTES
 from trivium.knowledge.loading._source import Source
-from trivium.parsing.formats._formats import Original, suffix_of
-from trivium.parsing.formats._media_types import suffix_for
-from trivium.parsing.formats._reading import read_original
+from trivium.parsing.lowlevel import Original, read_original, suffix_for, suffix_of
 from trivium.schema import Document
 
 if TYPE_CHECKING:

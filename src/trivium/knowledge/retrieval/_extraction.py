@@ -13,8 +13,7 @@ from trivium.knowledge.retrieval._reranking import whole_numbers
 from trivium.knowledge.stores import Hit
 from trivium.llms import LanguageModel
 from trivium.parsing import Chunk
-from trivium.parsing._chunk import spliced
-from trivium.parsing._statements import statements
+from trivium.parsing.lowlevel import splice, statements
 
 __all__ = ["RelevanceExtractor"]
 
@@ -88,4 +87,4 @@ def narrowed(chunk: Chunk, kept: Sequence[tuple[int, int]]) -> Chunk | None:
         places |= {"start": at.start + first, "end": at.start + last}
     if at.line:
         places |= {"line": chunk.line_at(first), "end_line": chunk.line_at(last - 1)}
-    return spliced(slices, at, **places)
+    return splice(slices, at, **places)

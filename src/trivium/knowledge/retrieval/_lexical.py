@@ -15,7 +15,7 @@ from trivium.knowledge.stores import Hit, Where
 from trivium.knowledge.stores._filters import matches, parse_filter
 from trivium.knowledge.stores._records import as_chunk, metadata_of
 from trivium.parsing import Chunk
-from trivium.parsing._words import stems
+from trivium.parsing.lowlevel import stems
 
 if TYPE_CHECKING:
     from trivium.knowledge.stores import VectorStore

@@ -10,7 +10,7 @@ from trivium.commander import door, portable
 from trivium.exceptions import ConfigurationError
 from trivium.knowledge.retrieval._extraction import narrowed
 from trivium.knowledge.stores import Hit
-from trivium.parsing._statements import statements
+from trivium.parsing.lowlevel import statements
 
 if TYPE_CHECKING:
     from trivium.knowledge.embeddings import EmbeddingModel

@@ -26,7 +26,7 @@ from trivium.knowledge.stores._records import chunk_of, json_of, metadata_of, pl
 from trivium.knowledge.stores._store import Hit, SourceRecord, VectorStore, VectorStoreConfig
 from trivium.knowledge.stores._terms import Every, Has, TermFilter, fits, found, terms_of, widened
 from trivium.parsing import Chunk
-from trivium.parsing._words import stems
+from trivium.parsing.lowlevel import stems
 
 __all__ = ["LanceStore", "LanceStoreConfig"]
 

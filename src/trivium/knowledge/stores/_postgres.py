@@ -26,7 +26,7 @@ from trivium.knowledge.stores._postgres_tables import COLUMNS, Tables, digest, r
 from trivium.knowledge.stores._records import chunk_of, plain, restored
 from trivium.knowledge.stores._store import Hit, SourceRecord, VectorStore, VectorStoreConfig
 from trivium.parsing import Chunk
-from trivium.parsing._words import stems
+from trivium.parsing.lowlevel import stems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

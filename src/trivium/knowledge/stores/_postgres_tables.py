@@ -16,7 +16,7 @@ from trivium.knowledge.stores._filters import Compare, Filter, values_of
 from trivium.knowledge.stores._records import json_of, metadata_of, plain
 from trivium.knowledge.stores._sql_conditions import Condition, sql_condition
 from trivium.parsing import Chunk
-from trivium.parsing._words import stems
+from trivium.parsing.lowlevel import stems
 
 if TYPE_CHECKING:
     from psycopg import Connection

@@ -12,7 +12,7 @@ from pydantic_core import to_jsonable_python
 
 from trivium.exceptions import ConfigurationError
 from trivium.parsing import Chunk, ChunkMetaData
-from trivium.parsing._chunk import check_documents
+from trivium.parsing.lowlevel import check_documents
 from trivium.schema import Document
 
 __all__ = ["as_chunk", "chunk_of", "json_of", "metadata_of", "plain", "restored"]

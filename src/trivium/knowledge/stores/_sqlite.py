@@ -32,7 +32,7 @@ from trivium.knowledge.stores._sqlite_tables import (
 )
 from trivium.knowledge.stores._store import Hit, SourceRecord, VectorStore, VectorStoreConfig
 from trivium.parsing import Chunk
-from trivium.parsing._words import stems
+from trivium.parsing.lowlevel import stems
 
 if TYPE_CHECKING:
     from sqlite3 import Connection

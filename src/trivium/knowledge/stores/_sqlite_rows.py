@@ -11,7 +11,7 @@ from trivium.knowledge.stores._filters import values_of
 from trivium.knowledge.stores._records import json_of, metadata_of, plain
 from trivium.knowledge.stores._sqlite_tables import COLUMNS, DEFAULTS, Tables, kept
 from trivium.parsing import Chunk
-from trivium.parsing._words import stems
+from trivium.parsing.lowlevel import stems
 
 __all__ = ["Row", "insert", "row_of"]
 

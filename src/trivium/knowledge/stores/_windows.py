@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from trivium.knowledge.stores._filters import AllOf, Compare, Filter
 from trivium.parsing import Chunk
-from trivium.parsing._chunk import spliced
+from trivium.parsing.lowlevel import splice
 from trivium.schema import Document
 
 __all__ = ["joined", "with_neighbours"]
@@ -83,7 +83,7 @@ def joined(chunks: Sequence[Chunk], metadata: Any) -> Chunk:
         slices.append(("\n\n" if slices and shared < 0 else "", chunk, max(0, min(shared, length)), length))
         end = max(end, at.end) if exact else -1
     first, last = chunks[0].metadata, chunks[-1].metadata
-    return spliced(
+    return splice(
         slices,
         metadata,
         start=first.start,

@@ -9,8 +9,8 @@ from typing import Any, Protocol, cast
 from trivium.exceptions import MissingExtraError
 from trivium.parsing.formats._decoding import tidy
 from trivium.parsing.formats._formats import Original, Parsed
-from trivium.parsing.formats._lines import headed, headings_of, unheaded
-from trivium.parsing.formats._packages import opened, properties
+from trivium.parsing.formats._lines import split_heading_marks, with_heading_mark, without_heading_marks
+from trivium.parsing.formats._packages import read_properties, reading_package
 
 __all__ = ["parse_docx"]
 
@@ -45,12 +45,12 @@ def parse_docx(original: Original) -> Parsed:
         import docx
     except ImportError:
         raise MissingExtraError("python-docx", "documents") from None
-    with opened(original, "DOCX"):
+    with reading_package(original, "DOCX"):
         document: Any = docx.Document(BytesIO(original.data))
         lines = list(_document_lines(document))
-        title, published = properties(original)
+        title, published = read_properties(original)
         titles = (_title(each) for each in cast("_Element", document.element.body).iter(f"{_WORD}p"))
-    text, _, headings = headings_of(_text(lines))
+    text, _, headings = split_heading_marks(_text(lines))
     return Parsed(text, title or next(filter(None, titles), None), published=published, headings=headings)
 
 
@@ -124,7 +124,7 @@ def _paragraph_lines(paragraph: _Element) -> Iterator[str]:
     text = "".join(_characters(paragraph, boxes))
     if level := _heading_level(paragraph):
         yield ""
-        text = headed(text, level)
+        text = with_heading_mark(text, level)
     if text.strip() or not boxes:
         yield from text.split("\n")
     for box in boxes:
@@ -164,7 +164,7 @@ def _characters(element: _Element, boxes: list[_Element]) -> Iterator[str]:
 
 def _row(row: _Element) -> str:
     cells = (" ".join(" ".join(_block_lines(cell)).split()) for cell in _find(row, "tc"))
-    return unheaded(" | ".join(cells))
+    return without_heading_marks(" | ".join(cells))
 
 
 def _find(container: _Element, wanted: str) -> Iterator[_Element]:

@@ -16,7 +16,7 @@ from trivium.parsing.formats._decoding import decode, tidy
 from trivium.parsing.formats._email_lines import Walk
 from trivium.parsing.formats._formats import Original, Parsed
 from trivium.parsing.formats._html import marked_text
-from trivium.parsing.formats._lines import glued, unmarked
+from trivium.parsing.formats._lines import split_line_marks, with_line_mark
 
 __all__ = ["parse_email"]
 
@@ -47,7 +47,7 @@ def parse_email(original: Original) -> Parsed:
     try:
         # The newer policies parse headers on access, in quadratic time, and raise on malformed ones.
         message = message_from_bytes(data, policy=compat32)
-        text, lines = unmarked(_message_text(message, Walk(data, first)))
+        text, lines = split_line_marks(_message_text(message, Walk(data, first)))
     except RecursionError:
         raise original.unreadable("this e-mail nests its parts too deeply; save its text and give that") from None
     published = mail_date(_header(message, "Date"))
@@ -92,7 +92,7 @@ def _word(part: bytes | str, charset: str | None) -> str:
 
 
 def _glued(text: str, line: int | None) -> str:
-    return text if line is None else glued(text, line)
+    return text if line is None else with_line_mark(text, line)
 
 
 def _body(part: Message, attached: list[str], walk: Walk) -> _Body:
@@ -108,7 +108,9 @@ def _body(part: Message, attached: list[str], walk: Walk) -> _Body:
         attached.append(f"Attachment: {name or f'({kind})'}")
         return _Body("", False)
     text = walk.marked(part, tidy(_payload(part)))
-    return _Body(marked_text(*unmarked(text)), False) if kind == "text/html" else _Body(text, kind == "text/plain")
+    return (
+        _Body(marked_text(*split_line_marks(text)), False) if kind == "text/html" else _Body(text, kind == "text/plain")
+    )
 
 
 def _part(part: Message, container: Message, attached: list[str], walk: Walk) -> _Body:

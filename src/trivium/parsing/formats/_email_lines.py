@@ -9,7 +9,7 @@ from email.message import Message
 from typing import Any, cast
 
 from trivium.parsing.formats._decoding import decode, tidy
-from trivium.parsing.formats._lines import glued
+from trivium.parsing.formats._lines import with_line_mark
 
 __all__ = ["Walk"]
 
@@ -66,8 +66,8 @@ class Walk:
             segments = []
         decoded = [tidy(decode(segment, charset)) for _, segment in segments]
         if "".join(decoded) != text:  # letters were cut by a line, or the encoding spans lines
-            return glued(text, self.line)
-        return "".join(glued(piece, self.line + at) for (at, _), piece in zip(segments, decoded, strict=True))
+            return with_line_mark(text, self.line)
+        return "".join(with_line_mark(piece, self.line + at) for (at, _), piece in zip(segments, decoded, strict=True))
 
     def _go(self, at: int) -> None:
         self.line += self._raw.count(self._break, self._at, at)

@@ -12,7 +12,7 @@ from trivium.exceptions import DocumentTooLargeError, UnreadableDocumentError
 from trivium.parsing.formats._lines import LinePairs
 from trivium.parsing.formats._media_types import DOCX, EMAIL, GZIP, HTML, PDF, PHP, PLAIN, PPTX, XLSX, text_type
 
-__all__ = ["Original", "Parsed", "media_type", "shown", "suffix_of"]
+__all__ = ["Original", "Parsed", "detect_media_type", "escape_unprintable", "suffix_of"]
 
 _ACCEPTED = "give a text, Markdown, HTML, e-mail, PDF, DOCX, PPTX, XLSX or CSV file"
 
@@ -32,12 +32,12 @@ class Original(NamedTuple):
     def unreadable(self, reason: object) -> UnreadableDocumentError:
         """The error to raise; the reason is put on one line and cut to 300 characters."""
         text = " ".join(str(reason).split())
-        return UnreadableDocumentError(f"{shown(self.source)}: {text[:300]}", self.source)
+        return UnreadableDocumentError(f"{escape_unprintable(self.source)}: {text[:300]}", self.source)
 
     def too_large(self, held: str) -> DocumentTooLargeError:
         """The error to raise when what the file holds passes the limit; `held` says how much that is."""
         text = f"it holds {held}, the limit is {self.limit:,} bytes; give a part of it, or raise max_bytes"
-        return DocumentTooLargeError(f"{shown(self.source)}: {text}", self.source)
+        return DocumentTooLargeError(f"{escape_unprintable(self.source)}: {text}", self.source)
 
 
 class Parsed(NamedTuple):
@@ -103,7 +103,7 @@ _HEADER = re.compile(rb"([A-Za-z][A-Za-z0-9-]*):[ \t]*\S")
 _MAIL_ONLY = frozenset([b"received", b"message-id", b"mime-version", b"return-path", b"delivered-to"])
 
 
-def media_type(original: Original) -> str:
+def detect_media_type(original: Original) -> str:
     """The form of a file, by its content first and its suffix second.
 
     Raises:
@@ -184,10 +184,10 @@ def suffix_of(name: str) -> str:
     return (PurePath(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower()
 
 
-def shown(source: str) -> str:
+def escape_unprintable(source: str) -> str:
     """A source as one line of a message: control characters are escaped.
 
-    >>> shown("a\\nb")
+    >>> escape_unprintable("a\\nb")
     'a\\\\nb'
     """
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in source)

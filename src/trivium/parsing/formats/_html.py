@@ -7,10 +7,16 @@ import re
 from trivium.parsing.formats._dates import iso_date
 from trivium.parsing.formats._decoding import decode, tidy
 from trivium.parsing.formats._formats import Original, Parsed
-from trivium.parsing.formats._lines import LinePairs, headed, headings_of, unheaded, unmarked
-from trivium.parsing.formats._markup import Tag, tokens
+from trivium.parsing.formats._lines import (
+    LinePairs,
+    split_heading_marks,
+    split_line_marks,
+    with_heading_mark,
+    without_heading_marks,
+)
+from trivium.parsing.formats._markup import Tag, tokenize_html
 
-__all__ = ["declared_charset", "marked_text", "parse_html", "visible"]
+__all__ = ["declared_charset", "marked_text", "parse_html", "parse_page"]
 
 _CHARSET = re.compile(
     rb"<meta\b[^>]{0,500}?charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]{0,200}encoding=[\"']([\w.:-]+)", re.I
@@ -55,7 +61,7 @@ _DEEPEST_TABLE = 40  # each level copies its text once more
 
 def parse_html(original: Original) -> Parsed:
     """The visible text, the title and the date; the encoding is the page's own."""
-    return visible(decode(original.data, original.charset or declared_charset(original.data)))
+    return parse_page(decode(original.data, original.charset or declared_charset(original.data)))
 
 
 def declared_charset(data: bytes) -> str | None:
@@ -64,28 +70,28 @@ def declared_charset(data: bytes) -> str | None:
     return (declared[1] or declared[2]).decode("ascii", "replace") if declared else None
 
 
-def visible(markup: str) -> Parsed:
+def parse_page(markup: str) -> Parsed:
     """The text that a reader of the page sees before any script runs.
 
     Blocks are lines, paragraphs have a blank line between them, and a table row is one line with ` | `
     between its cells; cells of tables that only lay out the page (they hold tables or paragraphs) are blocks.
 
-    >>> visible("<h1>Fees</h1><table><tr><td>Entry<td>5&nbsp;EUR</table>").text
+    >>> parse_page("<h1>Fees</h1><table><tr><td>Entry<td>5&nbsp;EUR</table>").text
     'Fees\\n\\nEntry | 5 EUR\\n'
     """
     page = _page(tidy(markup), ())
-    text, lines, headings = headings_of(*unmarked(page.text()))
+    text, lines, headings = split_heading_marks(*split_line_marks(page.text()))
     return Parsed(text, page.title or None, lines=lines, published=page.published, headings=headings)
 
 
 def marked_text(markup: str, lines: LinePairs) -> str:
     """The visible text of a page in a file, with its marks; `lines` are those of the page's own text."""
-    return unheaded(_page(markup, lines).text())
+    return without_heading_marks(_page(markup, lines).text())
 
 
 def _page(markup: str, lines: LinePairs) -> _Page:
     page = _Page()
-    for token in tokens(markup, lines):
+    for token in tokenize_html(markup, lines):
         page.take(token)
     return page
 
@@ -188,9 +194,9 @@ class _Page:
 
     def _text(self, text: str) -> None:
         if self._raw == "title":
-            self.title = self.title or " ".join(unmarked(text)[0].split())
+            self.title = self.title or " ".join(split_line_marks(text)[0].split())
         else:
-            if self._heading and (marked := headed(text, self._heading)) != text:
+            if self._heading and (marked := with_heading_mark(text, self._heading)) != text:
                 text, self._heading = marked, 0
             self._lines[-1].write(text, preformatted=self._preformatted > 0)
 
@@ -253,7 +259,7 @@ class _Page:
         if table.is_layout or len(filled) == 1:
             rows = filled
         else:
-            rows = [unheaded(" | ".join(" ".join(cell.split()) for cell in cells))] if filled else []
+            rows = [without_heading_marks(" | ".join(" ".join(cell.split()) for cell in cells))] if filled else []
         table.is_layout = False
         for row in rows:
             self._lines[-1].end_line(1)

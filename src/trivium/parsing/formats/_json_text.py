@@ -7,20 +7,20 @@ import re
 from trivium.parsing.formats._decoding import decode, tidy
 from trivium.parsing.formats._formats import Original, Parsed
 
-__all__ = ["parse_json", "readable"]
+__all__ = ["decode_escapes", "parse_json_file"]
 
 _ESCAPED = re.compile(r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|.)")
 
 
-def parse_json(original: Original) -> Parsed:
+def parse_json_file(original: Original) -> Parsed:
     """The text, line by line as it is in the file."""
-    return Parsed(readable(tidy(decode(original.data, original.charset))))
+    return Parsed(decode_escapes(tidy(decode(original.data, original.charset))))
 
 
-def readable(text: str) -> str:
+def decode_escapes(text: str) -> str:
     r"""JSON with letters in place of their numbers, as far as they are visible: programs write them that way.
 
-    >>> readable(r'{"a": "caf\u00e9\n\u0022\\u00e9"}')
+    >>> decode_escapes(r'{"a": "caf\u00e9\n\u0022\\u00e9"}')
     '{"a": "café\\n\\u0022\\\\u00e9"}'
     """
     return _ESCAPED.sub(_letter, text) if "\\u" in text else text

@@ -14,15 +14,15 @@ from typing import TypeAlias
 
 __all__ = [
     "LinePairs",
-    "glued",
-    "headed",
-    "headings_of",
+    "join_lines",
+    "line_mark",
     "line_starts",
-    "mark",
-    "marked",
-    "paired",
-    "unheaded",
-    "unmarked",
+    "split_heading_marks",
+    "split_line_marks",
+    "with_heading_mark",
+    "with_line_mark",
+    "with_line_marks",
+    "without_heading_marks",
 ]
 
 LinePairs: TypeAlias = tuple[tuple[int, int], ...]
@@ -36,17 +36,17 @@ _FIRST_SEEN = re.compile(rf"(?m)^{_BLANKS}(?=\S)")
 _LEADING = re.compile(r"(?:\s|[\xad\u200b\u2060\ufeff])*+(?=\S)")
 
 
-def mark(line: int) -> str:
+def line_mark(line: int) -> str:
     """The mark of a line; up to 2**30."""
     return "\ud800" + "".join(chr(0xDC00 + (line >> shift & 1023)) for shift in (20, 10, 0))
 
 
-def glued(text: str, line: int) -> str:
+def with_line_mark(text: str, line: int) -> str:
     """A text with the mark of a line before its first visible character; as it is, if it has none."""
-    return _put(text, mark(line))
+    return _put(text, line_mark(line))
 
 
-def headed(text: str, level: int) -> str:
+def with_heading_mark(text: str, level: int) -> str:
     """A text with the mark of a heading of this level before its first visible character."""
     return _put(text, f"\ud801{chr(0xDC00 + level)}")
 
@@ -56,15 +56,15 @@ def _put(text: str, sign: str) -> str:
     return f"{text[: leading.end()]}{sign}{text[leading.end() :]}" if leading else text
 
 
-def unheaded(text: str) -> str:
+def without_heading_marks(text: str) -> str:
     """The text without its marks of headings."""
     return _HEADING.sub("", text)
 
 
-def headings_of(text: str, lines: LinePairs = ()) -> tuple[str, LinePairs, LinePairs]:
+def split_heading_marks(text: str, lines: LinePairs = ()) -> tuple[str, LinePairs, LinePairs]:
     """The text without its marks of headings, its lines, and where the lines begin that are headings, with levels.
 
-    >>> headings_of("a\\n" + headed("b", 2) + "\\nc", ((6, 9),))
+    >>> split_heading_marks("a\\n" + with_heading_mark("b", 2) + "\\nc", ((6, 9),))
     ('a\\nb\\nc', ((4, 9),), ((2, 2),))
     """
     found = list(_HEADING.finditer(text))
@@ -75,13 +75,13 @@ def headings_of(text: str, lines: LinePairs = ()) -> tuple[str, LinePairs, LineP
         if text[max(0, each.start() - 1) : each.start()] in ("", "\n")
     ]
     moved = tuple((at - 2 * bisect_left(starts, at), line) for at, line in lines)
-    return unheaded(text), moved, tuple(headings)
+    return without_heading_marks(text), moved, tuple(headings)
 
 
-def marked(text: str, line: int) -> str:
+def with_line_marks(text: str, line: int) -> str:
     """A text with marks before the first visible character of each of its lines, counted from `line`.
 
-    >>> unmarked(marked("a\\n\\n  b", 7).replace("\\n", " "))
+    >>> split_line_marks(with_line_marks("a\\n\\n  b", 7).replace("\\n", " "))
     ('a    b', ((0, 7), (5, 9)))
     """
     starts = _FIRST_SEEN.finditer(text)
@@ -89,13 +89,13 @@ def marked(text: str, line: int) -> str:
     done = 0
     for start in starts:
         line += text.count("\n", done, start.start())
-        parts += (text[done : start.end()], mark(line))
+        parts += (text[done : start.end()], line_mark(line))
         line += text.count("\n", start.start(), start.end())
         done = start.end()
     return "".join([*parts, text[done:]])
 
 
-def unmarked(text: str) -> tuple[str, LinePairs]:
+def split_line_marks(text: str) -> tuple[str, LinePairs]:
     """The text without its marks, and the pairs that say the same; none that follows from the one before it."""
     parts: list[str] = []
     pairs: list[tuple[int, int]] = []
@@ -114,10 +114,10 @@ def unmarked(text: str) -> tuple[str, LinePairs]:
     return "".join([*parts, text[done:]]), tuple(pairs)
 
 
-def paired(lines: Iterator[tuple[int, str]], most: int = maxsize) -> tuple[str, LinePairs]:
+def join_lines(lines: Iterator[tuple[int, str]], most: int = maxsize) -> tuple[str, LinePairs]:
     """The next lines as one text that is longer than `most` at last, with pairs of where they stand in the file.
 
-    >>> paired(iter([(1, "a\\n"), (2, "b\\n"), (5, "c\\n")]))
+    >>> join_lines(iter([(1, "a\\n"), (2, "b\\n"), (5, "c\\n")]))
     ('a\\nb\\nc\\n', ((0, 1), (4, 5)))
     """
     parts: list[str] = []

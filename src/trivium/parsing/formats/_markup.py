@@ -12,9 +12,9 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from trivium.parsing.formats._lines import glued, line_starts
+from trivium.parsing.formats._lines import line_starts, with_line_mark
 
-__all__ = ["Tag", "tokens"]
+__all__ = ["Tag", "tokenize_html"]
 
 _NAME = re.compile(r"</?([a-zA-Z][^\s/>]*)")
 _ATTRIBUTE = re.compile(r"([^\s=\"'/>]+)(?:\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+)))?")
@@ -44,14 +44,14 @@ class Tag(NamedTuple):
         return found
 
 
-def tokens(markup: str, lines: Iterable[tuple[int, int]] | None = None) -> Iterator[Tag | str]:
+def tokenize_html(markup: str, lines: Iterable[tuple[int, int]] | None = None) -> Iterator[Tag | str]:
     """Tags, and the texts between them with entities decoded; comments and declarations are left out.
 
     Args:
         markup: a page or a fragment. What is never closed goes on to the end, as in browsers.
         lines: pairs of an offset and the line there, as `line_starts` takes them; the texts are then marked.
 
-    >>> [token if isinstance(token, str) else token.name for token in tokens("a &lt; b<br>c<!-- d -->")]
+    >>> [token if isinstance(token, str) else token.name for token in tokenize_html("a &lt; b<br>c<!-- d -->")]
     ['a < b', 'br', 'c']
     """
     decoded = _decoder(markup, lines)
@@ -91,7 +91,7 @@ def _decoder(markup: str, lines: Iterable[tuple[int, int]] | None) -> Callable[[
         for number in range(first, behind):
             until = _cut(markup, start, table[number + 1][0]) if number + 1 < behind else end
             written = _unescaped(markup[start:until]).splitlines(keepends=True)  # an entity may be a line end
-            parts += (glued(each, table[number][1]) for each in written)
+            parts += (with_line_mark(each, table[number][1]) for each in written)
             start = until
         return "".join(parts)
 

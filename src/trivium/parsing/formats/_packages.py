@@ -14,7 +14,7 @@ from trivium.parsing.formats._dates import iso_date
 from trivium.parsing.formats._decoding import decode
 from trivium.parsing.formats._formats import Original
 
-__all__ = ["opened", "properties"]
+__all__ = ["read_properties", "reading_package"]
 
 _PROPERTIES = "docProps/core.xml"
 _PROPERTY = re.compile(r"<(?:\w+:)?(title|modified|created)\b[^>]*>([^<]*)<")
@@ -25,7 +25,7 @@ _ENCODING = re.compile(rb"\A[^<]{0,4}<\?xml[^>]{0,200}?\sencoding\s*=\s*[\"']([^
 
 
 @contextmanager
-def opened(original: Original, name: str) -> Generator[None]:
+def reading_package(original: Original, name: str) -> Generator[None]:
     """Around the code that reads a package: checks it first, and makes one typed error of whatever goes wrong.
 
     Args:
@@ -46,7 +46,7 @@ def opened(original: Original, name: str) -> Generator[None]:
         raise original.unreadable(f"{what}; open it and save it as .{name.lower()}") from None
 
 
-def properties(original: Original) -> tuple[str | None, str | None]:
+def read_properties(original: Original) -> tuple[str | None, str | None]:
     """The title of a package, and the day or time when it was last changed, else made; None where it says none.
 
     The libraries make them up where a package has none.

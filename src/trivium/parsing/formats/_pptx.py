@@ -9,7 +9,7 @@ from typing import Any
 from trivium.exceptions import MissingExtraError
 from trivium.parsing.formats._decoding import tidy
 from trivium.parsing.formats._formats import Original, Parsed
-from trivium.parsing.formats._packages import opened, properties
+from trivium.parsing.formats._packages import read_properties, reading_package
 
 __all__ = ["parse_pptx"]
 
@@ -29,14 +29,14 @@ def parse_pptx(original: Original) -> Parsed:
     parts: list[str] = []
     pages: list[int] = []
     length = 0
-    with opened(original, "PPTX"):
+    with reading_package(original, "PPTX"):
         presentation: Any = pptx.Presentation(BytesIO(original.data))
         for slide in presentation.slides:
             text = tidy("\n".join(_slide_lines(slide))).strip("\n")
             pages.append(length)
             parts.append(f"{text}\n\n" if text else "")
             length += len(parts[-1])
-        title, published = properties(original)
+        title, published = read_properties(original)
     return Parsed("".join(parts), title, tuple(pages), published=published)
 
 

@@ -6,9 +6,10 @@ import errno
 import gzip
 import os
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from io import BytesIO
 from pathlib import Path
+from types import MappingProxyType
 
 from trivium._arguments import checked
 from trivium.exceptions import (
@@ -20,10 +21,10 @@ from trivium.exceptions import (
 from trivium.parsing.formats._decoding import decode, tidy
 from trivium.parsing.formats._docx import parse_docx
 from trivium.parsing.formats._email import parse_email
-from trivium.parsing.formats._formats import Original, Parsed, media_type, shown, suffix_of
+from trivium.parsing.formats._formats import Original, Parsed, detect_media_type, escape_unprintable, suffix_of
 from trivium.parsing.formats._front_matter import parse_markdown
 from trivium.parsing.formats._html import parse_html
-from trivium.parsing.formats._json_text import parse_json
+from trivium.parsing.formats._json_text import parse_json_file
 from trivium.parsing.formats._media_types import (
     CSV,
     DOCX,
@@ -44,43 +45,46 @@ from trivium.parsing.formats._records import parse_csv, parse_tsv
 from trivium.parsing.formats._xlsx import parse_xlsx
 from trivium.schema import DocMetaData, Document
 
-__all__ = ["empty", "not_opened", "read", "read_original"]
+__all__ = ["empty_error", "opening_error", "read", "read_original"]
 
-_PARSERS: tuple[tuple[str, Callable[[Original], Parsed]], ...] = (
-    (MARKDOWN, parse_markdown),
-    (HTML, parse_html),
-    (EMAIL, parse_email),
-    (CSV, parse_csv),
-    (TSV, parse_tsv),
-    (JSON, parse_json),
-    (JSON_LINES, parse_json),
-    (DOCX, parse_docx),
-    (PPTX, parse_pptx),
-    (XLSX, parse_xlsx),
-    (PDF, parse_pdf),
+_PARSERS: Mapping[str, Callable[[Original], Parsed]] = MappingProxyType(
+    {
+        MARKDOWN: parse_markdown,
+        HTML: parse_html,
+        EMAIL: parse_email,
+        CSV: parse_csv,
+        TSV: parse_tsv,
+        JSON: parse_json_file,
+        JSON_LINES: parse_json_file,
+        DOCX: parse_docx,
+        PPTX: parse_pptx,
+        XLSX: parse_xlsx,
+        PDF: parse_pdf,
+    }
 )
 
 
 @checked
 def read(path: str | os.PathLike[str], *, max_bytes: int = 32 * 1024 * 1024) -> Document:
-    """The text of a file, whatever its format, or one typed error that says what to do.
+    """Read the text of a file in any supported format, or raise one typed error that says what to do.
 
-    Plain text, Markdown, source code, JSON, CSV, HTML (what is visible), e-mail (the first message of a mailbox),
-    DOCX, PPTX, XLSX, PDF with a text layer, and any of them compressed by gzip. The content decides the format, then
-    the suffix. Lines end in `\\n`; `metadata` holds the source, the media type, the title and the date if the file
-    states them, the offsets of pages (of PDF), slides or sheets, and for HTML, e-mail, CSV and XLSX the lines or rows
-    of the file on which the text stands.
+    Supported are plain text, Markdown, source code, JSON, CSV, HTML (its visible text), e-mail (the first message of a
+    mailbox), DOCX, PPTX, XLSX, PDF with a text layer, and each of them compressed by gzip. The content decides the
+    format first, the suffix second. Lines end in `\\n`. `metadata` holds the source and the media type; the title and
+    the date, if the file states them; the offsets of pages (PDF), slides or sheets; and for HTML, e-mail, CSV and XLSX
+    the lines or rows of the file on which the text stands.
 
     Args:
         path: the file.
-        max_bytes: the most bytes taken, of the file and of what is packed in it (default 32 MiB).
+        max_bytes: the largest size of the file and of its unpacked content, in bytes (default 32 MiB).
 
     Raises:
         DocumentNotFoundError: there is no such file.
-        DocumentTooLargeError: it holds more than `max_bytes`.
-        EmptyDocumentError: it holds no text.
-        UnreadableDocumentError: it is a folder, may not be read, is damaged, encrypted, scanned or binary.
-        MissingExtraError: it is a DOCX, PPTX, XLSX or PDF file, and the extra `documents` is not installed.
+        DocumentTooLargeError: the file holds more than `max_bytes`.
+        EmptyDocumentError: the file holds no text.
+        UnreadableDocumentError: the path is a folder, or the file is not readable, damaged, encrypted, scanned or
+            binary.
+        MissingExtraError: the file is DOCX, PPTX, XLSX or PDF, and the extra `documents` is not installed.
 
     >>> import pathlib, tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -89,23 +93,41 @@ def read(path: str | os.PathLike[str], *, max_bytes: int = 32 * 1024 * 1024) -> 
     'Fish & chips\\n\\nPeas\\n'
     >>> folder.cleanup()
     """
-    # A file name may hold bytes that are not text; a source is stored and shown, so it must be text.
+    # A file name may hold bytes that are not text; a source is stored and displayed, so it must be text.
     source = os.fsencode(path).decode("utf-8", "replace")
-    return read_original(_load(path, Original(b"", source, suffix_of(source), max_bytes)))
+    original = Original(b"", source, suffix_of(source), max_bytes)
+    try:
+        size = os.stat(path).st_size
+        if size > max_bytes:
+            raise original.too_large(f"{size:,} bytes")
+        with Path(path).open("rb") as file:
+            data = file.read(max_bytes + 1)  # a pipe has no size, and a log may grow meanwhile
+    except (OSError, ValueError) as error:
+        raise opening_error(error, source) from None
+    if len(data) > max_bytes:
+        raise original.too_large("more")
+    return read_original(original._replace(data=data))
 
 
 def read_original(original: Original) -> Document:
-    """The text of a file whose bytes are here; see `read`."""
+    """Read the text of a file whose bytes are in memory; see `read`."""
     kind = _kind(original)
     if kind == GZIP:
-        original = _unzipped(original)
+        try:
+            with gzip.GzipFile(fileobj=BytesIO(original.data)) as file:
+                data = file.read(original.limit + 1)
+        except (OSError, EOFError, zlib.error) as error:
+            raise original.unreadable(f"this is a damaged gzip file ({error}); get it again") from None
+        if len(data) > original.limit:
+            raise original.too_large("more when unpacked")
+        original = original._replace(data=data)
         kind = _kind(original)
     if kind == GZIP:
         raise original.unreadable("this is compressed twice; unpack it and give the file inside")
-    parser = dict(_PARSERS).get(kind)
+    parser = _PARSERS.get(kind)
     parsed = parser(original) if parser else Parsed(tidy(decode(original.data, original.charset)))
     if not parsed.text.strip():
-        raise empty(original.source)
+        raise empty_error(original.source)
     metadata = DocMetaData(source=original.source, media_type=kind, pages=parsed.pages, source_lines=parsed.lines)
     metadata.headings = parsed.headings
     metadata.title = parsed.title or metadata.title
@@ -115,47 +137,24 @@ def read_original(original: Original) -> Document:
 
 def _kind(original: Original) -> str:
     if not original.data.strip():
-        raise empty(original.source)
-    return media_type(original)
+        raise empty_error(original.source)
+    return detect_media_type(original)
 
 
-def empty(source: str) -> EmptyDocumentError:
-    """The error to raise when there is no text."""
-    return EmptyDocumentError(f"{shown(source)}: there is no text in it; check that it is the right one", source)
+def empty_error(source: str) -> EmptyDocumentError:
+    """Return the error for a file without text."""
+    name = escape_unprintable(source)
+    return EmptyDocumentError(f"{name}: there is no text in it; check that it is the right one", source)
 
 
-def _load(path: str | os.PathLike[str], original: Original) -> Original:
-    try:
-        size = os.stat(path).st_size
-        if size > original.limit:
-            raise original.too_large(f"{size:,} bytes")
-        with Path(path).open("rb") as file:
-            data = file.read(original.limit + 1)  # a pipe has no size, and a log may grow meanwhile
-    except (OSError, ValueError) as error:
-        raise not_opened(error, original.source) from None
-    if len(data) > original.limit:
-        raise original.too_large("more")
-    return original._replace(data=data)
-
-
-def not_opened(error: OSError | ValueError, source: str) -> DocumentError:
-    """The error to raise when the system refuses a file."""
+def opening_error(error: OSError | ValueError, source: str) -> DocumentError:
+    """Return the error for a file that the operating system does not open."""
+    name = escape_unprintable(source)
     number = error.errno if isinstance(error, OSError) else errno.ENOENT  # ValueError: a NUL in the name
     if number in {errno.ENOENT, errno.ENOTDIR}:
-        return DocumentNotFoundError(f"{shown(source)}: there is no such file; check the path", source)
+        return DocumentNotFoundError(f"{name}: there is no such file; check the path", source)
     if number == errno.EISDIR:
-        return UnreadableDocumentError(f"{shown(source)}: this is a folder; give a file, or each file in it", source)
+        return UnreadableDocumentError(f"{name}: this is a folder; give a file, or each file in it", source)
     if number in {errno.EACCES, errno.EPERM}:
-        return UnreadableDocumentError(f"{shown(source)}: permission denied; allow reading it (chmod u+r)", source)
-    return UnreadableDocumentError(f"{shown(source)}: it cannot be opened ({os.strerror(number or 0)})", source)
-
-
-def _unzipped(original: Original) -> Original:
-    try:
-        with gzip.GzipFile(fileobj=BytesIO(original.data)) as file:
-            data = file.read(original.limit + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise original.unreadable(f"this is a damaged gzip file ({error}); get it again") from None
-    if len(data) > original.limit:
-        raise original.too_large("more when unpacked")
-    return original._replace(data=data)
+        return UnreadableDocumentError(f"{name}: permission denied; allow reading it (chmod u+r)", source)
+    return UnreadableDocumentError(f"{name}: it cannot be opened ({os.strerror(number or 0)})", source)

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from trivium.parsing.formats._decoding import decode, tidy
 from trivium.parsing.formats._formats import Original, Parsed
-from trivium.parsing.formats._lines import paired
+from trivium.parsing.formats._lines import join_lines
 from trivium.parsing.formats._rows import column_names, row_line
 
 __all__ = ["parse_csv", "parse_tsv", "record_lines"]
@@ -37,7 +37,7 @@ def parse_tsv(original: Original) -> Parsed:
 
 def _parsed(original: Original, separator: str | None) -> Parsed:
     lines = StringIO(tidy(decode(original.data, original.charset)), newline="\n")  # `splitlines` knows more line ends
-    text, pairs = paired(record_lines(lines, separator))
+    text, pairs = join_lines(record_lines(lines, separator))
     return Parsed(text, lines=pairs)
 
 

@@ -9,11 +9,11 @@ from io import StringIO
 from typing import IO
 
 from trivium.parsing.formats._decoding import decode, tidy
-from trivium.parsing.formats._formats import Original, media_type, suffix_of
-from trivium.parsing.formats._json_text import readable
-from trivium.parsing.formats._lines import LinePairs, paired
+from trivium.parsing.formats._formats import Original, detect_media_type, suffix_of
+from trivium.parsing.formats._json_text import decode_escapes
+from trivium.parsing.formats._lines import LinePairs, join_lines
 from trivium.parsing.formats._media_types import CSV, JSON_LINES, PLAIN, TSV
-from trivium.parsing.formats._reading import empty, not_opened, read_original
+from trivium.parsing.formats._reading import empty_error, opening_error, read_original
 from trivium.parsing.formats._records import record_lines
 from trivium.schema import DocMetaData, Document
 
@@ -67,7 +67,7 @@ def _long_kind(head: Original) -> str | None:
     """The media type of a file that comes in parts, by its beginning; None for others."""
     if len(head.data) <= _PART or head.data.startswith(b"PK\x03\x04"):  # which is not complete yet
         return None
-    kind = media_type(head)
+    kind = detect_media_type(head)
     return kind if kind in _STREAMED else None
 
 
@@ -76,7 +76,7 @@ def _parts(file: IO[bytes], head: bytes, source: str, kind: str) -> Iterator[Doc
     if kind in {CSV, TSV}:
         parts = _tables(texts, "\t" if kind == TSV else None)
     else:
-        parts = _lines(map(readable, texts) if kind == JSON_LINES else texts)
+        parts = _lines(map(decode_escapes, texts) if kind == JSON_LINES else texts)
     offset = 0
     is_empty = True
     for text, lines in parts:
@@ -86,7 +86,7 @@ def _parts(file: IO[bytes], head: bytes, source: str, kind: str) -> Iterator[Doc
             yield Document(content=text, metadata=metadata)
         offset += len(text)
     if is_empty:
-        raise empty(source)
+        raise empty_error(source)
 
 
 def _lines(texts: Iterable[str]) -> Iterator[tuple[str, LinePairs]]:
@@ -99,7 +99,7 @@ def _lines(texts: Iterable[str]) -> Iterator[tuple[str, LinePairs]]:
 def _tables(texts: Iterable[str], separator: str | None) -> Iterator[tuple[str, LinePairs]]:
     lines = (line for text in texts for line in StringIO(text, newline="\n"))
     records = record_lines(lines, separator)
-    while (part := paired(records, _PART))[0]:
+    while (part := join_lines(records, _PART))[0]:
         yield part
 
 
@@ -141,5 +141,5 @@ def _taken(file: IO[bytes], most: int, source: str) -> bytes:
             parts.append(part)
             most -= len(part)
     except OSError as error:
-        raise not_opened(error, source) from None
+        raise opening_error(error, source) from None
     return b"".join(parts)

@@ -12,8 +12,8 @@ from trivium.exceptions import MissingExtraError
 from trivium.parsing.formats._dates import iso_date
 from trivium.parsing.formats._decoding import tidy
 from trivium.parsing.formats._formats import Original, Parsed
-from trivium.parsing.formats._lines import glued, unmarked
-from trivium.parsing.formats._packages import opened, properties
+from trivium.parsing.formats._lines import split_line_marks, with_line_mark
+from trivium.parsing.formats._packages import read_properties, reading_package
 from trivium.parsing.formats._rows import column_names, row_line
 
 __all__ = ["parse_xlsx"]
@@ -39,7 +39,7 @@ def parse_xlsx(original: Original) -> Parsed:
         raise MissingExtraError("openpyxl", "documents") from None
     parts: list[str] = []
     pages: list[int] = []
-    with opened(original, "XLSX"), warnings.catch_warnings():
+    with reading_package(original, "XLSX"), warnings.catch_warnings():
         # It warns of extensions that it does not know; they hold no cells.
         warnings.filterwarnings("ignore", module=r"openpyxl\.")
         book: Any = openpyxl.load_workbook(BytesIO(original.data), read_only=True, data_only=True)
@@ -50,9 +50,9 @@ def parse_xlsx(original: Original) -> Parsed:
                 size += len(line)
                 if size > original.limit:
                     raise original.too_large("more text")
-                parts.append(glued(line, row))
-        title, published = properties(original)
-    text, lines = unmarked("".join(parts))
+                parts.append(with_line_mark(line, row))
+        title, published = read_properties(original)
+    text, lines = split_line_marks("".join(parts))
     return Parsed(text, title, tuple(pages), lines, published)
 
 

@@ -1,0 +1,66 @@
+"""Parts of parsing for trivium's own packages and for authors of extensions: stable, but not for everyday programs.
+
+Each name is imported when it is first used, so that this module costs nothing by itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trivium._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from trivium.parsing._chunk import check_documents, splice
+    from trivium.parsing._statements import MAIL_HEADER, statements
+    from trivium.parsing._words import StemTable, stems
+    from trivium.parsing.formats._decoding import decode, tidy
+    from trivium.parsing.formats._formats import Original, Parsed, escape_unprintable, suffix_of
+    from trivium.parsing.formats._html import declared_charset, parse_page
+    from trivium.parsing.formats._markup import Tag, tokenize_html
+    from trivium.parsing.formats._media_types import suffix_for
+    from trivium.parsing.formats._reading import opening_error, read_original
+
+__all__ = [
+    "MAIL_HEADER",
+    "Original",
+    "Parsed",
+    "StemTable",
+    "Tag",
+    "check_documents",
+    "declared_charset",
+    "decode",
+    "escape_unprintable",
+    "opening_error",
+    "parse_page",
+    "read_original",
+    "splice",
+    "statements",
+    "stems",
+    "suffix_for",
+    "suffix_of",
+    "tidy",
+    "tokenize_html",
+]
+
+_HOMES = {
+    "MAIL_HEADER": "_statements",
+    "Original": "formats._formats",
+    "Parsed": "formats._formats",
+    "StemTable": "_words",
+    "Tag": "formats._markup",
+    "check_documents": "_chunk",
+    "declared_charset": "formats._html",
+    "decode": "formats._decoding",
+    "escape_unprintable": "formats._formats",
+    "opening_error": "formats._reading",
+    "parse_page": "formats._html",
+    "read_original": "formats._reading",
+    "splice": "_chunk",
+    "statements": "_statements",
+    "stems": "_words",
+    "suffix_for": "formats._media_types",
+    "suffix_of": "formats._formats",
+    "tidy": "formats._decoding",
+    "tokenize_html": "formats._markup",
+}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__, below="trivium.parsing")
