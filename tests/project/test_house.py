@@ -1,0 +1,64 @@
+"""The values of the house: simple paths, real types, no private ties between packages, plain words."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from . import _house
+from ._house import House
+from ._source import Source
+
+
+def house(**files: str) -> House:
+    """The figures of a small project; each keyword is a file, `agents__room` below a package."""
+    return House([Source(f"trivium/{name.replace('__', '/')}.py", dedent(text)) for name, text in files.items()])
+
+
+def test_called_once():
+    text = "def _one(): ...\ndef _two(): ...\ndef _none(): ...\ndef __own(): ...\n_one(), _two(), x._two, __own()"
+    assert house(schema=text).called_once == ["trivium/schema.py:1 _one"]
+    assert house(schema="def _one(): ...", tasks="from x import _one\n_one()").called_once == []
+
+
+def test_any_and_tricks():
+    found = house(schema="a: Any = getattr(b, c)\nvars(d)['e'] = f.__dict__\ng.getattr = 1")
+    assert found.any_names == 1
+    assert sorted(line.split()[1] for line in found.tricks) == ["__dict__", "getattr", "vars"]
+    assert found.per_1000(3) == 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "is_found"),
+    [
+        ("from trivium.schema._message import Message", True),
+        ("from trivium.schema import _message", True),
+        ("from trivium._logger import logger", False),
+        ("from trivium.tasks._run import Run", False),
+        ("from trivium.schema import __doc__, Message", False),
+        ("from other._private import x", False),
+        ("self._scope.run", True),
+    ],
+)
+def test_underscored(text: str, is_found: bool):
+    assert bool(house(tasks___steps=text).underscored) is is_found
+    assert not house(commander___node="node._scope.run").underscored
+
+
+def test_question_words():
+    found = house(schema='def f():\n    """What it is."""\n\nclass A:\n    """Whatever it is."""')
+    assert found.question_words == ["trivium/schema.py:1 What it is."]
+    assert found.docstrings == 2
+
+
+def test_named_twice():
+    found = house(schema="def f(): ...\ndef g(): ...\ndef _h(): ...", tasks="class f: ...\ndef _h(): ...")
+    assert found.named_twice == {"f": ["trivium/schema.py", "trivium/tasks.py"]}
+
+
+def test_trunk_size():
+    texts = {"schema": "a = 1", "agents__special__x": "b = 1", "agents__y": "c = 1", "llms": "d = 1", "hooks": "e = 1"}
+    base = type("Base", (), {"__module__": "trivium.hooks"})
+    assert _house.trunk_size(house(**texts).sources, []) == 2
+    assert _house.trunk_size(house(**texts).sources, [base, int]) == 3
