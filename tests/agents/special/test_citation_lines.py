@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from trivium.agents.special._reading import Reading
 from trivium.knowledge import Hit, Library, SQLiteStore, SQLiteStoreConfig, find_sources
-from trivium.knowledge.retrieval._extraction import narrowed
+from trivium.knowledge.retrieval._extraction import narrow_chunk
 from trivium.parsing import Chunk
 from trivium.parsing._chunk import splice
 
@@ -80,7 +80,7 @@ def test_what_is_left_of_a_chunk_keeps_its_lines(tmp_path: Path):
     (tmp_path / "a.html").write_text(HTML)
     for chunk in chunks_of(tmp_path / "a.html"):
         reading = Reading("q", [chunk], 10**6)
-        left = narrowed(chunk, [(each.start, each.end) for each in reading.sentences[::2]])
+        left = narrow_chunk(chunk, [(each.start, each.end) for each in reading.sentences[::2]])
         assert left is not None
         assert check(left, HTML.splitlines()) >= 1
 

@@ -10,8 +10,7 @@ from pydantic import Field
 from trivium.agents.special._citations import safe_name
 from trivium.agents.special._doc_chat import DocChatAgent, DocChatAgentConfig, as_data, quietly
 from trivium.agents.special._documents import DocumentStore
-from trivium.knowledge.retrieval._models import answer_of, numbered, schema_of
-from trivium.knowledge.retrieval._reranking import whole_numbers
+from trivium.knowledge.lowlevel import integers_in, number_texts, object_schema, request_object
 from trivium.schema import Message
 
 if TYPE_CHECKING:
@@ -83,12 +82,12 @@ class RetrieverAgent(DocChatAgent):
     async def _picked(self, question: str, chunks: Sequence[Chunk]) -> list[Chunk]:
         """The passages that the model names; all, where it fails to."""
         number = {"type": "integer", "minimum": 1, "maximum": len(chunks)}
-        schema = schema_of(passages={"type": "array", "items": number, "maxItems": len(chunks)})
+        schema = object_schema(passages={"type": "array", "items": number, "maxItems": len(chunks)})
         share = self.config.max_context // len(chunks)
-        text = numbered([each.indexed_text[:share] for each in chunks])
+        text = number_texts([each.indexed_text[:share] for each in chunks])
         with quietly("pick"):
-            answer = await answer_of(self.model, self.system_message, f"{text}\n\nLooked for: {question}", schema)
+            answer = await request_object(self.model, self.system_message, f"{text}\n\nLooked for: {question}", schema)
         if answer is None or not isinstance(answer.get("passages"), list):
             return list(chunks)
-        named = dict.fromkeys(each - 1 for each in whole_numbers(answer["passages"]))
+        named = dict.fromkeys(each - 1 for each in integers_in(answer["passages"]))
         return [chunks[each] for each in named if 0 <= each < len(chunks)]

@@ -1,4 +1,4 @@
-"""Search by meaning: the chunks whose vectors lie nearest to the question's."""
+"""Dense search: the chunks whose vectors are nearest to the question's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class DenseSearch:
     """Finds the chunks of a store that are nearest to a question in meaning, best first, by cosine similarity.
 
     Args:
-        store: where the chunks and their vectors are; its embedding model embeds the question.
+        store: the store of chunks and vectors; its embedding model embeds the question.
 
     Example::
 
@@ -31,15 +31,15 @@ class DenseSearch:
 
     @portable
     async def search_async(self, question: str, k: int, where: Where = None) -> list[Hit]:
-        """The k chunks nearest to the question; none where the store keeps no vectors.
+        """Return the k chunks nearest to the question; none if the store has no vectors.
 
         Args:
             question: any text.
-            k: how many at most.
+            k: maximum number of chunks.
             where: a condition on their metadata.
 
         Raises:
-            FilterError: `where` is no condition.
+            FilterError: `where` is not a valid condition.
             VectorStoreError: the store cannot be read.
         """
         model = self._store.embedding

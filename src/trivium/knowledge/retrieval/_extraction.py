@@ -1,4 +1,4 @@
-"""What of a passage matters: its sentences by number, taken word for word."""
+"""Relevant sentences: a language model names them by number, and they are taken word for word."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Final
 
 from trivium.commander import door, gather, portable
-from trivium.knowledge.retrieval._models import answer_of, numbered, schema_of
-from trivium.knowledge.retrieval._reranking import whole_numbers
+from trivium.knowledge.retrieval._models import number_texts, object_schema, request_object
+from trivium.knowledge.retrieval._reranking import integers_in
 from trivium.knowledge.stores import Hit
 from trivium.llms import LanguageModel
 from trivium.parsing import Chunk
@@ -25,10 +25,10 @@ _GAP: Final = "\n…\n"
 
 
 class RelevanceExtractor:
-    """A step that leaves of each passage the sentences that matter, word for word.
+    """A step that reduces each passage to the sentences that matter, word for word.
 
-    The model names sentences by number; what it names stands in the passage, for it is taken from there. Passages of
-    which nothing matters are left out. Where the model fails to answer, a passage stays whole.
+    The model names sentences by number, and these are copied from the passage. A passage without a relevant sentence is
+    left out. If the model fails to answer, the passage stays complete.
 
     Args:
         model: any model.
@@ -48,32 +48,38 @@ class RelevanceExtractor:
 
     @portable
     async def extract_async(self, question: str, hits: Sequence[Hit]) -> list[Hit]:
-        """What is left of some passages, in their order.
+        """Return the relevant parts of the passages, in their order.
 
         Raises:
-            LimitExceededError: the run may not ask a model any more.
+            LimitExceededError: the run has reached a limit of model calls, tokens or cost.
         """
-        found = await gather(*(partial(self._of_one, question, hit.chunk) for hit in hits))
+        found = await gather(*(partial(self.extract_from_async, question, hit.chunk) for hit in hits))
         return [Hit(chunk, hit.score) for hit, chunk in zip(hits, found, strict=True) if chunk is not None]
 
     __call__ = door(extract_async)
 
-    async def _of_one(self, question: str, chunk: Chunk) -> Chunk | None:
+    async def extract_from_async(self, question: str, chunk: Chunk) -> Chunk | None:
+        """Return the relevant part of one passage; None if no sentence is relevant."""
         borders = list(statements(chunk.content))
         if not borders:
             return None
         number = {"type": "integer", "minimum": 1, "maximum": len(borders)}
-        schema = schema_of(sentences={"type": "array", "items": number, "maxItems": len(borders)})
-        text = numbered([chunk.content[start:end] for start, end in borders])
-        answer = await answer_of(self._model, _INSTRUCTION, f"{text}\n\nQuestion: {question}", schema)
+        schema = object_schema(sentences={"type": "array", "items": number, "maxItems": len(borders)})
+        text = number_texts([chunk.content[start:end] for start, end in borders])
+        answer = await request_object(self._model, _INSTRUCTION, f"{text}\n\nQuestion: {question}", schema)
         if answer is None or not isinstance(answer.get("sentences"), list):
             return chunk
-        named = {each - 1 for each in whole_numbers(answer["sentences"])}
-        return narrowed(chunk, [borders[each] for each in sorted(named) if 0 <= each < len(borders)])
+        named = {each - 1 for each in integers_in(answer["sentences"])}
+        return narrow_chunk(chunk, [borders[each] for each in sorted(named) if 0 <= each < len(borders)])
 
 
-def narrowed(chunk: Chunk, kept: Sequence[tuple[int, int]]) -> Chunk | None:
-    """A chunk of some ranges of another's text, in order; those that only blanks part are one. None for none."""
+def narrow_chunk(chunk: Chunk, kept: Sequence[tuple[int, int]]) -> Chunk | None:
+    """Return a chunk of some ranges of another's text; ranges separated only by whitespace are merged.
+
+    Args:
+        chunk: the chunk whose text is kept in part.
+        kept: ranges of its content, in order; without any, the result is None.
+    """
     if not kept:
         return None
     text, first, last = chunk.content, kept[0][0], kept[-1][1]
@@ -83,7 +89,7 @@ def narrowed(chunk: Chunk, kept: Sequence[tuple[int, int]]) -> Chunk | None:
         slices.append((_GAP if between.strip() else between, chunk, start, stop))
     at = chunk.metadata
     places: dict[str, int] = {}
-    if len(text) == at.end - at.start:  # its offsets are those of what it says
+    if len(text) == at.end - at.start:  # else the chunk is itself narrowed, and its offsets are not contiguous
         places |= {"start": at.start + first, "end": at.start + last}
     if at.line:
         places |= {"line": chunk.line_at(first), "end_line": chunk.line_at(last - 1)}

@@ -1,4 +1,4 @@
-"""Several rankings made one."""
+"""Fusion of several rankings into one."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ __all__ = ["reciprocal_rank_fusion"]
 def reciprocal_rank_fusion(
     rankings: Sequence[Sequence[Hit]], *, k: float = 5, weights: Sequence[float] | None = None
 ) -> list[Hit]:
-    """One ranking of several, by places alone: a chunk gets weight / (k + its place) from each that holds it.
+    """Fuse rankings by ranks alone: a chunk scores the sum of weight / (k + rank) over the rankings that hold it.
 
-    Scores of different searches cannot be compared; places can (Cormack, Clarke and Büttcher, 2009). What stands in
+    Scores of different searches cannot be compared; ranks can (Cormack, Clarke and Büttcher, 2009). A chunk that is in
     several rankings rises. Equal sums keep the order in which the chunks first appear.
 
     Args:
-        rankings: each best first; of a chunk that stands twice in one, the first counts.
-        k: how little the first places differ from later ones; above 0. The default, 5, suits a few rankings of which
-            only the first places are wanted; the paper's 60 is for many and long ones.
+        rankings: each best first; if a chunk is twice in one, its first rank counts.
+        k: above 0; the larger, the less the first ranks differ from later ones. The default, 5, suits a few rankings of
+            which only the first ranks matter; the paper's 60 suits many long rankings.
         weights: one for each ranking, 0 or more; default: 1 for all.
 
     Returns:
-        Each chunk once, best first; the score is its sum.
+        Each chunk once, best first, with its sum as the score.
 
     Raises:
         ConfigurationError: `k` or a weight is out of range, or there are not as many weights as rankings.

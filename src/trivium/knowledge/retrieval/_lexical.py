@@ -1,11 +1,11 @@
-"""Search by words: BM25 over the chunks of a store."""
+"""Lexical search: BM25 over the chunks of a store."""
 
 from __future__ import annotations
 
 import re
 from array import array
 from collections.abc import Iterable, Iterator
-from itertools import groupby, islice
+from itertools import groupby
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
@@ -15,7 +15,7 @@ from trivium.knowledge.stores import Hit, Where
 from trivium.knowledge.stores._filters import matches, parse_filter
 from trivium.knowledge.stores._records import as_chunk, metadata_of
 from trivium.parsing import Chunk
-from trivium.parsing.lowlevel import stems
+from trivium.parsing.lowlevel import StemTable, stems
 
 if TYPE_CHECKING:
     from trivium.knowledge.stores import VectorStore
@@ -23,35 +23,35 @@ if TYPE_CHECKING:
 __all__ = ["LexicalSearch", "terms"]
 
 _NAMES: Final = re.compile(r"[^\W\d]\w*(?:[./:-]+\w+)*")
-_MARKS: Final = re.compile(r"[_./:-]|\d|[^\W\d_A-Z][A-Z]")  # what makes a name of a word
+_MARKS: Final = re.compile(r"[_./:-]|\d|[^\W\d_A-Z][A-Z]")  # a word with one of these is a name
 _SEPARATORS: Final = re.compile(r"[./:]+")
 _PAGE: Final = 100
-_SATURATION: Final = 1.2  # k1 of BM25: how soon repeating a word stops helping
-_LENGTH_WEIGHT: Final = 0.3  # b of BM25: how much a long chunk is discounted; chunks are of much the same length
-_STEM: Final = "~"  # before a stem, which is no word
+_SATURATION: Final = 1.2  # k1 of BM25: the sooner repeating a word stops helping, the smaller
+_LENGTH_WEIGHT: Final = 0.3  # b of BM25: the discount of long chunks; they are of similar length
+_STEM: Final = "~"  # prefix that tells a stem from a word
 
-_ASKING: Final = """
+_STOP_WORDS: Final = """
     a an the and or of to in on at by for from with as is are was were be been am do does did done can could may
     might shall should will would must have has had i me my we our you your he she it its they their them this that
     these those what which who whom whose when where why how there here if than then so not no
 """
-"""Words of English that most questions have: who shares no other word with a question has nothing to do with it."""
+"""Words that most English questions have: a chunk that shares only these with a question is not related to it."""
 
 
-def terms(text: str) -> Iterator[str]:
-    """What a text is found by: its words, the stem of each beside it, and whole names beside their parts.
+def terms(text: str, table: StemTable | None = None) -> Iterator[str]:
+    """Return the index terms of a text: its words, the stem of each, and complete names beside their parts.
 
-    A word that is met as it was asked for counts twice, one of the same stem once. A name is what holds an underscore,
-    a dot, a hyphen, a digit or a capital within: `os.path.join`, `readLine`. Its parts count as words, and it counts as
-    a whole.
+    So the same word counts twice, another word of the same stem once. A name holds an underscore, a dot, a hyphen, a
+    digit or a capital within, as `os.path.join` and `readLine`. It counts as a whole, and its parts count as words.
 
     Args:
         text: any text; its words lose their plural endings.
+        table: words that are known already; default: a new table.
 
     >>> list(terms("Calling os.walk or isDir"))
     ['calling', '~call', 'os', '~os', 'walk', '~walk', 'or', '~or', 'is', '~is', 'dir', '~dir', 'os.walk', 'isdir']
     """
-    for word in stems(text):
+    for word in stems(text, table):
         yield word
         if word.isalpha():
             yield _STEM + stem(word)
@@ -61,28 +61,62 @@ def terms(text: str) -> Iterator[str]:
             yield from (part.casefold() for part in _SEPARATORS.split(name) if part != name and _MARKS.search(part))
 
 
-def _asked(question: str) -> list[str]:
-    """The terms of a question, each once, without what every question has; all, where nothing would be left."""
-    found = list(dict.fromkeys(terms(question)))
-    asking = frozenset(terms(_ASKING))
-    return [term for term in found if term not in asking] or found
+class WordIndex(NamedTuple):
+    """A BM25 index over the chunks of a store.
 
-
-class _Index(NamedTuple):
-    """What was read of a store, and at which state of it."""
+    Args:
+        state: revision of the store that was indexed.
+        ids: ids of the chunks, in the order of the store.
+        model: a `bm25s.BM25`.
+    """
 
     state: object
     ids: list[str]
-    model: Any  # a bm25s.BM25
+    model: Any
 
-    def ranking(self, question: str) -> list[tuple[str, float]]:
-        """The chunks that share a term with the question, by id, best first; equal ones as they stand in the store."""
+    @classmethod
+    def build(cls, state: object, chunks: Iterable[Chunk], around: int) -> WordIndex:
+        """Index chunks, each with the words of the `around` chunks before and after it in its source.
+
+        Raises:
+            MissingExtraError: bm25s is not installed.
+        """
+        try:
+            import bm25s  # pyright: ignore[reportMissingTypeStubs] - it has none
+        except ImportError:
+            raise MissingExtraError("bm25s", "knowledge") from None
+        vocabulary, table = dict[str, int](), StemTable()
+
+        def numbers_of(text: str) -> array[int]:
+            return array("i", [vocabulary.setdefault(term, len(vocabulary)) for term in terms(text, table)])
+
+        ids: list[str] = []
+        numbers: list[array[int]] = []
+        for _, group in groupby(chunks, lambda chunk: chunk.metadata.source):
+            some = list(group)
+            own = [numbers_of(chunk.indexed_text) for chunk in some]
+            for at, chunk in enumerate(some):
+                ids.append(chunk.metadata.id)
+                window = own[max(0, at - around) : at + around + 1] if around else []
+                numbers.append(sum(window, own[at]))
+        model = cast("Any", bm25s).BM25(k1=_SATURATION, b=_LENGTH_WEIGHT)
+        if vocabulary:
+            model.index((numbers, vocabulary), create_empty_token=False, show_progress=False)
+        return cls(state, ids if vocabulary else [], model)
+
+    def rank(self, question: str) -> list[tuple[str, float]]:
+        """Return ids and scores of the chunks that share a term with the question, best first.
+
+        Chunks of equal score keep the order of the store. Stop words count only if the question has no other words.
+        """
         import numpy
 
         if not self.ids:
             return []
+        asked, stop_words = list(dict.fromkeys(terms(question))), frozenset(terms(_STOP_WORDS))
         vocabulary: dict[str, int] = self.model.vocab_dict
-        numbers = [vocabulary[term] for term in _asked(question) if term in vocabulary]
+        wanted = [term for term in asked if term not in stop_words] or asked
+        numbers = [vocabulary[term] for term in wanted if term in vocabulary]
         if not numbers:
             return []
         scores = self.model.get_scores_from_ids(numbers)
@@ -93,15 +127,15 @@ class _Index(NamedTuple):
 class LexicalSearch:
     """Finds the chunks of a store that share words with a question, best first, by BM25.
 
-    The index is built when it is first asked, and anew after the store has changed. It is held in memory: some 16 bytes
-    for each different word of each chunk, no texts. For a store of more chunks than `limit` none is built: the store's
-    own full text is asked, and where it has none nothing is found.
+    The index is built at the first search, and again after the store has changed. It is held in memory: about 16 bytes
+    for each distinct word of each chunk, no texts. For a store of more chunks than `limit` no index is built: the
+    store's own full-text search is used; if it has none, nothing is found.
 
     Args:
-        store: where the chunks are.
-        around: how many chunks before and behind are read with each (default 0): the words of an answer stand
-            further apart than short chunks are long. A chunk's own words count twice then.
-        limit: up to how many chunks an index is built (default 50,000).
+        store: the store of the chunks.
+        around: number of chunks before and after each one whose words are indexed with it (default 0), for the words of
+            an answer are often further apart than a short chunk is long. A chunk's own words count twice then.
+        limit: maximum number of chunks for which an index is built (default 50,000).
 
     Raises:
         ConfigurationError: `around` or `limit` is negative.
@@ -115,42 +149,41 @@ class LexicalSearch:
 
     def __init__(self, store: VectorStore, *, around: int = 0, limit: int = 50_000) -> None:
         if limit < 0:
-            raise ConfigurationError(f"limit is {limit}: give the number of chunks up to which an index is built")
+            raise ConfigurationError(f"limit is {limit}: give the maximum number of chunks for an index, 0 or more")
         if around < 0:
             raise ConfigurationError(f"around is {around}: give the number of chunks on each side, 0 or more")
         self._store, self._around, self._limit = store, around, limit
-        self._index: _Index | None = None
+        self._index: WordIndex | None = None
         self._lock = Lock()  # while one builds the index, the others wait for it
 
     def __call__(self, question: str, k: int, where: Where = None) -> list[Hit]:
-        """The k chunks that fit the question's words best.
+        """Return the k chunks that match the question's words best.
 
         Args:
             question: any text; nothing in it is an operator.
-            k: how many at most.
+            k: maximum number of chunks.
             where: a condition on their metadata.
 
         Raises:
-            FilterError: `where` is no condition.
+            FilterError: `where` is not a valid condition.
             VectorStoreError: the store cannot be read.
         """
-        index = self._current()
+        index = self.current_index()
         if index is None:
             return self._store.full_text(question, k, where) or []
-        return list(islice(self._found(index.ranking(question), k, where), k))
-
-    def _found(self, ranking: list[tuple[str, float]], k: int, where: Where) -> Iterator[Hit]:
-        """The chunks of a ranking for which the condition holds, read a page at a time."""
-        condition = parse_filter(where)
+        ranking, condition, found = index.rank(question), parse_filter(where), list[Hit]()
         size = k if where is None else 4 * k + _PAGE
         for start in range(0, len(ranking), max(1, size)):
             scores = dict(ranking[start : start + size])
-            for chunk in map(as_chunk, self._store.get_documents_by_ids(list(scores))):
-                if where is None or matches(condition, metadata_of(chunk)):
-                    yield Hit(chunk, scores[chunk.metadata.id])
+            chunks = map(as_chunk, self._store.get_documents_by_ids(list(scores)))
+            fitting = (chunk for chunk in chunks if where is None or matches(condition, metadata_of(chunk)))
+            found += [Hit(chunk, scores[chunk.metadata.id]) for chunk in fitting]
+            if len(found) >= k:
+                break
+        return found[:k]
 
-    def _current(self) -> _Index | None:
-        """The index of the store as it is now; None where it is too large for one."""
+    def current_index(self) -> WordIndex | None:
+        """Return the index of the store in its present state, built if need be; None if the store is too large."""
         with self._lock:
             count = self._store.count()
             if count > self._limit:
@@ -159,30 +192,5 @@ class LexicalSearch:
             state = (self._store.collection_name, self._store.revision())
             if self._index is None or self._index.state != state:
                 self._index = None  # so that two are never held at once
-                self._index = _built(state, self._store.scan(), self._around)
+                self._index = WordIndex.build(state, self._store.scan(), self._around)
             return self._index
-
-
-def _built(state: object, chunks: Iterable[Chunk], around: int) -> _Index:
-    try:
-        import bm25s  # pyright: ignore[reportMissingTypeStubs] - it has none
-    except ImportError:
-        raise MissingExtraError("bm25s", "knowledge") from None
-    vocabulary: dict[str, int] = {}
-
-    def numbers_of(text: str) -> array[int]:
-        return array("i", [vocabulary.setdefault(term, len(vocabulary)) for term in terms(text)])
-
-    ids: list[str] = []
-    numbers: list[array[int]] = []
-    for _, group in groupby(chunks, lambda chunk: chunk.metadata.source):
-        some = list(group)
-        own = [numbers_of(chunk.indexed_text) for chunk in some]
-        for at, chunk in enumerate(some):
-            ids.append(chunk.metadata.id)
-            window = own[max(0, at - around) : at + around + 1] if around else []
-            numbers.append(sum(window, own[at]))
-    model = cast("Any", bm25s).BM25(k1=_SATURATION, b=_LENGTH_WEIGHT)
-    if vocabulary:
-        model.index((numbers, vocabulary), create_empty_token=False, show_progress=False)
-    return _Index(state, ids if vocabulary else [], model)

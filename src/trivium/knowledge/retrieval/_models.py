@@ -1,4 +1,4 @@
-"""Small questions to a model, whose answers have a form."""
+"""Small requests to a language model for an object of a given schema."""
 
 from __future__ import annotations
 
@@ -11,19 +11,25 @@ from trivium.exceptions import ModelError
 from trivium.llms import LanguageModel, Request
 from trivium.llms._call import ask
 
-__all__ = ["MAX_TOKENS", "answer_of", "numbered", "schema_of"]
+__all__ = ["MAX_TOKENS", "integers_in", "number_texts", "object_schema", "request_object"]
 
 MAX_TOKENS: Final = 300
-"""Small models run on within a schema: their answers are short ones."""
+"""Limit of an answer in tokens: within a schema, small models may go on without end."""
 
 
 @portable
-async def answer_of(
-    model: LanguageModel, instruction: str, question: str, schema: Mapping[str, Any]
+async def request_object(
+    model: LanguageModel, instruction: str, question: str, schema: Mapping[str, object]
 ) -> dict[str, Any] | None:
-    """What a model answers to one question, in the form of a schema of an object; None where it cannot.
+    """Ask a model one question and return the JSON object of its answer, or None if the model fails.
 
-    A limit that was reached, a deadline and a stop are no failures of the model: they are raised.
+    A limit that was reached, a deadline and a cancellation are not failures of the model: they are raised.
+
+    Args:
+        model: any model.
+        instruction: the system message.
+        question: the user message.
+        schema: JSON schema of the object.
     """
     messages = [{"role": "system", "content": instruction}, {"role": "user", "content": question}]
     parameters = {"temperature": 0, "max_tokens": MAX_TOKENS}
@@ -35,8 +41,8 @@ async def answer_of(
     return cast("dict[str, Any]", found) if isinstance(found, dict) else None
 
 
-def schema_of(**properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of an object that has just these, all of them."""
+def object_schema(**properties: Mapping[str, object]) -> dict[str, object]:
+    """Return the JSON schema of an object with exactly these properties, all required."""
     return {
         "type": "object",
         "properties": {name: dict(each) for name, each in properties.items()},
@@ -45,6 +51,20 @@ def schema_of(**properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def numbered(texts: Sequence[str]) -> str:
-    """Texts under their numbers, from 1."""
+def number_texts(texts: Sequence[str]) -> str:
+    """Return the texts below each other, each after its number in brackets, from 1.
+
+    >>> number_texts(["red", "blue"])
+    '[1] red\\n\\n[2] blue'
+    """
     return "\n\n".join(f"[{number}] {text}" for number, text in enumerate(texts, 1))
+
+
+def integers_in(given: object) -> list[int]:
+    """Return the integers of a list; nothing of any other value.
+
+    >>> integers_in([2, "3", True, 4]), integers_in(None)
+    ([2, 4], [])
+    """
+    listed = cast("list[object]", given) if isinstance(given, list) else []
+    return [each for each in listed if isinstance(each, int) and not isinstance(each, bool)]

@@ -1,4 +1,4 @@
-"""What stands around what was found."""
+"""Neighbours: the chunks around those that were found."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ __all__ = ["Neighbours"]
 
 
 class Neighbours:
-    """A step that adds the chunks before and behind: those that touch become one passage that can be cited.
+    """A step that adds the chunks before and after each one; those that touch become one passage that can be cited.
 
-    A `Retriever` does this by itself; as a step of `then` it comes behind others, with `around=0` for the retriever.
+    A `Retriever` does this by itself. To do it after other steps, give the retriever `around=0` and put this step into
+    `then`.
 
     Args:
-        store: where the chunks are.
-        around: how many on each side (default 1).
+        store: the store of the chunks.
+        around: number of chunks on each side (default 1).
 
     Raises:
         ConfigurationError: `around` is negative.
@@ -42,7 +43,7 @@ class Neighbours:
 
     @portable
     async def widen_async(self, question: str, hits: Sequence[Hit]) -> list[Hit]:
-        """The passages around some chunks, in the order of the best chunk in each."""
+        """Return the passages around some chunks, in the order of the best chunk in each."""
         found = await self._store.add_context_window_async(hits, self._around)
         return [Hit(cast("Chunk", document), score) for document, score in found]
 

@@ -1,14 +1,14 @@
-"""Ranking anew, by a model that reads the passages."""
+"""Reranking: a language model reads the passages and puts the best first."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Final, Literal, cast
+from typing import Final, Literal
 
 from trivium.commander import door, gather, portable
 from trivium.exceptions import ConfigurationError
-from trivium.knowledge.retrieval._models import answer_of, numbered, schema_of
+from trivium.knowledge.retrieval._models import integers_in, number_texts, object_schema, request_object
 from trivium.knowledge.stores import Hit
 from trivium.llms import LanguageModel
 
@@ -24,21 +24,41 @@ _POINTWISE: Final = (
 )
 
 
-class Reranker:
-    """A step that has a model put the best chunks in order.
+@portable
+async def rank_listwise(model: LanguageModel, question: str, texts: Sequence[str]) -> list[int]:
+    """Ask a model once for the numbers of the helpful texts, best first; it may leave texts out."""
+    number = {"type": "integer", "minimum": 1, "maximum": len(texts)}
+    schema = object_schema(best={"type": "array", "items": number, "maxItems": len(texts)})
+    answer = await request_object(model, _LISTWISE, f"{number_texts(texts)}\n\nQuestion: {question}", schema)
+    named = [each - 1 for each in integers_in((answer or {}).get("best"))]
+    return [each for each in dict.fromkeys(named) if 0 <= each < len(texts)]
 
-    The model answers numbers only, in a form that is checked. Where it fails to answer, or answers what cannot be used,
-    the order stays; chunks that it does not name follow in their order. None is lost.
+
+@portable
+async def rank_pointwise(model: LanguageModel, question: str, texts: Sequence[str]) -> list[int]:
+    """Ask a model for a grade of each text, all at once, and return the numbers of the texts, best first."""
+    schema = object_schema(grade={"type": "integer", "minimum": 0, "maximum": 3})
+    prompts = [f"Passage: {text}\n\nQuestion: {question}" for text in texts]
+    answers = await gather(*(partial(request_object, model, _POINTWISE, each, schema) for each in prompts))
+    grades = [next(iter(integers_in([(answer or {}).get("grade")])), 0) for answer in answers]
+    return sorted(range(len(texts)), key=lambda number: -grades[number])
+
+
+class Reranker:
+    """A step that has a language model put the best chunks in order.
+
+    The model answers with numbers, which are checked. If it fails to answer or gives unusable numbers, the order stays.
+    Chunks that it does not name follow in their order; none is lost.
 
     Args:
         model: any model.
-        way: "listwise" shows it all passages at once and asks for an order; "pointwise" asks of each how well it
-            answers, at once, which costs more and takes longer passages.
-        top: how many are put in order (default 10); the others follow.
-        characters: how much of each passage is shown (default 1,200).
+        way: "listwise" gives the model all passages in one request and asks for an order; "pointwise" asks in parallel
+            for a grade of each passage, which costs more and allows longer passages.
+        top: number of chunks that are ordered (default 10); the others follow.
+        characters: length of the part of each passage that the model reads (default 1,200).
 
     Raises:
-        ConfigurationError: the way is neither, or `top` or `characters` is below 1.
+        ConfigurationError: `way` is another value, or `top` or `characters` is below 1.
 
     Example::
 
@@ -57,41 +77,22 @@ class Reranker:
     ) -> None:
         if way not in ("listwise", "pointwise") or top < 1 or characters < 1:
             raise ConfigurationError('way is "listwise" or "pointwise"; top and characters are 1 or more')
-        self._model, self._way, self._top, self._characters = model, way, top, characters
+        self._model, self._top, self._characters = model, top, characters
+        self._rank = rank_listwise if way == "listwise" else rank_pointwise
 
     @portable
     async def rerank_async(self, question: str, hits: Sequence[Hit]) -> list[Hit]:
-        """The same hits in the model's order; the scores stay what they were.
+        """Return the hits in the model's order, with unchanged scores.
 
         Raises:
-            LimitExceededError: the run may not ask a model any more.
+            LimitExceededError: the run has reached a limit of model calls, tokens or cost.
         """
         head, rest = list(hits[: self._top]), list(hits[self._top :])
         if len(head) < 2:
             return head + rest
         texts = [hit.chunk.indexed_text[: self._characters] for hit in head]
-        order = await (self._listed if self._way == "listwise" else self._graded)(question, texts)
+        order = await self._rank(self._model, question, texts)
         named = [head[number] for number in order]
         return named + [hit for number, hit in enumerate(head) if number not in set(order)] + rest
 
     __call__ = door(rerank_async)
-
-    async def _listed(self, question: str, texts: Sequence[str]) -> list[int]:
-        number = {"type": "integer", "minimum": 1, "maximum": len(texts)}
-        schema = schema_of(best={"type": "array", "items": number, "maxItems": len(texts)})
-        answer = await answer_of(self._model, _LISTWISE, f"{numbered(texts)}\n\nQuestion: {question}", schema)
-        named = [each - 1 for each in whole_numbers((answer or {}).get("best"))]
-        return [each for each in dict.fromkeys(named) if 0 <= each < len(texts)]
-
-    async def _graded(self, question: str, texts: Sequence[str]) -> list[int]:
-        schema = schema_of(grade={"type": "integer", "minimum": 0, "maximum": 3})
-        asked = [f"Passage: {text}\n\nQuestion: {question}" for text in texts]
-        answers = await gather(*(partial(answer_of, self._model, _POINTWISE, each, schema) for each in asked))
-        grades = [next(iter(whole_numbers([(answer or {}).get("grade")])), 0) for answer in answers]
-        return sorted(range(len(texts)), key=lambda number: -grades[number])
-
-
-def whole_numbers(given: Any) -> list[int]:
-    """What is a whole number in a list; nothing where it is no list."""
-    listed = cast("list[Any]", given) if isinstance(given, list) else []
-    return [each for each in listed if isinstance(each, int) and not isinstance(each, bool)]

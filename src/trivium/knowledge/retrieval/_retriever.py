@@ -1,4 +1,4 @@
-"""From a question to the passages that answer it, step by step."""
+"""The retriever: from a question to the passages that answer it, step by step."""
 
 from __future__ import annotations
 
@@ -22,38 +22,36 @@ if TYPE_CHECKING:
 __all__ = ["Fusion", "Refinement", "Retriever", "Rewriting", "Search"]
 
 Search: TypeAlias = Callable[[str, int, Where], Any]
-"""Finds hits: a question, how many at most, and a condition on metadata, to hits, best first; `def` or `async def`."""
+"""A function of a question, a maximum number and a condition on metadata to hits, best first; `def` or `async def`."""
 Rewriting: TypeAlias = Callable[[str], Any]
-"""Makes texts to search by of a question; `def` or `async def`."""
+"""A function of a question to the texts that are searched for; `def` or `async def`."""
 Fusion: TypeAlias = Callable[[Sequence[Sequence[Hit]]], Any]
-"""Makes one ranking of several; `def` or `async def`."""
+"""A function of several rankings to one; `def` or `async def`."""
 Refinement: TypeAlias = Callable[[str, Sequence[Hit]], Any]
-"""Makes better hits of a question and the hits so far; `def` or `async def`."""
+"""A function of a question and the hits so far to better hits; `def` or `async def`."""
 
 
 class Retriever:
     """Finds the passages of a store that answer a question: by meaning and by words at once, fused into one ranking.
 
-    The steps are: `rewrite` the question, all `searches` with each wording at once, `fuse` their rankings, make
-    passages of the chunks found and those `around` them, keep the best k, then the steps of `then`, one behind the
-    other. Each is a plain callable that can be replaced, and each is a node of the run tree. An object serves any
+    The steps are: `rewrite` the question; run all `searches` with each wording in parallel; `fuse` their rankings; join
+    the chunks found with those `around` them to passages; keep the best; then the steps of `then`, one after the other.
+    Each step is a plain callable that can be replaced, and each call is a node of the run tree. One object serves any
     number of threads and sessions.
 
-    Chunks are short, for one vector says little of a long text; what is read is longer, for an answer needs its
-    surroundings. Passages that touch are one, so that a passage may be of many chunks.
+    Chunks are short, because one vector says little about a long text; passages are longer, because an answer needs its
+    context. Passages that touch are merged, so that a passage may hold many chunks.
 
     Args:
-        store: where the chunks are.
-        searches: who finds; default: `DenseSearch(store)` and `LexicalSearch(store, around=1)`. Give one alone to do
-            without the other.
-        rewrite: makes several wordings of the question, as `QueryRewriter`; None searches by the question alone.
+        store: the store of the chunks.
+        searches: the searches; default: `DenseSearch(store)` and `LexicalSearch(store, around=1)`.
+        rewrite: makes several wordings of the question, as `QueryRewriter`; None: the question alone.
         fuse: makes one ranking of all; default `reciprocal_rank_fusion`.
-        around: how many chunks before and behind one that is found belong to its passage (default 2); 0 gives the
-            chunks themselves.
-        then: what is done with what was found, as `Reranker` and `RelevanceExtractor`.
-        candidates: how many hits each search gives (default 50), and no fewer than k.
-        spare: how many times k go through the steps of `then` before the best k are kept (default 1); a reranker
-            needs some to choose from.
+        around: number of chunks before and after a chunk found that belong to its passage (default 2); 0: the chunks
+            themselves.
+        then: steps that refine the hits, as `Reranker` and `RelevanceExtractor`.
+        candidates: number of hits of each search (default 50), at least k.
+        spare: multiple of k that goes through the steps of `then` (default 1), so that a reranker can choose.
 
     Raises:
         ConfigurationError: there is no search, `candidates` or `spare` is below 1, or `around` negative.
@@ -87,23 +85,23 @@ class Retriever:
     @portable
     @checked
     async def retrieve_async(self, question: str, k: int = 5, where: Where = None) -> list[Hit]:
-        """The k passages that answer a question best.
+        """Return the k passages that answer a question best.
 
         Args:
             question: any text; nothing in it is an operator.
-            k: how many at most (default 5).
+            k: maximum number of passages (default 5).
             where: a condition on the metadata of the chunks.
 
         Returns:
-            At most k hits, best first; what a score means depends on the last step that gave one.
+            At most k hits, best first. The meaning of a score depends on the last step that set one.
 
         Raises:
             ConfigurationError: `k` is negative.
-            FilterError: `where` is no condition.
+            FilterError: `where` is not a valid condition.
             VectorStoreError: the store cannot be read.
         """
         if k < 0:
-            raise ConfigurationError(f"k is how many are wanted, 0 or more, not {k}")
+            raise ConfigurationError(f"k is the maximum number of passages, 0 or more, not {k}")
         if not k:
             return []
         with step("retrieve"):
@@ -112,26 +110,22 @@ class Retriever:
             works = [partial(_run, search, each, count, where) for each in questions for search in self._searches]
             rankings = await gather(*works)
             hits: list[Hit] = await _run(self._fuse, rankings) if len(rankings) > 1 else rankings[0]
-            hits = await self._widened(question, hits, k * self._spare)
+            wanted = taken = k * self._spare
+            passages: list[Hit] = await _run(self._passages, question, hits[:taken])
+            while len(passages) < wanted and taken < len(hits):  # passages that touch were merged: take more chunks
+                taken *= 2
+                passages = await _run(self._passages, question, hits[:taken])
+            passages = list(passages[:wanted])
             for refine in self._then:
-                hits = list(await _run(refine, question, hits))
-            return hits[:k]
+                passages = list(await _run(refine, question, passages))
+            return passages[:k]
 
     retrieve = door(retrieve_async)
-
-    async def _widened(self, question: str, hits: Sequence[Hit], wanted: int) -> list[Hit]:
-        """As many passages as are wanted: where some touch and become one, more of the chunks are taken."""
-        taken = wanted
-        while True:
-            passages: list[Hit] = await _run(self._passages, question, hits[:taken])
-            if len(passages) >= wanted or taken >= len(hits):
-                return list(passages[:wanted])
-            taken *= 2
 
 
 @portable
 async def _run(function: Callable[..., Any], *args: Any) -> Any:
-    """Call one step in a node of its own, under the name of the step."""
+    """Call one step in a node of its own, named after the step."""
     with step(getattr(function, "name", None) or getattr(function, "__name__", "step")):
         is_plain = isroutine(function) or isinstance(cast("object", function), partial)
         return await invoke(function if is_plain else cast("Any", function).__call__, *args)

@@ -1,4 +1,4 @@
-"""Questions made better to search by."""
+"""Rewriting: questions in other words, which search better."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, cast
 
 from trivium.commander import door, function_door, portable
 from trivium.exceptions import ConfigurationError
-from trivium.knowledge.retrieval._models import answer_of, schema_of
+from trivium.knowledge.retrieval._models import object_schema, request_object
 from trivium.llms import LanguageModel
 from trivium.schema import Message
 
@@ -27,18 +27,18 @@ _SEVERAL: Final = (
 
 @portable
 async def stand_alone_question_async(model: LanguageModel, question: str, dialogue: Sequence[Message | str]) -> str:
-    """The question as one that can be understood without the dialogue before it.
+    """Reword a question so that it can be understood without the dialogue before it.
 
     Args:
         model: any model.
         question: the last question.
-        dialogue: what was said before, oldest first; without it the model is not asked.
+        dialogue: the messages before it, oldest first; without any, the model is not called.
 
     Returns:
-        The model's wording; the question itself, where the model fails to answer.
+        The model's wording, or the question itself if the model fails to answer.
 
     Raises:
-        LimitExceededError: the run may not ask a model any more.
+        LimitExceededError: the run has reached a limit of model calls, tokens or cost.
 
     Example:
         >>> from trivium.testing import ScriptedModel
@@ -50,8 +50,8 @@ async def stand_alone_question_async(model: LanguageModel, question: str, dialog
         return question
     lines = [each if isinstance(each, str) else f"{each.sender}: {each.content}" for each in dialogue]
     said = "\n".join(lines)
-    schema = schema_of(question={"type": "string", "maxLength": _LONGEST})
-    answer = await answer_of(model, _STAND_ALONE, f"Dialogue:\n{said}\n\nLast question: {question}", schema)
+    schema = object_schema(question={"type": "string", "maxLength": _LONGEST})
+    answer = await request_object(model, _STAND_ALONE, f"Dialogue:\n{said}\n\nLast question: {question}", schema)
     return _text((answer or {}).get("question")) or question
 
 
@@ -59,13 +59,13 @@ stand_alone_question = function_door(stand_alone_question_async)
 
 
 class QueryRewriter:
-    """A step that has a model word a question in several ways; what each finds is fused.
+    """A step that has a model word a question in several ways; the hits of all wordings are fused.
 
-    The question itself is always the first; where the model fails to answer it is the only one.
+    The question itself is always the first wording; it is the only one if the model fails to answer.
 
     Args:
         model: any model.
-        wordings: how many it adds at most (default 3).
+        wordings: maximum number of added wordings (default 3).
 
     Raises:
         ConfigurationError: `wordings` is below 1.
@@ -81,19 +81,19 @@ class QueryRewriter:
 
     def __init__(self, model: LanguageModel, wordings: int = 3) -> None:
         if wordings < 1:
-            raise ConfigurationError(f"wordings is {wordings}: give how many are added, at least 1")
+            raise ConfigurationError(f"wordings is {wordings}: give the number of added wordings, at least 1")
         self._model, self._wordings = model, wordings
 
     @portable
     async def rewrite_async(self, question: str) -> list[str]:
-        """The question, and other wordings of it.
+        """Return the question and other wordings of it.
 
         Raises:
-            LimitExceededError: the run may not ask a model any more.
+            LimitExceededError: the run has reached a limit of model calls, tokens or cost.
         """
         text = {"type": "string", "maxLength": _LONGEST}
-        schema = schema_of(wordings={"type": "array", "items": text, "maxItems": self._wordings})
-        answer = await answer_of(self._model, _SEVERAL, f"{self._wordings} wordings of: {question}", schema)
+        schema = object_schema(wordings={"type": "array", "items": text, "maxItems": self._wordings})
+        answer = await request_object(self._model, _SEVERAL, f"{self._wordings} wordings of: {question}", schema)
         given = (answer or {}).get("wordings")
         listed = cast("list[object]", given) if isinstance(given, list) else []
         written = [_text(each) for each in listed[: self._wordings]]

@@ -1,4 +1,7 @@
-"""What the forms of an English word have in common: the rules of Porter's second stemmer ("English" of Snowball)."""
+"""English stems by the rules of Porter's second stemmer ("English" of Snowball); the steps have his numbers.
+
+`r1` and `r2` are the offsets of Porter's regions R1 and R2, in which endings are replaced.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ _REGION: Final = re.compile(r"[aeiouy][^aeiouy]")
 _FIRST_REGION: Final = re.compile(r"gener|commun|arsen|past|univers|later|emerg|organ|inter")
 _SHORT_END: Final = re.compile(r"(?:(?:^|.*[^aeiouy])[aeiouy][^aeiouywxY]|^[aeiouy][^aeiouy]|^past)$")
 _DOUBLED: Final = re.compile(r"(?:bb|dd|ff|gg|mm|nn|pp|rr|tt)$")
-_ONLY_S: Final = re.compile(r"[aeiouy].+s$")  # a vowel, but not right before the s
+_ONLY_S: Final = re.compile(r"[aeiouy].+s$")  # a vowel, but not directly before the s
 
 _EXCEPTIONS: Final[Mapping[str, str]] = {
     "skis": "ski", "skies": "sky", "idly": "idl", "gently": "gentl", "ugly": "ugli", "early": "earli",
@@ -39,12 +42,12 @@ _LAST: Final = (
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """The stem of a word, by the rules of Porter's second stemmer for English; other words stay as they are.
+    """Return the stem of an English word; words of other scripts stay as they are.
 
-    A stem is no word: it tells which words belong together, as "sorting", "sorted" and "sort".
+    A stem need not be a word: it is the same for words that belong together, as "sorting", "sorted" and "sort".
 
     Args:
-        word: a word in small letters.
+        word: a word in lower case.
 
     >>> [stem(word) for word in ["interpolation", "interpolated", "sorting", "sorts", "size", "größe"]]
     ['interpol', 'interpol', 'sort', 'sort', 'size', 'größe']
@@ -55,22 +58,23 @@ def stem(word: str) -> str:
         return _EXCEPTIONS[word]
     word = re.sub(r"^y|(?<=[aeiouy])y", "Y", word)  # a y that sounds as a consonant
     first = _FIRST_REGION.match(word)
-    one = first.end() if first else _behind(word, 0)
-    two = _behind(word, one)
-    word = _without_inflection(_without_plural(word), one)
-    if len(word) > 2 and word[-1] in "yY" and word[-2] not in _VOWELS:
+    r1 = first.end() if first else _next_region(word, 0)
+    r2 = _next_region(word, r1)
+    word = step_1b(step_1a(word), r1)
+    if len(word) > 2 and word[-1] in "yY" and word[-2] not in _VOWELS:  # step 1c
         word = word[:-1] + "i"
-    word = _without_last(_without_derivation(word, one, two), two)
-    return _without_e(word, one, two).lower()
+    word = step_3(step_2(word, r1), r1, r2)
+    return step_5(step_4(word, r2), r1, r2).lower()
 
 
-def _behind(word: str, start: int) -> int:
-    """Where the part begins that may be an ending: behind the first consonant that follows a vowel."""
+def _next_region(word: str, start: int) -> int:
+    """Return the offset behind the first consonant that follows a vowel."""
     match = _REGION.search(word, start)
     return match.end() if match else len(word)
 
 
-def _without_plural(word: str) -> str:
+def step_1a(word: str) -> str:
+    """Remove a plural ending."""
     if word.endswith("sses"):
         return word[:-2]
     if word.endswith(("ied", "ies")):
@@ -80,13 +84,14 @@ def _without_plural(word: str) -> str:
     return word
 
 
-def _without_inflection(word: str, one: int) -> str:
+def step_1b(word: str, r1: int) -> str:
+    """Remove the endings of past tenses and of the -ing form."""
     for ending in ("eedly", "ingly", "edly", "eed", "ing", "ed"):
         if not word.endswith(ending):
             continue
         if ending.startswith("eed"):
             keeps = word.startswith(("proc", "exc", "succ"))
-            return word[: -len(ending)] + "ee" if len(word) - len(ending) >= one and not keeps else word
+            return word[: -len(ending)] + "ee" if len(word) - len(ending) >= r1 and not keeps else word
         rest = word[: -len(ending)]
         if not any(letter in _VOWELS for letter in rest):
             return word
@@ -94,38 +99,45 @@ def _without_inflection(word: str, one: int) -> str:
             return rest + "e"
         if _DOUBLED.search(rest):
             return rest[:-1] if len(rest) > 3 or rest[0] not in "aeo" else rest
-        return rest + "e" if one >= len(rest) and _SHORT_END.match(rest) else rest
+        return rest + "e" if r1 >= len(rest) and _SHORT_END.match(rest) else rest
     return word
 
 
-def _without_derivation(word: str, one: int, two: int) -> str:
+def step_2(word: str, r1: int) -> str:
+    """Shorten a double derivation, as -ization to -ize."""
     ending = _longest(word, (*_DERIVED, "ogi", "li"))
     rest = word[: len(word) - len(ending)]
-    if ending and len(rest) >= one:
-        if ending == "ogi":
-            word = word[:-1] if rest.endswith("l") else word
-        elif ending == "li":
-            word = rest if rest and rest[-1] in "cdeghkmnrt" else word
-        else:
-            word = rest + _DERIVED[ending]
+    if not ending or len(rest) < r1:
+        return word
+    if ending == "ogi":
+        return word[:-1] if rest.endswith("l") else word
+    if ending == "li":
+        return rest if rest and rest[-1] in "cdeghkmnrt" else word
+    return rest + _DERIVED[ending]
+
+
+def step_3(word: str, r1: int, r2: int) -> str:
+    """Shorten a derivation, as -icate to -ic."""
     ending = _longest(word, (*_DERIVED_AGAIN, "ative"))
     rest = word[: len(word) - len(ending)]
-    if not ending or len(rest) < (two if ending == "ative" else one):
+    if not ending or len(rest) < (r2 if ending == "ative" else r1):
         return word
     return rest + _DERIVED_AGAIN.get(ending, "")
 
 
-def _without_last(word: str, two: int) -> str:
+def step_4(word: str, r2: int) -> str:
+    """Remove the last derivation, as -ment."""
     ending = _longest(word, _LAST)
     rest = word[: len(word) - len(ending)]
-    return rest if ending and len(rest) >= two and (ending != "ion" or rest.endswith(("s", "t"))) else word
+    return rest if ending and len(rest) >= r2 and (ending != "ion" or rest.endswith(("s", "t"))) else word
 
 
-def _without_e(word: str, one: int, two: int) -> str:
+def step_5(word: str, r1: int, r2: int) -> str:
+    """Remove a final e, or one of a final double l."""
     rest = word[:-1]
-    if word.endswith("e") and (len(rest) >= two or (len(rest) >= one and not _SHORT_END.match(rest))):
+    if word.endswith("e") and (len(rest) >= r2 or (len(rest) >= r1 and not _SHORT_END.match(rest))):
         return rest
-    return rest if word.endswith("ll") and len(rest) >= two else word
+    return rest if word.endswith("ll") and len(rest) >= r2 else word
 
 
 def _longest(word: str, endings: tuple[str, ...]) -> str:

@@ -1,0 +1,23 @@
+"""Parts of knowledge for trivium's own packages and for authors of extensions: stable, but not for everyday programs.
+
+Each name is imported when it is first used, so that this module costs nothing by itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trivium._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from trivium.knowledge.retrieval._models import integers_in, number_texts, object_schema, request_object
+
+__all__ = ["integers_in", "number_texts", "object_schema", "request_object"]
+
+_HOMES = {
+    "integers_in": "retrieval._models",
+    "number_texts": "retrieval._models",
+    "object_schema": "retrieval._models",
+    "request_object": "retrieval._models",
+}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__, below="trivium.knowledge")
