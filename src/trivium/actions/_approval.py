@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from trivium.actions._run import reason_of
 from trivium.actions._tool import Tool
 from trivium.actions._tool_message import ToolMessage
 from trivium.commander import CallNode, Event, invoke, portable
 from trivium.commander._doors import settled
+from trivium.commander.events import on_one_line, to_json_value
 from trivium.exceptions import ToolNotApprovedError
 from trivium.schema._values import copied
 
@@ -64,11 +65,22 @@ class ApprovalDecision(NamedTuple):
     reason: str = ""
 
 
-class ApprovalEvent(Event[ApprovalDecision]):
+class ApprovalEvent(Event[ApprovalDecision, Literal["approval"]]):
     """A call that needs approval was approved or refused, or there was nobody to ask."""
 
     __slots__ = ()
-    kind = "approval"
+
+    def detail(self, content: bool = False) -> str:
+        """Say whether the call may run, and if not, why."""
+        request, is_approved, reason = self.data
+        call = on_one_line(str(request)) if content else request.name
+        return f"{call} is approved" if is_approved else f"{call} is refused: {on_one_line(reason)}"
+
+    def fields(self, content: bool = False) -> dict[str, Any]:
+        """Return the tool's name, the decision and the reason, and the arguments."""
+        request, is_approved, reason = self.data
+        known = {"name": request.name, "is_approved": is_approved, "reason": reason}
+        return {**known, **({"arguments": to_json_value(request.arguments)} if content else {})}
 
 
 @portable

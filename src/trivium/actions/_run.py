@@ -6,8 +6,9 @@ import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import count
+from logging import WARNING
 from random import uniform
-from typing import Any
+from typing import Any, Literal
 
 from pydantic_core import to_jsonable_python
 
@@ -15,6 +16,7 @@ from trivium._arguments import is_mapping
 from trivium.actions._tool import Tool
 from trivium.commander import CallNode, Event, current, invoke, portable, step, wait
 from trivium.commander._node import make_scope
+from trivium.commander.events import on_one_line, to_json_value
 from trivium.exceptions import (
     DeadlineExceededError,
     FetchError,
@@ -42,32 +44,74 @@ __all__ = [
 _FIRST_WAIT, _LONGEST_WAIT = 0.25, 30.0
 
 
-class ToolCallEvent(Event[tuple[str, str | Mapping[str, Any]]]):
-    """A tool is called: its name and the arguments as they came."""
+class ToolCallEvent(Event[tuple[str, str | Mapping[str, Any]], Literal["tool_call"]]):
+    """A tool is called; `data` is its name and the arguments as the model wrote them."""
 
     __slots__ = ()
-    kind = "tool_call"
+
+    def detail(self, content: bool = False) -> str:
+        """Name the tool, with its arguments."""
+        name, arguments = self.data
+        return on_one_line(f"{name}({as_text(arguments)})") if content else name
+
+    def fields(self, content: bool = False) -> dict[str, Any]:
+        """Return the tool's name and the arguments."""
+        name, arguments = self.data
+        return {"name": name, **({"arguments": to_json_value(arguments)} if content else {})}
+
+    @classmethod
+    def parse(cls, fields: Mapping[str, Any]) -> tuple[str, str | Mapping[str, Any]]:
+        """Return the tool's name and the arguments."""
+        return str(fields.get("name", "")), fields.get("arguments", "")
+
+    def is_for_clients(self) -> bool:
+        """Whether a server sends this event: yes."""
+        return True
 
 
-class ToolResultEvent(Event[Any]):
-    """What the tool returned."""
+class ToolResultEvent(Event[Any, Literal["tool_result"]]):
+    """The tool returned `data`."""
 
     __slots__ = ()
-    kind = "tool_result"
+
+    def detail(self, content: bool = False) -> str:
+        """Give the result as a model reads it."""
+        return on_one_line(as_text(self.data)) if content else ""
+
+    def fields(self, content: bool = False) -> dict[str, Any]:
+        """Return the result."""
+        return {"result": to_json_value(self.data)} if content else {}
+
+    @classmethod
+    def parse(cls, fields: Mapping[str, Any]) -> Any:
+        """Return the result."""
+        return fields.get("result")
+
+    def is_for_clients(self) -> bool:
+        """Whether a server sends this event: yes."""
+        return True
 
 
-class ToolRetryEvent(Event[Exception]):
-    """A tool failed with this error, and is called once more."""
+class ToolRetryEvent(Event[Exception, Literal["tool_retry"]]):
+    """A tool failed with the error `data`, and is called again."""
 
     __slots__ = ()
-    kind = "tool_retry"
+    level = WARNING
 
 
-class ToolLeftEvent(Event[str]):
-    """The sync function of the tool of this name took too long and was left behind: its thread still runs."""
+class ToolLeftEvent(Event[str, Literal["tool_left"]]):
+    """The sync function of the tool named `data` exceeded its timeout and was abandoned: its thread still runs."""
 
     __slots__ = ()
-    kind = "tool_left"
+    level = WARNING
+
+    def detail(self, content: bool = False) -> str:
+        """Name the tool."""
+        return self.data
+
+    def fields(self, content: bool = False) -> dict[str, Any]:
+        """Return the tool's name."""
+        return {"name": self.data}
 
 
 @portable

@@ -12,8 +12,8 @@ from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from trivium.commander._events import EndedEvent, Event, Listener, StartedEvent
 from trivium.commander._limits import Budget, Limits
+from trivium.commander.events import EndedEvent, Event, Listener, StartedEvent
 from trivium.exceptions import (
     ArgumentTypeError,
     AttributeNotSetError,
@@ -111,6 +111,10 @@ class TaskNode:
     )
     _may_be_left: bool = False
     """True on the node of a tool call with a time of its own."""
+    _kind: str = "call"
+    """The kind of node, for views: "call", "job", "handler" or "commander"."""
+    _request: object = None
+    """What the node was asked, where it keeps that for those who record contents."""
     _name: str
     _parent: TaskNode | None
     _children: dict[TaskNode, None] | None
@@ -258,10 +262,10 @@ class TaskNode:
         return key
 
     # ---- events
-    def _emit(self, event: type[Event[D]], data: D) -> None:
+    def _emit(self, event: type[Event[D, Any]], data: D) -> None:
         listeners = self._scope.listeners
         if listeners:
-            happened = event(self, data)
+            happened: Any = event(self, data)
             for listener in listeners:
                 listener(happened)
 

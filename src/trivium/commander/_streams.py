@@ -6,12 +6,15 @@ import asyncio
 import queue
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextvars import copy_context
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from trivium.commander._doors import Bell, drive, wait
 from trivium.commander._doors_loop import blocking, current_level, home_loop_here, to_the_end, worker_context
-from trivium.commander._node import Event, TaskNode, current
+from trivium.commander._node import TaskNode, current
 from trivium.commander._workers import get_running_loop, next_of, outcome_of, post, submit
+
+if TYPE_CHECKING:
+    from trivium.events import RunEvent
 
 T = TypeVar("T")
 _MOST_BEHIND = 1024
@@ -23,12 +26,12 @@ class _Pipe:
 
     __slots__ = ("_bells", "_given", "_put", "_taken")
 
-    def __init__(self, put: Callable[[Event | None], object]) -> None:
+    def __init__(self, put: Callable[[RunEvent | None], object]) -> None:
         self._put = put
         self._given = self._taken = 0  # one side writes each: no lock
         self._bells: list[Bell] = []
 
-    def give(self, event: Event) -> None:
+    def give(self, event: RunEvent) -> None:
         self._given += 1
         self._put(event)
 
@@ -71,13 +74,13 @@ class Stream(Generic[T]):
 
     def __init__(self, node: TaskNode, work: Callable[[], Coroutine[Any, Any, T]]) -> None:
         self._node, self._work = node, work
-        self._queue: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[RunEvent | None] = queue.SimpleQueue()
         self._pipe = _Pipe(self._queue.put)
         self._outcome: tuple[T | None, BaseException | None] | None = None
         self._started = False
         _attach(node, self._pipe)
 
-    def __iter__(self) -> Iterator[Event]:
+    def __iter__(self) -> Iterator[RunEvent]:
         if not self._started:
             self._start()
         try:
@@ -88,7 +91,7 @@ class Stream(Generic[T]):
         if self._outcome is not None and self._outcome[1] is not None:
             raise self._outcome[1]
 
-    def _next(self) -> Event | None:
+    def _next(self) -> RunEvent | None:
         event = next_of(self._queue)
         if event is None:
             self._queue.put(None)  # who reads again is at the end again
@@ -142,7 +145,7 @@ class AsyncStream(Generic[T]):
 
     def __init__(self, node: TaskNode, work: Callable[[], Coroutine[Any, Any, T]]) -> None:
         self._node, self._work = node, work
-        self._queue: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._queue: asyncio.Queue[RunEvent | None] = asyncio.Queue()
         self._task: asyncio.Task[T] | None = None
 
     async def __aenter__(self) -> AsyncStream[T]:
@@ -161,7 +164,7 @@ class AsyncStream(Generic[T]):
         self._task = loop.create_task(run(), context=context)
         return self
 
-    async def __aiter__(self) -> AsyncIterator[Event]:
+    async def __aiter__(self) -> AsyncIterator[RunEvent]:
         assert self._task is not None, "use `async with` first"
         while (event := await self._queue.get()) is not None:
             self._pipe.took()

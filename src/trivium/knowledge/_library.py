@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 from trivium._arguments import checked, positive
 from trivium.commander import CallNode, Event, Listener, current, door, invoke, iterate, portable, step
 from trivium.commander._node import make_scope
+from trivium.commander.events import on_one_line
 from trivium.exceptions import (
     DocumentError,
     DocumentNotFoundError,
@@ -62,11 +63,18 @@ class IngestProgress(NamedTuple):
     chunks: int = 0
 
 
-class IngestEvent(Event[IngestProgress]):
-    """A source is over, or some more of a long one has been read."""
+class IngestEvent(Event[IngestProgress, Literal["ingest"]]):
+    """A source has been ingested, or a further part of a long one."""
 
     __slots__ = ()
-    kind = "ingest"
+
+    def detail(self, content: bool = False) -> str:
+        """Name the source, with its outcome and the sources done so far."""
+        return on_one_line(f"{self.data.source} {self.data.outcome}, {self.data.done} of {self.data.total}")
+
+    def fields(self, content: bool = False) -> dict[str, Any]:
+        """Return the parts of the progress."""
+        return self.data._asdict()
 
 
 @dataclass(slots=True)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import asdict
 from pathlib import PurePath
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple, cast
 
 from trivium._arguments import checked
 from trivium._settings import settings
 from trivium.caches import Cache
 from trivium.caches._cache import Flights, digest
 from trivium.commander import Event, current, invoke, wait
+from trivium.commander.events import exception_line, on_one_line
 from trivium.exceptions import CacheError, ConfigurationError
 from trivium.llms._protocol import (
     Delta,
@@ -52,11 +54,23 @@ class Lookup(NamedTuple):
     error: CacheError | None = None
 
 
-class CacheEvent(Event[Lookup]):
-    """A request was looked up in a cache, or its answer could not be kept."""
+class CacheEvent(Event[Lookup, Literal["cache"]]):
+    """A request was looked up in a cache, or its answer could not be stored."""
 
     __slots__ = ()
-    kind = "cache"
+
+    def detail(self, content: bool = False) -> str:
+        """Say whether the answer was there, and what that saved."""
+        _, hit, saved, error = self.data
+        if error is not None:
+            return f"the answer is not stored: {on_one_line(exception_line(error))}"
+        return f"hit, {saved.total:,} tokens saved" if hit and saved is not None else "hit" if hit else "miss"
+
+    def fields(self, content: bool = False) -> dict[str, Any]:
+        """Return the key, whether the answer was there, what that saved, and the error."""
+        key, hit, saved, error = self.data
+        found = {} if saved is None else {"saved": asdict(saved)}
+        return {"key": key, "hit": hit, **found, **({} if error is None else {"error": exception_line(error)})}
 
 
 class CachedModel(WrappedModel):

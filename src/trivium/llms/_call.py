@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict
 from itertools import count
-from typing import Any
+from logging import DEBUG
+from typing import Any, Literal
 
 from trivium.commander import CallNode, Event, current, portable
 from trivium.commander._doors_items import pull
 from trivium.commander._limits import Budget
+from trivium.commander.events import on_one_line
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.llms._prices import expected_usage, expected_usd, priced
 from trivium.llms._protocol import (
@@ -27,18 +31,60 @@ from trivium.schema import ToolCall, Usage
 __all__ = ["DeltaEvent", "UsageEvent", "ask", "model_node"]
 
 
-class DeltaEvent(Event[str | ToolCallPart | Reasoning]):
-    """A piece of a model's stream arrived."""
+class DeltaEvent(Event[str | ToolCallPart | Reasoning, Literal["delta"]]):
+    """A piece of a model's stream arrived: text, a part of a tool call, or reasoning."""
 
     __slots__ = ()
-    kind = "delta"
+
+    @property
+    def piece(self) -> str:
+        """The piece of the answer's text; "" for a part of a tool call and for reasoning."""
+        return self.data if isinstance(self.data, str) else ""
+
+    def detail(self, content: bool = False) -> str:
+        """Give the piece."""
+        return on_one_line(self.data if isinstance(self.data, str) else str(self.data)) if content else ""
+
+    def fields(self, content: bool = False) -> dict[str, Any]:
+        """Return the piece; `type` tells reasoning and parts of tool calls from text."""
+        if not content:
+            return {}
+        if isinstance(self.data, str):
+            return {"text": self.data}
+        if isinstance(self.data, Reasoning):
+            return {"type": "reasoning", "text": self.data.text}
+        return {"type": "tool_call_part", **self.data._asdict()}
+
+    @classmethod
+    def parse(cls, fields: Mapping[str, Any]) -> str | ToolCallPart | Reasoning:
+        """Return the piece: text or reasoning."""
+        text = str(fields.get("text", ""))
+        return Reasoning(text) if fields.get("type") == "reasoning" else text
+
+    def is_for_clients(self) -> bool:
+        """Whether a server sends this event: text and reasoning, but no parts of tool calls."""
+        return not isinstance(self.data, ToolCallPart)
 
 
-class UsageEvent(Event[Usage]):
-    """A model call used these tokens."""
+class UsageEvent(Event[Usage, Literal["usage"]]):
+    """A model call used the tokens `data`."""
 
     __slots__ = ()
-    kind = "usage"
+    level = DEBUG
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens that the call used."""
+        return self.data
+
+    def detail(self, content: bool = False) -> str:
+        """Give the tokens and the price."""
+        dollars = f", ${self.data.usd:.2g}" if self.data.usd else ""
+        return f"{self.data.total:,} tokens{dollars}"
+
+    def fields(self, content: bool = False) -> dict[str, Any]:
+        """Return the counts."""
+        return asdict(self.data)
 
 
 class _Answer:
@@ -150,7 +196,7 @@ class ModelNode(CallNode):
     the outer one, and by nobody twice.
     """
 
-    __slots__ = ()
+    __slots__ = ("_request",)
 
 
 def model_node() -> ModelNode:
@@ -175,7 +221,9 @@ async def ask(model: LanguageModel, request: Request, node: ModelNode | None = N
         ConfigurationError: dollars are limited, and what the model costs is not known; it is not asked.
         ModelError: the model could not answer.
     """
-    with node or model_node() as node:
+    node = node or model_node()
+    node._request = request
+    with node:
         budget, above = node._scope.budget, node._parent
         outer = above if above.__class__ is ModelNode else None
         reserved = (0, 0.0)
@@ -193,7 +241,8 @@ async def ask(model: LanguageModel, request: Request, node: ModelNode | None = N
                 budget.settle(reserved, 0 if usage is None else usage.total, 0.0 if usage is None else usage.usd)
             if usage is not None:
                 (outer or node)._emit(UsageEvent, usage)
-        return answer.reply(model, request)
+        node.result = answer.reply(model, request)
+        return node.result
 
 
 def _estimate(model: LanguageModel, request: Request, budget: Budget) -> tuple[int, float | None]:

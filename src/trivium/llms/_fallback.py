@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from logging import WARNING
 from threading import Lock
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from trivium._arguments import checked
 from trivium.commander import Event, current
+from trivium.commander.events import exception_line, on_one_line
 from trivium.exceptions import (
     AllModelsFailedError,
     ConfigurationError,
@@ -42,11 +44,20 @@ class Fallback(NamedTuple):
     model: str
 
 
-class FallbackEvent(Event[Fallback]):
-    """A model of a chain could not answer, and the next is asked; the last such event names who answered."""
+class FallbackEvent(Event[Fallback, Literal["fallback"]]):
+    """A model of a chain could not answer, and the next is asked; the last such event names the one that answered."""
 
     __slots__ = ()
-    kind = "fallback"
+    level = WARNING
+
+    def detail(self, content: bool = False) -> str:
+        """Name both models, and the error."""
+        failed, error, model = self.data
+        return f"{model} is asked instead of {failed}: {on_one_line(exception_line(error))}"
+
+    def fields(self, content: bool = False) -> dict[str, Any]:
+        """Return the names of both models, and the error."""
+        return {"failed": self.data.failed, "model": self.data.model, "error": exception_line(self.data.error)}
 
 
 class FallbackModel(ChatModel):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
+from logging import WARNING
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 from trivium._arguments import checked
 from trivium.commander import Event, current, invoke
+from trivium.commander.events import exception_line, to_json_value
 from trivium.exceptions import ConfigurationError, ContextOverflowError
 from trivium.llms._protocol import Delta, LanguageModel, Request
 from trivium.llms._wrapped import WrappedModel, beginning, deltas_of
@@ -35,11 +37,21 @@ class Overflow(NamedTuple):
     kept: int
 
 
-class OverflowEvent(Event[Overflow]):
+class OverflowEvent(Event[Overflow, Literal["overflow"]]):
     """The messages of a request did not fit into the model's window, and fewer are sent."""
 
     __slots__ = ()
-    kind = "overflow"
+    level = WARNING
+
+    def detail(self, content: bool = False) -> str:
+        """Say how many messages were left out."""
+        return f"{len(self.data.dropped)} messages are left out, {self.data.kept} are sent"
+
+    def fields(self, content: bool = False) -> dict[str, Any]:
+        """Return how many messages were left out and are sent, the error, and the messages that were left out."""
+        dropped = {"messages": to_json_value(self.data.dropped)} if content else {}
+        counts = {"dropped": len(self.data.dropped), "kept": self.data.kept}
+        return {**counts, "error": exception_line(self.data.error), **dropped}
 
 
 class OverflowModel(WrappedModel):

@@ -8,7 +8,7 @@ from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 from uuid import uuid4
 
 from trivium._arguments import checked, positive
@@ -27,11 +27,18 @@ LONGEST_LOOK_AWAY: Final = 1.0
 """Seconds after which a shared place is looked at again: what others give back there rings no bell here."""
 
 
-class RateLimitEvent(Event[float]):
-    """A request waits for its turn, for the given seconds at first; others may go before it in other processes."""
+class RateLimitEvent(Event[float, Literal["rate_limit"]]):
+    """A request waits until the limit allows it: `data` seconds, or longer if other processes are served first."""
 
     __slots__ = ()
-    kind = "rate_limit"
+
+    def detail(self, content: bool = False) -> str:
+        """Give the seconds."""
+        return f"waits {self.data:.1f} s"
+
+    def fields(self, content: bool = False) -> dict[str, Any]:
+        """Return the seconds."""
+        return {"seconds": self.data}
 
 
 class _Ticket(NamedTuple):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from trivium.commander import Event
+from trivium.commander.events import on_one_line, to_json_value
 from trivium.schema import Message
 
 __all__ = ["Response", "ResponseEvent"]
@@ -28,8 +29,20 @@ class Response(NamedTuple):
     is_result: bool = False
 
 
-class ResponseEvent(Event[Response]):
-    """Somebody in a task was asked for a response; on the node of the task's step."""
+class ResponseEvent(Event[Response, Literal["response"]]):
+    """A responder of a task was asked for a response; emitted at the node of the task's step."""
 
     __slots__ = ()
-    kind = "response"
+
+    def detail(self, content: bool = False) -> str:
+        """Name the responder, and say what came of asking it."""
+        task, responder, message, could_respond, is_result = self.data
+        if message is None:
+            return f"{responder} {'has no response' if could_respond else 'was passed over'} in {task}"
+        said = f": {message.content}" if content else ""
+        return on_one_line(f"{responder} responds in {task}{' (the result of the step)' if is_result else ''}{said}")
+
+    def fields(self, content: bool = False) -> dict[str, Any]:
+        """Return the parts of the response; the message only on request."""
+        known = {name: value for name, value in self.data._asdict().items() if name != "message"}
+        return {**known, **({"message": to_json_value(self.data.message)} if content else {})}

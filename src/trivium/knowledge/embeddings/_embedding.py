@@ -33,11 +33,18 @@ class EmbeddingProgress(NamedTuple):
     total: int
 
 
-class EmbeddedEvent(Event[EmbeddingProgress]):
-    """Some more texts of a call of `embed` have their vectors."""
+class EmbeddedEvent(Event[EmbeddingProgress, Literal["embedded"]]):
+    """Further texts of a call of `embed` have their vectors."""
 
     __slots__ = ()
-    kind = "embedded"
+
+    def detail(self, content: bool = False) -> str:
+        """Give the texts done so far."""
+        return f"{self.data.done} of {self.data.total} texts"
+
+    def fields(self, content: bool = False) -> dict[str, Any]:
+        """Return the parts of the progress."""
+        return self.data._asdict()
 
 
 class EmbeddingModel:

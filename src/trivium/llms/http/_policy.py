@@ -6,12 +6,14 @@ import random
 from collections.abc import Awaitable, Callable, Collection
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from logging import WARNING
 from threading import Lock
 from time import monotonic
-from typing import Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from trivium._arguments import positive
 from trivium.commander import Event, current
+from trivium.commander.events import exception_line, on_one_line
 from trivium.exceptions import (
     ConfigurationError,
     ContextOverflowError,
@@ -111,11 +113,20 @@ class Retry(NamedTuple):
     error: ProviderError
 
 
-class RetryEvent(Event[Retry]):
-    """A request to a model server failed, and is made again after a while."""
+class RetryEvent(Event[Retry, Literal["retry"]]):
+    """A request to a model server failed, and is sent again after a delay."""
 
     __slots__ = ()
-    kind = "retry"
+    level = WARNING
+
+    def detail(self, content: bool = False) -> str:
+        """Say which attempt failed, why, and when the next one is made."""
+        attempt, delay, error = self.data
+        return f"attempt {attempt} failed, the next follows in {delay:.1f} s: {on_one_line(exception_line(error))}"
+
+    def fields(self, content: bool = False) -> dict[str, Any]:
+        """Return the number of the attempt, the delay in seconds and the error."""
+        return {"attempt": self.data.attempt, "delay": self.data.delay, "error": exception_line(self.data.error)}
 
 
 class RetryBudget:

@@ -1,0 +1,252 @@
+"""Events: what happens at a node, as listeners receive it. Other packages define their own kinds beside these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from logging import DEBUG, INFO, WARNING
+from time import time
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, TypeAlias, get_args, get_origin
+
+from typing_extensions import TypeVar, get_original_bases
+
+if TYPE_CHECKING:
+    from trivium.commander._node import TaskNode
+    from trivium.events import RunEvent
+    from trivium.schema import Usage
+
+__all__ = [
+    "EndedEvent", "Event", "Listener", "QueuedEvent", "RetriedEvent", "StartedEvent",
+    "event_kinds", "exception_line", "on_one_line", "to_json_value",
+]  # fmt: skip
+
+D_co = TypeVar("D_co", covariant=True, default=Any)
+K_co = TypeVar("K_co", covariant=True, bound=str, default=str)
+
+_LONGEST_LINE: Final = 200
+
+
+class Event(Generic[D_co, K_co]):
+    """Something that happened at a node; it describes itself to people, to logs and to other programs.
+
+    Each kind of event is a class with a literal `kind`, which is its second type argument. Where an event is typed as
+    the union `trivium.events.RunEvent`, as those of a stream are, a type checker knows the type of `data` after
+    `event.kind == "delta"` as well as after `isinstance(event, DeltaEvent)`.
+
+    Views (the live tree, the record, the screen, the server) know no kinds: they show what an event says of itself.
+    So a subclass of your own, emitted by your own code, appears in all of them.
+
+    Args:
+        node: the node where it happened.
+        data: the value that belongs to this kind.
+
+    Attributes:
+        kind: the kind as a word; "note" for the base class.
+        time: when it happened, in seconds since the epoch.
+        level: how much it matters, as in `logging`: DEBUG (10) for events of every run, which views leave out, INFO
+            (20, the default), WARNING (30) for what went wrong and was mended.
+
+    Example:
+        >>> class PagesEvent(Event[int, Literal["pages"]]):
+        ...     def detail(self, content=False):
+        ...         return f"{self.data} pages read"
+        >>> from trivium.commander import CallNode
+        >>> event = PagesEvent(CallNode("read"), 3)
+        >>> event.kind, event.name, event.summary()
+        ('pages', 'read', 'pages: 3 pages read')
+    """
+
+    __slots__ = ("data", "node", "time")
+    if TYPE_CHECKING:
+
+        @property
+        def kind(self) -> K_co:
+            """The kind as a word."""
+            ...
+    else:
+        kind = "note"
+    level: ClassVar[int] = INFO
+
+    def __init_subclass__(cls) -> None:
+        for base in get_original_bases(cls):
+            for argument in get_args(base)[1:2]:
+                if get_origin(argument) is Literal:
+                    (cls.kind,) = get_args(argument)  # type: ignore[misc] - a property to type checkers only
+
+    def __init__(self, node: TaskNode, data: D_co) -> None:
+        self.node, self.data, self.time = node, data, time()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name}, {self.data!r})"
+
+    # ---- the node
+    @property
+    def name(self) -> str:
+        """The name of the node: of an agent, "model", "tool:add" and so on."""
+        return self.node._name
+
+    @property
+    def path(self) -> str:
+        """The names and ordinals of the nodes from the root to this one, for people."""
+        return self.node._path()
+
+    @property
+    def key(self) -> str:
+        """The identity of the node: equal in every run that takes the same path."""
+        return self.node._get_key()
+
+    @property
+    def session_id(self) -> Hashable:
+        """The session that the node belongs to."""
+        return self.node._scope.session_id
+
+    # ---- the description; subclasses override these where they know better
+    def detail(self, content: bool = False) -> str:
+        """Describe `data` on one line, for people; "" if there is nothing to add to the kind.
+
+        Args:
+            content: include what was said, asked and returned; without it the line holds names, numbers and errors.
+        """
+        data: object = self.data
+        if isinstance(data, BaseException):
+            return exception_line(data)
+        if isinstance(data, str) and (content or self.kind == "note"):
+            return on_one_line(data)
+        return ""
+
+    def fields(self, content: bool = False) -> dict[str, Any]:
+        """Return `data` as named JSON values.
+
+        Args:
+            content: as for `detail`.
+        """
+        data: object = self.data
+        if isinstance(data, BaseException):
+            return {"error": exception_line(data)}
+        return {"data": to_json_value(data)} if content and data is not None else {}
+
+    @classmethod
+    def parse(cls, fields: Mapping[str, Any]) -> Any:
+        """Return the `data` of an event that another process sent; the inverse of `fields(content=True)`."""
+        return fields.get("data")
+
+    def is_for_clients(self) -> bool:
+        """Whether a server sends this event, with its content, to the client that made the call; default: no."""
+        return False
+
+    @property
+    def piece(self) -> str:
+        """The text by which this event extends an answer that is still growing; "" for all others."""
+        return ""
+
+    @property
+    def usage(self) -> Usage | None:
+        """The tokens that this event reports; None for all others."""
+        return None
+
+    # ---- the same for every kind
+    def summary(self, content: bool = False) -> str:
+        """Describe the event on one line: its kind, and `detail`."""
+        detail = self.detail(content)
+        return f"{self.kind}: {detail}" if detail else self.kind
+
+    def as_json(self, content: bool = False) -> dict[str, Any]:
+        """Return the event as JSON values: kind, time, the node's name, key and path, and the `fields` of its kind.
+
+        Args:
+            content: include prompts, messages, arguments and results; default: names, numbers and errors only.
+        """
+        head = {"kind": self.kind, "time": self.time, "node": self.name, "key": self.key, "path": self.path}
+        return {**head, **self.fields(content)}
+
+
+class QueuedEvent(Event[None, Literal["queued"]]):
+    """A job was put or a handler was called; it waits to be started."""
+
+    __slots__ = ()
+    level = DEBUG
+
+
+class StartedEvent(Event[None, Literal["started"]]):
+    """The node started; every node that started also ends."""
+
+    __slots__ = ()
+    level = DEBUG
+
+    def fields(self, content: bool = False) -> dict[str, Any]:
+        """Return what the node was asked, if it keeps that: the request of a model call."""
+        request = self.node._request if content else None
+        return {} if request is None else {"request": to_json_value(request)}
+
+
+class RetriedEvent(Event[Exception, Literal["retried"]]):
+    """The body of a job failed with the error `data`, and is run again."""
+
+    __slots__ = ()
+    level = WARNING
+
+
+class EndedEvent(Event[BaseException | None, Literal["ended"]]):
+    """The node and everything below it have ended; `data` is the error, or None."""
+
+    __slots__ = ()
+    level = DEBUG
+
+    def fields(self, content: bool = False) -> dict[str, Any]:
+        """Return the state and the error, and the result if the node keeps it."""
+        error, result = self.data, self.node.result if content else None
+        known = {"error": exception_line(error)} if error is not None else {}
+        found = {"result": to_json_value(result)} if result is not None else {}
+        return {"state": self.node.state.value, **known, **found}
+
+
+if TYPE_CHECKING:
+    Listener: TypeAlias = Callable[[RunEvent], object]
+else:
+    Listener = Callable[[Event], object]
+"""A function that is called in place for each event: it must be quick, must not raise and must not wait."""
+
+
+def event_kinds() -> dict[str, type[Event]]:
+    """Return every class of event that has been defined, by its kind; of two with one kind, the later.
+
+    `trivium.events` imports the packages that define the built-in ones.
+    """
+    found: dict[str, type[Event]] = {"note": Event}
+    todo: list[type[Event]] = Event.__subclasses__()
+    for each in todo:
+        found[str(each.kind)] = each
+        todo += each.__subclasses__()
+    return found
+
+
+def exception_line(error: BaseException) -> str:
+    """Return an error as its class and its text."""
+    kind = type(error).__name__
+    try:
+        text = str(error)
+    except Exception:  # a user's error whose text cannot be made
+        return kind
+    return f"{kind}: {text}" if text else kind
+
+
+def on_one_line(text: str) -> str:
+    """Return a text on one line of at most 200 characters; the rest becomes an ellipsis."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE - 1]}…"
+
+
+def to_json_value(value: object) -> Any:
+    """Return a value as JSON values; what JSON does not have becomes text."""
+    from pydantic_core import to_jsonable_python  # only who asks for content pays for it
+
+    try:
+        return to_jsonable_python(value, fallback=_as_text, inf_nan_mode="null", bytes_mode="base64")
+    except (ValueError, RecursionError):  # a cycle, or nested too deeply
+        return _as_text(value)
+
+
+def _as_text(value: object) -> str:
+    try:
+        return str(value)
+    except Exception:  # a user's object that cannot be written
+        return f"<{type(value).__name__}>"
