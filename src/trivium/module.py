@@ -28,7 +28,7 @@ from trivium.commander._doors import drive, settled
 from trivium.commander._doors_trio import from_trio, in_trio
 from trivium.commander._node import make_scope
 from trivium.commander._streams import AsyncStream, Stream
-from trivium.commander.events import on_one_line, to_json_value
+from trivium.events import on_one_line
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, StateError
 from trivium.hooks import Hook, RemovableHandle
 from trivium.memory import Memory, MemoryManager
@@ -46,26 +46,20 @@ Hooks: TypeAlias = Hook | dict[str, Any] | Iterable[Hook | dict[str, Any]] | Non
 """Hooks, or configs of them (see `trivium.utils.create_object`), one or several."""
 
 
-class MessageEvent(Event[Message, Literal["message"]]):
+class MessageEvent(Event[Message, Literal["message"]], level=DEBUG):
     """A message entered or left an agent's memory, or is the result of a task's step."""
 
     __slots__ = ()
-    level = DEBUG
 
     def detail(self, content: bool = False) -> str:
         """Name the sender."""
         return on_one_line(f"{self.data.sender}: {self.data.content}") if content else self.data.sender
 
-    def fields(self, content: bool = False) -> dict[str, Any]:
-        """Return the sender, and the message."""
-        return {"sender": self.data.sender, **({"message": to_json_value(self.data)} if content else {})}
 
-
-class PartialEvent(Event[Message, Literal["partial"]]):
+class PartialEvent(Event[Message, Literal["partial"]], level=DEBUG):
     """A `forward` that yields has yielded a message: the answer so far."""
 
     __slots__ = ()
-    level = DEBUG
 
 
 class Module:

@@ -12,7 +12,7 @@ from trivium.actions._tool import Tool
 from trivium.actions._tool_message import ToolMessage
 from trivium.commander import CallNode, Event, invoke, portable
 from trivium.commander._doors import settled
-from trivium.commander.events import on_one_line, to_json_value
+from trivium.events import on_one_line, to_json_value
 from trivium.exceptions import ToolNotApprovedError
 from trivium.schema._values import copied
 

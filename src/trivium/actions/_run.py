@@ -16,7 +16,7 @@ from trivium._arguments import is_mapping
 from trivium.actions._tool import Tool
 from trivium.commander import CallNode, Event, current, invoke, portable, step, wait
 from trivium.commander._node import make_scope
-from trivium.commander.events import on_one_line, to_json_value
+from trivium.events import on_one_line, to_json_value
 from trivium.exceptions import (
     DeadlineExceededError,
     FetchError,
@@ -92,18 +92,16 @@ class ToolResultEvent(Event[Any, Literal["tool_result"]]):
         return True
 
 
-class ToolRetryEvent(Event[Exception, Literal["tool_retry"]]):
+class ToolRetryEvent(Event[Exception, Literal["tool_retry"]], level=WARNING):
     """A tool failed with the error `data`, and is called again."""
 
     __slots__ = ()
-    level = WARNING
 
 
-class ToolLeftEvent(Event[str, Literal["tool_left"]]):
+class ToolLeftEvent(Event[str, Literal["tool_left"]], level=WARNING):
     """The sync function of the tool named `data` exceeded its timeout and was abandoned: its thread still runs."""
 
     __slots__ = ()
-    level = WARNING
 
     def detail(self, content: bool = False) -> str:
         """Name the tool."""

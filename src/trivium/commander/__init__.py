@@ -5,12 +5,12 @@ from trivium.commander._calls import CallNode, step, this_call, this_session
 from trivium.commander._commander import CommanderAsync
 from trivium.commander._doors import Bell, door, function_door, gather, invoke, portable, run_core, wait
 from trivium.commander._doors_items import iterate
+from trivium.commander._events import EndedEvent, Event, Listener, QueuedEvent, RetriedEvent, StartedEvent
 from trivium.commander._jobs import PASS_WORD, BasicJob, HandlerCoroutine, Job, handler, tasker
 from trivium.commander._limits import Budget, Limits
 from trivium.commander._node import NodeState, Scope, TaskNode, current
 from trivium.commander._pool import for_each
 from trivium.commander._streams import AsyncStream, Stream
-from trivium.commander.events import EndedEvent, Event, Listener, QueuedEvent, RetriedEvent, StartedEvent, event_kinds
 from trivium.exceptions import (
     AttributeNotSetError,
     CommanderAlreadyRunningError,
@@ -52,7 +52,6 @@ __all__ = [
     "TaskResultError",
     "current",
     "door",
-    "event_kinds",
     "for_each",
     "function_door",
     "gather",

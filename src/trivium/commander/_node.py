@@ -12,8 +12,8 @@ from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from trivium.commander._events import EndedEvent, Event, Listener, StartedEvent
 from trivium.commander._limits import Budget, Limits
-from trivium.commander.events import EndedEvent, Event, Listener, StartedEvent
 from trivium.exceptions import (
     ArgumentTypeError,
     AttributeNotSetError,

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from trivium.commander._callbacks import Callback, Functions, Stage, checked_callback
 from trivium.commander._doors import Bell, invoke_quick, wait
 from trivium.commander._doors_loop import to_the_end, uncancel
+from trivium.commander._events import QueuedEvent, RetriedEvent
 from trivium.commander._node import _ROOT, NodeState, Stop, TaskNode, current, make_scope
 from trivium.commander._workers import get_running_loop
-from trivium.commander.events import QueuedEvent, RetriedEvent
 from trivium.exceptions import (
     AttributeNotSetError,
     CommanderError,

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 from trivium._arguments import checked, positive
 from trivium.commander import CallNode, Event, Listener, current, door, invoke, iterate, portable, step
 from trivium.commander._node import make_scope
-from trivium.commander.events import on_one_line
+from trivium.events import on_one_line
 from trivium.exceptions import (
     DocumentError,
     DocumentNotFoundError,

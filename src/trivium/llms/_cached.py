@@ -14,7 +14,7 @@ from trivium._settings import settings
 from trivium.caches import Cache
 from trivium.caches._cache import Flights, digest
 from trivium.commander import Event, current, invoke, wait
-from trivium.commander.events import exception_line, on_one_line
+from trivium.events import exception_line, on_one_line
 from trivium.exceptions import CacheError, ConfigurationError
 from trivium.llms._protocol import (
     Delta,

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from trivium.commander import CallNode, Event, current, portable
 from trivium.commander._doors_items import pull
 from trivium.commander._limits import Budget
-from trivium.commander.events import on_one_line
+from trivium.events import on_one_line
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.llms._prices import expected_usage, expected_usd, priced
 from trivium.llms._protocol import (
@@ -66,11 +66,10 @@ class DeltaEvent(Event[str | ToolCallPart | Reasoning, Literal["delta"]]):
         return not isinstance(self.data, ToolCallPart)
 
 
-class UsageEvent(Event[Usage, Literal["usage"]]):
+class UsageEvent(Event[Usage, Literal["usage"]], level=DEBUG):
     """A model call used the tokens `data`."""
 
     __slots__ = ()
-    level = DEBUG
 
     @property
     def usage(self) -> Usage:

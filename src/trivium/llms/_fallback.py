@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from trivium._arguments import checked
 from trivium.commander import Event, current
-from trivium.commander.events import exception_line, on_one_line
+from trivium.events import exception_line, on_one_line
 from trivium.exceptions import (
     AllModelsFailedError,
     ConfigurationError,
@@ -44,11 +44,10 @@ class Fallback(NamedTuple):
     model: str
 
 
-class FallbackEvent(Event[Fallback, Literal["fallback"]]):
+class FallbackEvent(Event[Fallback, Literal["fallback"]], level=WARNING):
     """A model of a chain could not answer, and the next is asked; the last such event names the one that answered."""
 
     __slots__ = ()
-    level = WARNING
 
     def detail(self, content: bool = False) -> str:
         """Name both models, and the error."""

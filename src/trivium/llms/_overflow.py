@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 from trivium._arguments import checked
 from trivium.commander import Event, current, invoke
-from trivium.commander.events import exception_line, to_json_value
+from trivium.events import exception_line, to_json_value
 from trivium.exceptions import ConfigurationError, ContextOverflowError
 from trivium.llms._protocol import Delta, LanguageModel, Request
 from trivium.llms._wrapped import WrappedModel, beginning, deltas_of
@@ -37,11 +37,10 @@ class Overflow(NamedTuple):
     kept: int
 
 
-class OverflowEvent(Event[Overflow, Literal["overflow"]]):
+class OverflowEvent(Event[Overflow, Literal["overflow"]], level=WARNING):
     """The messages of a request did not fit into the model's window, and fewer are sent."""
 
     __slots__ = ()
-    level = WARNING
 
     def detail(self, content: bool = False) -> str:
         """Say how many messages were left out."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from trivium.commander import Event
-from trivium.commander.events import on_one_line, to_json_value
+from trivium.events import on_one_line, to_json_value
 from trivium.schema import Message
 
 __all__ = ["Response", "ResponseEvent"]

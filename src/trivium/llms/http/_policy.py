@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from trivium._arguments import positive
 from trivium.commander import Event, current
-from trivium.commander.events import exception_line, on_one_line
+from trivium.events import exception_line, on_one_line
 from trivium.exceptions import (
     ConfigurationError,
     ContextOverflowError,
@@ -113,11 +113,10 @@ class Retry(NamedTuple):
     error: ProviderError
 
 
-class RetryEvent(Event[Retry, Literal["retry"]]):
+class RetryEvent(Event[Retry, Literal["retry"]], level=WARNING):
     """A request to a model server failed, and is sent again after a delay."""
 
     __slots__ = ()
-    level = WARNING
 
     def detail(self, content: bool = False) -> str:
         """Say which attempt failed, why, and when the next one is made."""

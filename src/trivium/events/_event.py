@@ -1,23 +1,21 @@
-"""Events: what happens at a node, as listeners receive it. Other packages define their own kinds beside these."""
+"""The base of all events: what happens at a node, as listeners receive it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from logging import DEBUG, INFO, WARNING
+from importlib import import_module
+from logging import INFO
 from time import time
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, TypeAlias, get_args, get_origin
 
 from typing_extensions import TypeVar, get_original_bases
 
 if TYPE_CHECKING:
-    from trivium.commander._node import TaskNode
-    from trivium.events import RunEvent
+    from trivium.commander import TaskNode
+    from trivium.events._union import RunEvent
     from trivium.schema import Usage
 
-__all__ = [
-    "EndedEvent", "Event", "Listener", "QueuedEvent", "RetriedEvent", "StartedEvent",
-    "event_kinds", "exception_line", "on_one_line", "to_json_value",
-]  # fmt: skip
+__all__ = ["Event", "Listener", "event_kinds", "exception_line", "on_one_line", "to_json_value"]
 
 D_co = TypeVar("D_co", covariant=True, default=Any)
 K_co = TypeVar("K_co", covariant=True, bound=str, default=str)
@@ -33,7 +31,8 @@ class Event(Generic[D_co, K_co]):
     `event.kind == "delta"` as well as after `isinstance(event, DeltaEvent)`.
 
     Views (the live tree, the record, the screen, the server) know no kinds: they show what an event says of itself.
-    So a subclass of your own, emitted by your own code, appears in all of them.
+    So a subclass of your own, emitted by your own code, appears in all of them. Its level is an argument of the class:
+    `class MyEvent(Event[str, Literal["mine"]], level=logging.WARNING)`.
 
     Args:
         node: the node where it happened.
@@ -66,7 +65,8 @@ class Event(Generic[D_co, K_co]):
         kind = "note"
     level: ClassVar[int] = INFO
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, level: int | None = None) -> None:
+        cls.level = cls.level if level is None else level
         for base in get_original_bases(cls):
             for argument in get_args(base)[1:2]:
                 if get_origin(argument) is Literal:
@@ -159,46 +159,6 @@ class Event(Generic[D_co, K_co]):
         return {**head, **self.fields(content)}
 
 
-class QueuedEvent(Event[None, Literal["queued"]]):
-    """A job was put or a handler was called; it waits to be started."""
-
-    __slots__ = ()
-    level = DEBUG
-
-
-class StartedEvent(Event[None, Literal["started"]]):
-    """The node started; every node that started also ends."""
-
-    __slots__ = ()
-    level = DEBUG
-
-    def fields(self, content: bool = False) -> dict[str, Any]:
-        """Return what the node was asked, if it keeps that: the request of a model call."""
-        request = self.node._request if content else None
-        return {} if request is None else {"request": to_json_value(request)}
-
-
-class RetriedEvent(Event[Exception, Literal["retried"]]):
-    """The body of a job failed with the error `data`, and is run again."""
-
-    __slots__ = ()
-    level = WARNING
-
-
-class EndedEvent(Event[BaseException | None, Literal["ended"]]):
-    """The node and everything below it have ended; `data` is the error, or None."""
-
-    __slots__ = ()
-    level = DEBUG
-
-    def fields(self, content: bool = False) -> dict[str, Any]:
-        """Return the state and the error, and the result if the node keeps it."""
-        error, result = self.data, self.node.result if content else None
-        known = {"error": exception_line(error)} if error is not None else {}
-        found = {"result": to_json_value(result)} if result is not None else {}
-        return {"state": self.node.state.value, **known, **found}
-
-
 if TYPE_CHECKING:
     Listener: TypeAlias = Callable[[RunEvent], object]
 else:
@@ -207,10 +167,11 @@ else:
 
 
 def event_kinds() -> dict[str, type[Event]]:
-    """Return every class of event that has been defined, by its kind; of two with one kind, the later.
+    """Return every class of event by its kind: all of `RunEvent`, and your own that are imported.
 
-    `trivium.events` imports the packages that define the built-in ones.
+    Of two classes with one kind it is the later one.
     """
+    import_module("trivium.events._union")  # imports the packages that emit events; they stand above this one
     found: dict[str, type[Event]] = {"note": Event}
     todo: list[type[Event]] = Event.__subclasses__()
     for each in todo:

@@ -1,0 +1,37 @@
+"""The union of all events that trivium emits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias, Union
+
+from trivium import events
+
+__all__ = ["RunEvent"]
+
+if TYPE_CHECKING:
+    RunEvent: TypeAlias = (
+        events.ApprovalEvent
+        | events.CacheEvent
+        | events.DeltaEvent
+        | events.EmbeddedEvent
+        | events.EndedEvent
+        | events.FallbackEvent
+        | events.IngestEvent
+        | events.MessageEvent
+        | events.OverflowEvent
+        | events.PartialEvent
+        | events.QueuedEvent
+        | events.RateLimitEvent
+        | events.ResponseEvent
+        | events.RetriedEvent
+        | events.RetryEvent
+        | events.StartedEvent
+        | events.ToolCallEvent
+        | events.ToolLeftEvent
+        | events.ToolResultEvent
+        | events.ToolRetryEvent
+        | events.UsageEvent
+    )
+else:  # without import statements: the packages that emit them stand above this one
+    RunEvent = Union[tuple(getattr(events, name) for name in events.HOMES)]  # noqa: UP007
+"""Any event that trivium emits; `kind` tells them apart."""
