@@ -11,9 +11,18 @@ from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions._executor import ActionExecutor, AsyncActionExecutor
 from trivium.actions._handlers import find_handler, infer_request
 from trivium.actions._outcomes import FinishAction, InvalidAction, NoAction
-from trivium.actions._run import ToolCallEvent, ToolLeftEvent, ToolResultEvent, ToolRetryEvent, as_text, run_tool
+from trivium.actions._run import (
+    OnToolError,
+    ToolCallEvent,
+    ToolLeftEvent,
+    ToolResultEvent,
+    ToolRetryEvent,
+    as_text,
+    attempt_tool,
+    run_tool,
+)
 from trivium.actions._text_calls import calls_in_text
-from trivium.actions._tool import Tool
+from trivium.actions._tool import Effect, Tool
 from trivium.actions._tool_message import ToolMessage
 from trivium.actions._tool_options import tool
 from trivium.schema._tool_text import tool_calls_in
@@ -79,6 +88,7 @@ __all__ = [
     "Denied",
     "DonePassTool",
     "DoneTool",
+    "Effect",
     "FinalResultTool",
     "FinishAction",
     "ForwardTool",
@@ -90,6 +100,7 @@ __all__ = [
     "InvalidAction",
     "JsonParser",
     "NoAction",
+    "OnToolError",
     "PassTool",
     "PythonInterpreter",
     "RecipientTool",
@@ -107,6 +118,7 @@ __all__ = [
     "WebBrowser",
     "XMLToolMessage",
     "as_text",
+    "attempt_tool",
     "cached",
     "calls_in_text",
     "cut_text",

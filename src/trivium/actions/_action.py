@@ -12,13 +12,13 @@ from typing import Any, ClassVar, cast
 from trivium._arguments import checked
 from trivium._objects import create_object
 from trivium.actions._dual import is_core
-from trivium.actions._run import as_arguments, as_text, call_function, outcome_of
+from trivium.actions._run import as_arguments, as_text, attempt_tool, call_function
 from trivium.actions._tool import Tool, read_sections, spec_of, unfenced, with_options
 from trivium.commander import door, portable
 from trivium.exceptions import ConfigurationError, ToolArgumentsError, ToolDefinitionError, ToolkitError
 from trivium.schema import ActionReturn, ActionStatusCode
 
-__all__ = ["BaseAction", "BaseParser", "JsonParser", "TupleParser", "describe", "tool_api"]
+__all__ = ["BaseAction", "BaseParser", "JsonParser", "TupleParser", "describe_tool", "tool_api"]
 
 _TYPES = {"string": "STRING", "integer": "NUMBER", "number": "FLOAT", "boolean": "BOOLEAN", "array": "Array",
           "object": "OBJECT"}  # fmt: skip
@@ -185,7 +185,7 @@ class BaseAction:
 
     def _describe(self, api: str) -> dict[str, Any]:
         function = getattr(self, api)
-        said = describe(Tool.of(function).but(name=api))
+        said = describe_tool(Tool.of(function).but(name=api))
         kinds = read_sections(inspect.getdoc(function) or "")[1].get("Args", {})
         hints = inspect.signature(function).parameters
         for each in said["parameters"]:  # what no annotation says, the docstring may
@@ -248,7 +248,7 @@ class BaseAction:
         """
         if name not in self._apis:
             return invalid_api(self.name, name, inputs)
-        return await outcome_of(self.tool(name), inputs)
+        return await attempt_tool(self.tool(name), inputs)
 
     __call__ = door(acall)
 
@@ -293,7 +293,7 @@ def tool_api(
     return mark if function is None else mark(function)
 
 
-def describe(tool: Tool) -> dict[str, Any]:
+def describe_tool(tool: Tool) -> dict[str, Any]:
     """What a model that reads tools in the text is told of one."""
     properties = tool.spec.parameters.get("properties", {})
     parameters = [
@@ -310,7 +310,7 @@ def descriptions_of(actions: Any) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for action in map(create_object, many):
         if not isinstance(action, BaseAction):
-            found.append(describe(Tool.of(action)))
+            found.append(describe_tool(Tool.of(action)))
         elif action.is_toolkit:
             found += [{**each, "name": f"{action.name}.{each['name']}"} for each in action.description["api_list"]]
         else:

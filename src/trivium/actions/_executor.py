@@ -14,11 +14,17 @@ from trivium.actions._action import BaseAction, descriptions_of, invalid_api
 from trivium.actions._cut import ASK_LESS, cut_text
 from trivium.actions._outcomes import FinishAction, InvalidAction, NoAction
 from trivium.actions._read_more import READ_MORE, how_to_read_on, whole_text
-from trivium.actions._run import as_arguments, as_text, outcome_of
+from trivium.actions._run import OnToolError, as_arguments, as_text, attempt_tool
 from trivium.actions._tool import MAX_RESULT, Tool
 from trivium.commander import current, gather, portable
 from trivium.commander._doors import settled
-from trivium.exceptions import CallOriginError, ConfigurationError, LimitExceededError, UnknownToolError
+from trivium.exceptions import (
+    CallOriginError,
+    ConfigurationError,
+    LimitExceededError,
+    ToolFailedError,
+    UnknownToolError,
+)
 from trivium.hooks import Hook
 from trivium.module import AsyncModule, Hooks, Module, overridable
 from trivium.schema import ActionReturn, ActionValidCode, Entity, FunctionCall, Message, Origin, ToolCall
@@ -47,6 +53,8 @@ class ActionExecutor(Module):
         finish_in_action: offer `finish_action` to the model like the others.
         hooks: change messages before and after (`before_action`, `after_action`).
         name: default: the name of the class.
+        on_tool_error: "answer" gives the model every error of a tool; "raise" ends the run with a `ToolFailedError`
+            where the error is unexpected (see `run_tool`).
 
     Attributes:
         actions: what was given, by name.
@@ -64,6 +72,7 @@ class ActionExecutor(Module):
     invalid_action: BaseAction = InvalidAction()
     no_action: BaseAction = NoAction()
     finish_action: BaseAction = FinishAction()
+    on_tool_error: OnToolError = "answer"
 
     def __init__(
         self,
@@ -74,8 +83,13 @@ class ActionExecutor(Module):
         finish_in_action: bool = False,
         hooks: Hooks = None,
         name: str | None = None,
+        on_tool_error: OnToolError = "answer",
     ) -> None:
         super().__init__(name=name, hooks=hooks)
+        if on_tool_error != "answer":
+            if on_tool_error != "raise":  # type: ignore[unnecessary] - users pass anything
+                raise ConfigurationError(f'on_tool_error is "answer" or "raise", not {on_tool_error!r}')
+            self.on_tool_error = on_tool_error
         if invalid_action is not None:
             self.invalid_action = create_object(invalid_action)
         if no_action is not None:
@@ -153,14 +167,14 @@ class ActionExecutor(Module):
         name = as_text(name)
         tool = self.tools.get(name)
         if tool is not None:
-            return await outcome_of(tool, parameters, is_counted=is_counted)
+            return await attempt_tool(tool, parameters, is_counted=is_counted, on_error=self.on_tool_error)
         for action in (self.no_action, self.finish_action):
             if name == action.name:
-                return await outcome_of(action.tool(), parameters, is_counted=is_counted)
+                return await attempt_tool(action.tool(), parameters, is_counted=is_counted)
         kit, _, api = name.partition(".")
         if kit in self.actions:
             return invalid_api(kit, api or "run", parameters)
-        invalid = await outcome_of(self.invalid_action.tool(), {}, is_counted=is_counted)
+        invalid = await attempt_tool(self.invalid_action.tool(), {}, is_counted=is_counted)
         return replace(invalid, args=as_arguments(name, parameters))
 
     @portable
@@ -177,33 +191,39 @@ class ActionExecutor(Module):
         Raises:
             LimitExceededError: the run has not so many tool calls left; where they run at once, none ran. Where some
                 ran, its `messages` are the answers to all calls, and those that did not run say so.
+            ToolFailedError: a tool raised an unexpected error, and `on_tool_error` is "raise"; its `messages` alike.
         """
-        reached: list[LimitExceededError] = []
+        ended: list[LimitExceededError | ToolFailedError] = []
         answers: list[Message] = []
         if not parallel or len(calls) == 1:
             for call in calls:
-                answers.append(await self._answer_or_limit(reached, call, False))
+                answers.append(await self._answer_until(ended, call, False))
         else:
             node = current.get()
             budget = None if node is None else node._scope.budget
             if is_counted := budget is not None:
                 budget.take_tool_call(len(calls))
             for group in self._groups(calls):
-                works = [partial(self._answer_or_limit, reached, call, is_counted) for call in group]
+                works = [partial(self._answer_until, ended, call, is_counted) for call in group]
                 answers += await gather(*works)
-        if reached:
-            reached[0].messages = tuple(answers) if len(reached) < len(calls) else ()
-            raise reached[0]
+        if ended:
+            has_any_run = len(ended) < len(calls) or isinstance(ended[0], ToolFailedError)
+            ended[0].messages = tuple(answers) if has_any_run else ()
+            raise ended[0]
         return answers
 
-    async def _answer_or_limit(self, reached: list[LimitExceededError], call: ToolCall, is_counted: bool) -> Message:
-        """The answer to a call; once a limit is reached, that it was: no call stays without an answer."""
+    async def _answer_until(
+        self, ended: list[LimitExceededError | ToolFailedError], call: ToolCall, is_counted: bool
+    ) -> Message:
+        """Answer a call; once an error has ended the run, answer with that error: no call stays without an answer."""
+        if ended and isinstance(ended[0], ToolFailedError):
+            return message_of(f"error: not run, since {ended[0]}", call.name, extra={"tool_call_id": call.id})
         try:
-            if reached:
-                raise reached[0]
+            if ended:
+                raise ended[0]
             return await self.answer(call, is_counted=is_counted)
-        except LimitExceededError as error:
-            reached.append(error)
+        except (LimitExceededError, ToolFailedError) as error:
+            ended.append(error)
             return message_of(f"error: {error}", call.name, extra={"tool_call_id": call.id})
 
     def _groups(self, calls: Sequence[ToolCall]) -> list[list[ToolCall]]:

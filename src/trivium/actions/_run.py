@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import count
-from logging import WARNING
+from logging import WARNING, getLogger
 from random import uniform
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from pydantic_core import to_jsonable_python
 
@@ -18,30 +18,43 @@ from trivium.commander import CallNode, Event, current, invoke, portable, step, 
 from trivium.commander._node import make_scope
 from trivium.events import on_one_line, to_json_value
 from trivium.exceptions import (
+    CommanderError,
+    ConfigurationError,
     DeadlineExceededError,
     FetchError,
     LimitExceededError,
     RemoteServiceError,
     ToolArgumentsError,
+    ToolDefinitionError,
     ToolError,
+    ToolFailedError,
+    TriviumError,
 )
 from trivium.schema import ActionReturn, ActionStatusCode, Message
 from trivium.schema._values import copied
 
 __all__ = [
+    "OnToolError",
     "ToolCallEvent",
     "ToolLeftEvent",
     "ToolResultEvent",
     "ToolRetryEvent",
+    "as_arguments",
     "as_text",
+    "attempt_tool",
     "call_function",
-    "outcome_of",
     "reason_of",
+    "report_error",
     "run_tool",
     "sendable",
 ]
 
+OnToolError: TypeAlias = Literal["answer", "raise"]
+"""The effect of a tool's unexpected error: the model reads it and goes on, or the run ends with a `ToolFailedError`."""
+
 _FIRST_WAIT, _LONGEST_WAIT = 0.25, 30.0
+_MISTAKES = (ConfigurationError, CommanderError, ToolDefinitionError)
+_logger = getLogger("trivium.tools")
 
 
 class ToolCallEvent(Event[tuple[str, str | Mapping[str, Any]], Literal["tool_call"]]):
@@ -119,22 +132,30 @@ async def run_tool(
     returned: ActionReturn | None = None,
     *,
     is_counted: bool = False,
+    on_error: OnToolError = "answer",
 ) -> Any:
-    """Run a tool as a node of the tree and return what it returned.
+    """Run a tool as a node of the run tree, and return its result.
+
+    All tools run here: functions, actions, and the handlers of tool messages. An unexpected error stands on the node,
+    and is logged with its traceback by the logger `trivium.tools`. Trivium's own errors are expected: by raising one,
+    a tool tells the model that it failed. The exceptions are those that show a mistake in the program, such as
+    `ConfigurationError`.
 
     Args:
-        tool: what is run.
-        arguments: as a model wrote them, or by name.
-        returned: is told the arguments as they were understood.
-        is_counted: the limits have counted the call before.
+        tool: the tool.
+        arguments: the arguments, as a model wrote them, or by name.
+        returned: receives the validated arguments.
+        is_counted: whether the limits have counted the call already.
+        on_error: "raise" turns an unexpected error into a `ToolFailedError`, which no executor gives to a model.
 
     Raises:
         ToolArgumentsError: the arguments do not fit; the tool did not run.
-        ToolNotApprovedError: it needs approval and did not get it; the tool did not run.
+        ToolNotApprovedError: the call was not approved; the tool did not run.
         LimitExceededError: the run has no tool call left; the tool did not run.
-        DeadlineExceededError: it took longer than its `timeout`.
-        ToolError: it tried to end the program.
-        Exception: whatever the tool raised.
+        DeadlineExceededError: the call took longer than the tool's `timeout`.
+        ToolError: the tool tried to end the program.
+        ToolFailedError: the tool raised an unexpected error, and `on_error` is "raise".
+        Exception: any other error that the tool raised.
     """
     name = tool.spec.name
     node = step(f"tool:{name}")
@@ -162,6 +183,28 @@ async def run_tool(
         raise DeadlineExceededError(
             f"{name} took longer than the {tool.timeout:g} seconds that it has; ask it for less", error.path
         ) from None
+    except Exception as error:
+        report_error(name, error, on_error)
+        raise
+
+
+def report_error(name: str, error: Exception, on_error: OnToolError = "answer") -> None:
+    """Log a tool's error with its traceback where it is unexpected; see `run_tool`.
+
+    Args:
+        name: the tool's name.
+        error: the error.
+        on_error: "raise" raises a `ToolFailedError` from an unexpected error.
+
+    Raises:
+        ToolFailedError: the error is unexpected, and `on_error` is "raise".
+    """
+    if isinstance(error, TriviumError) and not isinstance(error, _MISTAKES):
+        return
+    said = f"the tool {name} raised {type(error).__name__}: {reason_of(error)}"
+    _logger.warning("%s", said, exc_info=error)
+    if on_error == "raise":
+        raise ToolFailedError(said, name) from error
 
 
 async def _guarded(node: CallNode, tool: Tool, values: dict[str, Any]) -> Any:
@@ -199,23 +242,31 @@ async def call_function(function: Callable[..., Any], /, *args: Any, **values: A
 
 
 @portable
-async def outcome_of(tool: Tool, arguments: str | Mapping[str, Any], *, is_counted: bool = False) -> ActionReturn:
-    """Run a tool; the outcome, good or bad, as an `ActionReturn` with the arguments as they were understood.
+async def attempt_tool(
+    tool: Tool,
+    arguments: str | Mapping[str, Any],
+    *,
+    is_counted: bool = False,
+    on_error: OnToolError = "answer",
+) -> ActionReturn:
+    """Run a tool, and return its result or its failure as an `ActionReturn`, with the validated arguments.
 
     Args:
-        tool: what is run.
+        tool: the tool.
         arguments: as for `run_tool`.
         is_counted: as for `run_tool`.
+        on_error: as for `run_tool`.
 
     Raises:
-        LimitExceededError: the run's, not the tool's.
+        LimitExceededError: the run has no tool call left.
+        ToolFailedError: the tool raised an unexpected error, and `on_error` is "raise".
     """
     name = tool.spec.name
     returned = ActionReturn(as_arguments(name, arguments), None, name)
     try:
-        result = await run_tool(tool, arguments, returned, is_counted=is_counted)
-        text = _told(name, result)
-    except LimitExceededError:
+        result = await run_tool(tool, arguments, returned, is_counted=is_counted, on_error=on_error)
+        text = _render_result(name, result, on_error)
+    except (LimitExceededError, ToolFailedError):
         raise
     except ToolArgumentsError as error:
         return returned.but(state=ActionStatusCode.ARGS_ERROR, errmsg=str(error))
@@ -237,15 +288,16 @@ def reason_of(error: BaseException) -> str:
         return type(error).__name__
 
 
-def _told(name: str, result: Any) -> str:
-    """A result as a model reads it.
+def _render_result(name: str, result: object, on_error: OnToolError) -> str:
+    """Render a result as a model reads it.
 
     Raises:
-        ToolError: it has no form as text; the tool has run.
+        ToolError: the result has no form as text; the tool has run.
     """
     try:
         return result.format_result() if isinstance(result, ActionReturn) else as_text(result)
     except Exception as error:
+        report_error(name, error, on_error)
         kind, why = type(result).__name__, reason_of(error)
         raise ToolError(f"{name} ran, but its result ({kind}) cannot be told as text: {why}", name) from error
 

@@ -23,7 +23,7 @@ from trivium.schema._lenient_json import read_json
 if TYPE_CHECKING:
     from trivium.schema import LLMFunctionSpec
 
-__all__ = ["ToolMessage"]
+__all__ = ["ToolMessage", "cut_result", "message_tool"]
 
 T = TypeVar("T")
 CHARACTERS_PER_TOKEN = 4
@@ -299,25 +299,6 @@ class ToolMessage(OlderNames):
             name = cls.name()
             raise ToolArgumentsError(describe_errors(name, error), name) from None
 
-    @classmethod
-    def _tool(cls, handle: Callable[..., Any], read: Callable[[Any], dict[str, Any]]) -> Tool:
-        """The tool that handles such messages, with the options of the class; both get and give `tool_message`."""
-        needed = cls._needs_approval
-        if callable(needed):
-            needed = _asked_of_message
-        return Tool(
-            cls.spec(), handle, read, cls._timeout, cls._retries, cls._retry_on, needed, cls._effect, max_result=None
-        )
-
-    @classmethod
-    def _shortened(cls, answer: Message) -> Message:
-        """A result as the model is to read it; where that is not all of it, `content_any` has it whole."""
-        text = answer.content
-        if cls._max_result_tokens is None or not isinstance(text, str):
-            return answer
-        shown = cut_text(text, cls._max_result_tokens * CHARACTERS_PER_TOKEN)
-        return answer if shown == text else answer.but(content=shown, attachments=answer.attachments or (text,))
-
     def arguments(self) -> dict[str, Any]:
         """The fields that a model fills in."""
         return self.model_dump(exclude={"request", *NOT_ARGUMENTS})
@@ -334,8 +315,41 @@ class ToolMessage(OlderNames):
         return next((value for value in values if _is_of_type(value, target_type)), None)
 
 
-def _asked_of_message(tool_message: ToolMessage) -> bool:
+def message_tool(kind: type[ToolMessage], handle: Callable[..., Any], read: Callable[[Any], dict[str, Any]]) -> Tool:
+    """Make the tool that handles the messages of a class, with the options of the class.
+
+    Args:
+        kind: the class.
+        handle: what runs, called with the message as `tool_message`.
+        read: turns the arguments of a call into `{"tool_message": message}`; raises `ToolArgumentsError`.
+    """
+    needs_approval = kind._needs_approval
+    if callable(needs_approval):
+        needs_approval = _needs_approval_of
+    return Tool(
+        kind.spec(),
+        handle,
+        read,
+        kind._timeout,
+        kind._retries,
+        kind._retry_on,
+        needs_approval,
+        kind._effect,
+        max_result=None,
+    )
+
+
+def _needs_approval_of(tool_message: ToolMessage) -> bool:
     return tool_message._needs_approval()
+
+
+def cut_result(kind: type[ToolMessage], answer: Message) -> Message:
+    """Cut a result to the `_max_result_tokens` of its tool; `content_any` of the cut message has the whole text."""
+    text = answer.content
+    if kind._max_result_tokens is None or not isinstance(text, str):
+        return answer
+    cut = cut_text(text, kind._max_result_tokens * CHARACTERS_PER_TOKEN)
+    return answer if cut == text else answer.but(content=cut, attachments=answer.attachments or (text,))
 
 
 def _is_overridden(kind: type[ToolMessage], name: str) -> bool:

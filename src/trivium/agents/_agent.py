@@ -7,15 +7,14 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from trivium._objects import create_object, factory_of
-from trivium.actions import ActionExecutor, Tool
-from trivium.actions._read_more import read_more_of
-from trivium.actions._text_calls import calls_in_text
+from trivium.actions import ActionExecutor, Tool, calls_in_text
+from trivium.actions.lowlevel import read_more_of
 from trivium.agents._attributes import AgentAttributes
 from trivium.agents._config import AgentConfig
 from trivium.agents.aggregator import DefaultAggregator, Instruction
 from trivium.commander import current
 from trivium.commander._doors import settled
-from trivium.exceptions import ConfigurationError, LimitExceededError, NoModelError
+from trivium.exceptions import ConfigurationError, LimitExceededError, NoModelError, ToolFailedError
 from trivium.llms._call import ask
 from trivium.llms._protocol import LanguageModel, Reply, Request
 from trivium.memory import Memory, MemoryManager
@@ -127,7 +126,7 @@ class Agent(AgentAttributes):
                 for done in await self._run_tools(reply, so_far):
                     self.aggregator.append(history, done, self.name)
             raise LimitExceededError("rounds", self.max_rounds, setting="Agent(max_rounds=…)")
-        except LimitExceededError as error:
+        except (LimitExceededError, ToolFailedError) as error:
             error.messages = tuple(so_far) or error.messages
             raise
 
@@ -192,7 +191,7 @@ class Agent(AgentAttributes):
         asked, reached = self._said(reply), None
         try:
             results = await self.executor.answer_all(reply.tool_calls, parallel=self.parallel)
-        except LimitExceededError as error:
+        except (LimitExceededError, ToolFailedError) as error:
             reached, results = error, list(error.messages)
         done = [asked, *results]
         so_far += done

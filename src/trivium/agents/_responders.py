@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import trivium.actions as actions
 from trivium.actions import ToolMessage, as_text, find_handler, run_tool
+from trivium.actions.lowlevel import cut_result, message_tool, reason_of
 from trivium.agents._tool_use import ToolUse, as_message, recipient_of
 from trivium.commander import door, invoke, portable
-from trivium.exceptions import LimitExceededError, NotInteractiveError, ToolError
+from trivium.exceptions import LimitExceededError, NotInteractiveError, ToolError, ToolFailedError
 from trivium.schema import ChatDocMetaData, Entity, Message, NonToolAction, Origin, ToolCall
 from trivium.schema._chat_document import is_tainted, linked
 
@@ -48,6 +49,7 @@ class Responders(ToolUse):
         return [(entity, getattr(self, f"{name}_async")) for entity, name in RESPONSES.items()]
 
     if TYPE_CHECKING:
+        executor: actions.ActionExecutor
 
         @property
         def id(self) -> str: ...
@@ -178,7 +180,9 @@ class Responders(ToolUse):
 
     handle_tool_message = door(handle_tool_message_async)
 
-    async def _handle(self, call: ToolCall | ToolMessage, message: Message) -> Message | None:
+    async def _handle(
+        self, call: ToolCall | ToolMessage, message: Message, *, is_counted: bool = False
+    ) -> Message | None:
         is_call = isinstance(call, ToolCall)
         name = call.name if is_call else call.request
         tool_class = cast("type[ToolMessage]", self._class_of(name) if is_call else type(call))
@@ -200,24 +204,25 @@ class Responders(ToolUse):
         def read(arguments: Any) -> dict[str, Any]:
             return {"tool_message": tool_class.parse(arguments) if is_call else call}
 
-        tool = tool_class._tool(handle, read)
+        tool = message_tool(tool_class, handle, read)
         try:
-            result = await run_tool(tool, call.arguments if is_call else call.arguments())
-        except LimitExceededError:
+            on_error = self.executor.on_tool_error
+            arguments = call.arguments if is_call else call.arguments()
+            result = await run_tool(tool, arguments, is_counted=is_counted, on_error=on_error)
+        except (LimitExceededError, ToolFailedError):
             raise
         except ToolError as error:  # the model reads it and tries again
             result = f"error: {self.tool_validation_error(error, tool_class)}"
         except Exception as error:
-            result = f"error: {str(error) or type(error).__name__}"
+            result = f"error: {reason_of(error)}"
         answer = await self._from_tool(result, name, message)
-        return None if answer is None else tool_class._shortened(answer).but(tool_call_id=(call.id or None))
+        return None if answer is None else cut_result(tool_class, answer).but(tool_call_id=(call.id or None))
 
     async def _from_tool(self, result: Any, name: str, message: Message) -> Message | None:
         """A tool's result as a message; a tool message that this agent handles is handled, if it is another tool."""
-        if isinstance(result, ToolMessage) and result.request != name and self._handles_tool(result):
-            handler = find_handler(self, result)  # the program's own call: it counts as none of the model's
-            if handler is not None:
-                return await self._from_tool(await invoke(handler, message), result.request, message)
+        is_other_tool = isinstance(result, ToolMessage) and result.request != name and self._handles_tool(result)
+        if is_other_tool and find_handler(self, result) is not None:
+            return await self._handle(result, message, is_counted=True)  # the program's own call: none of the model's
         if result == "":  # to say nothing is an answer too, where a tool says it
             return self.create_agent_response("", content_any="")
         return self.to_ChatDocument(result, name, message)

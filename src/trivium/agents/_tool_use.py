@@ -9,9 +9,8 @@ from typing import Any, Final, cast
 from pydantic import ValidationError
 
 import trivium.actions as actions
-from trivium.actions import ToolMessage
-from trivium.actions._text_calls import calls_in_text
-from trivium.actions._tool import describe_errors
+from trivium.actions import ToolMessage, calls_in_text
+from trivium.actions.lowlevel import describe_errors
 from trivium.commander import current
 from trivium.exceptions import ConfigurationError, ToolArgumentsError, ToolDefinitionError
 from trivium.module import Module

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar, cast, get_args, get_origin
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from trivium.actions import ToolMessage
-from trivium.actions._tool import describe_errors, plain_schema
+from trivium.actions.lowlevel import describe_errors, plain_schema
 from trivium.agents._agent import Agent
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.llms._call import ask

@@ -21,6 +21,7 @@
     │   ├── RunKilledError                      it was killed
     │   ├── DeadlineExceededError (TimeoutError)  its time is over
     │   ├── LimitExceededError                  a limit on turns, tokens, money or calls was reached
+    │   ├── ToolFailedError                     a tool raised an unexpected error, which was to end the run
     │   ├── SuspendedError (RuntimeError)       core code awaited something foreign
     │   ├── RecursionTooDeepError (RecursionError)  calls are nested deeper than the interpreter allows
     │   └── WouldDeadlockError (RuntimeError)   a sync call would wait for itself
@@ -196,6 +197,7 @@ from trivium.exceptions._runs import (
     SuspendedError,
     TaskError,
     TaskResultError,
+    ToolFailedError,
     WouldDeadlockError,
 )
 from trivium.exceptions._tools import (
@@ -333,6 +335,7 @@ __all__ = [
     "ToolArgumentsError",
     "ToolDefinitionError",
     "ToolError",
+    "ToolFailedError",
     "ToolNotApprovedError",
     "ToolkitError",
     "TriviumError",

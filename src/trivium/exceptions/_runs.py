@@ -24,6 +24,7 @@ __all__ = [
     "SuspendedError",
     "TaskError",
     "TaskResultError",
+    "ToolFailedError",
     "WouldDeadlockError",
 ]
 
@@ -54,6 +55,18 @@ class LimitExceededError(RunError):
         setting = setting.format(limit=limit)
         super().__init__(f"the run reached its limit of {maximum:g} {limit}; raise {setting}", path)
         self.limit, self.maximum = limit, maximum
+        self.messages: tuple[Any, ...] = ()
+
+
+class ToolFailedError(RunError):
+    """A tool raised an unexpected error, and `on_tool_error="raise"` ends the run with it; the error is `__cause__`.
+
+    `tool` is the tool's name. `messages` are what the agent that was called had so far, as in `LimitExceededError`.
+    """
+
+    def __init__(self, message: str, tool: str = "", path: str = "") -> None:
+        super().__init__(message, path)
+        self.tool = tool
         self.messages: tuple[Any, ...] = ()
 
 

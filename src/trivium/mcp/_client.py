@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from weakref import finalize
 
 from trivium._arguments import checked, positive
-from trivium.actions import BaseAction, Tool
-from trivium.actions._action import describe, invalid_api
-from trivium.actions._run import outcome_of
-from trivium.actions._tool import unfenced
+from trivium.actions import BaseAction, Tool, attempt_tool
+from trivium.actions.lowlevel import describe_tool, invalid_api, unfenced
 from trivium.commander import door, invoke, portable
 from trivium.exceptions import ConfigurationError, ToolArgumentsError
 from trivium.mcp._link import Link, pages
 from trivium.mcp._pins import Definition, Pins, digest_of, effect_of
-from trivium.mcp._results import MCPContent, MCPPrompt, MCPResource, contents_of, messages_of
-from trivium.mcp._results import outcome_of as as_outcome
+from trivium.mcp._results import MCPContent, MCPPrompt, MCPResource, as_action_return, contents_of, messages_of
 from trivium.mcp._transports import way_to
 from trivium.schema import ActionReturn, Message, ToolSpec
 
@@ -110,7 +107,7 @@ class MCPServer(BaseAction):
     def description(self) -> dict[str, Any]:
         """What a model that reads tools in the text is told; the tools are listed by the server."""
         start = len(self.name) + 1
-        said = [describe(tool.but(name=tool.name[start:])) for tool in self.tools()]
+        said = [describe_tool(tool.but(name=tool.name[start:])) for tool in self.tools()]
         return {"name": self.name, "description": f"The tools of {self.name}.", "api_list": said}
 
     def __repr__(self) -> str:
@@ -151,7 +148,7 @@ class MCPServer(BaseAction):
             name: the tool.
         """
         found = {tool.name: tool for tool in await self.tools_async()}.get(f"{self.name}.{name}")
-        return invalid_api(self.name, name, inputs) if found is None else await outcome_of(found, inputs)
+        return invalid_api(self.name, name, inputs) if found is None else await attempt_tool(found, inputs)
 
     __call__ = door(acall)
 
@@ -160,7 +157,7 @@ class MCPServer(BaseAction):
 
         @portable
         async def call(**values: Any) -> ActionReturn:
-            return as_outcome(await self._on(partial(self._link.call, definition, values)), self._link.way.hidden)
+            return as_action_return(await self._on(partial(self._link.call, definition, values)), self._link.way.hidden)
 
         spec = ToolSpec(name, definition.get("description", ""), definition["inputSchema"])
         return Tool(spec, call, partial(_as_object, name), effect=effect_of(definition))

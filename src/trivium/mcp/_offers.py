@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import uuid4
 
-from trivium.actions import BaseAction, Tool, as_text
-from trivium.actions._run import outcome_of
+from trivium.actions import BaseAction, Tool, as_text, attempt_tool
 from trivium.distributed._wire import as_event, failure_of
 from trivium.exceptions import ConfigurationError, MissingExtraError, ToolArgumentsError
 from trivium.module import Module
@@ -82,7 +81,7 @@ class Offers:
         arguments = params.arguments or {}
         try:
             if isinstance(offered, Tool):
-                return _as_result(await outcome_of(offered, arguments))
+                return _as_result(await attempt_tool(offered, arguments))
             return await self._ask(offered, arguments, ctx)
         except ToolArgumentsError as error:
             return _failure(str(error))

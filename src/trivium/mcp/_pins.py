@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 from uuid import uuid4
 
-from trivium.actions._tool import Effect
+from trivium.actions import Effect
 from trivium.exceptions import ConfigurationError, MCPToolsChangedError
 
 __all__ = ["Definition", "Pins", "definitions_of", "difference", "digest_of", "effect_of"]

@@ -11,7 +11,7 @@ from typing import Any
 
 from trivium.schema import ActionReturn, ActionStatusCode, Message
 
-__all__ = ["MCPContent", "MCPPrompt", "MCPResource", "contents_of", "messages_of", "outcome_of"]
+__all__ = ["MCPContent", "MCPPrompt", "MCPResource", "as_action_return", "contents_of", "messages_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class MCPContent:
         return self.text if self.text is not None else _told(self.mime_type, len(self.data))
 
 
-def outcome_of(result: Any, hidden: Callable[[str], str] = str) -> ActionReturn:
+def as_action_return(result: Any, hidden: Callable[[str], str] = str) -> ActionReturn:
     """The outcome of a tool call. Text is text; of an image or a file the model reads what it is.
 
     The item keeps its bytes as base64 in `data`. The first item has what the server gave as structured content in

@@ -6,7 +6,7 @@ import re
 from typing import Any, Final, NamedTuple
 
 from trivium._constants import DONE, NO_ANSWER, PASS, PASS_TO, SEND_TO, USER_QUIT_STRINGS
-from trivium.actions._done_tools import is_done_tool
+from trivium.actions.lowlevel import is_done_tool
 from trivium.schema import Entity, Message
 from trivium.schema._chat_document import is_tainted
 

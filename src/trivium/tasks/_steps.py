@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from trivium.actions import AgentDoneTool, DoneTool, FinalResultTool
-from trivium.actions._done_tools import is_done_tool, result_of, text_of_result
+from trivium.actions.lowlevel import is_done_tool, result_of, text_of_result
 from trivium.agents import Agent
 from trivium.agents._responders import RESPONSES, chosen, responder
 from trivium.commander import CallNode, current, door, invoke, portable, step

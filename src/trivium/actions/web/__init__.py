@@ -5,7 +5,7 @@ from trivium.actions.web._bing_map import AsyncBINGMap, BINGMap
 from trivium.actions.web._browser import AsyncWebBrowser, Searcher, WebBrowser
 from trivium.actions.web._fetcher import Fetcher
 from trivium.actions.web._google import AsyncGoogleSearch, GoogleSearch
-from trivium.actions.web._pages import Page
+from trivium.actions.web._pages import Download, Page
 from trivium.actions.web._scholar import AsyncGoogleScholar, GoogleScholar
 from trivium.actions.web._searchers import (
     BaseSearch,
@@ -28,6 +28,7 @@ __all__ = [
     "BaseSearch",
     "BingSearch",
     "BraveSearch",
+    "Download",
     "DuckDuckGoSearch",
     "Fetcher",
     "GoogleScholar",

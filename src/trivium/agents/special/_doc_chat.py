@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from pydantic import Field
 
 from trivium._constants import NO_ANSWER
-from trivium.actions._text_calls import calls_in_text
+from trivium.actions import calls_in_text
 from trivium.agents._chat_agent import ChatAgent
 from trivium.agents._config import ChatAgentConfig
 from trivium.agents.aggregator._default import text_of

@@ -14,8 +14,7 @@ from trivium.parsing.lowlevel import Original, read_original, suffix_for, suffix
 from trivium.schema import Document
 
 if TYPE_CHECKING:
-    from trivium.actions.web import Fetcher
-    from trivium.actions.web._pages import Download
+    from trivium.actions.web import Download, Fetcher
 
 __all__ = ["WebSource"]
 

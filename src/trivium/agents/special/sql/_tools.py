@@ -6,8 +6,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from trivium.actions import ToolMessage
-from trivium.actions._tool import Effect
+from trivium.actions import Effect, ToolMessage
 
 __all__ = ["GetColumnDescriptionsTool", "GetTableNamesTool", "GetTableSchemaTool", "RunQueryTool"]
 

@@ -1,0 +1,27 @@
+"""What trivium's own packages and authors of extensions need of tools, beside the public names.
+
+Stable enough to build on: a change of one of these names stands in the changelog.
+"""
+
+from trivium.actions._action import describe_tool, invalid_api
+from trivium.actions._done_tools import is_done_tool, result_of, text_of_result
+from trivium.actions._read_more import read_more_of
+from trivium.actions._run import reason_of, report_error
+from trivium.actions._tool import describe_errors, plain_schema, unfenced
+from trivium.actions._tool_message import cut_result, message_tool
+
+__all__ = [
+    "cut_result",
+    "describe_errors",
+    "describe_tool",
+    "invalid_api",
+    "is_done_tool",
+    "message_tool",
+    "plain_schema",
+    "read_more_of",
+    "reason_of",
+    "report_error",
+    "result_of",
+    "text_of_result",
+    "unfenced",
+]
