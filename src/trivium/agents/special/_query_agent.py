@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, ClassVar, Final
 
 from trivium.actions import ToolMessage
+from trivium.actions.lowlevel import message_tool
 from trivium.agents._chat_agent import ChatAgent
 from trivium.agents._config import ChatAgentConfig
 from trivium.commander import invoke
@@ -65,7 +66,7 @@ class QueryAgent(ChatAgent):
         self.enable_message(kinds, use=False)
         for kind in kinds:
             read = partial(_read, kind)
-            self.executor.add(kind._tool(getattr(self, kind.name()), read))
+            self.executor.add(message_tool(kind, getattr(self, kind.name()), read))
 
     def _describe(self) -> str:
         """What the model is told of the data, read when the agent is first asked."""
