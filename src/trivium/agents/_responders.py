@@ -180,9 +180,7 @@ class Responders(ToolUse):
 
     handle_tool_message = door(handle_tool_message_async)
 
-    async def _handle(
-        self, call: ToolCall | ToolMessage, message: Message, *, is_counted: bool = False
-    ) -> Message | None:
+    async def _handle(self, call: ToolCall | ToolMessage, message: Message, is_counted: bool = False) -> Message | None:
         is_call = isinstance(call, ToolCall)
         name = call.name if is_call else call.request
         tool_class = cast("type[ToolMessage]", self._class_of(name) if is_call else type(call))
@@ -206,9 +204,8 @@ class Responders(ToolUse):
 
         tool = message_tool(tool_class, handle, read)
         try:
-            on_error = self.executor.on_tool_error
-            arguments = call.arguments if is_call else call.arguments()
-            result = await run_tool(tool, arguments, is_counted=is_counted, on_error=on_error)
+            options: Any = {"is_counted": is_counted, "on_error": self.executor.on_tool_error}
+            result = await run_tool(tool, call.arguments if is_call else call.arguments(), **options)
         except (LimitExceededError, ToolFailedError):
             raise
         except ToolError as error:  # the model reads it and tries again
