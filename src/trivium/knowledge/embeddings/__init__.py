@@ -1,4 +1,4 @@
-"""Embeddings: models that turn texts into vectors, so that what means the same lies close together."""
+"""Embeddings: models that turn texts into vectors, so that texts of similar meaning are close together."""
 
 from __future__ import annotations
 

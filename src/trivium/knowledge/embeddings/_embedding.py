@@ -1,8 +1,8 @@
-"""What an embedding model is: texts in batches, each call a node of the run tree, and vectors that are checked."""
+"""The base class of embedding models: texts in batches, each call a node of the run tree, and checked vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from trivium.commander import CallNode, Event, Listener, current, door, for_each, invoke, portable
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 __all__ = ["EmbeddedEvent", "EmbeddingModel", "EmbeddingProgress", "Purpose", "Vectors", "text_size", "unit_vectors"]
 
 Vectors: TypeAlias = "NDArray[float32]"
-"""Vectors, a row each."""
+"""A matrix of float32 with one vector in each row."""
 Purpose: TypeAlias = Literal["passage", "query"]
-"""What a text is embedded for: many models treat what is searched and what is searched for differently."""
+"""The role of a text in a search; many models embed passages and queries differently."""
 
 
 class EmbeddingProgress(NamedTuple):
-    """How far a call of `embed` is.
+    """Progress of a call of `embed`.
 
     Args:
-        done: texts that have their vector.
-        total: texts that were given.
+        done: number of texts that have their vector.
+        total: number of texts of the call.
     """
 
     done: int
@@ -34,7 +34,7 @@ class EmbeddingProgress(NamedTuple):
 
 
 class EmbeddedEvent(Event[EmbeddingProgress, Literal["embedded"]]):
-    """Further texts of a call of `embed` have their vectors."""
+    """A batch of texts of a call of `embed` was embedded."""
 
     __slots__ = ()
 
@@ -48,19 +48,19 @@ class EmbeddedEvent(Event[EmbeddingProgress, Literal["embedded"]]):
 
 
 class EmbeddingModel:
-    """Turns texts into vectors of unit length; write `compute`, call `embed`.
+    """Turns texts into vectors of unit length. Subclasses implement `compute`; users call `embed`.
 
-    Texts go to `compute` in batches, the short ones first. A text that is longer than the model takes goes there in
-    pieces, and its vector is their mean, weighted by their length: nothing is cut off. A blank text is not sent; its
-    vector is the same for all of them, and is like no other text. One object may be used by any number of threads.
+    `compute` gets texts in batches, short ones first. A text that is too long for the model is embedded in pieces, and
+    its vector is their mean, weighted by their length: nothing is cut off. Blank texts are not sent; they share one
+    vector that is not similar to any text. Any number of threads may use one object.
 
     Attributes:
-        name: which model it is, version included. A store keeps it, and refuses the vectors of another.
-        dimensions: how long its vectors are.
-        batch_texts: texts in a batch, at most.
-        batch_bytes: bytes of UTF-8 in a batch, at most, but for one text.
-        text_bytes: bytes of UTF-8 in a text that `compute` gets, at most.
-        at_once: how many batches are computed at the same time, at most.
+        name: name of the model, with its version. A store records it and refuses the vectors of another model.
+        dimensions: length of its vectors.
+        batch_texts: maximum number of texts in a batch.
+        batch_bytes: maximum size of a batch in bytes of UTF-8; a single text may exceed it.
+        text_bytes: maximum size of a text given to `compute`, in bytes of UTF-8.
+        at_once: maximum number of batches that are computed at the same time.
 
     Example:
         >>> class Lengths(EmbeddingModel):
@@ -82,13 +82,13 @@ class EmbeddingModel:
         return f"{type(self).__name__}({self.name!r})"
 
     def compute(self, texts: Sequence[str], purpose: Purpose) -> Any:
-        """The vectors of some texts, a row each, of any length; what a subclass writes, as `def` or `async def`.
+        """Return the vectors of some texts, one row each, of any norm. Subclasses implement it, sync or async.
 
-        It may be called from several threads at once.
+        It may be called from several threads at the same time.
 
         Args:
-            texts: not none, none is blank, and each can be encoded and holds no NUL.
-            purpose: what they are embedded for.
+            texts: at least one; none is blank, and each is valid UTF-8 without NUL.
+            purpose: their role in a search.
         """
         raise NotImplementedError(f"{type(self).__name__} has no compute")
 
@@ -96,51 +96,51 @@ class EmbeddingModel:
     async def embed_async(
         self, texts: Sequence[str], purpose: Purpose = "passage", *, listeners: Sequence[Listener] = ()
     ) -> Vectors:
-        """The vectors of some texts, in their order: float32, a row for each, of length 1.
+        """Embed texts and return their vectors in order: one row of float32 for each text, of norm 1.
 
-        The call is a node of the run tree, and tells how far it is by an `EmbeddedEvent` after each batch.
+        The call is a node of the run tree. It emits an `EmbeddedEvent` after each batch.
 
         Args:
-            texts: any texts; none give no rows.
-            purpose: "passage" for what is searched, "query" for what is searched for.
+            texts: any texts; an empty list gives no rows.
+            purpose: "passage" for texts that are searched, "query" for texts that are searched for.
             listeners: called for each event of this call.
 
         Raises:
-            ArgumentTypeError: something else was given than a list of texts.
-            ConfigurationError: there is no such purpose.
-            EmbeddingError: what the model gave are no vectors of its length.
-            ModelError: the model could not answer.
+            ArgumentTypeError: `texts` is not a list of texts.
+            ConfigurationError: `purpose` is another value.
+            EmbeddingError: the model returned invalid vectors.
+            ModelError: the model failed.
         """
         import numpy
 
         if purpose not in get_args(Purpose):
             raise ConfigurationError(f"a text is embedded as a 'passage' or as a 'query', not as {purpose!r}")
-        whole = _checked_texts(texts)
-        if not whole:
+        complete = encodable_texts(texts)
+        if not complete:
             return numpy.zeros((0, self.dimensions), numpy.float32)
-        pieces = [_Piece(row, piece) for row, text in enumerate(whole) for piece in _cut(text, self.text_bytes)]
+        pieces = [_Piece(row, piece) for row, text in enumerate(complete) for piece in cut_text(text, self.text_bytes)]
         node = CallNode("embed", current.get())
         node._scope = make_scope(node, timeout=None, limits=None, listeners=tuple(listeners))
         with node:
-            return await _Call(self, node, len(whole), purpose).run(pieces)
+            return await _Call(self, node, len(complete), purpose).run(pieces)
 
     embed = door(embed_async)
 
     # ---- the documented names
     @classmethod
     def create(cls, config: Any = "") -> EmbeddingModel:
-        """The model of a config, or of a name; see `embedding_model`."""
+        """Create the model of a config or a name; see `embedding_model`."""
         from trivium.knowledge.embeddings._names import embedding_model
 
         return embedding_model(config)
 
     @property
     def embedding_dims(self) -> int:
-        """How long its vectors are."""
+        """Length of the vectors."""
         return self.dimensions
 
     def embedding_fn(self) -> Callable[[Sequence[str]], list[list[float]]]:
-        """A function from texts to their vectors as lists of numbers, for passages."""
+        """Return a function of passages to their vectors as lists of numbers."""
 
         def embed(texts: Sequence[str]) -> list[list[float]]:
             return self.embed(texts).tolist()
@@ -149,14 +149,18 @@ class EmbeddingModel:
 
 
 class _Piece(NamedTuple):
-    """A text, or a piece of a long one, and which row it belongs to."""
+    """A text or a piece of a long one, with the row of its vector."""
 
     row: int
     text: str
 
+    @property
+    def size(self) -> int:
+        return text_size(self.text)
+
 
 class _Call:
-    """One call of `embed`: what has been computed of its rows so far."""
+    """One call of `embed`: the sums of the vectors computed so far."""
 
     def __init__(self, model: EmbeddingModel, node: CallNode, rows: int, purpose: Purpose) -> None:
         self._model, self._node, self._rows, self._purpose = model, node, rows, purpose
@@ -164,13 +168,29 @@ class _Call:
         self._missing = [0] * rows
 
     async def run(self, pieces: Sequence[_Piece]) -> Vectors:
+        """Embed the pieces in batches, short ones first; return the mean vector of each row, of norm 1."""
+        import numpy
+
         for piece in pieces:
             self._missing[piece.row] += 1
-        batches = list(_batches(sorted(pieces, key=_size), self._model))
-        await for_each(batches, self._compute, self._model.at_once)
-        return self._unit()
+        batches: list[list[_Piece]] = []
+        size = 0
+        for piece in sorted(pieces, key=lambda each: each.size):
+            size += piece.size
+            if not batches or len(batches[-1]) >= self._model.batch_texts or size > self._model.batch_bytes:
+                batches.append([])
+                size = piece.size
+            batches[-1].append(piece)
+        await for_each(batches, self.add_batch, self._model.at_once)
+        if self._sums is None:
+            self._sums = numpy.zeros((self._rows, self._model.dimensions), numpy.float32)
+        norms = numpy.linalg.norm(self._sums, axis=1, keepdims=True)
+        blank = norms[:, 0] < 1e-9
+        self._sums[blank, 0], norms[blank] = 1.0, 1.0
+        return self._sums / norms
 
-    async def _compute(self, _: int, batch: Sequence[_Piece]) -> None:
+    async def add_batch(self, _: int, batch: Sequence[_Piece]) -> None:
+        """Embed a batch, add its vectors to the sums of their rows, and emit the progress."""
         import numpy
 
         found = await invoke(self._model.compute, [each.text for each in batch], self._purpose)
@@ -179,26 +199,21 @@ class _Call:
             self._sums = numpy.zeros((self._rows, self._model.dimensions), numpy.float32)
         for piece, vector in zip(batch, vectors, strict=True):
             self._missing[piece.row] -= 1
-            self._sums[piece.row] += vector * _size(piece)
+            self._sums[piece.row] += vector * piece.size
         done = self._missing.count(0)
         self._node._emit(EmbeddedEvent, EmbeddingProgress(done, self._rows))
 
-    def _unit(self) -> Vectors:
-        import numpy
-
-        if self._sums is None:
-            self._sums = numpy.zeros((self._rows, self._model.dimensions), numpy.float32)
-        lengths = numpy.linalg.norm(self._sums, axis=1, keepdims=True)
-        blank = lengths[:, 0] < 1e-9
-        self._sums[blank, 0], lengths[blank] = 1.0, 1.0
-        return self._sums / lengths
-
 
 def unit_vectors(found: Any, rows: int, model: EmbeddingModel) -> Vectors:
-    """What a model computed, as float32 rows of length 1.
+    """Check the vectors that a model computed, and scale them to norm 1 as float32.
+
+    Args:
+        found: an array or nested lists of numbers.
+        rows: number of texts.
+        model: the model that computed them.
 
     Raises:
-        EmbeddingError: it is something else than so many vectors of the model's length, or one has no direction.
+        EmbeddingError: the shape is not (rows, dimensions), or a vector is zero, infinite or NaN.
     """
     import numpy
 
@@ -206,76 +221,52 @@ def unit_vectors(found: Any, rows: int, model: EmbeddingModel) -> Vectors:
         vectors = numpy.asarray(found, numpy.float64)
     except (TypeError, ValueError) as error:
         raise EmbeddingError(
-            f"{model.name} gave what are no vectors ({error}): compute returns a row of numbers for each text"
+            f"{model.name} returned invalid vectors ({error}): compute returns a row of numbers for each text"
         ) from error
     wanted = (rows, model.dimensions)
     if vectors.shape != wanted:
         raise EmbeddingError(
-            f"{model.name} gave vectors of the shape {vectors.shape} where {wanted} was asked for: check that its "
-            "dimensions are right, and that it gives a row for each text"
+            f"{model.name} returned vectors of shape {vectors.shape} instead of {wanted}: check `dimensions`, and that "
+            "compute returns a row for each text"
         )
     with numpy.errstate(over="ignore", invalid="ignore"):
-        lengths = numpy.linalg.norm(vectors, axis=1, keepdims=True)
-    if not (numpy.isfinite(lengths).all() and (lengths > 0).all()):
-        raise EmbeddingError(f"{model.name} gave a vector that is zero, infinite or NaN: no text is near to it")
-    return (vectors / lengths).astype(numpy.float32)
+        norms = numpy.linalg.norm(vectors, axis=1, keepdims=True)
+    if not (numpy.isfinite(norms).all() and (norms > 0).all()):
+        raise EmbeddingError(f"{model.name} returned a vector that is zero, infinite or NaN: no text is similar to it")
+    return (vectors / norms).astype(numpy.float32)
 
 
-def _checked_texts(texts: Any) -> list[str]:
-    """The texts as models take them: without NUL, at which engines in C stop, and without halves of letters."""
+def encodable_texts(texts: object) -> list[str]:
+    """Return the texts without NUL, at which engines in C stop, and without lone surrogates.
+
+    Raises:
+        ArgumentTypeError: it is not a sequence of texts.
+    """
     if isinstance(texts, str | bytes) or not isinstance(texts, Sequence):
         raise ArgumentTypeError(f"embed takes a list of texts, not {type(texts).__name__}: embed([text])", "texts")
-    many = cast("Sequence[Any]", texts)
+    many = cast("Sequence[object]", texts)
     if odd := [type(each).__name__ for each in many if not isinstance(each, str)]:
-        raise ArgumentTypeError(f"embed takes a list of texts, and {odd[0]} is none", "texts")
-    return [text.replace("\0", " ").encode("utf-8", "replace").decode() for text in many]
+        raise ArgumentTypeError(f"embed takes a list of texts, and {odd[0]} is not a text", "texts")
+    return [str(text).replace("\0", " ").encode("utf-8", "replace").decode() for text in many]
 
 
-def _cut(text: str, most: int) -> Iterable[str]:
-    """A text in pieces of so many bytes at most, cut at blanks where there are some; none where it is blank."""
-    data = text.encode()
-    if len(data) <= most:
-        return (text,) if text.strip() else ()
-    return _cut_bytes(data, most)
-
-
-def _cut_bytes(data: bytes, most: int) -> Iterator[str]:
-    start = 0
+def cut_text(text: str, most: int) -> Iterator[str]:
+    """Cut a text into pieces of at most `most` bytes of UTF-8, at whitespace if possible; blank pieces are left out."""
+    data, start = text.encode(), 0
     while start < len(data):
         end = min(start + most, len(data))
         if end < len(data):
             blank = max(data.rfind(b" ", start, end), data.rfind(b"\n", start, end))
-            end = blank + 1 if blank > start + most // 2 else _letter(data, end)
-        if piece := data[start:end].decode().strip():
-            yield piece
+            if blank > start + most // 2:
+                end = blank + 1
+            while data[end] & 0xC0 == 0x80:  # within a character
+                end -= 1
+        piece = data[start:end].decode()
+        if stripped := piece.strip():
+            yield stripped if len(data) > most else piece
         start = end
 
 
-def _letter(data: bytes, at: int) -> int:
-    """Where the letter begins that stands at a byte."""
-    while data[at] & 0xC0 == 0x80:
-        at -= 1
-    return at
-
-
 def text_size(text: str) -> int:
-    """Its bytes in UTF-8."""
+    """Return the size of a text in bytes of UTF-8."""
     return len(text) if text.isascii() else len(text.encode())
-
-
-def _size(piece: _Piece) -> int:
-    return text_size(piece.text)
-
-
-def _batches(pieces: Iterable[_Piece], model: EmbeddingModel) -> Iterator[list[_Piece]]:
-    batch: list[_Piece] = []
-    size = 0
-    for piece in pieces:
-        added = _size(piece)
-        if batch and (len(batch) >= model.batch_texts or size + added > model.batch_bytes):
-            yield batch
-            batch, size = [], 0
-        batch.append(piece)
-        size += added
-    if batch:
-        yield batch

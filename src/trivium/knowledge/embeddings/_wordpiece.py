@@ -1,4 +1,4 @@
-"""The tokenizer of BERT's uncased models: words in lower case without accents, in pieces of a vocabulary."""
+"""The tokenizer of BERT's uncased models: words in lower case without accents, split into tokens of a vocabulary."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from unicodedata import category, normalize
 __all__ = ["WordPieceTokenizer"]
 
 _VOCABULARY: Final = Path(__file__).with_name("uncased_vocabulary.txt.gz")
-_LONGEST_WORD: Final = 100  # letters; the models know none that is longer
+_LONGEST_WORD: Final = 100  # letters; a longer word is unknown
 _KEPT_WORDS: Final = 100_000
 _BLANKS: Final = frozenset("\t\n\r")
 _CONTROLS: Final = frozenset(("Cc", "Cf", "Co"))
 _MARKS: Final = frozenset("$+<=>^`|~")
-"""What is no punctuation to Unicode, but is to BERT."""
+"""Marks that are punctuation for BERT, but not for Unicode."""
 _IDEOGRAPHS: Final = (
     (0x4E00, 0x9FFF),
     (0x3400, 0x4DBF),
@@ -30,7 +30,7 @@ _IDEOGRAPHS: Final = (
 
 
 class WordPieceTokenizer:
-    """Turns texts into the numbers of the pieces that they are made of.
+    """Turns texts into the numbers of their tokens (WordPiece).
 
     Example:
         >>> tokenizer = WordPieceTokenizer()
@@ -42,11 +42,11 @@ class WordPieceTokenizer:
 
     def __init__(self) -> None:
         self._words: dict[str, tuple[int, ...]] = {}
-        self._cleaned, self._split = _Table(_cleaned), _Table(_lowered)
+        self._cleaned, self._split = _Table(clean_letter), _Table(lower_letter)
 
     @cached_property
     def pieces(self) -> Sequence[str]:
-        """All pieces, by number."""
+        """All tokens, by number."""
         import gzip
 
         return gzip.decompress(_VOCABULARY.read_bytes()).decode().splitlines()
@@ -56,7 +56,7 @@ class WordPieceTokenizer:
         return {piece: number for number, piece in enumerate(self.pieces)}
 
     def encode(self, text: str) -> list[int]:
-        """The numbers of the pieces of a text, without those for its start and end."""
+        """Return the numbers of the tokens of a text, without those for its start and end."""
         found: list[int] = []
         words = self._words
         for word in self.words(text):
@@ -64,16 +64,16 @@ class WordPieceTokenizer:
             if numbers is None:
                 if len(words) >= _KEPT_WORDS:
                     words.clear()
-                numbers = words[word] = tuple(self._of_word(word))
+                numbers = words[word] = tuple(self.encode_word(word))
             found += numbers
         return found
 
     def words(self, text: str) -> list[str]:
-        """The words and punctuation marks of a text, in lower case without accents."""
+        """Return the words and punctuation marks of a text, in lower case without accents."""
         return normalize("NFD", text.translate(self._cleaned)).translate(self._split).split()
 
-    def _of_word(self, word: str) -> list[int]:
-        """The longest piece from the start, then the longest of the rest, and so on."""
+    def encode_word(self, word: str) -> list[int]:
+        """Return the numbers of the longest token at the start of a word, of the longest at its rest, and so on."""
         found: list[int] = []
         start, prefix = 0, ""
         while start < len(word) <= _LONGEST_WORD:
@@ -87,7 +87,7 @@ class WordPieceTokenizer:
 
 
 class _Table(dict[int, str]):
-    """What stands for each letter, worked out when it is seen first."""
+    """The replacement of each letter, computed at its first look-up."""
 
     def __init__(self, of: Callable[[str], str]) -> None:
         super().__init__()
@@ -98,8 +98,8 @@ class _Table(dict[int, str]):
         return found
 
 
-def _cleaned(letter: str) -> str:
-    """Blanks as one kind, no control characters, and ideographs as words of their own."""
+def clean_letter(letter: str) -> str:
+    """Replace whitespace by a space, remove a control character, and put spaces around an ideograph."""
     kind = category(letter)
     if letter in _BLANKS or kind[0] == "Z":
         return " "
@@ -109,8 +109,8 @@ def _cleaned(letter: str) -> str:
     return f" {letter} " if any(first <= number <= last for first, last in _IDEOGRAPHS) else letter
 
 
-def _lowered(letter: str) -> str:
-    """Lower case without accents, and punctuation marks as words of their own."""
+def lower_letter(letter: str) -> str:
+    """Return the lower case of a letter, remove an accent, and put spaces around a punctuation mark."""
     if category(letter) == "Mn":
         return ""
     lower = letter.lower()
