@@ -6,6 +6,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self, TypeAlias
 
@@ -13,8 +14,8 @@ __all__ = ["Answer", "Question", "ScriptedServer"]
 
 Question: TypeAlias = dict[str, Any]
 """The body of a request."""
-Answer: TypeAlias = "str | tuple[str, Mapping[str, Any]]"
-"""A text, or the name and the arguments of a tool."""
+Answer: TypeAlias = "str | tuple[str, Mapping[str, Any]] | HTTPStatus"
+"""A text, the name and the arguments of a tool, or an error."""
 
 
 class ScriptedServer:
@@ -55,24 +56,27 @@ class ScriptedServer:
                 question = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 outer.asked.append(question)
                 answer = outer.answer(question)
+                if isinstance(answer, HTTPStatus):
+                    self.send_error(answer)
+                    return
                 self.send_response(200)
                 self.send_header("content-type", "text/event-stream")
                 self.end_headers()
-                for chunk in _chunks(answer):
+                for chunk in _chunks(answer, len(outer.asked)):
                     self.wfile.write(b"data: " + json.dumps(chunk).encode() + b"\n\n")
                 self.wfile.write(b"data: [DONE]\n\n")
 
         return Handler
 
 
-def _chunks(answer: Answer) -> Iterator[dict[str, Any]]:
+def _chunks(answer: str | tuple[str, Mapping[str, Any]], number: int) -> Iterator[dict[str, Any]]:
     if isinstance(answer, str):
         for word in re.findall(r"\S+\s*|\s+", answer):
             yield _delta({"content": word})
     else:
         name, arguments = answer
         function = {"name": name, "arguments": json.dumps(arguments)}
-        yield _delta({"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": function}]})
+        yield _delta({"tool_calls": [{"index": 0, "id": f"call_{number}", "type": "function", "function": function}]})
     yield {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
     yield {"choices": [], "usage": {"prompt_tokens": 40, "completion_tokens": 2, "total_tokens": 42}}
 
