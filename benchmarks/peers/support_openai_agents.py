@@ -10,7 +10,6 @@ from pydantic_core import from_json
 
 from agents import (
     Agent,
-    Model,
     OpenAIChatCompletionsModel,
     RunContextWrapper,
     RunItemStreamEvent,
@@ -24,10 +23,6 @@ from agents import (
 class Reply(BaseModel):
     text: str
     refunded: float = 0
-    needs_human: bool = False
-
-
-PAID = {"A17": 40.0}
 
 
 def explain(context: RunContextWrapper[None], error: Exception) -> str:
@@ -37,7 +32,7 @@ def explain(context: RunContextWrapper[None], error: Exception) -> str:
 @function_tool(failure_error_function=explain)
 def find_order(order: str) -> str:
     """Look up an order by its number."""
-    return f"{order}: a kettle, {PAID[order]} euros paid, sent in parcel P9"
+    return f"{order}: a kettle for 40 euros, sent in parcel P9"
 
 
 @function_tool(failure_error_function=explain)
@@ -49,22 +44,22 @@ def track(parcel: str) -> str:
 @function_tool(failure_error_function=explain)
 def refund(order: str, euros: float) -> str:
     """Pay money back for an order."""
-    if euros > PAID[order]:
-        raise ValueError(f"only {PAID[order]} euros were paid for {order}")
+    if euros > 40:
+        raise ValueError(f"only 40 euros were paid for {order}")
     return f"{euros} euros are on their way"
 
 
-def support_agent(model: Model) -> Agent[None]:
-    return Agent(
-        name="support",
-        instructions="Help the customers of a shop.",
-        model=model,
-        tools=[find_order, track, refund],
-        output_type=Reply,
-    )
+set_tracing_disabled(True)
+agent = Agent(
+    name="support",
+    instructions="Help the customers of a shop.",
+    model=OpenAIChatCompletionsModel("gpt-5-mini", AsyncOpenAI(max_retries=3)),
+    tools=[find_order, track, refund],
+    output_type=Reply,
+)
 
 
-async def support_async(agent: Agent[None], question: str) -> Reply:
+async def support_async(question: str) -> Reply:
     stream, written = Runner.run_streamed(agent, question, max_turns=8), ""
     async with asyncio.timeout(60):
         async for event in stream.stream_events():
@@ -76,14 +71,10 @@ async def support_async(agent: Agent[None], question: str) -> Reply:
     return stream.final_output_as(Reply, raise_if_incorrect_type=True)
 
 
-def support(agent: Agent[None], question: str) -> Reply:
-    return asyncio.run(support_async(agent, question))
+def support(question: str) -> Reply:
+    return asyncio.run(support_async(question))
 
 
 if __name__ == "__main__":
-    question, base_url = sys.argv[1:]
-    set_tracing_disabled(True)
-    client = AsyncOpenAI(base_url=base_url, max_retries=3)
-    agent = support_agent(OpenAIChatCompletionsModel("gpt-5-mini", client))
-    print(support(agent, question))
-    print(asyncio.run(support_async(agent, question)))
+    print(support(sys.argv[1]))
+    print(asyncio.run(support_async(sys.argv[1])))

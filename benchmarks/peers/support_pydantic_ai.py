@@ -7,7 +7,6 @@ from collections.abc import AsyncIterable
 from openai import AsyncOpenAI
 from pydantic import BaseModel
 from pydantic_ai import Agent, AgentStreamEvent, FunctionToolCallEvent, ModelRetry, RunContext, UsageLimits
-from pydantic_ai.models import Model
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
@@ -15,15 +14,11 @@ from pydantic_ai.providers.openai import OpenAIProvider
 class Reply(BaseModel):
     text: str
     refunded: float = 0
-    needs_human: bool = False
-
-
-PAID = {"A17": 40.0}
 
 
 def find_order(order: str) -> str:
     """Look up an order by its number."""
-    return f"{order}: a kettle, {PAID[order]} euros paid, sent in parcel P9"
+    return f"{order}: a kettle for 40 euros, sent in parcel P9"
 
 
 def track(parcel: str) -> str:
@@ -33,8 +28,8 @@ def track(parcel: str) -> str:
 
 def refund(order: str, euros: float) -> str:
     """Pay money back for an order."""
-    if euros > PAID[order]:
-        raise ModelRetry(f"only {PAID[order]} euros were paid for {order}")
+    if euros > 40:
+        raise ModelRetry(f"only 40 euros were paid for {order}")
     return f"{euros} euros are on their way"
 
 
@@ -44,27 +39,25 @@ async def show(context: RunContext, events: AsyncIterable[AgentStreamEvent]) -> 
             print("tool:", event.part.tool_name)
 
 
-def support_agent(model: Model) -> Agent[None, Reply]:
-    return Agent(
-        model,
-        output_type=Reply,
-        instructions="Help the customers of a shop.",
-        tools=[find_order, track, refund],
-        retries=2,
-    )
-
-
+model = OpenAIChatModel("gpt-5-mini", provider=OpenAIProvider(openai_client=AsyncOpenAI(max_retries=3)))
+agent = Agent(
+    model,
+    output_type=Reply,
+    instructions="Help the customers of a shop.",
+    tools=[find_order, track, refund],
+    retries=2,
+)
 limits = UsageLimits(request_limit=8, tool_calls_limit=10)
 
 
-def support(agent: Agent[None, Reply], question: str) -> Reply:
+def support(question: str) -> Reply:
     with agent.run_stream_sync(question, usage_limits=limits, timeout=60, event_stream_handler=show) as stream:
         for partial in stream.stream_output():
             print(partial.text)
         return stream.get_output()
 
 
-async def support_async(agent: Agent[None, Reply], question: str) -> Reply:
+async def support_async(question: str) -> Reply:
     async with agent.run_stream(question, usage_limits=limits, timeout=60, event_stream_handler=show) as stream:
         async for partial in stream.stream_output():
             print(partial.text)
@@ -72,8 +65,5 @@ async def support_async(agent: Agent[None, Reply], question: str) -> Reply:
 
 
 if __name__ == "__main__":
-    question, base_url = sys.argv[1:]
-    client = AsyncOpenAI(base_url=base_url, max_retries=3)
-    agent = support_agent(OpenAIChatModel("gpt-5-mini", provider=OpenAIProvider(openai_client=client)))
-    print(support(agent, question))
-    print(asyncio.run(support_async(agent, question)))
+    print(support(sys.argv[1]))
+    print(asyncio.run(support_async(sys.argv[1])))
