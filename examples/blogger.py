@@ -15,7 +15,7 @@ from typing import Any
 
 from trivium import Agent, Hook, Message
 from trivium.exceptions import TriviumError
-from trivium.llms import LanguageModel, resolve
+from trivium.llms import ModelProtocol, resolve
 
 WRITER = "You write for a blog. A post is one paragraph of two short sentences. Answer with the post alone."
 CRITIC = "You are an editor. Tell the writer in one short sentence what would make the post better."
@@ -39,7 +39,7 @@ class Prefix(Hook):
 class Blogger(Agent):
     """Writes a post, and writes it again for each advice."""
 
-    def __init__(self, model: LanguageModel, rounds: int = 1) -> None:
+    def __init__(self, model: ModelProtocol, rounds: int = 1) -> None:
         super().__init__()
         self.writer = Agent(model, WRITER, name="writer", hooks=Prefix(AGAIN, "critic"), parameters=LIMITS)
         self.critic = Agent(model, CRITIC, name="critic", hooks=Prefix("The post:", "writer"), parameters=LIMITS)

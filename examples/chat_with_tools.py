@@ -22,7 +22,7 @@ from trivium import CommanderAsync, Job
 from trivium.actions import ActionExecutor
 from trivium.commander import PASS_WORD, HandlerCoroutine, handler, tasker
 from trivium.exceptions import TriviumError
-from trivium.llms import LanguageModel, Request, resolve
+from trivium.llms import ModelProtocol, Request, resolve
 from trivium.schema import ToolCall, ToolSpec
 from trivium.utils.dispatcher import async_dispatcher_tools_call_for_openai
 
@@ -61,7 +61,7 @@ def talking(tool: ToolSpec) -> ToolSpec:
 class Chat:
     """What the rounds of a chat share."""
 
-    def __init__(self, model: LanguageModel) -> None:
+    def __init__(self, model: ModelProtocol) -> None:
         self.model = model
         self.tools = ActionExecutor([find_book, opening_hours])
         instruction = "You work at the desk of a library. Look up what you are asked with the tools. Be brief."

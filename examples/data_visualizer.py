@@ -28,7 +28,7 @@ from trivium.actions.web import Fetcher
 from trivium.agents.aggregator import InternLMToolAggregator
 from trivium.exceptions import TriviumError
 from trivium.hooks import InternLMActionProcessor
-from trivium.llms import LanguageModel, resolve
+from trivium.llms import ModelProtocol, resolve
 from trivium.prompts import ToolParser
 
 QUESTION = "Draw a line chart of the visitors of the harbour museum in the last five years."
@@ -85,7 +85,7 @@ class KeepChart(Hook):
 class DataVisualizer(Agent):
     """The two, in turn, until one has the final answer."""
 
-    def __init__(self, model: LanguageModel, tools: list[BaseAction], keep: KeepChart, turns: int = 10) -> None:
+    def __init__(self, model: ModelProtocol, tools: list[BaseAction], keep: KeepChart, turns: int = 10) -> None:
         super().__init__()
         self.researcher = Agent(
             model,

@@ -12,7 +12,7 @@ import argparse
 from typing import Any, Literal
 
 from trivium import ChatAgent, ChatAgentConfig, Event, Message, Task
-from trivium.llms import LanguageModel, resolve
+from trivium.llms import ModelProtocol, resolve
 from trivium.tasks import NO_ANSWER, ResponseEvent
 
 QUESTIONS = ["When are the bins emptied?", "How much is the rent?", "What is the password of the network?"]
@@ -29,7 +29,7 @@ PAGES = {
 class Expert(ChatAgent):
     """Answers with a line of a page."""
 
-    def __init__(self, model: LanguageModel, name: str, lines: list[str]) -> None:
+    def __init__(self, model: ModelProtocol, name: str, lines: list[str]) -> None:
         told = f"Choose the line that answers the question. Where none does, choose {NO_ANSWER}.\n"
         super().__init__(model, name=name, system_message=told + "\n".join(lines))
         choice: Any = Literal[*lines, NO_ANSWER]
@@ -47,7 +47,7 @@ class Caretaker(ChatAgent):
         return "I have noted your question, and come back to you."
 
 
-def make_chain(model: LanguageModel) -> Task:
+def make_chain(model: ModelProtocol) -> Task:
     nobody = ChatAgentConfig(llm=None)
     chain = Task(ChatAgent(nobody), name="chain", interactive=False, single_round=True)
     agents = [*(Expert(model, name, lines) for name, lines in PAGES.items()), Caretaker(nobody, name="caretaker")]

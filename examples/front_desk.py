@@ -12,7 +12,7 @@ import argparse
 from typing import Literal
 
 from trivium import ChatAgent, Event, Message, RecipientTool, Task
-from trivium.llms import LanguageModel, resolve
+from trivium.llms import ModelProtocol, resolve
 from trivium.tasks import SEND_TO, ResponseEvent
 
 MESSAGES = ["Water comes through my ceiling.", "I have paid the rent twice this month."]
@@ -29,19 +29,19 @@ class SignalDesk(ChatAgent):
         return said and f"{SEND_TO}{said.content_any} {message.content}"
 
 
-def signal_desk(model: LanguageModel) -> ChatAgent:
+def signal_desk(model: ModelProtocol) -> ChatAgent:
     desk = SignalDesk(model, name="desk", system_message=DESK)
     desk.set_output_format(Literal["plumber", "cashier"])
     return desk
 
 
-def tool_desk(model: LanguageModel) -> ChatAgent:
+def tool_desk(model: ModelProtocol) -> ChatAgent:
     desk = ChatAgent(model, name="desk", system_message=DESK)
     desk.enable_message(RecipientTool.create(COLLEAGUES), force=True)
     return desk
 
 
-def house(desk: ChatAgent, model: LanguageModel) -> Task:
+def house(desk: ChatAgent, model: ModelProtocol) -> Task:
     """The desk with its colleagues; the first answer of one of them is the result."""
     task = Task(desk, interactive=False, done_if_response=COLLEAGUES)
     for name in COLLEAGUES:

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import Field, create_model
 
 from trivium import AgentDoneTool, AgentSendTool, ChatAgent, Task, ToolMessage
-from trivium.llms import LanguageModel, resolve
+from trivium.llms import ModelProtocol, resolve
 
 ASK = "You fill in a form about a lease that another agent has read. Ask for one fact at a time."
 READ = """Answer questions about this lease in one short sentence.
@@ -53,7 +53,7 @@ class Asker(ChatAgent):
         return AgentSendTool(to="reader", content=message.question)
 
 
-def fill_in(model: LanguageModel) -> Lease | None:
+def fill_in(model: ModelProtocol) -> Lease | None:
     asker = Asker(model, name="asker", system_message=ASK)
     asker.ask_about(["tenant", "monthly rent", "deposit"])
     reader = ChatAgent(model, name="reader", system_message=READ, parameters={"max_tokens": 40})

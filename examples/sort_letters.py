@@ -14,7 +14,7 @@ from collections import Counter
 from itertools import product
 
 from trivium import ChatAgent, Message, Task, run_batch_tasks
-from trivium.llms import LanguageModel, resolve
+from trivium.llms import ModelProtocol, resolve
 
 THINGS = ["cake", "bread", "coffee", "tea", "soup", "salad", "pizza", "fish", "roast", "pie"]
 WORDS = {
@@ -31,7 +31,7 @@ def said(result: Message | None) -> str:
     return word if word in WORDS else "unclear"
 
 
-def sort(model: LanguageModel, letters: list[str], at_once: int) -> list[str]:
+def sort(model: ModelProtocol, letters: list[str], at_once: int) -> list[str]:
     told = "Is the customer happy? Answer with yes or no."
     agent = ChatAgent(model, name="reader", system_message=told, parameters={"max_tokens": 1, "temperature": 0})
     task = Task(agent, interactive=False, single_round=True)

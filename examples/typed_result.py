@@ -14,7 +14,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from trivium import ChatAgent, Task
-from trivium.llms import LanguageModel, resolve
+from trivium.llms import ModelProtocol, resolve
 
 NOTE = "On Friday Ada Byron bought 3 pizzas for 12 euros each."
 
@@ -26,7 +26,7 @@ class Purchase(BaseModel):
     price_of_one: int = Field(description="in euros")
 
 
-def make_task(model: LanguageModel) -> Task:
+def make_task(model: ModelProtocol) -> Task:
     told = "Answer in one short sentence that repeats all names and numbers."
     clerk = ChatAgent(model, name="clerk", system_message=told, parameters={"max_tokens": 60})
     return Task(clerk, interactive=False, single_round=True)

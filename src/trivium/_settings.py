@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 
-class Settings(OlderNames, ConfigModel):
+class Settings(ConfigModel, OlderNames):
     """What may be said for all agents at once. Nothing of it is read from the environment.
 
     Args:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final, Protocol
 
-from trivium.llms import LanguageModel
+from trivium.llms import ModelProtocol
 
 __all__ = [
     "ADD",
@@ -150,7 +150,7 @@ class Wire(Protocol):
 
     name: str
 
-    def model(self, url: str, **options: Any) -> LanguageModel:
+    def model(self, url: str, **options: Any) -> ModelProtocol:
         """A model behind the server at `url`."""
         ...
 

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from trivium import Agent
 from trivium.exceptions import TriviumError
-from trivium.llms import LanguageModel, RetryPolicy
+from trivium.llms import ModelProtocol, RetryPolicy
 from trivium.schema import Message
 
 from ._answers import AGAIN, BOTH, CASES, REPAIRED, RUNS, SHOWN, Case
@@ -123,7 +123,7 @@ class _Tools:
         return text
 
 
-def try_out(trial: Trial, model: LanguageModel, server: BytesServer, in_loop: bool = False) -> Seen:
+def try_out(trial: Trial, model: ModelProtocol, server: BytesServer, in_loop: bool = False) -> Seen:
     """Send the bad answer, then good ones, and ask once more.
 
     Args:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast
 
-from trivium.llms import LanguageModel, OpenAIModel
+from trivium.llms import ModelProtocol, OpenAIModel
 
 from ._said import LEFT_OUT, USUAL, Call, Event, Raw, Said, Usual, given_of, halves
 
@@ -21,7 +21,7 @@ class Chat:
 
     name = "OpenAI chat"
 
-    def model(self, url: str, **options: Any) -> LanguageModel:
+    def model(self, url: str, **options: Any) -> ModelProtocol:
         return OpenAIModel("m", api_key="sk-of-a-test", base_url=f"{url}/v1", **options)
 
     def whole(self, said: Said) -> Any:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, cast
 
-from trivium.llms import AnthropicModel, LanguageModel
+from trivium.llms import ClaudeModel, ModelProtocol
 
 from ._said import LEFT_OUT, USUAL, Call, Event, Raw, Said, given_of, halves
 from ._wire_chat import surrogates
@@ -24,8 +24,8 @@ class Claude:
 
     name = "Anthropic"
 
-    def model(self, url: str, **options: Any) -> LanguageModel:
-        return AnthropicModel("claude-sonnet-4-6", api_key="sk-of-a-test", base_url=url, **options)
+    def model(self, url: str, **options: Any) -> ModelProtocol:
+        return ClaudeModel("claude-sonnet-4-6", api_key="sk-of-a-test", base_url=url, **options)
 
     def whole(self, said: Said) -> Any:
         if said.error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final, cast
 
-from trivium.llms import GeminiModel, LanguageModel
+from trivium.llms import GoogleModel, ModelProtocol
 
 from ._said import LEFT_OUT, USUAL, Event, Said, given_of, halves
 from ._wire_chat import surrogates
@@ -28,8 +28,8 @@ class Gemini:
 
     name = "Gemini"
 
-    def model(self, url: str, **options: Any) -> LanguageModel:
-        return GeminiModel("gemini-3-flash", api_key="sk-of-a-test", base_url=f"{url}/v1beta", **options)
+    def model(self, url: str, **options: Any) -> ModelProtocol:
+        return GoogleModel("gemini-3-flash", api_key="sk-of-a-test", base_url=f"{url}/v1beta", **options)
 
     def whole(self, said: Said) -> Any:
         if said.error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
-from trivium.llms import LanguageModel, OpenAIModel
+from trivium.llms import ModelProtocol, OpenAIModel
 
 from ._said import LEFT_OUT, USUAL, Call, Event, Said, given_of, halves
 from ._wire_chat import LEGAL, is_object, surrogates
@@ -21,7 +21,7 @@ class Responses:
 
     name = "OpenAI Responses"
 
-    def model(self, url: str, **options: Any) -> LanguageModel:
+    def model(self, url: str, **options: Any) -> ModelProtocol:
         return OpenAIModel("m", api_key="sk-of-a-test", base_url=f"{url}/v1", interface="responses", **options)
 
     def whole(self, said: Said) -> Any:

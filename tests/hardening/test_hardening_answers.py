@@ -8,7 +8,7 @@ import pytest
 
 from trivium import Agent
 from trivium.exceptions import LimitExceededError, ProviderError, TriviumError
-from trivium.llms import LanguageModel
+from trivium.llms import ModelProtocol
 from trivium.testing import ScriptedModel, call_tool
 
 from ._answers import BOTH, REPAIRED, RUNS, SHOWN
@@ -38,17 +38,17 @@ def server() -> Iterator[BytesServer]:
 
 
 @pytest.fixture(scope="module")
-def models(server: BytesServer) -> dict[str, LanguageModel]:
+def models(server: BytesServer) -> dict[str, ModelProtocol]:
     return {wire.name: wire.model(server.url, retry=AT_ONCE) for wire in WIRES}
 
 
 @pytest.mark.parametrize("trial", [each for each in TRIALS if each.applies], ids=str)
-def test_a_bad_answer_becomes(trial: Trial, server: BytesServer, models: dict[str, LanguageModel]) -> None:
+def test_a_bad_answer_becomes(trial: Trial, server: BytesServer, models: dict[str, ModelProtocol]) -> None:
     check(trial, try_out(trial, models[trial.wire.name], server))
 
 
 @pytest.mark.parametrize("trial", [each for each in TRIALS if each.applies][::7], ids=str)
-def test_the_same_in_async_code(trial: Trial, server: BytesServer, models: dict[str, LanguageModel]) -> None:
+def test_the_same_in_async_code(trial: Trial, server: BytesServer, models: dict[str, ModelProtocol]) -> None:
     check(trial, try_out(trial, models[trial.wire.name], server, in_loop=True))
 
 

@@ -1,4 +1,4 @@
-"""AnthropicModel against a real socket that speaks Anthropic's Messages interface."""
+"""ClaudeModel against a real socket that speaks Anthropic's Messages interface."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from trivium import Agent
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
-from trivium.llms import AnthropicModel, ClaudeAPI, GeminiModel, LanguageModel, OpenAIModel
+from trivium.llms import ClaudeAPI, ClaudeModel, GoogleModel, ModelProtocol, OpenAIModel
 
 from ._provider_answers import HIDDEN, SIGNED, claude_events, claude_text
 from ._provider_answers import claude_thought as thought
@@ -34,7 +34,7 @@ def route(start: str) -> str:
     return f"from {start}"
 
 
-@pytest.mark.parametrize("kind", [AnthropicModel, ClaudeAPI])
+@pytest.mark.parametrize("kind", [ClaudeModel, ClaudeAPI])
 def test_an_agent_sends_the_thoughts_back_with_its_results(chat: ChatServer, kind: type[Any]) -> None:
     asks = event_stream(*claude_events([thought("h", "m"), use("route", '{"start": "A"}')], "tool_use"))
     again = event_stream(*claude_events([(HIDDEN, []), use("route", '{"start": "B"}', call_id="toolu_2")], "tool_use"))
@@ -51,23 +51,23 @@ def test_an_agent_sends_the_thoughts_back_with_its_results(chat: ChatServer, kin
 
 def test_the_model_sends_what_it_is_told(chat: ChatServer) -> None:
     chat.scripts = [claude_text("Hel", "lo")] * 2
-    model: LanguageModel = AnthropicModel(NEW, base_url=chat.url, api_key="sk-1", parameters={"max_tokens": 9})
-    assert isinstance(model, LanguageModel)
-    assert AnthropicModel(NEW, base_url=f"{chat.url}/messages", api_key="sk-1").chat("hi") == "Hello"
+    model: ModelProtocol = ClaudeModel(NEW, base_url=chat.url, api_key="sk-1", parameters={"max_tokens": 9})
+    assert isinstance(model, ModelProtocol)
+    assert ClaudeModel(NEW, base_url=f"{chat.url}/messages", api_key="sk-1").chat("hi") == "Hello"
     assert Agent(model)("hi").content == "Hello"
     assert [each.path for each in chat.received] == ["/v1/messages"] * 2
     headers = chat.received[1].headers
     assert (headers["x-api-key"], headers["anthropic-version"]) == ("sk-1", "2023-06-01")
     assert chat.received[1].body["max_tokens"] == 9
-    assert repr(model) == f"AnthropicModel({NEW!r}, base_url={chat.url.removesuffix('/v1')!r})"
+    assert repr(model) == f"ClaudeModel({NEW!r}, base_url={chat.url.removesuffix('/v1')!r})"
 
 
 def test_the_provider_s_own_key_goes_to_the_provider_alone(chat: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigurationError, match="TRIVIUM_API_KEY or ANTHROPIC_API_KEY"):
-        AnthropicModel(NEW).chat("hi")
+        ClaudeModel(NEW).chat("hi")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-own")
     chat.scripts = [claude_text("a")] * 2
-    model = AnthropicModel(NEW, base_url=chat.url)
+    model = ClaudeModel(NEW, base_url=chat.url)
     model.chat("hi")
     monkeypatch.setenv("TRIVIUM_API_KEY", "sk-ours")
     model.chat("hi")
@@ -77,12 +77,12 @@ def test_the_provider_s_own_key_goes_to_the_provider_alone(chat: ChatServer, mon
 def test_parameters_of_a_call_go_before_those_of_the_model(chat: ChatServer) -> None:
     chat.scripts = [claude_text("a")]
     given: Mapping[str, Any] = {"temperature": 1, "max_new_tokens": 5, "stop_words": ["x"]}
-    AnthropicModel("kimi", base_url=chat.url, parameters=given).chat("hi", temperature=0)
+    ClaudeModel("kimi", base_url=chat.url, parameters=given).chat("hi", temperature=0)
     body = chat.received[0].body
     assert (body["temperature"], body["max_tokens"], body["stop_sequences"]) == (0, 5, ["x"])
 
 
-@pytest.mark.parametrize("kind", [AnthropicModel, GeminiModel, OpenAIModel])
+@pytest.mark.parametrize("kind", [ClaudeModel, GoogleModel, OpenAIModel])
 def test_a_key_that_is_refused_is_left_out_where_there_are_several(chat: ChatServer, kind: type[Any]) -> None:
     chat.scripts = [http_answer(b"{}", status="401 No")] + [http_answer(b"{}")] * 2
     model = kind("x", base_url=chat.url, api_key=["first", "second"])
@@ -94,7 +94,7 @@ def test_a_key_that_is_refused_is_left_out_where_there_are_several(chat: ChatSer
     assert [each.removeprefix("Bearer ") for each in sent] == ["first", "second", "second"]
 
 
-@pytest.mark.parametrize("kind", [AnthropicModel, GeminiModel])
+@pytest.mark.parametrize("kind", [ClaudeModel, GoogleModel])
 def test_at_home_the_provider_s_own_key_is_taken(
     chat: ChatServer, kind: type[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

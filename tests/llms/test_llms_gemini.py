@@ -1,4 +1,4 @@
-"""GeminiModel against a real socket that speaks Gemini's interface."""
+"""GoogleModel against a real socket that speaks Gemini's interface."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from trivium import Agent, AsyncAgent
 from trivium.exceptions import ConfigurationError, MalformedAnswerError, ProviderConnectionError, ProviderStatusError
-from trivium.llms import GeminiModel, LanguageModel
+from trivium.llms import GoogleModel, ModelProtocol
 from trivium.llms.wire._gemini_request import MADE_UP
 
 from ._provider_answers import gemini_answer, gemini_call, gemini_piece, gemini_stream, sent
@@ -26,8 +26,8 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def gemini(chat: ChatServer, **options: Any) -> GeminiModel:
-    return GeminiModel(NAME, base_url=chat.url, **options)
+def gemini(chat: ChatServer, **options: Any) -> GoogleModel:
+    return GoogleModel(NAME, base_url=chat.url, **options)
 
 
 def text(*pieces: str) -> Script:
@@ -36,8 +36,8 @@ def text(*pieces: str) -> Script:
 
 def test_a_chat_sends_what_the_interface_wants(chat: ChatServer) -> None:
     chat.scripts = [text("Hel", "lo")]
-    model: LanguageModel = gemini(chat, api_key="k1", parameters={"temperature": 1, "stop_words": ["x"]})
-    assert isinstance(model, GeminiModel)
+    model: ModelProtocol = gemini(chat, api_key="k1", parameters={"temperature": 1, "stop_words": ["x"]})
+    assert isinstance(model, GoogleModel)
     assert model.chat("hi", temperature=0) == "Hello"
     asked = chat.received[0]
     assert asked.path == f"/v1/models/{NAME}:streamGenerateContent?alt=sse"
@@ -47,7 +47,7 @@ def test_a_chat_sends_what_the_interface_wants(chat: ChatServer) -> None:
         "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
         "generationConfig": {"temperature": 0, "stopSequences": ["x"]},
     }
-    assert repr(model) == f"GeminiModel('{NAME}', base_url='{chat.url}')"
+    assert repr(model) == f"GoogleModel('{NAME}', base_url='{chat.url}')"
 
 
 @pytest.mark.parametrize(
@@ -60,13 +60,13 @@ def test_a_chat_sends_what_the_interface_wants(chat: ChatServer) -> None:
 )
 def test_the_name_stands_in_the_address(chat: ChatServer, name: str, end: str, path: str) -> None:
     chat.scripts = [text("a")]
-    GeminiModel(name, base_url=chat.url + end).chat("hi")
+    GoogleModel(name, base_url=chat.url + end).chat("hi")
     assert chat.received[0].path == path
 
 
 def test_the_provider_s_own_keys_go_to_the_provider_alone(chat: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigurationError, match="TRIVIUM_API_KEY or GEMINI_API_KEY or GOOGLE_API_KEY"):
-        GeminiModel(NAME).chat("hi")
+        GoogleModel(NAME).chat("hi")
     monkeypatch.setenv("GEMINI_API_KEY", "own")
     chat.scripts = [text("a")] * 2
     gemini(chat).chat("hi")
@@ -148,4 +148,4 @@ def test_what_passes_is_tried_again_and_what_stays_is_a_typed_error(chat: ChatSe
     with pytest.raises(MalformedAnswerError, match="broke off"):
         gemini(chat).chat("hi")
     with pytest.raises(ProviderConnectionError, match="base_url"):
-        GeminiModel(NAME, base_url="http://127.0.0.1:1/v1beta").chat("hi")
+        GoogleModel(NAME, base_url="http://127.0.0.1:1/v1beta").chat("hi")

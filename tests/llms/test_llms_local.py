@@ -23,7 +23,7 @@ from trivium.exceptions import (
     ModelError,
     ModelNotFoundError,
 )
-from trivium.llms import Delta, Finish, LanguageModel, LocalModel, ModelStore, Request, ToolCallPart
+from trivium.llms import Delta, Finish, LocalModel, ModelProtocol, ModelStore, Request, ToolCallPart
 from trivium.llms.local._engine import Engine, physical_cores
 from trivium.schema import ToolSpec, Usage
 
@@ -61,7 +61,7 @@ def test_answers_in_words(small: LocalModel) -> None:
     assert usage.input_tokens > 10
     assert 0 < usage.output_tokens < 20
     assert finish == Finish("stop")
-    assert isinstance(small, LanguageModel)
+    assert isinstance(small, ModelProtocol)
 
 
 @pytest.mark.model

@@ -10,7 +10,7 @@ import pytest
 
 import trivium.llms
 from trivium.exceptions import ConfigurationError, ModelNotFoundError, NoModelError
-from trivium.llms import AnthropicModel, LocalModel, ModelStore, OpenAIModel, resolve
+from trivium.llms import ClaudeModel, LocalModel, ModelStore, OpenAIModel, resolve
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,7 @@ def test_a_model_is_returned_as_it_is() -> None:
         ("local:default", LocalModel, "qwen2.5-coder-1.5b"),
         ("openai:gpt-x", OpenAIModel, "gpt-x"),
         ("openai:family:size", OpenAIModel, "family:size"),
-        ("anthropic:claude-x", AnthropicModel, "claude-x"),
+        ("anthropic:claude-x", ClaudeModel, "claude-x"),
     ],
 )
 def test_text_names_a_model(text: str, kind: type, name: str) -> None:
@@ -51,7 +51,7 @@ def test_a_base_url_makes_any_name_one_of_its_server(name: str) -> None:
 
 def test_a_base_url_goes_with_the_provider_that_is_named() -> None:
     model = resolve("anthropic:x", "http://localhost:1/v1")
-    assert repr(model) == "AnthropicModel('x', base_url='http://localhost:1')"
+    assert repr(model) == "ClaudeModel('x', base_url='http://localhost:1')"
 
 
 def test_what_is_no_address_or_interface_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +90,7 @@ def test_nothing_takes_what_is_configured(tmp_path: Path, monkeypatch: pytest.Mo
 LIGHT = """
 import sys
 import trivium.llms
-from trivium.llms import LanguageModel, LocalModel, ModelStore, OpenAIModel, resolve
+from trivium.llms import ModelProtocol, LocalModel, ModelStore, OpenAIModel, resolve
 OpenAIModel("m", base_url="https://x/v1"), LocalModel("small"), ModelStore().list()
 print(sorted({"httpx2", "xllamacpp"} & set(sys.modules)))
 """

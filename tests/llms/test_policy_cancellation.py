@@ -17,7 +17,7 @@ from trivium import Agent, AsyncAgent
 from trivium.commander import Event, gather, run_core
 from trivium.exceptions import DeadlineExceededError, RunKilledError
 from trivium.llms import FallbackModel, OpenAIModel, OverflowModel, RateLimiter, Request, RetryEvent, RetryPolicy
-from trivium.llms._call import ask
+from trivium.llms._call import call_model
 
 from ._provider_answers import gpt_text, refused
 
@@ -196,7 +196,7 @@ def test_a_failure_beside_it_closes_the_connection(server: StallingServer) -> No
 
     async def both() -> None:
         with pytest.raises(ValueError, match="beside"):
-            await gather(lambda: ask(model, ASK), fail)  # type: ignore[arg-type] - two kinds of results
+            await gather(lambda: call_model(model, ASK), fail)  # type: ignore[arg-type] - two kinds of results
         await asyncio.to_thread(server.wait_closed)
 
     asyncio.run(both())
@@ -235,7 +235,7 @@ def test_a_pool_for_each_loop_is_reused_and_leaves_nothing_when_the_loop_ends() 
         model = model_at(server)
 
         async def some() -> list[str]:
-            return [(await ask(model, ASK)).text for _ in range(5)]
+            return [(await call_model(model, ASK)).text for _ in range(5)]
 
         for loops in (1, 2, 3):
             assert asyncio.run(some()) == ["hello"] * 5
@@ -243,8 +243,8 @@ def test_a_pool_for_each_loop_is_reused_and_leaves_nothing_when_the_loop_ends() 
             assert server.connections == loops
             gc.collect()
             assert not model._transport._connections._clients
-        assert [run_core(ask, model, ASK).text for _ in range(3)] == ["hello"] * 3
-        assert [run_core(ask, model, ASK).text for _ in range(3)] == ["hello"] * 3
+        assert [run_core(call_model, model, ASK).text for _ in range(3)] == ["hello"] * 3
+        assert [run_core(call_model, model, ASK).text for _ in range(3)] == ["hello"] * 3
         assert server.connections == 4  # sync callers share the loop behind them
 
 
@@ -254,7 +254,7 @@ def test_the_connections_of_a_model_go_with_it_while_its_loop_runs() -> None:
     async def run() -> None:
         model: OpenAIModel | None = model_at(server)
         assert model is not None
-        assert (await ask(model, ASK)).text == "hello"
+        assert (await call_model(model, ASK)).text == "hello"
         model = None
         gc.collect()
         await asyncio.to_thread(server.wait_closed)

@@ -26,7 +26,7 @@ from trivium.exceptions import (
     ProviderStatusError,
 )
 from trivium.llms import Delta, Finish, OpenAIModel, Request, RetryEvent, RetryPolicy
-from trivium.llms._call import ask
+from trivium.llms._call import call_model
 from trivium.llms.http._policy import FLOOR, STATUSES, RetryBudget, Tries
 from trivium.llms.http._retry_after import seconds_in, seconds_to_wait
 from trivium.observers import RunRecord
@@ -365,4 +365,4 @@ def test_a_body_that_does_not_arrive_does_not_hide_the_status(chat: ChatServer) 
 
 def test_a_model_is_asked_by_sync_code_with_the_same_policy(chat: ChatServer) -> None:
     chat.scripts = [refused("503 Busy"), gpt_text("a")]
-    assert run_core(ask, model_at(chat), ASK).text == "a"
+    assert run_core(call_model, model_at(chat), ASK).text == "a"

@@ -13,11 +13,11 @@ from trivium import Agent
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.llms import (
     PROFILES,
-    AnthropicModel,
     Capabilities,
+    ClaudeModel,
     Delta,
     Finish,
-    GeminiModel,
+    GoogleModel,
     OpenAIModel,
     Request,
     ToolCallPart,
@@ -64,8 +64,8 @@ def test_every_provider_of_the_form_is_named_and_has_its_address(name: str, monk
 
 
 def test_the_other_forms_are_made_by_their_own_classes() -> None:
-    assert isinstance(resolve("anthropic:claude-x"), AnthropicModel)
-    assert isinstance(resolve("gemini:gemini-x"), GeminiModel)
+    assert isinstance(resolve("anthropic:claude-x"), ClaudeModel)
+    assert isinstance(resolve("gemini:gemini-x"), GoogleModel)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_with_nothing_said_the_provider_with_a_key_is_taken(variable: str, monke
 def test_where_several_keys_are_set_the_first_of_the_table_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("groq", "anthropic", "xai"):
         monkeypatch.setenv(PROFILES[name].key, "sk-x")
-    assert isinstance(resolve(), AnthropicModel)
+    assert isinstance(resolve(), ClaudeModel)
 
 
 # ---- Azure

@@ -36,7 +36,7 @@ from trivium.llms import (
     RetryPolicy,
 )
 from trivium.llms import _rate_stores as stores
-from trivium.llms._rate_stores import WINDOW, MemoryStore, Rate, SQLiteStore
+from trivium.llms._rate_stores import WINDOW, MemoryRateStore, Rate, SQLiteRateStore
 from trivium.schema import Usage
 from trivium.testing import ScriptedModel
 
@@ -65,10 +65,10 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
         assert seconds is not None
         clock.now += seconds
 
-    def store(rate: Rate) -> MemoryStore:
-        return MemoryStore(rate, clock)
+    def store(rate: Rate) -> MemoryRateStore:
+        return MemoryRateStore(rate, clock)
 
-    monkeypatch.setattr("trivium.llms._rate_limits.MemoryStore", store)
+    monkeypatch.setattr("trivium.llms._rate_limits.MemoryRateStore", store)
     monkeypatch.setattr("trivium.llms._rate_limits.wait", wait)
     return clock
 
@@ -88,7 +88,7 @@ def test_never_more_than_the_limit_in_any_minute_and_never_later_than_it_must_be
 ) -> None:
     rate, requests = case
     clock = Clock()
-    store, taken = MemoryStore(rate, clock), list[tuple[float, int]]()
+    store, taken = MemoryRateStore(rate, clock), list[tuple[float, int]]()
     for number, (pause, estimate, used) in enumerate(requests):
         clock.now += pause
         if seconds := store.take(str(number), estimate):
@@ -105,7 +105,7 @@ def test_never_more_than_the_limit_in_any_minute_and_never_later_than_it_must_be
 
 def test_ten_thousand_requests_keep_the_limit_and_leave_nothing() -> None:
     clock, generator = Clock(), random.Random(1)
-    store, minute, sent = MemoryStore(Rate(300, 50_000), clock), deque[tuple[float, int]](), 0
+    store, minute, sent = MemoryRateStore(Rate(300, 50_000), clock), deque[tuple[float, int]](), 0
     while sent < 10_000:
         tokens = generator.randrange(500)
         if seconds := store.take(str(sent), tokens):
@@ -384,7 +384,7 @@ def test_a_limiter_with_a_file_serves_an_agent_sync_and_async(tmp_path: Path) ->
 def test_a_clock_that_is_set_back_lets_nobody_through_too_early(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, clock = SQLiteStore(tmp_path / "rates.db", Rate(1, None), "a"), Clock()
+    store, clock = SQLiteRateStore(tmp_path / "rates.db", Rate(1, None), "a"), Clock()
     monkeypatch.setattr(stores.time, "time", clock)
     assert store.take("a", 1) == 0
     clock.now -= 3600

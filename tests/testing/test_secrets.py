@@ -27,10 +27,10 @@ from trivium.language_models.azure_openai import AzureConfig
 from trivium.language_models.openai_gpt import LiteLLMProxyConfig, OpenAIGPTConfig
 from trivium.llms import (
     GPTAPI,
-    AnthropicModel,
     ClaudeAPI,
+    ClaudeModel,
     FallbackModel,
-    GeminiModel,
+    GoogleModel,
     OpenAIModel,
     RateLimiter,
     SensenovaAPI,
@@ -128,8 +128,8 @@ def models(server: Server) -> dict[str, Any]:
         "sensenova": SensenovaAPI(
             "m", key=f"{secret('access')},{secret('sign')}", sensenova_api_base=f"{server.url}/v1"
         ),
-        "anthropic": AnthropicModel("m", base_url=server.url, api_key=secret("anthropic")),
-        "gemini": GeminiModel("m", base_url=server.url, api_key=secret("gemini")),
+        "anthropic": ClaudeModel("m", base_url=server.url, api_key=secret("anthropic")),
+        "gemini": GoogleModel("m", base_url=server.url, api_key=secret("gemini")),
         "fallback": FallbackModel(pair),
         "config": config.create_model(),
         "azure": azure.create_model(),

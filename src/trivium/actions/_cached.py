@@ -11,7 +11,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 from trivium._settings import settings
 from trivium.actions._tool import Tool
 from trivium.caches import Cache
-from trivium.caches._cache import Flights, digest
+from trivium.caches.lowlevel import Flights, hash_json
 from trivium.commander import invoke, portable, wait
 
 __all__ = ["cached"]
@@ -80,7 +80,7 @@ def cached(tool: Tool | Callable[..., Any], cache: Cache, *, ttl: float | None =
 def _key(identity: list[Any], values: dict[str, Any]) -> str | None:
     """Under which key a result is kept; None for arguments that have no JSON form."""
     try:
-        return digest(*identity, to_jsonable_python(values, inf_nan_mode="strings"))
+        return hash_json(*identity, to_jsonable_python(values, inf_nan_mode="strings"))
     except (PydanticSerializationError, TypeError, ValueError):
         return None
 

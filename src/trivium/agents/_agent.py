@@ -15,8 +15,8 @@ from trivium.agents.aggregator import DefaultAggregator, Instruction
 from trivium.commander import current
 from trivium.commander._doors import settled
 from trivium.exceptions import ConfigurationError, LimitExceededError, NoModelError, ToolFailedError
-from trivium.llms._call import ask
-from trivium.llms._protocol import LanguageModel, Reply, Request
+from trivium.llms import ModelProtocol, Reply, Request
+from trivium.llms.lowlevel import call_model
 from trivium.memory import Memory, MemoryManager
 from trivium.module import AsyncModule, Hooks, overridable
 from trivium.schema import Message, MessageExtra, Origin, ToolCall, ToolSpec
@@ -24,7 +24,7 @@ from trivium.schema._message import message_of
 
 _MODEL = Origin.MODEL  # a member is slow to look up
 _spec_of = attrgetter("spec")
-Model = LanguageModel | str | None
+Model = ModelProtocol | str | None
 """A model, or its name as `trivium.llms.resolve` takes it."""
 
 Config: TypeAlias = dict[str, Any]
@@ -116,11 +116,11 @@ class Agent(AgentAttributes):
         """Ask the model, and run what it calls, until it answers; keywords are sampling parameters."""
         return self._rounds(self.model, self._history(message, session_id), kwargs)
 
-    async def _rounds(self, model: LanguageModel, history: list[dict[str, Any]], extra: Mapping[str, Any]) -> Message:
+    async def _rounds(self, model: ModelProtocol, history: list[dict[str, Any]], extra: Mapping[str, Any]) -> Message:
         so_far: list[Message] = []
         try:
             for _ in range(self.max_rounds):
-                reply = await ask(model, self._request(history, extra))
+                reply = await call_model(model, self._request(history, extra))
                 if not reply.tool_calls or not self._runs_itself(reply.tool_calls):
                     return await self._finish(reply, history, extra)
                 for done in await self._run_tools(reply, so_far):
@@ -149,7 +149,7 @@ class Agent(AgentAttributes):
         return self.template
 
     @property
-    def model(self) -> LanguageModel:
+    def model(self) -> ModelProtocol:
         """The model, found by its name at the first use.
 
         Raises:
@@ -233,7 +233,7 @@ def _memory_of(memory: MemoryOption | Literal["default"]) -> MemoryManager | Non
     return MemoryManager(factory_of(cast("Config", memory)) if isinstance(memory, dict) else memory)
 
 
-def _as_model(llm: Any) -> LanguageModel:
+def _as_model(llm: Any) -> ModelProtocol:
     if isinstance(llm, str):
         from trivium.llms import resolve  # the providers are loaded when one is named
 

@@ -12,7 +12,7 @@ from trivium.agents._history import History
 from trivium.agents._typed_answers import TypedAnswers
 from trivium.agents.aggregator import DefaultAggregator
 from trivium.commander import door, portable, this_session
-from trivium.llms._call import ask
+from trivium.llms.lowlevel import call_model
 from trivium.memory import MemoryManager
 from trivium.module import AsyncModule
 from trivium.schema import Entity, LLMMessage, Message, ObjectRegistry, Role
@@ -141,7 +141,7 @@ class ChatAgent(TypedAnswers, History):
         """
         history = [each.api_dict("") for each in messages]
         extra = {} if output_len is None else {"max_tokens": output_len}
-        return self._said(await ask(self.model, self._request(history, extra))).but(entity=Entity.LLM)
+        return self._said(await call_model(self.model, self._request(history, extra))).but(entity=Entity.LLM)
 
     llm_response_messages = door(llm_response_messages_async)
 

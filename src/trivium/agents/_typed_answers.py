@@ -12,8 +12,8 @@ from trivium.actions import ToolMessage
 from trivium.actions.lowlevel import describe_errors, plain_schema
 from trivium.agents._agent import Agent
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
-from trivium.llms._call import ask
-from trivium.llms._protocol import Reply, Request
+from trivium.llms import Reply, Request
+from trivium.llms.lowlevel import call_model
 from trivium.schema import Message
 
 __all__ = ["AnswerFormat", "TypedAnswers", "value_in"]
@@ -145,7 +145,7 @@ class TypedAnswers(Agent):
                 {"role": "assistant", "content": reply.text},
                 {"role": "user", "content": f"{error}. Answer again."},
             ]
-            reply = await ask(self.model, self._request([*history, *wrong], extra))
+            reply = await call_model(self.model, self._request([*history, *wrong], extra))
             try:
                 value = wanted.parse(reply.text)
             except MalformedAnswerError:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from trivium.commander import Bell
 
-__all__ = ["Cache", "Flights", "digest"]
+__all__ = ["Cache", "Flights", "hash_json"]
 
 
 @runtime_checkable
@@ -33,7 +33,7 @@ class Cache(Protocol):
         ...
 
 
-def digest(*parts: Any) -> str:
+def hash_json(*parts: Any) -> str:
     """The SHA-256 of JSON values, in hex: equal for equal values, in whatever order their keys stand.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Connections to an SQLite file: for many threads and processes at once, whatever they do to each other."""
+"""SQLiteConnections to an SQLite file: for many threads and processes at once, whatever they do to each other."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from weakref import finalize
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-__all__ = ["Connections"]
+__all__ = ["SQLiteConnections"]
 
 
-class Connections:
-    """Connections to one file, in WAL mode; the file is made for its owner alone.
+class SQLiteConnections:
+    """SQLiteConnections to one file, in WAL mode; the file is made for its owner alone.
 
     Args:
         path: the file; its folder is made too.
@@ -64,7 +64,7 @@ class Connections:
 
 
 class _Idle:
-    """Connections that nobody uses now. A child process leaves those of its parent alone: closing them would undo
+    """SQLiteConnections that nobody uses now. A child process leaves those of its parent alone: closing them would undo
     the parent's locks."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from trivium._arguments import checked
-from trivium.caches._connections import Connections
+from trivium.caches._connections import SQLiteConnections
 from trivium.exceptions import CacheError, ConfigurationError
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class SQLiteCache:
             raise ConfigurationError("':memory:' is no file: give a path, as one in a temporary folder")
         self._path, self._max_bytes = Path(path).expanduser(), max_bytes
         self._clock: Callable[[], float] = time.time
-        self._connections = Connections(self._path, BUSY_SECONDS, _prepare)
+        self._connections = SQLiteConnections(self._path, BUSY_SECONDS, _prepare)
 
     def __repr__(self) -> str:
         return f"SQLiteCache({str(self._path)!r})"

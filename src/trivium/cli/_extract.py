@@ -19,7 +19,7 @@ from trivium.cli._views import records_view, run_tree
 from trivium.commander import Limits, run_core
 from trivium.exceptions import ConfigurationError, DocumentError, RunKilledError, TriviumError
 from trivium.extraction import Case, Field, Outcome, extract_files, extraction_task, load_fields, parse_fields
-from trivium.llms import LanguageModel, LocalModel
+from trivium.llms import LocalModel, ModelProtocol
 from trivium.observers import RunRecord
 
 __all__ = ["Options", "extract"]
@@ -112,7 +112,7 @@ class _Run:
     def __init__(self, options: Options, fields: Sequence[Field]) -> None:
         self.options, self.fields = options, fields
         self.names = [field.name for field in fields]
-        self.model: LanguageModel = choose_model(options.model, options.base_url)
+        self.model: ModelProtocol = choose_model(options.model, options.base_url)
         self.target = _target(options, fields)
         self.tally, self.patience, self.record = Tally(), Patience(), RunRecord()
         if options.shape() == "csv":

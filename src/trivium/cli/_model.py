@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from trivium.exceptions import ConfigurationError, NoModelError
-from trivium.llms import LanguageModel, LocalModel, ModelStore, resolve
+from trivium.llms import LocalModel, ModelProtocol, ModelStore, resolve
 from trivium.testing import ScriptedModel, call_tool
 
 __all__ = ["choose_model"]
 
 
-def choose_model(name: str | None, base_url: str | None) -> LanguageModel:
+def choose_model(name: str | None, base_url: str | None) -> ModelProtocol:
     """The model of that name; without one `$TRIVIUM_MODEL`, else the embedded default.
 
     A key that stands in the environment chooses nothing here: documents go to a server only if one is named.

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from trivium.cli._screen import bar, say, stdout
 from trivium.llms import ModelStore, Progress
-from trivium.llms.local._catalogue import CATALOGUE
+from trivium.llms.lowlevel import CATALOGUE
 
 __all__ = ["fetch", "path", "remove", "show"]
 

@@ -10,7 +10,7 @@ from typing import Any
 from trivium.actions import Tool
 from trivium.contexts._context_models import approximate_tokens
 from trivium.exceptions import ToolDefinitionError
-from trivium.llms.wire._openai_chat import chat_tool
+from trivium.llms.wire import chat_tool
 from trivium.prompts import PromptTemplate
 from trivium.schema import ToolCall
 from trivium.schema._tool_text import ToolCallReader

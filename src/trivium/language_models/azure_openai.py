@@ -10,8 +10,8 @@ from pydantic import model_validator
 
 from trivium.exceptions import ConfigurationError
 from trivium.language_models.openai_gpt import OpenAIGPT, OpenAIGPTConfig, _Place
-from trivium.llms._openai import PATH
-from trivium.llms.http._transport import Keys, Transport
+from trivium.llms.http import Keys, Transport
+from trivium.llms.lowlevel import OPENAI_PATH
 
 __all__ = ["AzureConfig", "AzureGPT"]
 
@@ -64,7 +64,7 @@ class AzureGPT(OpenAIGPT):
 
     def _transport(self, place: _Place) -> Transport:
         config = self.config
-        url = f"{place.url}{PATH}?api-version={quote(config.api_version, safe='')}"
+        url = f"{place.url}{OPENAI_PATH}?api-version={quote(config.api_version, safe='')}"
 
         def key() -> str:
             given = config.api_key_provider() if config.api_key_provider is not None else config.api_key

@@ -13,9 +13,8 @@ from trivium._settings import settings
 from trivium.commander import door, portable
 from trivium.exceptions import ConfigurationError
 from trivium.language_models.model_info import ModelInfo, ModelProvider, get_model_info, sizes_of
-from trivium.llms import ChatModel, Reply, Request
-from trivium.llms._call import ask
-from trivium.llms._prices import Pricing, PublishedPrice, priced
+from trivium.llms import ChatModel, Pricing, PublishedPrice, Reply, Request
+from trivium.llms.lowlevel import call_model, priced
 from trivium.schema import (
     ConfigModel,
     LLMFunctionCall,
@@ -55,7 +54,7 @@ ToolChoiceTypes: TypeAlias = Literal["none", "auto", "required"]
 Choice: TypeAlias = ToolChoiceTypes | Mapping[str, Any] | str
 
 
-class RetryParams(OlderNames, ConfigModel):
+class RetryParams(ConfigModel, OlderNames):
     """How often a failed request is tried; the waits between grow as trivium's client has them.
 
     Args:
@@ -73,7 +72,7 @@ class RetryParams(OlderNames, ConfigModel):
     jitter: Annotated[bool, NoEffect("the client always varies its waits")] = True
 
 
-class LLMConfig(OlderNames, ConfigModel):
+class LLMConfig(ConfigModel, OlderNames):
     """What a model is made of; take the class of a kind of model, as `OpenAIGPTConfig`.
 
     Nothing of it is read from the environment. An agent's config takes it as `llm`.
@@ -214,7 +213,7 @@ class LanguageModel(ChatModel):
             output_schema=None if response_format is None else response_format.function.parameters,
             parameters={} if max_tokens is None else {"max_tokens": max_tokens},
         )
-        return self._response(await ask(self, request), by_functions=bool(functions) and not tools)
+        return self._response(await call_model(self, request), by_functions=bool(functions) and not tools)
 
     chat = door(achat)  # pyright: ignore[reportAssignmentType] - the documents' `chat`, which gives more than text
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from trivium._older_names import OlderNames
-from trivium.llms._prices import PublishedPrice
+from trivium.llms import PublishedPrice
 from trivium.schema import Usage
 
 __all__ = [

@@ -21,10 +21,9 @@ from trivium.exceptions import ConfigurationError
 from trivium.language_models.base import LanguageModel, LLMConfig
 from trivium.language_models.model_info import OpenAIChatModel, OpenAICompletionModel
 from trivium.llms import PROFILES, Delta, Dialect, Profile, Reasoning, Request, ToolCallPart, capabilities_of, resolve
-from trivium.llms._openai import PATH, PUBLIC_URL, ask_openai
-from trivium.llms._parameters import common_names
-from trivium.llms.http._transport import Keys, Transport, bearer, with_path
-from trivium.llms.wire._openai_chat import OPENAI
+from trivium.llms.http import Keys, Transport, bearer, with_path
+from trivium.llms.lowlevel import OPENAI_PATH, OPENAI_URL, common_names, request_openai
+from trivium.llms.wire import OPENAI
 from trivium.schema import NoEffect, StreamEventType, Usage
 
 __all__ = [
@@ -231,7 +230,7 @@ class OpenAIGPT(LanguageModel):
         known, dialect = capabilities_of(place.name), place.dialect
         if (schema := config.supports_json_schema) is not None:
             known, dialect = known._replace(strict_schema=schema), dialect._replace(schema=schema)
-        return lambda request: ask_openai(transport, place.name, request, request.parameters, tries, known, dialect)
+        return lambda request: request_openai(transport, place.name, request, request.parameters, tries, known, dialect)
 
     def _place(self) -> _Place:
         config = self.config
@@ -249,7 +248,7 @@ class OpenAIGPT(LanguageModel):
             return _Place(_with_scheme(config.api_base), config.chat_model)
         if config.ollama:
             return _Place(_PROVIDERS["ollama"].url, config.chat_model)
-        return _Place(PUBLIC_URL, config.chat_model, "OPENAI_API_KEY")
+        return _Place(OPENAI_URL, config.chat_model, "OPENAI_API_KEY")
 
     def _transport(self, place: _Place) -> Transport:
         config = self.config
@@ -265,7 +264,7 @@ class OpenAIGPT(LanguageModel):
             return given or _environment_key(variable, place.url)
 
         more = {**config.headers, **({"openai-organization": config.organization} if config.organization else {})}
-        url = with_path(place.url, PATH, "api_base")
+        url = with_path(place.url, OPENAI_PATH, "api_base")
         return Transport(
             url, Keys((), key), lambda key: {**bearer(key), **more}, setting="api_base", timeout=config.timeout
         )

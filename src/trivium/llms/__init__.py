@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trivium._lazy import lazy_names
 from trivium.llms._protocol import (
     Delta,
     Finish,
-    LanguageModel,
     Logprobs,
+    ModelProtocol,
     Reasoning,
     ReasoningState,
     Reply,
@@ -19,14 +19,14 @@ from trivium.llms._protocol import (
 )
 
 if TYPE_CHECKING:
-    from trivium.llms._anthropic import AnthropicModel
+    from trivium.llms._anthropic import ClaudeModel
     from trivium.llms._base import AsyncBaseAPILLM, AsyncBaseLLM, BaseAPILLM, BaseLLM
     from trivium.llms._cached import CachedModel, CacheEvent, Lookup
     from trivium.llms._call import DeltaEvent, UsageEvent
     from trivium.llms._chat_model import ChatModel
     from trivium.llms._claude import AsyncClaudeAPI, ClaudeAPI
     from trivium.llms._fallback import Fallback, FallbackEvent, FallbackModel
-    from trivium.llms._gemini import GeminiModel
+    from trivium.llms._gemini import GoogleModel
     from trivium.llms._gpt import GPTAPI, AsyncGPTAPI
     from trivium.llms._meta_template import INTERNLM2_META, APITemplateParser, LMTemplateParser
     from trivium.llms._openai import OpenAIModel
@@ -60,7 +60,6 @@ __all__ = [
     "INTERNLM2_META",
     "PROFILES",
     "APITemplateParser",
-    "AnthropicModel",
     "AsyncBaseAPILLM",
     "AsyncBaseLLM",
     "AsyncClaudeAPI",
@@ -77,6 +76,7 @@ __all__ = [
     "Capabilities",
     "ChatModel",
     "ClaudeAPI",
+    "ClaudeModel",
     "Delta",
     "DeltaEvent",
     "Dialect",
@@ -84,7 +84,7 @@ __all__ = [
     "FallbackEvent",
     "FallbackModel",
     "Finish",
-    "GeminiModel",
+    "GoogleModel",
     "HFTransformer",
     "HFTransformerCasualLM",
     "HFTransformerChat",
@@ -92,12 +92,12 @@ __all__ = [
     "LMDeployPipeline",
     "LMDeployServer",
     "LMTemplateParser",
-    "LanguageModel",
     "LimitedModel",
     "LocalModel",
     "Logprobs",
     "Lookup",
     "ModelFile",
+    "ModelProtocol",
     "ModelStore",
     "OpenAIModel",
     "Overflow",
@@ -127,10 +127,9 @@ __all__ = [
     "resolve",
 ]
 
-# Where the names live that cost something to import.
+# The modules of the names that cost something to import.
 _HOMES = {
     "APITemplateParser": "_meta_template",
-    "AnthropicModel": "_anthropic",
     "AsyncBaseAPILLM": "_base",
     "AsyncBaseLLM": "_base",
     "AsyncClaudeAPI": "_claude",
@@ -147,13 +146,14 @@ _HOMES = {
     "Capabilities": "providers",
     "ChatModel": "_chat_model",
     "ClaudeAPI": "_claude",
+    "ClaudeModel": "_anthropic",
     "DeltaEvent": "_call",
     "Dialect": "wire._openai_chat",
     "Fallback": "_fallback",
     "FallbackEvent": "_fallback",
     "FallbackModel": "_fallback",
     "GPTAPI": "_gpt",
-    "GeminiModel": "_gemini",
+    "GoogleModel": "_gemini",
     "HFTransformer": "engines",
     "HFTransformerCasualLM": "engines",
     "HFTransformerChat": "engines",
@@ -190,4 +190,15 @@ _HOMES = {
     "resolve": "_resolve",
 }
 
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+_RENAMED = {"AnthropicModel": "ClaudeModel", "GeminiModel": "GoogleModel", "LanguageModel": "ModelProtocol"}
+
+_lazy_name, __dir__ = lazy_names(__name__, _HOMES, __all__)
+
+
+def __getattr__(name: str) -> Any:
+    if (now := _RENAMED.get(name)) is None:
+        return _lazy_name(name)
+    import warnings
+
+    warnings.warn(f"trivium.llms.{name} is now called {now}: import it by this name", DeprecationWarning, stacklevel=2)
+    return globals().get(now) or _lazy_name(now)

@@ -14,14 +14,14 @@ from trivium.llms.wire._answers import AnswerReader
 from trivium.llms.wire._claude import ClaudeMessageReader
 from trivium.llms.wire._claude_request import claude_body, claude_names
 
-__all__ = ["PATH", "PUBLIC_URL", "AnthropicModel", "anthropic_address", "anthropic_headers", "ask_anthropic"]
+__all__ = ["PATH", "PUBLIC_URL", "ClaudeModel", "anthropic_address", "anthropic_headers", "request_anthropic"]
 
 PUBLIC_URL = PROFILES["anthropic"].url
 PATH = "/v1/messages"
 VERSION = "2023-06-01"  # the last in which older models take sampling parameters; newer ones take it too
 
 
-class AnthropicModel(ProviderModel):
+class ClaudeModel(ProviderModel):
     """A Claude model, or another one behind a server that speaks Anthropic's Messages interface.
 
     System messages are sent before all others, and messages of one role that follow each other as one. Thoughts that
@@ -47,7 +47,7 @@ class AnthropicModel(ProviderModel):
 
     Example::
 
-        model = AnthropicModel("claude-sonnet-4-6", parameters={"thinking": {"type": "adaptive"}})
+        model = ClaudeModel("claude-sonnet-4-6", parameters={"thinking": {"type": "adaptive"}})
         agent = Agent(model, tools=[search])
     """
 
@@ -63,7 +63,7 @@ class AnthropicModel(ProviderModel):
         return anthropic_headers(key)
 
     def _answer(self, request: Request, parameters: Mapping[str, Any]) -> AsyncGenerator[Delta]:
-        return ask_anthropic(self._transport, self.name, request, parameters)
+        return request_anthropic(self._transport, self.name, request, parameters)
 
 
 def anthropic_address(base: str) -> str:
@@ -76,7 +76,7 @@ def anthropic_headers(key: str) -> Mapping[str, str]:
     return {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
 
 
-def ask_anthropic(
+def request_anthropic(
     transport: Transport, model: str, request: Request, parameters: Mapping[str, Any], tries: int | None = None
 ) -> AsyncGenerator[Delta]:
     """Ask a server that speaks Anthropic's Messages interface.

@@ -11,10 +11,10 @@ from trivium._arguments import checked
 from trivium.commander import door, gather, portable, this_session
 from trivium.commander._doors import is_async
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
-from trivium.llms._call import ask
+from trivium.llms._call import call_model
 from trivium.llms._chat_model import AsyncModelMixin, ChatModel, Messages
 from trivium.llms._meta_template import APITemplateParser, LMTemplateParser, MetaTemplate
-from trivium.llms._protocol import Delta, LanguageModel, Request
+from trivium.llms._protocol import Delta, ModelProtocol, Request
 
 __all__ = ["AsyncBaseAPILLM", "AsyncBaseLLM", "BaseAPILLM", "BaseLLM"]
 
@@ -112,7 +112,7 @@ class _TextModel(ChatModel):
         many = [inputs] if isinstance(inputs, str) else inputs
         parameters = self.update_gen_params(**gen_params)
         views = [_View(self.name, partial(self._ignoring_request, each, parameters)) for each in many]
-        texts = [reply.text for reply in await gather(*[partial(ask, view, Request(())) for view in views])]
+        texts = [reply.text for reply in await gather(*[partial(call_model, view, Request(())) for view in views])]
         return texts[0] if isinstance(inputs, str) else texts
 
     generate = door(generate_async)
@@ -120,7 +120,7 @@ class _TextModel(ChatModel):
     def _ignoring_request(self, prompt: str, parameters: Mapping[str, Any], request: Request) -> Answer:
         return self.complete(prompt, parameters)
 
-    def _asked_by(self, method: str) -> LanguageModel:
+    def _asked_by(self, method: str) -> ModelProtocol:
         other = "chat" if method == "stream_chat" else "stream_chat"
         is_other = self._writes == frozenset({other})
 

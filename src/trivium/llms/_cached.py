@@ -12,15 +12,15 @@ from typing import Any, Final, Literal, NamedTuple, cast
 from trivium._arguments import checked
 from trivium._settings import settings
 from trivium.caches import Cache
-from trivium.caches._cache import Flights, digest
+from trivium.caches.lowlevel import Flights, hash_json
 from trivium.commander import Event, current, invoke, wait
 from trivium.events import exception_line, on_one_line
 from trivium.exceptions import CacheError, ConfigurationError
 from trivium.llms._protocol import (
     Delta,
     Finish,
-    LanguageModel,
     Logprobs,
+    ModelProtocol,
     Reasoning,
     ReasoningState,
     Request,
@@ -105,8 +105,8 @@ class CachedModel(WrappedModel):
     """
 
     @checked
-    def __init__(self, model: LanguageModel, cache: Cache, *, ttl: float | None = None) -> None:
-        if not isinstance(model, LanguageModel) or not isinstance(cache, Cache):  # type: ignore[unnecessary] - users pass anything
+    def __init__(self, model: ModelProtocol, cache: Cache, *, ttl: float | None = None) -> None:
+        if not isinstance(model, ModelProtocol) or not isinstance(cache, Cache):  # type: ignore[unnecessary] - users pass anything
             raise ConfigurationError("CachedModel takes a model and a cache, as SQLiteCache('answers.db')")
         super().__init__(model)
         self._cache, self._ttl = cache, ttl
@@ -125,7 +125,7 @@ class CachedModel(WrappedModel):
         tools = [[tool.name, tool.description, tool.parameters, tool.strict] for tool in request.tools]
         try:
             asked = _plain(request.messages), _plain(request.output_schema), _plain(request.parameters)
-            return digest(FORMAT, identity_of(self._model), tools, request.tool_choice, *asked)
+            return hash_json(FORMAT, identity_of(self._model), tools, request.tool_choice, *asked)
         except (TypeError, ValueError, RecursionError) as error:
             raise ConfigurationError(
                 f"a message, a parameter or an option of the model is no JSON value ({error}): change it, or give the "

@@ -17,8 +17,8 @@ from trivium.llms._prices import expected_usage, expected_usd, priced
 from trivium.llms._protocol import (
     Delta,
     Finish,
-    LanguageModel,
     Logprobs,
+    ModelProtocol,
     Reasoning,
     ReasoningState,
     Reply,
@@ -28,7 +28,7 @@ from trivium.llms._protocol import (
 )
 from trivium.schema import ToolCall, Usage
 
-__all__ = ["DeltaEvent", "UsageEvent", "ask", "model_node"]
+__all__ = ["DeltaEvent", "UsageEvent", "call_model", "model_node"]
 
 
 class DeltaEvent(Event[str | ToolCallPart | Reasoning, Literal["delta"]]):
@@ -137,7 +137,7 @@ class _Answer:
         call[0], call[1] = call[0] or part.id, call[1] or part.name
         call[2].append(part.arguments)
 
-    def reply(self, model: LanguageModel, request: Request) -> Reply:
+    def reply(self, model: ModelProtocol, request: Request) -> Reply:
         """The whole answer to a request.
 
         Raises:
@@ -207,7 +207,7 @@ def model_node() -> ModelNode:
 
 
 @portable
-async def ask(model: LanguageModel, request: Request, node: ModelNode | None = None) -> Reply:
+async def call_model(model: ModelProtocol, request: Request, node: ModelNode | None = None) -> Reply:
     """Ask a model and return its whole answer; its deltas are events of the call's node.
 
     Args:
@@ -244,7 +244,7 @@ async def ask(model: LanguageModel, request: Request, node: ModelNode | None = N
         return node.result
 
 
-def _estimate(model: LanguageModel, request: Request, budget: Budget) -> tuple[int, float | None]:
+def _estimate(model: ModelProtocol, request: Request, budget: Budget) -> tuple[int, float | None]:
     """The tokens that a request will take at least, and what they will cost, where that is known."""
     expected = expected_usage(model, request)
     usd = expected_usd(model, expected)

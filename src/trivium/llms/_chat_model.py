@@ -8,9 +8,9 @@ from typing import Any, cast
 
 from trivium.commander import AsyncStream, CallNode, Event, Stream, door, gather, portable
 from trivium.exceptions import ConfigurationError
-from trivium.llms._call import DeltaEvent, ask, model_node
+from trivium.llms._call import DeltaEvent, call_model, model_node
 from trivium.llms._prices import Pricing
-from trivium.llms._protocol import Delta, LanguageModel, Reply, Request
+from trivium.llms._protocol import Delta, ModelProtocol, Reply, Request
 from trivium.schema import ModelStatusCode
 
 __all__ = ["AsyncModelMixin", "ChatModel", "as_messages"]
@@ -93,13 +93,13 @@ class ChatModel:
 
     @portable
     async def _asked(self, messages: Messages, gen_params: Mapping[str, Any]) -> Reply:
-        return await ask(self._asked_by("chat"), self._question(messages, gen_params))
+        return await call_model(self._asked_by("chat"), self._question(messages, gen_params))
 
     def _question(self, messages: Messages, gen_params: Mapping[str, Any]) -> Request:
         """What the built-in `chat` and `stream_chat` ask."""
         return Request(messages, parameters=gen_params)
 
-    def _asked_by(self, method: str) -> LanguageModel:
+    def _asked_by(self, method: str) -> ModelProtocol:
         """Whom the built-in `chat` or `stream_chat` asks."""
         return self
 
@@ -137,7 +137,7 @@ class ChatModel:
     def _call(self, messages: Any, gen_params: Mapping[str, Any]) -> tuple[CallNode, Any]:
         node = model_node()
         return node, partial(
-            ask, self._asked_by("stream_chat"), self._question(as_messages(messages), gen_params), node
+            call_model, self._asked_by("stream_chat"), self._question(as_messages(messages), gen_params), node
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Final
 
 from trivium._arguments import checked
-from trivium.llms._anthropic import PATH, PUBLIC_URL, anthropic_address, anthropic_headers, ask_anthropic
+from trivium.llms._anthropic import PATH, PUBLIC_URL, anthropic_address, anthropic_headers, request_anthropic
 from trivium.llms._base import AsyncTextMixin
 from trivium.llms._http_model import OURS, HTTPModel, roles
 from trivium.llms._meta_template import MetaTemplate
@@ -18,7 +18,7 @@ META: Final = roles("user")
 
 
 class ClaudeAPI(HTTPModel):
-    """A Claude model, with the arguments of the Lagent documents; `AnthropicModel` has those of today.
+    """A Claude model, with the arguments of the Lagent documents; `ClaudeModel` has those of today.
 
     It takes tools and a schema beside text: `Agent(ClaudeAPI(…), tools=…)` works as with any other model. System
     messages are sent before all others, and messages of one role that follow each other as one.
@@ -82,7 +82,7 @@ class ClaudeAPI(HTTPModel):
 
     def _answer(self, request: Request) -> AsyncGenerator[Delta]:
         parameters = {name: value for name, value in request.parameters.items() if name not in OURS}
-        return ask_anthropic(self._transport, self.model_type, request, parameters, max(1, self.retry))
+        return request_anthropic(self._transport, self.model_type, request, parameters, max(1, self.retry))
 
 
 class AsyncClaudeAPI(AsyncTextMixin, ClaudeAPI):

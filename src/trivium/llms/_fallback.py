@@ -20,14 +20,14 @@ from trivium.exceptions import (
 )
 from trivium.llms._chat_model import ChatModel
 from trivium.llms._prices import priced
-from trivium.llms._protocol import Delta, LanguageModel, Request
+from trivium.llms._protocol import Delta, ModelProtocol, Request
 from trivium.llms._wrapped import beginning, deltas_of
 from trivium.schema import Usage
 
 __all__ = ["Fallback", "FallbackEvent", "FallbackModel"]
 
 PASSING: Final = (ProviderConnectionError, ProviderBusyError, ProviderQuotaError, AllModelsFailedError)
-Link: TypeAlias = LanguageModel | str | tuple[LanguageModel | str, Mapping[str, Any]]
+Link: TypeAlias = ModelProtocol | str | tuple[ModelProtocol | str, Mapping[str, Any]]
 
 
 class Fallback(NamedTuple):
@@ -93,7 +93,7 @@ class FallbackModel(ChatModel):
         name: str | None = None,
     ) -> None:
         ends = [each[0] if isinstance(each, tuple) and len(each) in (1, 2) else each for each in models]  # type: ignore[unnecessary] - users pass anything
-        if not all(isinstance(each, str | LanguageModel) for each in ends):  # type: ignore[unnecessary] - users pass anything
+        if not all(isinstance(each, str | ModelProtocol) for each in ends):  # type: ignore[unnecessary] - users pass anything
             raise ConfigurationError("a chain is of models, their names, or pairs of one and parameters for it")
         if not models:
             raise ConfigurationError("a chain has at least one model: FallbackModel([model, 'openai:…'])")
@@ -144,11 +144,11 @@ class FallbackModel(ChatModel):
 class _Link:
     """A model of a chain, made when it is needed, and its own parameters."""
 
-    def __init__(self, model: LanguageModel | str, parameters: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, model: ModelProtocol | str, parameters: Mapping[str, Any] | None = None) -> None:
         self._model, self._parameters, self._lock = model, dict(parameters or {}), Lock()
         self.name = model if isinstance(model, str) else model.name
 
-    def model(self) -> LanguageModel:
+    def model(self) -> ModelProtocol:
         with self._lock:
             if isinstance(self._model, str):
                 from trivium.llms._resolve import resolve

@@ -13,10 +13,10 @@ from trivium.llms.wire._answers import AnswerReader
 from trivium.llms.wire._gemini import GeminiMessageReader
 from trivium.llms.wire._gemini_request import gemini_body, gemini_names
 
-__all__ = ["GeminiModel"]
+__all__ = ["GoogleModel"]
 
 
-class GeminiModel(ProviderModel):
+class GoogleModel(ProviderModel):
     """A Gemini model, over Google's REST interface `generateContent`.
 
     Signatures of thoughts go back to the model with the history, on the parts on which they came. A schema for the
@@ -39,7 +39,7 @@ class GeminiModel(ProviderModel):
 
     Example::
 
-        model = GeminiModel("gemini-3-flash", parameters={"thinkingConfig": {"includeThoughts": True}})
+        model = GoogleModel("gemini-3-flash", parameters={"thinkingConfig": {"includeThoughts": True}})
         agent = Agent(model, tools=[search])
     """
 

@@ -11,7 +11,7 @@ from trivium._arguments import checked
 from trivium.llms._base import AsyncTextMixin
 from trivium.llms._http_model import OURS, HTTPModel, roles
 from trivium.llms._meta_template import MetaTemplate
-from trivium.llms._openai import PATH, PUBLIC_URL, ask_openai
+from trivium.llms._openai import OPENAI_PATH, OPENAI_URL, request_openai
 from trivium.llms._parameters import common_names
 from trivium.llms._protocol import Delta, Request
 from trivium.llms.http._transport import bearer, with_path
@@ -52,7 +52,7 @@ class GPTAPI(HTTPModel):
         GPTAPI("gpt-4o-mini", key="ENV").chat([{"role": "user", "content": "hi"}])
     """
 
-    public_url = PUBLIC_URL + PATH
+    public_url = OPENAI_URL + OPENAI_PATH
     variable = "OPENAI_API_KEY"
 
     @checked
@@ -64,7 +64,7 @@ class GPTAPI(HTTPModel):
         key: str | Sequence[str] | None = "ENV",
         org: str | Sequence[str] | None = None,
         meta_template: MetaTemplate | None = META,
-        api_base: str = PUBLIC_URL + PATH,
+        api_base: str = OPENAI_URL + OPENAI_PATH,
         proxies: Mapping[str, str] | None = None,
         **gen_params: Any,
     ) -> None:
@@ -76,7 +76,7 @@ class GPTAPI(HTTPModel):
 
     @classmethod
     def _address(cls, url: str) -> str:
-        return with_path(url, PATH, cls.setting)
+        return with_path(url, OPENAI_PATH, cls.setting)
 
     @staticmethod
     def _headers_of(orgs: Sequence[str]) -> Callable[[str], Mapping[str, str]]:
@@ -98,7 +98,7 @@ class GPTAPI(HTTPModel):
         parameters = {name: value for name, value in parameters.items() if name not in left_out}
         if self.json_mode:
             parameters.setdefault("response_format", {"type": "json_object"})
-        return ask_openai(self._transport, self.model_type, request, parameters, max(1, self.retry))
+        return request_openai(self._transport, self.model_type, request, parameters, max(1, self.retry))
 
 
 class AsyncGPTAPI(AsyncTextMixin, GPTAPI):

@@ -20,10 +20,10 @@ from trivium.llms.wire._fields import CallNames
 from trivium.llms.wire._openai_chat import OPENAI, Dialect, OpenAIMessageReader, chat_body
 from trivium.llms.wire._openai_responses import ResponsesReader, responses_body
 
-__all__ = ["OpenAIModel", "ask_openai"]
+__all__ = ["OpenAIModel", "request_openai"]
 
-PUBLIC_URL = PROFILES["openai"].url
-PATH, RESPONSES_PATH = "/chat/completions", "/responses"
+OPENAI_URL = PROFILES["openai"].url
+OPENAI_PATH, OPENAI_RESPONSES_PATH = "/chat/completions", "/responses"
 
 
 class OpenAIModel(ProviderModel):
@@ -79,10 +79,10 @@ class OpenAIModel(ProviderModel):
         if interface not in (None, "chat", "responses"):
             raise ConfigurationError(f"interface is 'chat' or 'responses', not {interface!r}")
         self.capabilities = capabilities or capabilities_of(model)
-        self.profile = profile = _profile(provider, base_url)
+        self.profile = profile = profile_of(provider, base_url)
         url = profile.address(base_url, model)
         # By its whole path an address says itself which interface is behind it.
-        is_responses = url.partition("?")[0].rstrip("/").endswith(RESPONSES_PATH)
+        is_responses = url.partition("?")[0].rstrip("/").endswith(OPENAI_RESPONSES_PATH)
         thinks_there = profile.responses and self.capabilities.reasoning and profile.is_home(url)
         self.interface = interface or ("responses" if is_responses or thinks_there else "chat")
         super().__init__(
@@ -96,14 +96,14 @@ class OpenAIModel(ProviderModel):
         )
 
     def _path(self) -> str:
-        return RESPONSES_PATH if self.interface == "responses" else PATH
+        return OPENAI_RESPONSES_PATH if self.interface == "responses" else OPENAI_PATH
 
     def _answer(self, request: Request, parameters: Mapping[str, Any]) -> AsyncGenerator[Delta]:
         dialect = self.profile.dialect if self.interface == "chat" else None
-        return ask_openai(self._transport, self.name, request, parameters, None, self.capabilities, dialect)
+        return request_openai(self._transport, self.name, request, parameters, None, self.capabilities, dialect)
 
 
-def _profile(name: str | Profile | None, base_url: str | None) -> Profile:
+def profile_of(name: str | Profile | None, base_url: str | None) -> Profile:
     if not isinstance(name, str):
         return name or profile_at(base_url)
     found = PROFILES.get(name)
@@ -113,7 +113,7 @@ def _profile(name: str | Profile | None, base_url: str | None) -> Profile:
     return found
 
 
-def ask_openai(
+def request_openai(
     transport: Transport,
     model: str,
     request: Request,

@@ -11,7 +11,7 @@ from trivium._arguments import checked
 from trivium.commander import Event, current, invoke
 from trivium.events import exception_line, to_json_value
 from trivium.exceptions import ConfigurationError, ContextOverflowError
-from trivium.llms._protocol import Delta, LanguageModel, Request
+from trivium.llms._protocol import Delta, ModelProtocol, Request
 from trivium.llms._wrapped import WrappedModel, beginning, deltas_of
 
 __all__ = ["Overflow", "OverflowEvent", "OverflowModel", "without_oldest"]
@@ -80,7 +80,7 @@ class OverflowModel(WrappedModel):
     """
 
     @checked
-    def __init__(self, model: LanguageModel, strategy: Strategy, *, max_tries: int = MAX_TRIES) -> None:
+    def __init__(self, model: ModelProtocol, strategy: Strategy, *, max_tries: int = MAX_TRIES) -> None:
         if strategy != "drop_oldest" and not callable(strategy):
             raise ConfigurationError("a strategy is 'drop_oldest' or a function from messages to messages")
         if max_tries < 1:

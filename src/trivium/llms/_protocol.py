@@ -11,8 +11,8 @@ from trivium.schema import ToolCall, ToolSpec, Usage
 __all__ = [
     "Delta",
     "Finish",
-    "LanguageModel",
     "Logprobs",
+    "ModelProtocol",
     "Reasoning",
     "ReasoningState",
     "Reply",
@@ -117,7 +117,7 @@ class Reply(NamedTuple):
 
 
 @runtime_checkable
-class LanguageModel(Protocol):
+class ModelProtocol(Protocol):
     """The whole contract of a provider.
 
     `stream` may be a plain or an async generator function; each item is a `Delta`. It raises a

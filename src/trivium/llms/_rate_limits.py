@@ -15,8 +15,8 @@ from trivium._arguments import checked, positive
 from trivium.commander import Bell, Event, current, invoke, wait
 from trivium.exceptions import ConfigurationError, RateLimitStoreError
 from trivium.llms._prices import expected_usage
-from trivium.llms._protocol import Delta, LanguageModel, Request
-from trivium.llms._rate_stores import MemoryStore, Rate, RedisStore, SQLiteStore, Store
+from trivium.llms._protocol import Delta, ModelProtocol, Request
+from trivium.llms._rate_stores import MemoryRateStore, Rate, RateStore, RedisRateStore, SQLiteRateStore
 from trivium.llms._wrapped import WrappedModel, beginning, deltas_of
 from trivium.llms.http._policy import before_retry
 from trivium.schema import Usage
@@ -95,7 +95,7 @@ class RateLimiter:
     def __repr__(self) -> str:
         return f"RateLimiter({self.rate.requests}, {self.rate.tokens}, store={self._store!r})"
 
-    def of(self, model: LanguageModel) -> LimitedModel:
+    def of(self, model: ModelProtocol) -> LimitedModel:
         """The model, asked no more often than this allows; several models may share a limiter."""
         return LimitedModel(model, self)
 
@@ -167,7 +167,7 @@ class LimitedModel(WrappedModel):
     """
 
     @checked
-    def __init__(self, model: LanguageModel, limiter: RateLimiter) -> None:
+    def __init__(self, model: ModelProtocol, limiter: RateLimiter) -> None:
         super().__init__(model)
         self._limiter = limiter
 
@@ -210,11 +210,11 @@ class LimitedModel(WrappedModel):
         await self._limiter.take(tokens)
 
 
-def _store_at(place: str | Path | None, rate: Rate, name: str) -> Store:
+def _store_at(place: str | Path | None, rate: Rate, name: str) -> RateStore:
     if place is None:
-        return MemoryStore(rate)
+        return MemoryRateStore(rate)
     if isinstance(place, str) and "://" in place:
-        return RedisStore(place, rate, name)
+        return RedisRateStore(place, rate, name)
     if str(place) == ":memory:":  # SQLite would count each request anew, and let everybody through
         raise ConfigurationError("':memory:' is no file: leave store= out to count in this process")
-    return SQLiteStore(Path(place).expanduser(), rate, name)
+    return SQLiteRateStore(Path(place).expanduser(), rate, name)

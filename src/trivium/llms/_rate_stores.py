@@ -10,13 +10,13 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from trivium.caches._redis import redis_client
+from trivium.caches.lowlevel import redis_client
 from trivium.exceptions import RateLimitStoreError
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-__all__ = ["MemoryStore", "Rate", "RedisStore", "SQLiteStore", "Store"]
+__all__ = ["MemoryRateStore", "Rate", "RateStore", "RedisRateStore", "SQLiteRateStore"]
 
 WINDOW: Final = 60.0
 CONNECT_SECONDS, BUSY_SECONDS = 5.0, 30.0
@@ -33,7 +33,7 @@ class Rate(NamedTuple):
         return (self.requests is None or before < self.requests) and (self.tokens is None or tokens <= self.tokens)
 
 
-class Store(Protocol):
+class RateStore(Protocol):
     """Where a minute is counted.
 
     Attributes:
@@ -70,7 +70,7 @@ def seconds_until(rate: Rate, entries: Iterable[tuple[float, int]], tokens: int,
     return max(seconds, 0.0)
 
 
-class MemoryStore:
+class MemoryRateStore:
     """Counts for this process, on a clock that nobody sets.
 
     Args:
@@ -90,7 +90,7 @@ class MemoryStore:
         return "None"
 
     def take(self, ticket: str, tokens: int) -> float:
-        """See `Store`; the price does not grow with what is counted, but for who has to wait."""
+        """See `RateStore`; the price does not grow with what is counted, but for who has to wait."""
         with self._lock:
             now = self._clock()
             while self._minute and self._minute[0][0] + WINDOW <= now:
@@ -106,7 +106,7 @@ class MemoryStore:
             return 0.0
 
     def settle(self, ticket: str, tokens: int) -> float:
-        """See `Store`."""
+        """See `RateStore`."""
         with self._lock:
             entry = self._by_ticket.get(ticket)
             if entry is not None:
@@ -115,7 +115,7 @@ class MemoryStore:
         return 0.0
 
 
-class SQLiteStore:
+class SQLiteRateStore:
     """Counts in a file, for the processes of one machine, by its clock; one that is set back makes them wait longer.
 
     Args:
@@ -133,7 +133,7 @@ class SQLiteStore:
         return repr(str(self._path))
 
     def take(self, ticket: str, tokens: int) -> float:
-        """See `Store`."""
+        """See `RateStore`."""
         with self._changing() as database:
             now = time.time()  # once the file is ours: whoever waited for it may have waited long
             database.execute("DELETE FROM minute WHERE counted <= ?", (now - WINDOW,))
@@ -147,7 +147,7 @@ class SQLiteStore:
             return seconds
 
     def settle(self, ticket: str, tokens: int) -> float:
-        """See `Store`."""
+        """See `RateStore`."""
         with self._changing() as database:
             database.execute("UPDATE minute SET tokens = ? WHERE ticket = ?", (tokens, ticket))
         return 0.0
@@ -214,7 +214,7 @@ end
 """
 
 
-class RedisStore:
+class RedisRateStore:
     """Counts on a Redis server, in one step each and by its clock.
 
     Args:
@@ -234,12 +234,12 @@ class RedisStore:
         return repr(self._shown)
 
     def take(self, ticket: str, tokens: int) -> float:
-        """See `Store`."""
+        """See `RateStore`."""
         limits = (-1 if each is None else each for each in self._rate)
         return float(self._run(_SCRIPT, 2, *self._keys, WINDOW, ticket, tokens, *limits))
 
     def settle(self, ticket: str, tokens: int) -> float:
-        """See `Store`."""
+        """See `RateStore`."""
         self._run(_SETTLE, 1, self._keys[1], ticket, tokens)
         return 0.0
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 
 from trivium.exceptions import ConfigurationError, NoModelError
-from trivium.llms._anthropic import AnthropicModel
-from trivium.llms._gemini import GeminiModel
+from trivium.llms._anthropic import ClaudeModel
+from trivium.llms._gemini import GoogleModel
 from trivium.llms._openai import OpenAIModel
-from trivium.llms._protocol import LanguageModel
+from trivium.llms._protocol import ModelProtocol
 from trivium.llms.local._local import LocalModel
 from trivium.llms.local._store import ModelStore
 from trivium.llms.providers import PROFILES, Profile
@@ -24,7 +24,7 @@ ALSO_MODELS = frozenset({"mistral"})
 """Providers whose names are those of models too: where a server is named, "mistral:7b" is one of its models."""
 
 
-def resolve(model: LanguageModel | str | None = None, base_url: str | None = None) -> LanguageModel:
+def resolve(model: ModelProtocol | str | None = None, base_url: str | None = None) -> ModelProtocol:
     """The model that `model` names.
 
     Args:
@@ -67,17 +67,17 @@ def resolve(model: LanguageModel | str | None = None, base_url: str | None = Non
     raise ConfigurationError(f"{model!r} names no model: give {FORMS}")
 
 
-def _of_provider(profile: Profile, name: str, base_url: str | None) -> LanguageModel:
+def _of_provider(profile: Profile, name: str, base_url: str | None) -> ModelProtocol:
     if profile.form == "anthropic":
-        return AnthropicModel(name, base_url=base_url)
+        return ClaudeModel(name, base_url=base_url)
     if profile.form == "gemini":
-        return GeminiModel(name, base_url=base_url)
+        return GoogleModel(name, base_url=base_url)
     if profile.name == "openai" and base_url:  # any server of that interface; its address says which it is
         return OpenAIModel(name, base_url=base_url)
     return OpenAIModel(name, base_url=base_url, provider=profile)
 
 
-def _configured(base_url: str | None) -> LanguageModel:
+def _configured(base_url: str | None) -> ModelProtocol:
     if chosen := os.environ.get("TRIVIUM_MODEL"):
         return resolve(chosen, base_url)
     for profile in PROFILES.values():

@@ -15,7 +15,7 @@ from trivium.exceptions import ConfigurationError
 from trivium.llms._base import AsyncTextMixin
 from trivium.llms._gpt import GPTAPI, META
 from trivium.llms._meta_template import MetaTemplate
-from trivium.llms._openai import PATH
+from trivium.llms._openai import OPENAI_PATH
 from trivium.llms.http._transport import bearer, with_path
 
 __all__ = ["AsyncSensenovaAPI", "SensenovaAPI"]
@@ -50,7 +50,7 @@ class SensenovaAPI(GPTAPI):
     """
 
     setting = "sensenova_api_base"
-    public_url = PUBLIC_URL + PATH
+    public_url = PUBLIC_URL + OPENAI_PATH
     variable = "SENSENOVA_API_KEY"
 
     @checked
@@ -77,7 +77,7 @@ class SensenovaAPI(GPTAPI):
 
     @classmethod
     def _address(cls, url: str) -> str:
-        return with_path(url, OLD_PATH if url.rstrip("/").endswith(OLD_PATH) else PATH, cls.setting)
+        return with_path(url, OLD_PATH if url.rstrip("/").endswith(OLD_PATH) else OPENAI_PATH, cls.setting)
 
     @staticmethod
     def _headers_of(orgs: Sequence[str]) -> Callable[[str], Mapping[str, str]]:

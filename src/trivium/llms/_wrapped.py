@@ -10,7 +10,7 @@ from trivium.commander import current, iterate
 from trivium.commander._doors_loop import blocking
 from trivium.llms._chat_model import ChatModel
 from trivium.llms._prices import Pricing
-from trivium.llms._protocol import Delta, LanguageModel, Request
+from trivium.llms._protocol import Delta, ModelProtocol, Request
 
 __all__ = ["WrappedModel", "beginning", "deltas_of"]
 
@@ -18,7 +18,7 @@ __all__ = ["WrappedModel", "beginning", "deltas_of"]
 class WrappedModel(ChatModel):
     """A model made of one other, with its name and its price; a subclass writes `stream`."""
 
-    def __init__(self, model: LanguageModel) -> None:
+    def __init__(self, model: ModelProtocol) -> None:
         self._model = model
         self.name, self.gen_params = model.name, {}
 
@@ -29,7 +29,7 @@ class WrappedModel(ChatModel):
         return getattr(self._model, "price", None)
 
 
-def deltas_of(model: LanguageModel, request: Request) -> AsyncGenerator[Delta]:
+def deltas_of(model: ModelProtocol, request: Request) -> AsyncGenerator[Delta]:
     """What a model streams, whether its `stream` is sync or async; the caller closes it."""
     if current.get() is not None and blocking():
         return iterate(model.stream, request)

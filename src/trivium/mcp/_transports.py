@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from trivium.commander._workers import get_running_loop
 from trivium.exceptions import ConfigurationError
-from trivium.llms.http._secrets import is_secret, quiet, secrets_of, shown, without
+from trivium.llms.http import is_secret, loggable_url, redact, redact_url, secrets_of
 
 __all__ = ["Address", "Child", "Way", "way_to"]
 
@@ -37,7 +37,7 @@ class _Hiding:
 
     def hidden(self, text: str) -> str:
         """A text of the server, in which `***` stands for each of its secrets."""
-        return without(text, self._secrets)
+        return redact(text, self._secrets)
 
 
 class Child(_Hiding):
@@ -133,12 +133,12 @@ class Address(_Hiding):
         # No time for reading: a stream may be silent for long, and each call has its own.
         timeout = httpx2.Timeout(_CONNECT_SECONDS, read=None)
         # The SDK and the client log addresses: they get one that may be seen, and the true one goes out.
-        url = shown(self.url) if any(secrets_of(self.url)) else self.url
+        url = redact_url(self.url) if any(secrets_of(self.url)) else self.url
         true, seen = httpx2.URL(self.url), httpx2.URL(url)
 
         async def unveil(request: Any) -> None:
             if request.url == seen:
-                request.url = quiet(true)
+                request.url = loggable_url(true)
 
         login = (true.username, true.password) if true.userinfo else None
         hooks: Any = {"request": [unveil], "response": [self._saw]}

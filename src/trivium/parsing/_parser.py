@@ -36,7 +36,7 @@ class Splitter(str, Enum):
     SIMPLE = "simple"
 
 
-class ParsingConfig(OlderNames, ConfigModel):
+class ParsingConfig(ConfigModel, OlderNames):
     """How documents are split into chunks.
 
     Args:

@@ -12,6 +12,7 @@ from trivium.prompts.parsers import (
     StrParser,
     ToolParser,
     ToolStatusCode,
+    write_json,
 )
 
 __all__ = [
@@ -29,4 +30,5 @@ __all__ = [
     "find_unfilled_variables",
     "is_prompt_fully_filled",
     "render_prompt",
+    "write_json",
 ]

@@ -10,7 +10,7 @@ from trivium.schema import ConfigModel, NoEffect
 __all__ = ["PromptsConfig"]
 
 
-class PromptsConfig(OlderNames, ConfigModel):
+class PromptsConfig(ConfigModel, OlderNames):
     """Accepted for the documents' programs; agents have their texts in their own configs.
 
     Args:

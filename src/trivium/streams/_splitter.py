@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 from trivium.exceptions import ConfigurationError
 from trivium.llms import Delta, Finish, Reasoning, ToolCallPart
-from trivium.llms.wire._openai_chat import OpenAIMessageReader
+from trivium.llms.wire import OpenAIMessageReader
 from trivium.schema import Usage
 from trivium.streams._json_text import JSONText
 

@@ -23,7 +23,7 @@ from trivium.commander._doors import run_loop
 from trivium.commander._doors_loop import worker_context
 from trivium.commander._workers import submit
 from trivium.exceptions import ConfigurationError, KillChannelError, MissingExtraError, RunKilledError
-from trivium.llms.http._policy import back_off
+from trivium.llms.http import back_off
 
 __all__ = ["KillChannel", "join", "leave", "publish"]
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from trivium._arguments import checked, positive
 from trivium.commander import wait
 from trivium.exceptions import ConfigurationError
-from trivium.llms.http._exchange import Layer, Send, add_layer
+from trivium.llms.http import Layer, Send, add_layer
 from trivium.testing._responses import made, remade
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from urllib.parse import quote
 
 from trivium.exceptions import ConfigurationError
-from trivium.llms.http._secrets import HIDDEN, secrets_of, shown
+from trivium.llms.http import HIDDEN, redact_url, secrets_of
 
 if TYPE_CHECKING:
     from httpx2 import Request
@@ -65,7 +65,7 @@ class Scrubber:
     def request(self, request: Request) -> RecordedRequest:
         """What is kept of a request, whose body has been read."""
         body = body_of(request.content) if request.content else None
-        return RecordedRequest(request.method, self.value(shown(str(request.url))), self.value(body))
+        return RecordedRequest(request.method, self.value(redact_url(str(request.url))), self.value(body))
 
     def _scrubbed(self, text: str) -> str:
         kept: Any = self._own(text) if self._own is not None else text

@@ -8,7 +8,7 @@ from typing import Any, cast
 from trivium._arguments import checked
 from trivium.exceptions import ArgumentTypeError, ConfigurationError
 from trivium.llms import ChatModel, Delta, Request, ToolCallPart
-from trivium.prompts.parsers._text import as_json
+from trivium.prompts.parsers import write_json
 from trivium.schema import Usage
 
 __all__ = ["ScriptedModel", "call_tool"]
@@ -25,7 +25,7 @@ def call_tool(name: str, index: int = 0, /, **arguments: Any) -> ToolCallPart:
     """
     if not isinstance(name, str):  # type: ignore[unnecessary] - users pass anything
         raise ArgumentTypeError(f"call_tool takes text as name, not {type(name).__name__}", "name")
-    return ToolCallPart(index, None, name, as_json(arguments))
+    return ToolCallPart(index, None, name, write_json(arguments))
 
 
 class ScriptedModel(ChatModel):

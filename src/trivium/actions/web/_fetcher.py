@@ -25,7 +25,7 @@ from trivium.exceptions import (
     FetchStatusError,
     FetchTimeoutError,
 )
-from trivium.llms.http._exchange import exchange
+from trivium.llms.http import exchange
 
 if TYPE_CHECKING:
     from ssl import SSLContext

@@ -13,9 +13,7 @@ from trivium.actions._run import sendable
 from trivium.commander import invoke, portable, step, wait
 from trivium.commander._node import make_scope
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, RemoteServiceError, ToolArgumentsError
-from trivium.llms.http._exchange import exchange
-from trivium.llms.http._policy import back_off
-from trivium.llms.http._retry_after import seconds_to_wait
+from trivium.llms.http import back_off, exchange, seconds_to_wait
 
 if TYPE_CHECKING:
     from ssl import SSLContext

@@ -10,8 +10,8 @@ from typing import Final
 from trivium.agents.special._citations import Citation, DocAnswer, reference_list
 from trivium.agents.special._reading import Reading, Span
 from trivium.commander import portable
-from trivium.llms._protocol import Delta, LanguageModel, Reasoning, Request, ToolCallPart
-from trivium.llms._wrapped import WrappedModel, deltas_of
+from trivium.llms import Delta, ModelProtocol, Reasoning, Request, ToolCallPart
+from trivium.llms.lowlevel import WrappedModel, deltas_of
 
 __all__ = ["Answering", "CitingModel"]
 
@@ -176,7 +176,7 @@ class CitingModel(WrappedModel):
         answering: what read the last answer.
     """
 
-    def __init__(self, model: LanguageModel, answering: Callable[[Request], Answering]) -> None:
+    def __init__(self, model: ModelProtocol, answering: Callable[[Request], Answering]) -> None:
         super().__init__(model)
         self._new_answering = answering
         self.answering: Answering | None = None

@@ -21,8 +21,7 @@ from trivium.agents.special._documents import DocumentStore
 from trivium.agents.special._reading import Reading
 from trivium.commander import Event, Listener, door, portable, step
 from trivium.knowledge.retrieval import NearestSentences, Refinement, stand_alone_question_async
-from trivium.llms import DeltaEvent
-from trivium.llms._protocol import Request
+from trivium.llms import DeltaEvent, Request
 from trivium.memory import Memory
 from trivium.module import overridable
 from trivium.schema import Entity, Message, ToolCall

@@ -15,10 +15,8 @@ from trivium.commander import TaskNode, current, invoke, iterate, portable, run_
 from trivium.distributed._wire import as_dict, returned
 from trivium.exceptions import ConfigurationError, ModelError, RemoteAgentError, RemoteConnectionError
 from trivium.llms import DeltaEvent, Reasoning
-from trivium.llms.http._exchange import exchange
-from trivium.llms.http._secrets import without
-from trivium.llms.wire._answers import error_text
-from trivium.llms.wire._events import EventDecoder
+from trivium.llms.http import exchange, redact
+from trivium.llms.wire import EventDecoder, error_text
 from trivium.module import AsyncModule, Module
 from trivium.schema import Message
 
@@ -165,7 +163,7 @@ class HTTPAgentClient(Module):
         error = cast("dict[str, Any]", told).get("error") if isinstance(told, dict) else None
         kind = str(cast("dict[str, Any]", error).get("type", "")) if isinstance(error, dict) else ""
         hint = {401: "; give the server's token as token=", 429: "; wait, or call it less at once"}.get(status, "")
-        text = without(error_text(told), [self._token])[:500] or "no reason given"
+        text = redact(error_text(told), [self._token])[:500] or "no reason given"
         return RemoteAgentError(f"{self.url} answered {status}: {text}{hint}", status, kind)
 
     def _object(self, data: str | bytes) -> dict[str, Any]:

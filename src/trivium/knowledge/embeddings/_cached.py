@@ -9,12 +9,12 @@ from typing import Any, Final
 from trivium._arguments import checked
 from trivium._settings import settings
 from trivium.caches import Cache
-from trivium.caches._cache import digest
+from trivium.caches.lowlevel import hash_json
 from trivium.commander import current, invoke, portable
 from trivium.exceptions import CacheError, ConfigurationError
 from trivium.knowledge.embeddings._embedding import EmbeddingModel, Purpose, Vectors, unit_vectors
 from trivium.knowledge.embeddings._names import embedding_model
-from trivium.llms._cached import CacheEvent, Lookup
+from trivium.llms import CacheEvent, Lookup
 
 __all__ = ["CachedEmbedding"]
 
@@ -72,7 +72,7 @@ class CachedEmbedding(EmbeddingModel):
         """
         import numpy
 
-        keys = {text: digest(_FORMAT, "embedding", self.name, purpose, text) for text in texts}
+        keys = {text: hash_json(_FORMAT, "embedding", self.name, purpose, text) for text in texts}
         uses_cache = settings.cache
         found: dict[str, Any] = {text: await self.look_up(key) if uses_cache else None for text, key in keys.items()}
         missing = [text for text, vector in found.items() if vector is None]

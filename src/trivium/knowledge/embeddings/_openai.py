@@ -13,16 +13,11 @@ from trivium.commander import current, portable
 from trivium.commander._doors_items import pull
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.knowledge.embeddings._embedding import EmbeddingModel, Purpose, text_size
-from trivium.llms._call import UsageEvent
-from trivium.llms._openai import _profile
-from trivium.llms._prices import Pricing, PublishedPrice, priced
-from trivium.llms._protocol import Delta
-from trivium.llms._provider_model import key_headers, keys_for
-from trivium.llms.http._policy import RetryPolicy
-from trivium.llms.http._transport import Transport, with_path
+from trivium.llms import Delta, Pricing, PublishedPrice, RetryPolicy, UsageEvent
+from trivium.llms.http import Transport, with_path
+from trivium.llms.lowlevel import key_headers, keys_for, priced, profile_of
 from trivium.llms.providers import Profile
-from trivium.llms.wire._answers import AnswerReader, as_dict, error_text
-from trivium.llms.wire._sent_errors import sent_error
+from trivium.llms.wire import AnswerReader, dict_or_empty, error_text, sent_error
 from trivium.schema import Usage
 
 __all__ = ["OpenAIEmbedding"]
@@ -97,7 +92,7 @@ class OpenAIEmbedding(EmbeddingModel):
         marks = (f"@{dimensions}" if dimensions else "", *(f"+{each}" for each in self._prefixes.values() if each))
         self.name = model + "".join(marks)
         self.batch_texts, self.at_once = batch_texts, at_once
-        self.profile = _profile(provider, base_url)
+        self.profile = profile_of(provider, base_url)
         base = self.profile.address(base_url, model)
         headers = partial(key_headers, self.profile)
         keys = keys_for(self.profile, base, api_key)
@@ -185,10 +180,10 @@ class _VectorReader:
     def whole(self, answer: dict[str, Any]) -> Iterator[Delta]:
         if answer.get("error") or ("data" not in answer and error_text(answer)):
             raise sent_error(answer)
-        used = as_dict(answer.get("usage")).get("prompt_tokens")
+        used = dict_or_empty(answer.get("usage")).get("prompt_tokens")
         self.usage = Usage(used) if isinstance(used, int) and used > 0 else None
         data = answer.get("data")
-        rows = [as_dict(each) for each in data] if isinstance(data, list) else []  # pyright: ignore[reportUnknownVariableType] - checked by as_dict
+        rows = [dict_or_empty(each) for each in data] if isinstance(data, list) else []  # pyright: ignore[reportUnknownVariableType] - checked by dict_or_empty
         if len(rows) != self._rows:
             raise MalformedAnswerError(f"the server sent {len(rows)} vectors for {self._rows} texts: {_ADVICE}")
         numbers = [each.get("index", number) for number, each in enumerate(rows)]

@@ -11,7 +11,7 @@ from trivium.commander import door, gather, portable
 from trivium.knowledge.retrieval._models import number_texts, object_schema, request_object
 from trivium.knowledge.retrieval._reranking import integers_in
 from trivium.knowledge.stores import Hit
-from trivium.llms import LanguageModel
+from trivium.llms import ModelProtocol
 from trivium.parsing import Chunk
 from trivium.parsing.lowlevel import splice, statements
 
@@ -43,7 +43,7 @@ class RelevanceExtractor:
 
     name = "extract"
 
-    def __init__(self, model: LanguageModel) -> None:
+    def __init__(self, model: ModelProtocol) -> None:
         self._model = model
 
     @portable

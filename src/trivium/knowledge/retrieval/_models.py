@@ -8,8 +8,8 @@ from typing import Any, Final, cast
 
 from trivium.commander import portable
 from trivium.exceptions import ModelError
-from trivium.llms import LanguageModel, Request
-from trivium.llms._call import ask
+from trivium.llms import ModelProtocol, Request
+from trivium.llms.lowlevel import call_model
 
 __all__ = ["MAX_TOKENS", "integers_in", "number_texts", "object_schema", "request_object"]
 
@@ -19,7 +19,7 @@ MAX_TOKENS: Final = 300
 
 @portable
 async def request_object(
-    model: LanguageModel, instruction: str, question: str, schema: Mapping[str, object]
+    model: ModelProtocol, instruction: str, question: str, schema: Mapping[str, object]
 ) -> dict[str, Any] | None:
     """Ask a model one question and return the JSON object of its answer, or None if the model fails.
 
@@ -34,7 +34,7 @@ async def request_object(
     messages = [{"role": "system", "content": instruction}, {"role": "user", "content": question}]
     parameters = {"temperature": 0, "max_tokens": MAX_TOKENS}
     try:
-        reply = await ask(model, Request(messages, output_schema=schema, parameters=parameters))
+        reply = await call_model(model, Request(messages, output_schema=schema, parameters=parameters))
         found = json.loads(reply.text.strip().removeprefix("```json").removeprefix("```").removesuffix("```"))
     except (ModelError, ValueError, RecursionError):
         return None

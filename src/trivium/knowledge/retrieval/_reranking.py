@@ -10,7 +10,7 @@ from trivium.commander import door, gather, portable
 from trivium.exceptions import ConfigurationError
 from trivium.knowledge.retrieval._models import integers_in, number_texts, object_schema, request_object
 from trivium.knowledge.stores import Hit
-from trivium.llms import LanguageModel
+from trivium.llms import ModelProtocol
 
 __all__ = ["Reranker"]
 
@@ -25,7 +25,7 @@ _POINTWISE: Final = (
 
 
 @portable
-async def rank_listwise(model: LanguageModel, question: str, texts: Sequence[str]) -> list[int]:
+async def rank_listwise(model: ModelProtocol, question: str, texts: Sequence[str]) -> list[int]:
     """Ask a model once for the numbers of the helpful texts, best first; it may leave texts out."""
     number = {"type": "integer", "minimum": 1, "maximum": len(texts)}
     schema = object_schema(best={"type": "array", "items": number, "maxItems": len(texts)})
@@ -35,7 +35,7 @@ async def rank_listwise(model: LanguageModel, question: str, texts: Sequence[str
 
 
 @portable
-async def rank_pointwise(model: LanguageModel, question: str, texts: Sequence[str]) -> list[int]:
+async def rank_pointwise(model: ModelProtocol, question: str, texts: Sequence[str]) -> list[int]:
     """Ask a model for a grade of each text, all at once, and return the numbers of the texts, best first."""
     schema = object_schema(grade={"type": "integer", "minimum": 0, "maximum": 3})
     prompts = [f"Passage: {text}\n\nQuestion: {question}" for text in texts]
@@ -69,7 +69,7 @@ class Reranker:
 
     def __init__(
         self,
-        model: LanguageModel,
+        model: ModelProtocol,
         *,
         way: Literal["listwise", "pointwise"] = "listwise",
         top: int = 10,

@@ -8,7 +8,7 @@ from typing import Final, cast
 from trivium.commander import door, function_door, portable
 from trivium.exceptions import ConfigurationError
 from trivium.knowledge.retrieval._models import object_schema, request_object
-from trivium.llms import LanguageModel
+from trivium.llms import ModelProtocol
 from trivium.schema import Message
 
 __all__ = ["QueryRewriter", "stand_alone_question", "stand_alone_question_async"]
@@ -26,7 +26,7 @@ _SEVERAL: Final = (
 
 
 @portable
-async def stand_alone_question_async(model: LanguageModel, question: str, dialogue: Sequence[Message | str]) -> str:
+async def stand_alone_question_async(model: ModelProtocol, question: str, dialogue: Sequence[Message | str]) -> str:
     """Reword a question so that it can be understood without the dialogue before it.
 
     Args:
@@ -79,7 +79,7 @@ class QueryRewriter:
 
     name = "rewrite"
 
-    def __init__(self, model: LanguageModel, wordings: int = 3) -> None:
+    def __init__(self, model: ModelProtocol, wordings: int = 3) -> None:
         if wordings < 1:
             raise ConfigurationError(f"wordings is {wordings}: give the number of added wordings, at least 1")
         self._model, self._wordings = model, wordings

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from trivium._arguments import positive
-from trivium.caches._connections import Connections
+from trivium.caches.lowlevel import SQLiteConnections
 from trivium.exceptions import (
     StoreBusyError,
     StoreDamagedError,
@@ -85,7 +85,7 @@ class SQLiteStore(VectorStore):
         self._place = (
             _Memory(prepare)
             if path == ":memory:"
-            else Connections(Path(path).expanduser(), self._busy_seconds, prepare)
+            else SQLiteConnections(Path(path).expanduser(), self._busy_seconds, prepare)
         )
         self._matrices: dict[int, Matrix] = {}
 

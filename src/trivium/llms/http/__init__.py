@@ -1,3 +1,56 @@
-"""How a model server is asked over HTTP: connections, keys, and what happens when a request fails."""
+"""The HTTP transport to model servers: connections, keys, retries, and redaction of secrets."""
 
-__all__: list[str] = []
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trivium._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from trivium.llms.http._exchange import Layer, Send, add_layer, exchange
+    from trivium.llms.http._keys import Keys, bearer
+    from trivium.llms.http._policy import RetryPolicy, back_off
+    from trivium.llms.http._retry_after import seconds_to_wait
+    from trivium.llms.http._secrets import HIDDEN, is_secret, loggable_url, redact, redact_url, secrets_of
+    from trivium.llms.http._transport import Transport, with_path
+
+__all__ = [
+    "HIDDEN",
+    "Keys",
+    "Layer",
+    "RetryPolicy",
+    "Send",
+    "Transport",
+    "add_layer",
+    "back_off",
+    "bearer",
+    "exchange",
+    "is_secret",
+    "loggable_url",
+    "redact",
+    "redact_url",
+    "seconds_to_wait",
+    "secrets_of",
+    "with_path",
+]
+
+_HOMES = {
+    "HIDDEN": "_secrets",
+    "Keys": "_keys",
+    "Layer": "_exchange",
+    "RetryPolicy": "_policy",
+    "Send": "_exchange",
+    "Transport": "_transport",
+    "add_layer": "_exchange",
+    "back_off": "_policy",
+    "bearer": "_keys",
+    "exchange": "_exchange",
+    "is_secret": "_secrets",
+    "loggable_url": "_secrets",
+    "redact": "_secrets",
+    "redact_url": "_secrets",
+    "seconds_to_wait": "_retry_after",
+    "secrets_of": "_secrets",
+    "with_path": "_transport",
+}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

@@ -1,4 +1,4 @@
-"""Connections to a server: a pool for each event loop, closed with it."""
+"""ClientPools to a server: a pool for each event loop, closed with it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from httpx2 import AsyncClient
 
-__all__ = ["Connections"]
+__all__ = ["ClientPools"]
 
 CONNECT_SECONDS = 10.0
 # A model takes its time: many wait for it at once, and none may wait for another's connection. A pool looks through
@@ -25,7 +25,7 @@ CONNECT_SECONDS = 10.0
 MOST_IN_POOL = 16
 
 
-class Connections:
+class ClientPools:
     """Clients for each event loop that asks; they are closed when their loop ends, or when this object is gone.
 
     Args:
@@ -80,7 +80,7 @@ class Connections:
 class _Client:
     """A client and the generator that closes it, when its loop ends or its owner is gone."""
 
-    def __init__(self, owner: Connections, loop: AbstractEventLoop, client: AsyncClient) -> None:
+    def __init__(self, owner: ClientPools, loop: AbstractEventLoop, client: AsyncClient) -> None:
         self.client, self.requests = client, 0
         roots: list[finalize[..., Any]] = []
         self.keeper = self._keep(client, roots, partial(_forget, ref(owner), ref(loop)))
@@ -100,7 +100,7 @@ class _Client:
             forget()
 
 
-def _forget(owner: ref[Connections], loop: ref[AbstractEventLoop]) -> None:
+def _forget(owner: ref[ClientPools], loop: ref[AbstractEventLoop]) -> None:
     """Drop the clients of a loop that ends: they refer to their loop, which would never go."""
     connections, ended = owner(), loop()
     if connections is not None and ended is not None:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from trivium.exceptions import ConfigurationError
-from trivium.llms.http._secrets import quiet, secrets_of
+from trivium.llms.http._secrets import loggable_url, secrets_of
 
 if TYPE_CHECKING:
     from httpx2 import Request, Response
@@ -67,7 +67,7 @@ async def exchange(request: Request, send: Send, secrets: Collection[str] = ()) 
     """
     layers = _layers.get()
     known = (*secrets, *secrets_of(str(request.url))) if layers else ()
-    request.url = quiet(request.url)
+    request.url = loggable_url(request.url)
     for layer in layers:
         send = partial(layer.respond, send=send, secrets=known)
     response = await send(request)

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 if TYPE_CHECKING:
     from httpx2 import URL
 
-__all__ = ["HIDDEN", "is_secret", "quiet", "secrets_of", "shown", "without"]
+__all__ = ["HIDDEN", "is_secret", "loggable_url", "redact", "redact_url", "secrets_of"]
 
 HIDDEN: Final = "***"
 _NAME: Final = re.compile("key|token|secret|signature|passw|auth|cookie|credential", re.IGNORECASE)
@@ -41,20 +41,20 @@ def secrets_of(url: str, headers: Mapping[str, str] | None = None) -> Iterator[s
             yield from (value, value.rpartition(" ")[2])
 
 
-def shown(url: str) -> str:
+def redact_url(url: str) -> str:
     """An address that may be seen: no user and password, and `***` for each parameter by a secret's name."""
     parts = urlsplit(url)
     query = [(name, HIDDEN if is_secret(name) else value) for name, value in parse_qsl(parts.query, True)]
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query=urlencode(query, safe="*")))
 
 
-def quiet(url: URL) -> URL:
+def loggable_url(url: URL) -> URL:
     """The same address, of which whoever logs it sees only what may be seen."""
     import httpx2
 
     if not url.userinfo and not url.query:
         return url
-    seen = shown(str(url))
+    seen = redact_url(str(url))
 
     class Quiet(httpx2.URL):
         def __str__(self) -> str:
@@ -66,7 +66,7 @@ def quiet(url: URL) -> URL:
     return Quiet(url)
 
 
-def without(text: str, secrets: Iterable[str]) -> str:
+def redact(text: str, secrets: Iterable[str]) -> str:
     """A text in which `***` stands for every secret."""
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         text = text.replace(secret, HIDDEN)

@@ -21,12 +21,12 @@ from trivium.exceptions import (
     ProviderStatusError,
 )
 from trivium.llms._protocol import Delta
-from trivium.llms.http._connections import Connections
+from trivium.llms.http._connections import ClientPools
 from trivium.llms.http._exchange import exchange, needed_key
 from trivium.llms.http._keys import Keys, bearer
 from trivium.llms.http._policy import RetryBudget, RetryPolicy, Tries, before_retry
 from trivium.llms.http._refusals import refusal
-from trivium.llms.http._secrets import secrets_of, shown, without
+from trivium.llms.http._secrets import redact, redact_url, secrets_of
 from trivium.schema import Usage
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Reader(Protocol):
 class Transport:
     """Posts JSON to one address and yields the deltas of the answer.
 
-    A failed request is tried again by a policy, but never after the first delta was given out. Connections are kept
+    A failed request is tried again by a policy, but never after the first delta was given out. ClientPools are kept
     for each event loop and closed with it. Neither a key nor the password in an address is ever shown.
 
     Args:
@@ -104,12 +104,12 @@ class Transport:
         auth = None if host == parts.netloc else (unquote(parts.username or ""), unquote(parts.password or ""))
         self._url = urlunsplit(parts._replace(netloc=host))  # without the password: the client logs it
         self.shown_url = urlunsplit(parts._replace(netloc=host, query="", fragment=""))
-        self.known_url = shown(self._url)
+        self.known_url = redact_url(self._url)
         self._keys, self._headers, self._setting = keys, headers, setting
         self._hidden = {secret for each in (url, *(proxies or {}).values()) for secret in secrets_of(str(each))}
         self._retry = retry or RetryPolicy(first_delay=FIRST_DELAY)
         self._budget = RetryBudget(self._retry.budget)
-        self._connections = Connections(parts.scheme, auth, timeout, proxies)
+        self._connections = ClientPools(parts.scheme, auth, timeout, proxies)
 
     async def stream(
         self, body: Mapping[str, Any], reader: Callable[[], Reader], tries: int | None = None
@@ -221,8 +221,8 @@ class Transport:
         """Blot out in `error` all that is secret, which some servers send back."""
         pieces = (piece.strip() for each in (key, *self._keys.all) for piece in (each, *each.split(",")))
         secrets = {*pieces, *secrets_of("", headers), *self._hidden}
-        error.args = tuple(without(str(part), secrets) for part in error.args)
-        error.raw = without(error.raw, secrets)
+        error.args = tuple(redact(str(part), secrets) for part in error.args)
+        error.raw = redact(error.raw, secrets)
         error.__cause__ = error.__context__ = None  # they hold the request, or what was read of the answer
 
 

@@ -197,7 +197,7 @@ def _check_file(path: Path) -> None:
 def _library() -> Any:
     if importlib.util.find_spec("xllamacpp") is None:
         raise MissingExtraError("xllamacpp", "local")
-    _set_waiting()
+    limit_openmp_spinning()
     try:
         import xllamacpp  # pyright: ignore[reportMissingTypeStubs] - it ships none
     except ImportError as error:
@@ -208,7 +208,7 @@ def _library() -> Any:
     return cast("Any", xllamacpp)
 
 
-def _set_waiting() -> None:
+def limit_openmp_spinning() -> None:
     """Let the engine's threads spin only briefly for each other; the library reads this when it is loaded.
 
     Spinning without a limit halves the speed as soon as another thread wants a core; not spinning at all

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from trivium.exceptions import ConfigurationError, TriviumError
-from trivium.llms._protocol import LanguageModel
+from trivium.llms._protocol import ModelProtocol
 
 __all__ = ["GROUP", "third_party_model"]
 
 GROUP = "trivium.providers"
 
 
-def third_party_model(provider: str, name: str, base_url: str | None) -> LanguageModel | None:
+def third_party_model(provider: str, name: str, base_url: str | None) -> ModelProtocol | None:
     """The model that an installed package makes for a provider's name; None where none knows it.
 
     A package says so by an entry point of the group `trivium.providers`: the provider's name, and a callable that takes
@@ -46,7 +46,7 @@ def third_party_model(provider: str, name: str, base_url: str | None) -> Languag
         raise ConfigurationError(
             f"the provider {provider!r} of the package {package} made no model of {name!r} ({error!r})"
         ) from error
-    if not isinstance(model, LanguageModel):
+    if not isinstance(model, ModelProtocol):
         raise ConfigurationError(
             f"the provider {provider!r} of the package {package} made {type(model).__name__}, which is no model: it "
             "needs a name and a stream"

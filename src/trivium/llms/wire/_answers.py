@@ -22,11 +22,11 @@ __all__ = [
     "AnswerReader",
     "Letters",
     "MessageReader",
-    "as_dict",
-    "clean",
+    "dict_or_empty",
     "error_text",
     "json_text",
     "logprobs_of",
+    "replace_surrogates",
 ]
 
 CHECK = "check that base_url is that of a model server, with its version part"
@@ -175,7 +175,7 @@ def error_text(answer: Any, depth: int = 3) -> str:
     if isinstance(answer, list) and answer:
         answer = cast("list[Any]", answer)[0]
     for key in ("error", "message", "detail"):
-        if value := as_dict(answer).get(key):
+        if value := dict_or_empty(answer).get(key):
             inner = error_text(value, depth - 1) if depth else ""
             return value if isinstance(value, str) else inner or json_text(value)
     return ""
@@ -193,12 +193,12 @@ def json_text(value: Any) -> str:
         raise MalformedAnswerError(f"the server sent something that is nested too deeply: {CHECK}") from error
 
 
-def as_dict(value: Any) -> dict[str, Any]:
+def dict_or_empty(value: Any) -> dict[str, Any]:
     """`value` where it is an object, else an empty one."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def clean(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """`text` without lone surrogates, which no file and no other server would take."""
     if text.isascii():
         return text
@@ -221,12 +221,12 @@ class Letters:
             return piece
         if "\ud800" <= piece[-1] <= "\udbff":
             piece, self._half = piece[:-1], piece[-1]
-        return clean(piece)
+        return replace_surrogates(piece)
 
     def rest(self) -> str:
         """What stands for the half that was left."""
         half, self._half = self._half, ""
-        return clean(half)
+        return replace_surrogates(half)
 
 
 def logprobs_of(entries: Any) -> Logprobs | None:
@@ -234,9 +234,9 @@ def logprobs_of(entries: Any) -> Logprobs | None:
     if not isinstance(entries, list):
         return None
     found: list[TokenLogprob] = []
-    for entry in map(as_dict, cast("list[Any]", entries)):
+    for entry in map(dict_or_empty, cast("list[Any]", entries)):
         top = entry.get("top_logprobs")
-        others = map(_token, map(as_dict, cast("list[Any]", top))) if isinstance(top, list) else ()
+        others = map(_token, map(dict_or_empty, cast("list[Any]", top))) if isinstance(top, list) else ()
         if (token := _token(entry)) is not None:
             found.append(TokenLogprob(*token, tuple(other for other in others if other is not None)))
     return Logprobs(tuple(found)) if found else None
@@ -245,5 +245,5 @@ def logprobs_of(entries: Any) -> Logprobs | None:
 def _token(entry: Mapping[str, Any]) -> tuple[str, float] | None:
     token, logprob = entry.get("token"), entry.get("logprob")
     if isinstance(token, str) and isinstance(logprob, int | float) and abs(logprob) < 1e15:
-        return clean(token), float(logprob)
+        return replace_surrogates(token), float(logprob)
     return None

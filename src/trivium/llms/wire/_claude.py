@@ -11,7 +11,7 @@ from trivium.llms._protocol import Delta, Finish, Reasoning, ReasoningState, Too
 from trivium.llms.http._refusals import refusal
 from trivium.llms.wire._answers import AGAIN
 from trivium.llms.wire._claude_request import FORM
-from trivium.llms.wire._fields import CallNames, arguments_text, dict_at, dicts_at, fresh_id, number_at, text_at
+from trivium.llms.wire._fields import CallNames, arguments_text, fresh_id, get_count, get_dict, get_dicts, get_text
 from trivium.schema import Usage
 
 __all__ = ["ClaudeMessageReader"]
@@ -76,14 +76,14 @@ class ClaudeMessageReader:
         if kind == "error" or chunk.get("error"):
             raise _failure(chunk)
         if kind == "message_start":
-            self._count(dict_at(dict_at(chunk, "message"), "usage"))
+            self._count(get_dict(get_dict(chunk, "message"), "usage"))
         elif kind == "content_block_start":
-            yield from self._begun(_index(chunk), dict_at(chunk, "content_block"))
+            yield from self._begun(_index(chunk), get_dict(chunk, "content_block"))
         elif kind == "content_block_delta":
-            yield from self._grown(_index(chunk), dict_at(chunk, "delta"))
+            yield from self._grown(_index(chunk), get_dict(chunk, "delta"))
         elif kind == "message_delta":
-            self._count(dict_at(chunk, "usage"))
-            self._end_with(dict_at(chunk, "delta"))
+            self._count(get_dict(chunk, "usage"))
+            self._end_with(get_dict(chunk, "delta"))
         elif kind == "message_stop":
             self.over = True
 
@@ -101,9 +101,9 @@ class ClaudeMessageReader:
                 "the server sent no answer with content: check that base_url is that of Anthropic's interface",
                 json.dumps(answer),
             )
-        for index, block in enumerate(dicts_at(answer, "content")):
+        for index, block in enumerate(get_dicts(answer, "content")):
             yield from self._begun(index, block)
-        self._count(dict_at(answer, "usage"))
+        self._count(get_dict(answer, "usage"))
         self._end_with(answer)
 
     def _begun(self, index: int | None, block: Block) -> Iterator[Delta]:
@@ -114,12 +114,12 @@ class ClaudeMessageReader:
         elif kind in ("thinking", "redacted_thinking"):
             self._thoughts.append({})
             yield from self._thought(block)
-        elif text := text_at(block, "text"):
+        elif text := get_text(block, "text"):
             yield self._said(text)
 
     def _called(self, index: int | None, block: Block) -> Iterator[Delta]:
         self._any = True
-        given, name = block.get("input"), text_at(block, "name")
+        given, name = block.get("input"), get_text(block, "name")
         arguments = arguments_text(given) if given else ""
         if name and name == self._names.answer:
             self._answered, self._blocks[index] = True, ANSWER
@@ -136,10 +136,10 @@ class ClaudeMessageReader:
     def _grown(self, index: int | None, delta: Block) -> Iterator[Delta]:
         kind = delta.get("type")
         if kind == "input_json_delta":
-            yield from self._argued(index, text_at(delta, "partial_json"))
+            yield from self._argued(index, get_text(delta, "partial_json"))
         elif kind in ("thinking_delta", "signature_delta"):
             yield from self._thought(delta)
-        elif text := text_at(delta, "text"):
+        elif text := get_text(delta, "text"):
             yield self._said(text)
 
     def _argued(self, index: int | None, piece: str) -> Iterator[Delta]:
@@ -161,7 +161,7 @@ class ClaudeMessageReader:
         if not self._thoughts:
             self._thoughts.append({})
         for name in ("thinking", "signature", "data"):
-            if piece := text_at(block, name):
+            if piece := get_text(block, name):
                 self._any = True
                 self._thoughts[-1].setdefault(name, []).append(piece)
                 if name == "thinking":
@@ -184,24 +184,24 @@ class ClaudeMessageReader:
             return
         before, thoughts = (
             self.usage or Usage(),
-            number_at(dict_at(counts, "output_tokens_details"), "thinking_tokens"),
+            get_count(get_dict(counts, "output_tokens_details"), "thinking_tokens"),
         )
         fresh, kept, cached = (
-            number_at(counts, f"{name}input_tokens") for name in ("", "cache_creation_", "cache_read_")
+            get_count(counts, f"{name}input_tokens") for name in ("", "cache_creation_", "cache_read_")
         )
         is_told = fresh + kept + cached > 0
         self.usage = Usage(
             fresh + kept + cached or before.input_tokens,
-            number_at(counts, "output_tokens") or before.output_tokens,
+            get_count(counts, "output_tokens") or before.output_tokens,
             cached_tokens=cached if is_told else before.cached_tokens,
             cache_write_tokens=kept if is_told else before.cache_write_tokens,
             reasoning_tokens=thoughts or before.reasoning_tokens,
         )
 
     def _end_with(self, delta: Block) -> None:
-        if reason := text_at(delta, "stop_reason"):
+        if reason := get_text(delta, "stop_reason"):
             self._reason = REASONS.get(reason, reason)
-            self._why = text_at(dict_at(delta, "stop_details"), "explanation")
+            self._why = get_text(get_dict(delta, "stop_details"), "explanation")
 
     def end(self, done: bool) -> Iterator[Delta]:
         """Thoughts to send back, usage, and why it stopped.
@@ -238,5 +238,5 @@ def _index(chunk: Block) -> int | None:
 
 
 def _failure(chunk: Block) -> ProviderStatusError:
-    kind = str(dict_at(chunk, "error").get("type"))
+    kind = str(get_dict(chunk, "error").get("type"))
     return refusal("the server", "base_url", STATUS.get(kind, 500), kind, {}, json.dumps(chunk))

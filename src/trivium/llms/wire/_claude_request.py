@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from trivium.llms._protocol import Request
 from trivium.llms.wire._closed_schema import closed_schema
-from trivium.llms.wire._fields import CallNames, Data, arguments_of, data_of, name_of, own_state
+from trivium.llms.wire._fields import CallNames, Data, arguments_of, called_tool, data_of, own_state
 from trivium.schema import ToolSpec
 
 __all__ = ["FORM", "ClaudeAbilities", "claude_body", "claude_names"]
@@ -186,7 +186,7 @@ def _blocks(message: Mapping[str, Any], thinker: str, names: CallNames) -> list[
 
 
 def _use(call: Mapping[str, Any], names: CallNames) -> Block:
-    name, call_id = name_of(call), str(call.get("id"))
+    name, call_id = called_tool(call), str(call.get("id"))
     sent = {"id": names.ids.get(call_id, call_id), "name": names.tools.get(name, name)}
     return {"type": "tool_use", **sent, "input": arguments_of(call)}
 

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, cast
 import jiter
 
 from trivium.llms._protocol import Request
-from trivium.llms.wire._answers import clean
+from trivium.llms.wire._answers import replace_surrogates
 from trivium.llms.wire._tool_names import legal_names
 
 __all__ = [
@@ -20,13 +20,13 @@ __all__ = [
     "arguments_of",
     "arguments_text",
     "data_of",
-    "dict_at",
-    "dicts_at",
     "family",
     "fresh_id",
-    "number_at",
+    "get_count",
+    "get_dict",
+    "get_dicts",
+    "get_text",
     "own_state",
-    "text_at",
 ]
 
 _RELEASE: Final = re.compile(r"[-@](\d{8}|\d{4}-\d\d-\d\d|latest|\d{3}|(preview|exp)\b.*)$")
@@ -60,7 +60,7 @@ class CallNames(NamedTuple):
         """
         calls = [call for message in request.messages for call in message.get("tool_calls") or ()]
         tools = [tool.name for tool in request.tools]
-        sent = legal_names([*tools, *(name_of(call) for call in calls)])
+        sent = legal_names([*tools, *(called_tool(call) for call in calls)])
         results = (message.get("tool_call_id") for message in request.messages)
         taken = frozenset(str(each) for each in (*(call.get("id") for call in calls), *results) if each)
         answer = "answer" if is_answer_a_call else ""
@@ -69,14 +69,14 @@ class CallNames(NamedTuple):
         return cls(sent, legal_names(sorted(taken)), {name: own for own, name in sent.items()}, answer, taken)
 
 
-def name_of(call: Mapping[str, Any]) -> str:
+def called_tool(call: Mapping[str, Any]) -> str:
     """The name of the tool that a call in a chat message calls."""
     return str(call.get("function", call).get("name"))
 
 
 def fresh_id(given: Any, taken: Collection[str], prefix: str = "call_") -> str:
     """The id that a server gave a call, or one made up where it is missing or taken: a history with it is valid."""
-    known = clean(given) if isinstance(given, str) else ""
+    known = replace_surrogates(given) if isinstance(given, str) else ""
     return known if known and known not in taken else f"{prefix}{uuid.uuid4().hex[:12]}"
 
 
@@ -118,8 +118,8 @@ def arguments_of(call: Mapping[str, Any]) -> dict[str, Any]:
 def arguments_text(given: Any) -> str:
     """Arguments as JSON text; a text is what the model wrote, and nothing is nothing."""
     if given is None or isinstance(given, str):
-        return clean(given or "")
-    return clean(json.dumps(given, ensure_ascii=False))
+        return replace_surrogates(given or "")
+    return replace_surrogates(json.dumps(given, ensure_ascii=False))
 
 
 class Data(NamedTuple):
@@ -157,13 +157,13 @@ def data_of(part: Mapping[str, Any]) -> Data | None:
     return Data(mime, data, name=name)
 
 
-def dict_at(values: Mapping[str, Any], key: str) -> dict[str, Any]:
+def get_dict(values: Mapping[str, Any], key: str) -> dict[str, Any]:
     """The object at a key, or an empty one."""
     value = values.get(key)
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def dicts_at(values: Mapping[str, Any], key: str) -> Iterator[dict[str, Any]]:
+def get_dicts(values: Mapping[str, Any], key: str) -> Iterator[dict[str, Any]]:
     """The objects in the list at a key; what is none is left out."""
     value = values.get(key)
     for each in cast("list[Any]", value) if isinstance(value, list) else ():
@@ -171,13 +171,13 @@ def dicts_at(values: Mapping[str, Any], key: str) -> Iterator[dict[str, Any]]:
             yield cast("dict[str, Any]", each)
 
 
-def text_at(values: Mapping[str, Any], key: str) -> str:
+def get_text(values: Mapping[str, Any], key: str) -> str:
     """The text at a key, fit for any file and server, or ""."""
     value = values.get(key)
-    return clean(value) if isinstance(value, str) else ""
+    return replace_surrogates(value) if isinstance(value, str) else ""
 
 
-def number_at(values: Mapping[str, Any], key: str) -> int:
+def get_count(values: Mapping[str, Any], key: str) -> int:
     """The count at a key, or 0."""
     value = values.get(key)
     return max(value, 0) if isinstance(value, int) else 0

@@ -18,7 +18,7 @@ from trivium.llms._protocol import (
 )
 from trivium.llms.http._refusals import refusal
 from trivium.llms.wire._answers import AGAIN
-from trivium.llms.wire._fields import CallNames, arguments_text, dict_at, dicts_at, fresh_id, number_at, text_at
+from trivium.llms.wire._fields import CallNames, arguments_text, fresh_id, get_count, get_dict, get_dicts, get_text
 from trivium.llms.wire._gemini_request import FORM, MADE_UP
 from trivium.schema import Usage
 
@@ -73,14 +73,14 @@ class GeminiMessageReader:
         """
         if chunk.get("error"):
             raise _failure(chunk)
-        self._count(dict_at(chunk, "usageMetadata"))
-        if reason := text_at(dict_at(chunk, "promptFeedback"), "blockReason"):
-            why = text_at(dict_at(chunk, "promptFeedback"), "blockReasonMessage") or reason
+        self._count(get_dict(chunk, "usageMetadata"))
+        if reason := get_text(get_dict(chunk, "promptFeedback"), "blockReason"):
+            why = get_text(get_dict(chunk, "promptFeedback"), "blockReasonMessage") or reason
             raise MalformedAnswerError(f"the provider refused the question ({why}); ask it in another way", _raw(chunk))
-        for candidate in dicts_at(chunk, "candidates"):
-            for part in dicts_at(dict_at(candidate, "content"), "parts"):
+        for candidate in get_dicts(chunk, "candidates"):
+            for part in get_dicts(get_dict(candidate, "content"), "parts"):
                 yield from self._part(part)
-            if found := _logprobs(dict_at(candidate, "logprobsResult")):
+            if found := _logprobs(get_dict(candidate, "logprobsResult")):
                 yield Logprobs(found)
             self._end_with(candidate)
 
@@ -99,9 +99,9 @@ class GeminiMessageReader:
         return self.read(answer)
 
     def _part(self, part: dict[str, Any]) -> Iterator[Delta]:
-        signature, text = text_at(part, "thoughtSignature"), text_at(part, "text")
+        signature, text = get_text(part, "thoughtSignature"), get_text(part, "text")
         if isinstance(part.get("functionCall"), dict):
-            yield from self._called(dict_at(part, "functionCall"), signature)
+            yield from self._called(get_dict(part, "functionCall"), signature)
             return
         is_thought = part.get("thought") is True
         if signature:
@@ -113,7 +113,7 @@ class GeminiMessageReader:
 
     def _called(self, call: dict[str, Any], signature: str) -> Iterator[Delta]:
         self._any = True
-        name = text_at(call, "name")
+        name = get_text(call, "name")
         arguments = arguments_text(call.get("args")) or "{}"  # a call of a tool without parameters has none
         if name and name == self._names.answer:
             self._answered = True
@@ -129,21 +129,21 @@ class GeminiMessageReader:
     def _count(self, counts: dict[str, Any]) -> None:
         if not counts:
             return
-        before, thoughts = self.usage or Usage(), number_at(counts, "thoughtsTokenCount")
-        read = number_at(counts, "promptTokenCount") + number_at(counts, "toolUsePromptTokenCount")
-        written = number_at(counts, "candidatesTokenCount") + thoughts
+        before, thoughts = self.usage or Usage(), get_count(counts, "thoughtsTokenCount")
+        read = get_count(counts, "promptTokenCount") + get_count(counts, "toolUsePromptTokenCount")
+        written = get_count(counts, "candidatesTokenCount") + thoughts
         self.usage = Usage(
             read or before.input_tokens,
             written or before.output_tokens,
-            cached_tokens=number_at(counts, "cachedContentTokenCount") or before.cached_tokens,
+            cached_tokens=get_count(counts, "cachedContentTokenCount") or before.cached_tokens,
             reasoning_tokens=thoughts or before.reasoning_tokens,
         )
 
     def _end_with(self, candidate: dict[str, Any]) -> None:
-        reason = text_at(candidate, "finishReason")
+        reason = get_text(candidate, "finishReason")
         if not reason or reason == "FINISH_REASON_UNSPECIFIED":
             return
-        self._why = text_at(candidate, "finishMessage")
+        self._why = get_text(candidate, "finishMessage")
         if reason in FAILED:
             why = f": {self._why}" if self._why else ""
             raise MalformedAnswerError(f"{FAILED[reason]}{why}; {AGAIN}", _raw(candidate))
@@ -172,21 +172,21 @@ class GeminiMessageReader:
 
 
 def _logprobs(result: dict[str, Any]) -> tuple[TokenLogprob, ...]:
-    top = [tuple(map(_token, dicts_at(each, "candidates"))) for each in dicts_at(result, "topCandidates")]
-    chosen = list(map(_token, dicts_at(result, "chosenCandidates")))
+    top = [tuple(map(_token, get_dicts(each, "candidates"))) for each in get_dicts(result, "topCandidates")]
+    chosen = list(map(_token, get_dicts(result, "chosenCandidates")))
     top += [()] * (len(chosen) - len(top))
     return tuple(TokenLogprob(token, logprob, others) for (token, logprob), others in zip(chosen, top, strict=False))
 
 
 def _token(candidate: dict[str, Any]) -> tuple[str, float]:
     logprob = candidate.get("logProbability")
-    return text_at(candidate, "token"), float(logprob) if isinstance(logprob, int | float) else 0.0
+    return get_text(candidate, "token"), float(logprob) if isinstance(logprob, int | float) else 0.0
 
 
 def _failure(chunk: dict[str, Any]) -> ProviderStatusError:
-    error = dict_at(chunk, "error")
-    status = number_at(error, "code") or 500
-    return refusal("the server", "base_url", status, text_at(error, "status"), {}, _raw(chunk))
+    error = get_dict(chunk, "error")
+    status = get_count(error, "code") or 500
+    return refusal("the server", "base_url", status, get_text(error, "status"), {}, _raw(chunk))
 
 
 def _raw(chunk: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, cast
 
 from trivium.llms._protocol import Request
-from trivium.llms.wire._fields import CallNames, Data, arguments_of, data_of, family, name_of, own_state
+from trivium.llms.wire._fields import CallNames, Data, arguments_of, called_tool, data_of, family, own_state
 from trivium.schema import ToolSpec
 
 __all__ = ["FORM", "MADE_UP", "gemini_body", "gemini_names"]
@@ -44,7 +44,7 @@ def gemini_names(model: str, request: Request) -> CallNames:
     both = request.output_schema is not None and bool(request.tools) and request.tool_choice == "auto"
     names = CallNames.of(request, both and _version(model) < 3)
     calls = (call for message in request.messages for call in message.get("tool_calls") or ())
-    known = dict.fromkeys((*(tool.name for tool in request.tools), *map(name_of, calls)))
+    known = dict.fromkeys((*(tool.name for tool in request.tools), *map(called_tool, calls)))
     tools, taken = dict(names.tools), {*known, *names.own}
     for name in known:
         sent = tools.get(name, name)
@@ -129,7 +129,7 @@ def _contents(model: str, messages: Iterable[Mapping[str, Any]], names: CallName
         if role in ("system", "developer"):
             system += _parts(message.get("content"))
             continue
-        called |= {str(call.get("id")): name_of(call) for call in message.get("tool_calls") or ()}
+        called |= {str(call.get("id")): called_tool(call) for call in message.get("tool_calls") or ()}
         role = "model" if role == "assistant" else "user"
         parts = _said(message, model, names) if role == "model" else _asked(message, called, names)
         if found and found[-1]["role"] == role and _are_results(found[-1]["parts"]) == _are_results(parts):
@@ -191,7 +191,7 @@ def _signed_texts(parts: list[Part], signed: list[Part]) -> Iterator[Part]:
 
 
 def _called(call: Mapping[str, Any], signed: Mapping[Any, str], names: CallNames) -> Part:
-    name, call_id = name_of(call), str(call.get("id"))
+    name, call_id = called_tool(call), str(call.get("id"))
     part: Part = {"functionCall": {"name": names.tools.get(name, name), "args": arguments_of(call), **_id(call_id)}}
     return {**part, "thoughtSignature": signed[call_id]} if call_id in signed else part
 

@@ -15,11 +15,11 @@ from trivium.llms.wire._answers import (
     AGAIN,
     CHECK,
     Letters,
-    as_dict,
-    clean,
+    dict_or_empty,
     error_text,
     json_text,
     logprobs_of,
+    replace_surrogates,
 )
 from trivium.llms.wire._fields import CallNames, fresh_id, own_state
 from trivium.llms.wire._requests import is_strict, parts_of, sent_function
@@ -216,7 +216,7 @@ class OpenAIMessageReader:
             yield from self._deltas(cast("dict[str, Any]", message), choice.get("index") or 0)
         if logprobs := choice.get("logprobs"):
             for key in ("content", "refusal"):
-                if (tokens := logprobs_of(as_dict(logprobs).get(key))) is not None:
+                if (tokens := logprobs_of(dict_or_empty(logprobs).get(key))) is not None:
                     yield tokens
         if (reason := choice.get("finish_reason")) and isinstance(reason, str):
             if reason == "error":
@@ -244,7 +244,7 @@ class OpenAIMessageReader:
             if isinstance(call, dict):
                 self._any = True
                 yield self._calls.read(cast("dict[str, Any]", call), choice, place)
-        if function := as_dict(message.get("function_call")):  # the form that calls had first
+        if function := dict_or_empty(message.get("function_call")):  # the form that calls had first
             self._any = True
             yield self._calls.read({"index": "function_call", "function": function}, choice)
 
@@ -261,7 +261,7 @@ class OpenAIMessageReader:
         thought = _text(message.get("reasoning_content") or message.get("reasoning")) or _thinking(message)
         if not isinstance(details := message.get("reasoning_details"), list):
             return thought
-        told = [self._keep(detail) for detail in map(as_dict, cast("list[Any]", details)) if detail]
+        told = [self._keep(detail) for detail in map(dict_or_empty, cast("list[Any]", details)) if detail]
         return thought or "".join(told)
 
     def _keep(self, detail: dict[str, Any]) -> str:
@@ -370,7 +370,7 @@ class CallReader:
             choice: of which choice it is a piece.
             place: where it stands among the pieces that came at once.
         """
-        function = as_dict(call.get("function")) or call
+        function = dict_or_empty(call.get("function")) or call
         given, name, arguments = call.get("id"), function.get("name"), function.get("arguments")
         given = given if isinstance(given, str) else ""
         name = name.strip() if isinstance(name, str) else ""
@@ -442,7 +442,10 @@ def token_counts(usage: Any, read: str, written: str) -> Usage | None:
     if not isinstance(usage, dict):
         return None
     counts = cast("dict[str, Any]", usage)
-    read_how, written_how = as_dict(counts.get(f"{read}_details")), as_dict(counts.get(f"{written}_details"))
+    read_how, written_how = (
+        dict_or_empty(counts.get(f"{read}_details")),
+        dict_or_empty(counts.get(f"{written}_details")),
+    )
     return Usage(
         _count(counts.get(read)),
         _count(counts.get(written)),
@@ -465,9 +468,9 @@ def _dollars(value: Any) -> float:
 
 def _text(content: Any) -> str:
     if isinstance(content, list):
-        texts = (as_dict(part).get("text") for part in cast("list[Any]", content))
+        texts = (dict_or_empty(part).get("text") for part in cast("list[Any]", content))
         content = "".join(text for text in texts if isinstance(text, str))
-    return clean(content) if isinstance(content, str) else ""
+    return replace_surrogates(content) if isinstance(content, str) else ""
 
 
 def _thinking(message: Mapping[str, Any]) -> str:
@@ -475,5 +478,5 @@ def _thinking(message: Mapping[str, Any]) -> str:
     content = message.get("content")
     if not isinstance(content, list):
         return ""
-    parts = map(as_dict, cast("list[Any]", content))
+    parts = map(dict_or_empty, cast("list[Any]", content))
     return "".join(_text(part.get("thinking")) for part in parts if part.get("type") == "thinking")

@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 from trivium.exceptions import MalformedAnswerError
 from trivium.llms._protocol import Delta, Finish, Reasoning, ReasoningState, Request
-from trivium.llms.wire._answers import AGAIN, CHECK, Letters, as_dict, clean, error_text, logprobs_of
+from trivium.llms.wire._answers import AGAIN, CHECK, Letters, dict_or_empty, error_text, logprobs_of, replace_surrogates
 from trivium.llms.wire._fields import CallNames, own_state
 from trivium.llms.wire._openai_chat import CallReader, check_answer, token_counts
 from trivium.llms.wire._requests import is_strict, parts_of, sent_function
@@ -58,7 +58,7 @@ def responses_body(model: str, request: Request, parameters: Mapping[str, Any], 
     if request.output_schema is not None:
         schema = dict(request.output_schema)
         form = {"type": "json_schema", "name": "answer", "strict": is_strict(schema), "schema": schema}
-        body["text"] = {**as_dict(body.get("text")), "format": form}
+        body["text"] = {**dict_or_empty(body.get("text")), "format": form}
     return body
 
 
@@ -66,14 +66,14 @@ def _rename(body: dict[str, Any], include: dict[str, None]) -> None:
     """Put common parameters where this format has them."""
     if "max_tokens" in body:
         body["max_output_tokens"] = body.pop("max_tokens")
-    reasoning = as_dict(body.get("reasoning"))
+    reasoning = dict_or_empty(body.get("reasoning"))
     for key in ("effort", "summary"):
         if (value := body.pop(f"reasoning_{key}", None)) is not None:
             reasoning = {**reasoning, key: value}
     if reasoning:
         body["reasoning"] = reasoning
     if (verbosity := body.pop("verbosity", None)) is not None:
-        body["text"] = {**as_dict(body.get("text")), "verbosity": verbosity}
+        body["text"] = {**dict_or_empty(body.get("text")), "verbosity": verbosity}
     wanted = body.pop("logprobs", None)
     if isinstance(wanted, int) and not isinstance(wanted, bool):
         body.setdefault("top_logprobs", wanted)
@@ -138,10 +138,10 @@ def _part(part: dict[str, Any]) -> Block:
         return {"type": "input_text", "text": str(part.get("text") or "")}
     if kind == "image_url":
         image = part.get("image_url")
-        found = as_dict(image) or {"url": image}
+        found = dict_or_empty(image) or {"url": image}
         return {"type": "input_image", "image_url": found.get("url"), "detail": found.get("detail") or "auto"}
     if kind == "file":
-        file = dict(as_dict(part.get("file")))
+        file = dict(dict_or_empty(part.get("file")))
         if str(file.get("file_data") or "").startswith(("http://", "https://")):
             file = {"file_url": file["file_data"]}  # a file at a URL has no other name here
         return {"type": "input_file", **file}
@@ -185,11 +185,11 @@ class ResponsesReader:
             yield from self._thought_piece(self._place(chunk), chunk.get("delta"), part)
         elif kind == "response.output_item.added":
             self._at.pop(_index(chunk), None)  # some servers have one index for all
-            yield from self._begun(self._place(chunk), as_dict(chunk.get("item")))
+            yield from self._begun(self._place(chunk), dict_or_empty(chunk.get("item")))
         elif kind == "response.output_item.done":
-            yield from self._ended(self._place(chunk), as_dict(chunk.get("item")))
+            yield from self._ended(self._place(chunk), dict_or_empty(chunk.get("item")))
         elif kind in ("response.completed", "response.incomplete", "response.failed"):
-            yield from self.whole(as_dict(chunk.get("response")) or chunk)
+            yield from self.whole(dict_or_empty(chunk.get("response")) or chunk)
             self.over = True
         elif kind == "error" or (kind is None and error_text(chunk)):
             raise sent_error(chunk)
@@ -207,14 +207,14 @@ class ResponsesReader:
         if not isinstance(output, list) and not self._items:
             raise MalformedAnswerError(f"the server sent an answer without output: {CHECK}")
         streamed = frozenset(self._seen)
-        for index, item in enumerate(map(as_dict, cast("list[Any]", output) if isinstance(output, list) else ())):
+        for index, item in enumerate(map(dict_or_empty, cast("list[Any]", output) if isinstance(output, list) else ())):
             if index not in self._at and not streamed & _ids(item):
                 yield from self._ended(self._place({"output_index": index}), item)
         self.usage = token_counts(answer.get("usage"), "input_tokens", "output_tokens") or self.usage
         if status in (None, "completed"):
             self._reason = "stop"
         elif status == "incomplete":
-            why = as_dict(answer.get("incomplete_details")).get("reason")
+            why = dict_or_empty(answer.get("incomplete_details")).get("reason")
             self._reason = REASONS.get(str(why), str(why or "length"))
         elif isinstance(status, str) and status not in ("in_progress", "queued"):
             self._reason = status
@@ -241,7 +241,7 @@ class ResponsesReader:
             is_next = place.part is not None and place.part != part  # each part is a paragraph of its own
             place.part, self._thought = part, True
             place.came.append(text)
-            yield Reasoning(clean(f"\n\n{text}" if is_next else text))
+            yield Reasoning(replace_surrogates(f"\n\n{text}" if is_next else text))
 
     def _call_piece(self, place: _Item, piece: dict[str, Any]) -> Iterator[Delta]:
         part = self._calls.read({"index": place.number, **piece})
@@ -282,7 +282,7 @@ class ResponsesReader:
         yield from self._text_piece(place, _rest(said, came), logprobs)
         phase = {"phase": item["phase"]} if item.get("phase") else {}
         if said:
-            place.kept = {"role": "assistant", "content": clean(said), **phase}
+            place.kept = {"role": "assistant", "content": replace_surrogates(said), **phase}
 
     def end(self, done: bool) -> Iterator[Delta]:
         """The thoughts to send back, usage, and why it stopped; `done` if the server said that this is the end.
@@ -327,7 +327,7 @@ class _Item:
 def _index(chunk: Mapping[str, Any]) -> Any:
     """What the pieces of one item have in common."""
     index = chunk.get("output_index")
-    return index if isinstance(index, int) else str(chunk.get("item_id") or as_dict(chunk.get("item")).get("id"))
+    return index if isinstance(index, int) else str(chunk.get("item_id") or dict_or_empty(chunk.get("item")).get("id"))
 
 
 def _ids(item: Block) -> set[str]:

@@ -7,15 +7,15 @@ from typing import Any, cast
 
 import jiter
 
-from trivium.llms.wire._answers import as_dict
-from trivium.llms.wire._fields import CallNames, name_of
+from trivium.llms.wire._answers import dict_or_empty
+from trivium.llms.wire._fields import CallNames, called_tool
 
 __all__ = ["is_strict", "parts_of", "sent_arguments", "sent_function"]
 
 
 def sent_function(call: Mapping[str, Any], names: CallNames) -> dict[str, str]:
     """The name and the arguments of a call in a chat message as they are sent."""
-    name = name_of(call)
+    name = called_tool(call)
     arguments = call.get("function", call).get("arguments")
     return {"name": names.tools.get(name, name), "arguments": sent_arguments(arguments)}
 
@@ -59,4 +59,4 @@ def is_strict(schema: Any) -> bool:
 def parts_of(content: Any) -> Iterator[dict[str, Any]]:
     """The parts of a content that is a list, or of one text; a part that is a text is one of text."""
     for part in cast("list[Any]", content) if isinstance(content, list) else [content]:
-        yield as_dict(part) or {"type": "text", "text": "" if part is None else str(part)}
+        yield dict_or_empty(part) or {"type": "text", "text": "" if part is None else str(part)}

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from trivium.exceptions import MalformedAnswerError, ProviderError
 from trivium.llms.http._refusals import refusal
-from trivium.llms.wire._answers import AGAIN, as_dict, error_text, json_text
+from trivium.llms.wire._answers import AGAIN, dict_or_empty, error_text, json_text
 
 __all__ = ["sent_error"]
 
@@ -34,7 +34,7 @@ STATUS: Final = {
 
 def sent_error(chunk: Mapping[str, Any]) -> ProviderError:
     """The error that a server told of in an answer: with a status where it gave one, or a code that has one."""
-    for place in (as_dict(chunk.get("error")), chunk):
+    for place in (dict_or_empty(chunk.get("error")), chunk):
         for key in ("status", "code", "type"):
             if status := _status(place.get(key)):
                 return refusal("the server", "base_url", status, str(place[key]), {}, json_text(chunk))

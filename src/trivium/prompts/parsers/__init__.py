@@ -1,7 +1,7 @@
 """Parsers: how a model is told to answer, what its answer says, and how it would have written one."""
 
 from trivium.prompts.parsers._models import CustomFormatParser, JSONParser
-from trivium.prompts.parsers._text import StrParser
+from trivium.prompts.parsers._text import StrParser, write_json
 from trivium.prompts.parsers._tool import InterpreterParser, MixedToolParser, PluginParser, ToolParser
 from trivium.schema import ToolStatusCode
 
@@ -14,4 +14,5 @@ __all__ = [
     "StrParser",
     "ToolParser",
     "ToolStatusCode",
+    "write_json",
 ]

@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 
 from trivium._arguments import checked
 from trivium.exceptions import AnswerFormatError, ConfigurationError
-from trivium.prompts.parsers._text import StrParser, as_json
+from trivium.prompts.parsers._text import StrParser, write_json
 
 __all__ = ["CustomFormatParser", "JSONParser"]
 
@@ -74,7 +74,7 @@ class JSONParser(StrParser):
         return self._written(_values(parsed))
 
     def _written(self, values: dict[str, Any]) -> str:
-        return as_json(values)
+        return write_json(values)
 
     def _read(self, model: Model, data: str) -> BaseModel:
         return model.model_validate_json(_unfenced(data))

@@ -11,7 +11,7 @@ from trivium._arguments import checked
 from trivium.exceptions import ConfigurationError, PromptTemplateError
 from trivium.prompts._template import PromptTemplate
 
-__all__ = ["StrParser", "as_json"]
+__all__ = ["StrParser", "write_json"]
 
 
 class StrParser:
@@ -59,10 +59,10 @@ class StrParser:
 
     def format_response(self, parsed: Any) -> str:
         """The answer that says this."""
-        return parsed if isinstance(parsed, str) else as_json(parsed)
+        return parsed if isinstance(parsed, str) else write_json(parsed)
 
 
-def as_json(value: Any) -> str:
+def write_json(value: Any) -> str:
     """A value as JSON text, as a model would write it.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import Any, cast
 from trivium._arguments import checked
 from trivium._objects import create_object, load_class_from_string
 from trivium.exceptions import ConfigurationError, UnknownToolError
-from trivium.prompts.parsers._text import StrParser, as_json
+from trivium.prompts.parsers._text import StrParser, write_json
 from trivium.schema import ToolStatusCode
 
 __all__ = ["InterpreterParser", "MixedToolParser", "PluginParser", "ToolParser"]
@@ -81,7 +81,7 @@ class ToolParser(StrParser):
         thought, action = _parts(parsed, "thought", "action")
         if action is None:
             return str(thought)
-        text = action if isinstance(action, str) else as_json(action)
+        text = action if isinstance(action, str) else write_json(action)
         return f"{thought}{self.begin}{text}{self.end}"
 
 

@@ -1,0 +1,59 @@
+"""Parts of llms for trivium's own packages and for authors of extensions: stable, but not for everyday programs.
+
+Each name is imported when it is first used, so that this module costs nothing by itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trivium._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from trivium.llms._call import ModelNode, call_model, model_node
+    from trivium.llms._openai import OPENAI_PATH, OPENAI_URL, profile_of, request_openai
+    from trivium.llms._parameters import common_names
+    from trivium.llms._prices import priced
+    from trivium.llms._provider_model import key_headers, keys_for
+    from trivium.llms._wrapped import WrappedModel, deltas_of
+    from trivium.llms.local._catalogue import CATALOGUE
+    from trivium.llms.local._engine import limit_openmp_spinning, physical_cores
+
+__all__ = [
+    "CATALOGUE",
+    "OPENAI_PATH",
+    "OPENAI_URL",
+    "ModelNode",
+    "WrappedModel",
+    "call_model",
+    "common_names",
+    "deltas_of",
+    "key_headers",
+    "keys_for",
+    "limit_openmp_spinning",
+    "model_node",
+    "physical_cores",
+    "priced",
+    "profile_of",
+    "request_openai",
+]
+
+_HOMES = {
+    "CATALOGUE": "local._catalogue",
+    "OPENAI_PATH": "_openai",
+    "OPENAI_URL": "_openai",
+    "ModelNode": "_call",
+    "WrappedModel": "_wrapped",
+    "call_model": "_call",
+    "common_names": "_parameters",
+    "deltas_of": "_wrapped",
+    "key_headers": "_provider_model",
+    "keys_for": "_provider_model",
+    "limit_openmp_spinning": "local._engine",
+    "model_node": "_call",
+    "physical_cores": "local._engine",
+    "priced": "_prices",
+    "profile_of": "_openai",
+    "request_openai": "_openai",
+}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__, below="trivium.llms")
