@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from trivium.commander import run_core
+from trivium.commander import run_sync
 from trivium.extraction import Case, Outcome, extract_files, extraction_task, fields_from_model
 from trivium.knowledge import read
 from trivium.llms import resolve
@@ -52,7 +52,7 @@ def main() -> None:
     task = extraction_task(FIELDS, resolve(options.model, options.base_url))
     outcomes: list[Outcome] = []
     paths = sorted(path for path in options.folder.iterdir() if path.is_file())
-    run_core(extract_files, task, paths, open_case, on_outcome=outcomes.append)
+    run_sync(extract_files, task, paths, open_case, on_outcome=outcomes.append)
 
     with options.output.open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)

@@ -50,13 +50,19 @@ class Assigned(NamedTuple):
     text: str
 
 
+def unfolded(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a file, with those under `if TYPE_CHECKING:` and its `else:`."""
+    for statement in body:
+        yield from (statement.body + statement.orelse) if isinstance(statement, ast.If) else [statement]
+
+
 def assignments() -> dict[tuple[str, str], Assigned]:
     """All names that are assigned at the top of a file, by the file's public module and name."""
     found: dict[tuple[str, str], Assigned] = {}
     for path in sorted((SOURCE / "trivium").rglob("*.py")):
         parts = path.relative_to(SOURCE).with_suffix("").parts
         home = ".".join(part for part in parts if not part.startswith("_"))
-        body = ast.parse(path.read_text(encoding="utf-8")).body
+        body = list(unfolded(ast.parse(path.read_text(encoding="utf-8")).body))
         for statement, below in zip(body, [*body[1:], None], strict=True):
             match statement:
                 case ast.Assign(targets=[ast.Name(name)], value=value):
@@ -122,8 +128,9 @@ class Reference:
         if is_ours(value):
             yield f"- **{name}** — another name of `{value.__name__}`."
             return
-        below = self.assigned.get(("trivium", name))  # in a private file of the lowest room
-        assigned = self.assigned.get((module.__name__, name), below)
+        # in the module, in a private file beside it or of the lowest package, or where it is imported from
+        homes = [module.__name__, module.__name__.rpartition(".")[0], "trivium", *(home for home, _ in self.assigned)]
+        assigned = next((self.assigned[home, name] for home in homes if (home, name) in self.assigned), None)
         assert assigned is not None, f"{module.__name__}.{name} is assigned nowhere"
         value = assigned.value if len(assigned.value) <= LONGEST_VALUE else "…"
         yield item(name, first_paragraph(assigned.text), f"{name} = {value}")
@@ -192,7 +199,7 @@ def form(owner: type, name: str, value: Any) -> str:
         kind = annotation(inspect.signature(value.fget).return_annotation) if value.fget else ""
         return f"{name}: {kind}" if kind else name
     if isinstance(value, classmethod | staticmethod) or inspect.isfunction(value):
-        core = getattr(owner, getattr(value, "__core__", "") or name)
+        core = getattr(owner, getattr(value, "__driver_neutral__", "") or name)
         return f"{_async(value)}{name}{signature(core, is_method=True)}"
     return ""
 
@@ -207,7 +214,10 @@ def is_private(base: type) -> bool:
 
 def signature(function: Any, *, is_method: bool = False) -> str:
     """A signature as it stands in the source, without the object itself."""
-    found = inspect.signature(function)
+    try:
+        found = inspect.signature(function)
+    except ValueError:  # a class of C's whose arguments Python does not know
+        return "(…)"
     parameters = list(found.parameters.values())
     if is_method and parameters and parameters[0].name == "self":
         parameters = parameters[1:]

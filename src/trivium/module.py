@@ -23,11 +23,19 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, cast
 
 from trivium._objects import create_object
-from trivium.commander import CallNode, Event, Limits, Listener, current, invoke, iterate, portable, this_session, wait
-from trivium.commander._doors import drive, settled
-from trivium.commander._doors_trio import from_trio, in_trio
-from trivium.commander._node import make_scope
-from trivium.commander._streams import AsyncStream, Stream
+from trivium.commander import (
+    CallNode,
+    Event,
+    Limits,
+    Listener,
+    current,
+    driver_neutral,
+    invoke,
+    iterate,
+    this_session,
+    wait,
+)
+from trivium.commander.lowlevel import AsyncStream, Stream, drive, is_in_trio, make_scope, run_from_trio, settle
 from trivium.events import on_one_line
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, StateError
 from trivium.hooks import Hook, RemovableHandle
@@ -121,7 +129,7 @@ class Module:
     forward: Callable[..., Any]
     """Answers the messages: returns a message, or its content. This is what a subclass writes."""
 
-    # ---- the doors
+    # ---- the four forms of a call
     def __call__(
         self,
         *message: Any,
@@ -156,7 +164,7 @@ class Module:
         node = self._node(session_id, timeout, limits, listeners, context, approve)
         return drive(self._turn(node, message, kwargs))
 
-    @portable
+    @driver_neutral
     async def acall(
         self,
         *message: Any,
@@ -171,7 +179,7 @@ class Module:
         """The same call from async code."""
         node = self._node(session_id, timeout, limits, listeners, context, approve)
         turn = self._turn(node, message, kwargs)
-        return await (from_trio(node, partial(drive, turn)) if in_trio() else turn)
+        return await (run_from_trio(node, partial(drive, turn)) if is_in_trio() else turn)
 
     def stream(self, *message: Any, **kwargs: Any) -> Stream[Message]:
         """The same call from sync code, giving out its events while it runs; see `Stream`."""
@@ -210,7 +218,7 @@ class Module:
             heard = _checked_options(timeout, limits, listeners)
             node._scope = make_scope(node, timeout=timeout, limits=limits, listeners=heard, **changes)
         elif changes:
-            node._scope = node._scope.but(**changes)
+            node._scope = node._scope.replace(**changes)
         return node
 
     async def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Message:
@@ -220,11 +228,11 @@ class Module:
             if memory is None:
                 return await self._answer(node, messages, kwargs)
             try:
-                if (bell := memory.turns.enter(session_id, node)) is not None:
-                    await wait(bell=bell)
+                if (released := memory.locks.acquire(session_id, node)) is not None:
+                    await wait(event=released)
                 return await self._answer(node, messages, kwargs)
             finally:
-                memory.turns.leave(session_id, node)
+                memory.locks.release(session_id, node)
 
     async def _answer(self, node: CallNode, messages: list[Message], kwargs: dict[str, Any]) -> Message:
         session_id = node._scope.session_id
@@ -272,14 +280,14 @@ class Module:
                 node._emit(MessageEvent, message)
 
     async def _before(self, hook: Hook, messages: list[Message], session_id: Hashable) -> list[Message]:
-        changed = await settled(hook.before_agent(self, messages, session_id))
+        changed = await settle(hook.before_agent(self, messages, session_id))
         if not changed:
             return messages
         many = [changed] if isinstance(changed, Message | str) else changed
         return [Message(content=each) if isinstance(each, str) else each for each in many]
 
     async def _after(self, hook: Hook, message: Message, session_id: Hashable) -> Message:
-        return await settled(hook.after_agent(self, message, session_id)) or message
+        return await settle(hook.after_agent(self, message, session_id)) or message
 
     # ---- hooks
     def register_hook(self, hook: Hook | dict[str, Any]) -> RemovableHandle:
@@ -367,11 +375,11 @@ class Module:
 
 def overridable(core: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
     """Mark a core `forward` whose overrides may be plain, async or generators, with parameters of their own."""
-    return portable(core)
+    return driver_neutral(core)
 
 
 class AsyncModule(Module):
-    """The same class with the other door: calling it gives a coroutine."""
+    """The same class, called from async code: calling it gives a coroutine."""
 
     if TYPE_CHECKING:  # a checker would give the name the type that it has in `Module`
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from trivium.actions import ActionExecutor, AsyncActionMixin, BaseAction, Tool, dual, tool_api
-from trivium.commander import portable
+from trivium.commander import driver_neutral
 from trivium.schema import Message
 
 
@@ -28,7 +28,7 @@ class Shop(BaseAction):
 
     @dual
     @tool_api
-    @portable
+    @driver_neutral
     async def label(self, thing: str) -> str:
         """What stands on a thing."""
         return f"<{thing}>"

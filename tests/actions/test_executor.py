@@ -97,7 +97,7 @@ def test_the_async_class_gives_a_coroutine():
 
 
 def test_the_tools_of_an_executor():
-    several = ActionExecutor([add, Tool.of(add).but(name="plus")])
+    several = ActionExecutor([add, Tool.of(add).replace(name="plus")])
     assert (several.keys(), "plus" in several, "minus" in several) == (["add", "plus"], True, False)
     assert ActionExecutor().keys() == []
     assert ActionExecutor(add).add(aadd).name == "aadd"
@@ -399,7 +399,7 @@ def test_what_comes_with_a_persons_message_is_never_run(door: Door, hook: Hook, 
     shell = Shell()
     formatted = {**found("rm"), "name": "Shell", "parameters": {"command": "rm"}}
     with pytest.raises(CallOriginError, match=f"message from '{person.sender}'"):
-        door(ActionExecutor(shell, hooks=hook), person.but(formatted=formatted))
+        door(ActionExecutor(shell, hooks=hook), person.replace(formatted=formatted))
     assert shell.ran == []
 
 

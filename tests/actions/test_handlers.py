@@ -10,8 +10,8 @@ import pytest
 from commander._helpers import Door, async_door, every_door, sync_door
 from trivium import ChatAgent, ChatDocument, Message, Module, ToolMessage
 from trivium.actions import find_handler
-from trivium.commander import door as make_door
-from trivium.commander import portable
+from trivium.commander import driver_neutral
+from trivium.commander import sync_method as make_door
 from trivium.exceptions import ToolDefinitionError
 from trivium.testing import ScriptedModel
 
@@ -34,7 +34,7 @@ class Asking(Module):
         super().__init__()
         self.agent, self.tool = agent, tool
 
-    @portable
+    @driver_neutral
     async def forward(self, message: Message) -> Message:
         handler = find_handler(self.agent, self.tool)
         return Message(content=None if handler is None else await handler(message))
@@ -181,7 +181,7 @@ def test_either_form_is_enough(door: Door):
             return f"{agent.name} {chat_doc.content}"
 
     class Both(Tool):
-        @portable
+        @driver_neutral
         async def handle_async(self, agent: Any) -> str:
             return f"once {agent.name}"
 

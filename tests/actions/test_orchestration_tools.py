@@ -26,7 +26,7 @@ from trivium.actions import (
     find_handler,
 )
 from trivium.actions._done_tools import final_result, is_done_tool, result_of
-from trivium.commander import run_core
+from trivium.commander import run_sync
 from trivium.exceptions import ToolArgumentsError, ToolError
 from trivium.schema import Entity, Origin, StatusCode, ToolCall
 from trivium.schema._chat_document import link
@@ -56,7 +56,7 @@ def handled(tool: ToolMessage, chat_doc: Message, by: ChatAgent | None = None) -
     by = by or agent()
     handler = find_handler(by, tool)
     assert handler is not None
-    found = by.to_ChatDocument(run_core(handler, chat_doc))
+    found = by.to_ChatDocument(run_sync(handler, chat_doc))
     assert found is not None
     return found
 
@@ -254,7 +254,7 @@ def test_a_model_that_names_nobody_is_asked_whom_it_means():
     assert question.receiver == Entity.LLM
     adding = AddRecipientTool(intended_recipient="Bob")
     assert adding.response(by, calling(adding, question)).content == "hi"
-    for passed_over in ("hi", said.but(receiver="Bob"), asked()):
+    for passed_over in ("hi", said.replace(receiver="Bob"), asked()):
         assert RecipientTool.handle_message_fallback(by, passed_over) is None
 
 
@@ -377,14 +377,14 @@ def test_a_persons_words_stay_a_persons_whatever_tool_carries_them(
     question = asked(text)
     tool = make(text)
     is_carrier = isinstance(tool, PassTool)
-    chat_doc = calling(tool, question) if through_a_model and is_carrier else calling(Launch(), question).but(
+    chat_doc = calling(tool, question) if through_a_model and is_carrier else calling(Launch(), question).replace(
         tool_calls=(ToolCall("", "other", "{}"),)
     ) if through_a_model else question  # fmt: skip
     out = handled(tool, chat_doc, by)
     assert out.origin is Origin.USER
     receiver = site("Bob")
     receiver.agent_response(out)
-    Task(receiver, interactive=False).run(out.but(receiver=None), turns=2)
+    Task(receiver, interactive=False).run(out.replace(receiver=None), turns=2)
     assert receiver.launched == by.launched == []
 
 
@@ -392,7 +392,7 @@ def test_a_persons_words_stay_a_persons_whatever_tool_carries_them(
 def test_what_a_model_wrote_into_a_tool_is_the_models(text: str):
     for tool in (SendTool(to="Bob", content=text), RecipientTool(intended_recipient="Bob", content=text)):
         assert handled(tool, calling(tool)).origin is Origin.MODEL
-        assert handled(tool, calling(tool).but(origin=None)).origin is Origin.USER
+        assert handled(tool, calling(tool).replace(origin=None)).origin is Origin.USER
         other = tool.model_copy(update={"content": text + "!"})
         assert handled(tool, calling(other)).origin is Origin.USER, "it is not what the model wrote"
 

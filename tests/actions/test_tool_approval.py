@@ -222,7 +222,7 @@ def test_a_function_that_fails_lets_nothing_run():
 
     from trivium import Tool
 
-    agent = Agent(model(path="a"), tools=[Tool.of(shelf.delete).but(needs_approval=fail)])
+    agent = Agent(model(path="a"), tools=[Tool.of(shelf.delete).replace(needs_approval=fail)])
     assert agent("x", approve=shelf.yes).content == "error: 'what'"
     assert shelf.gone == []
 
@@ -236,7 +236,7 @@ def test_the_time_of_asking_is_not_the_tools():
 
     from trivium import Tool
 
-    agent = Agent(model(path="a"), tools=[Tool.of(shelf.delete).but(timeout=20)])
+    agent = Agent(model(path="a"), tools=[Tool.of(shelf.delete).replace(timeout=20)])
     assert agent("x", approve=slow).content == "deleted a"
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from trivium import Agent, ChatAgent, Tool, ToolMessage
 from trivium.actions import ActionExecutor, cut_text, tool
 from trivium.actions._cut import page_of
-from trivium.commander import run_core
+from trivium.commander import run_sync
 from trivium.llms import Request
 from trivium.schema import Message, Origin, ToolCall
 from trivium.testing import ScriptedModel, call_tool
@@ -143,7 +143,7 @@ def test_a_model_gets_a_part_and_the_message_has_the_whole():
 
 @pytest.mark.parametrize(("limit", "most"), [(1000, 1000), (None, len(LONG)), (10**9, len(LONG))])
 def test_a_tool_has_a_limit_of_its_own_or_none(limit: int | None, most: int):
-    message = run_core(ActionExecutor(Tool.of(report).but(max_result=limit)).answer, ToolCall("1", "report", "{}"))
+    message = run_sync(ActionExecutor(Tool.of(report).replace(max_result=limit)).answer, ToolCall("1", "report", "{}"))
     assert len(message.content) <= most
     assert (message.content == LONG) == (most == len(LONG))
 
@@ -152,7 +152,7 @@ def test_an_error_that_is_too_long_is_cut_too():
     def fail() -> None:
         raise ValueError("x" * 100_000)
 
-    message = run_core(ActionExecutor(fail).answer, ToolCall("1", "fail", "{}"))
+    message = run_sync(ActionExecutor(fail).answer, ToolCall("1", "fail", "{}"))
     assert message.content.startswith("error: xxx")
     assert len(message.content) <= 50_000
     assert len(message.formatted.errmsg) == 100_000
@@ -280,4 +280,4 @@ def test_the_limit_of_a_decorated_tool_is_told_by_its_spec():
     def long() -> str:
         return LONG
 
-    assert len(run_core(ActionExecutor(long).answer, ToolCall("1", "long", "{}")).content) <= 200
+    assert len(run_sync(ActionExecutor(long).answer, ToolCall("1", "long", "{}")).content) <= 200

@@ -19,7 +19,7 @@ from trivium.actions import (
     tool_api,
 )
 from trivium.actions.lowlevel import message_tool
-from trivium.commander import Event, run_core
+from trivium.commander import Event, run_sync
 from trivium.exceptions import RetryableToolError, ToolDefinitionError
 from trivium.schema import ActionReturn, ActionStatusCode, Message, Origin, ToolCall, ToolSpec
 from trivium.testing import ScriptedModel, call_tool
@@ -29,7 +29,7 @@ Run = Callable[[ActionExecutor, str], Message]
 
 
 def in_sync(executor: ActionExecutor, name: str) -> Message:
-    return run_core(executor.answer, ToolCall("id-1", name, "{}"))
+    return run_sync(executor.answer, ToolCall("id-1", name, "{}"))
 
 
 def in_async(executor: ActionExecutor, name: str) -> Message:
@@ -127,7 +127,7 @@ def test_options_that_contradict_each_other_or_are_none_are_refused_where_they_a
         with pytest.raises(ToolDefinitionError):
             tool(**options)(pay)
     with pytest.raises(ToolDefinitionError):
-        Tool.of(lambda: 1).but(retries=1).but(effect="once")
+        Tool.of(lambda: 1).replace(retries=1).replace(effect="once")
     with pytest.raises(ToolDefinitionError):
         tool_api(tries=3)(pay)
 
@@ -143,7 +143,7 @@ def test_what_may_go_away_is_tried_again_and_told(
     failing, heard = Failing(2, error), list[Event[Any]]()
     agent = Agent(
         ScriptedModel([call_tool("work"), "ok"]),
-        tools=[Tool.of(getattr(failing, form)).but(name="work", retries=2)],
+        tools=[Tool.of(getattr(failing, form)).replace(name="work", retries=2)],
     )
     assert answer(agent.executor, "work").content == "done"
     failing.left = 1
@@ -155,7 +155,7 @@ def test_what_may_go_away_is_tried_again_and_told(
 @both
 def test_after_the_last_retry_the_model_reads_the_error(answer: Run):
     failing = Failing(9, soon())
-    out = answer(ActionExecutor(Tool.of(failing.work).but(retries=2)), "work")
+    out = answer(ActionExecutor(Tool.of(failing.work).replace(retries=2)), "work")
     assert (out.content, failing.calls) == ("error: busy", 3)
 
 
@@ -163,14 +163,14 @@ def test_after_the_last_retry_the_model_reads_the_error(answer: Run):
 def test_other_errors_and_tools_without_retries_are_called_once(answer: Run):
     for error, options in [(ValueError("no"), {"retries": 5}), (soon(), {}), (soon(), {"effect": "once"})]:
         failing = Failing(1, error)
-        out = answer(ActionExecutor(Tool.of(failing.work).but(**options)), "work")
+        out = answer(ActionExecutor(Tool.of(failing.work).replace(**options)), "work")
         assert out.content == f"error: {error}"
         assert failing.calls == 1
 
 
 def test_a_user_says_which_errors_another_try_may_mend():
     failing = Failing(1, KeyError("gone"))
-    executor = ActionExecutor(Tool.of(failing.work).but(retries=1, retry_on=(KeyError,)))
+    executor = ActionExecutor(Tool.of(failing.work).replace(retries=1, retry_on=(KeyError,)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("trivium.actions._run._FIRST_WAIT", 0.0)
         assert in_sync(executor, "work").content == "done"
@@ -186,15 +186,17 @@ def test_a_try_gets_the_arguments_that_were_validated_whatever_the_last_did_to_t
             raise soon()
         return "done"
 
-    executor = ActionExecutor(Tool.of(drain).but(retries=2))
-    assert run_core(executor.answer, ToolCall("1", "drain", '{"numbers": [1, 2]}')).content == "done"
+    executor = ActionExecutor(Tool.of(drain).replace(retries=2))
+    assert run_sync(executor.answer, ToolCall("1", "drain", '{"numbers": [1, 2]}')).content == "done"
     assert seen == [[1, 2]] * 3
 
 
 def test_a_call_with_retries_is_one_call_to_the_limits():
     failing = Failing(2, soon())
     model = ScriptedModel([call_tool("work"), "ok"])
-    assert Agent(model, tools=[Tool.of(failing.work).but(retries=2)])("x", limits=Limits(tool_calls=1)).content == "ok"
+    assert (
+        Agent(model, tools=[Tool.of(failing.work).replace(retries=2)])("x", limits=Limits(tool_calls=1)).content == "ok"
+    )
 
 
 def test_a_tool_message_is_handled_again_where_it_has_retries():
@@ -226,7 +228,7 @@ def test_a_tool_that_exits_the_program_is_a_tool_that_failed(answer: Run, is_asy
     async def leave_async() -> None:
         leave()
 
-    executor = ActionExecutor(Tool.of(leave_async if is_async else leave).but(name="leave"))
+    executor = ActionExecutor(Tool.of(leave_async if is_async else leave).replace(name="leave"))
     out = answer(executor, "leave")
     assert out.content == "error: the tool leave tried to end the program (exit status 3)"
     assert out.formatted.state is ActionStatusCode.API_ERROR
@@ -287,7 +289,7 @@ def test_an_option_that_no_tool_can_have_is_refused_where_it_is_written(options:
     with pytest.raises(ToolDefinitionError, match=next(iter(options))):
         tool(**options)(work)
     with pytest.raises(ToolDefinitionError):
-        Tool.of(lambda: None).but(**options)
+        Tool.of(lambda: None).replace(**options)
 
 
 class Mute(Exception):

@@ -72,10 +72,10 @@ def test_a_tool_that_runs_alone_runs_in_its_place(names: list[str]):
 
     many = Tool.of(work)
     tools = [
-        many.but(name="many"),
-        many.but(name="once", effect="once"),
-        many.but(name="approved", needs_approval=True),
-        many.but(name="ordered", sequential=True),
+        many.replace(name="many"),
+        many.replace(name="once", effect="once"),
+        many.replace(name="approved", needs_approval=True),
+        many.replace(name="ordered", sequential=True),
     ]
     agent = Agent(
         ScriptedModel([asked(*[(name, {"place": place}) for place, name in enumerate(names)]), "ok"]),
@@ -120,7 +120,7 @@ def test_calls_that_run_at_once_are_counted_before_the_first_begins(door: Door):
 
 def test_calls_that_run_at_once_are_counted_once():
     model = ScriptedModel([asked(*THREE), "ok"])
-    agent = Agent(model, tools=[Tool.of(lambda: 1).but(name="work")], parallel=True)
+    agent = Agent(model, tools=[Tool.of(lambda: 1).replace(name="work")], parallel=True)
     for maximum, fits in ((3, True), (2, False)):
         try:
             agent("x", limits=Limits(tool_calls=maximum))
@@ -133,7 +133,7 @@ def test_calls_that_run_at_once_are_counted_once():
 
 # ---- the order in which tools are offered
 def named(name: str) -> Tool:
-    return Tool.of(lambda: 1).but(name=name)
+    return Tool.of(lambda: 1).replace(name=name)
 
 
 @given(st.lists(st.text(alphabet="abc", min_size=1, max_size=3), unique=True))

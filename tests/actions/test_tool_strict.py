@@ -62,7 +62,7 @@ def book(
     return repr((place, days, nights, kind, colour, guest, stops, key))
 
 
-STRICT = Tool.of(book).but(strict=True)
+STRICT = Tool.of(book).replace(strict=True)
 
 
 def problems(node: Any, at: str = "") -> list[str]:
@@ -149,7 +149,7 @@ def plain(many: dict[str, Any]) -> None: ...
 @pytest.mark.parametrize("function", [anything, mapping, within, pair, ring, some, plain])
 def test_what_no_strict_schema_says_is_refused_by_name(function: Any):
     with pytest.raises(ToolDefinitionError, match=f"the tool {function.__name__} cannot be strict: .*`strict`"):
-        Tool.of(function).but(strict=True)
+        Tool.of(function).replace(strict=True)
     with pytest.raises(ToolDefinitionError):
         tool(strict=True)(function)
     vars(cast("object", function)).clear()
@@ -159,9 +159,9 @@ def test_a_tool_without_arguments_can_be_strict():
     def now() -> str:
         return "8"
 
-    spec = Tool.of(now).but(strict=True).spec
+    spec = Tool.of(now).replace(strict=True).spec
     assert spec.parameters == {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
-    assert Tool.of(now).but(strict=True).but(strict=True).validate("{}") == {}
+    assert Tool.of(now).replace(strict=True).replace(strict=True).validate("{}") == {}
 
 
 def test_actions_and_tool_messages_are_strict_too():

@@ -17,7 +17,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from trivium import ChatAgent, Message, Tool, ToolMessage
 from trivium.actions import AgentDoneTool, FinalResultTool, find_handler, tool_calls_in
-from trivium.commander import run_core
+from trivium.commander import run_sync
 from trivium.exceptions import ToolArgumentsError, ToolDefinitionError
 from trivium.testing import ScriptedModel
 
@@ -143,7 +143,7 @@ def test_a_tool_does_not_keep_its_object_alive():
 
 
 def test_a_changed_copy():
-    tool = Tool.of(book).but(name="reserve", description="Reserve.", timeout=3.0)
+    tool = Tool.of(book).replace(name="reserve", description="Reserve.", timeout=3.0)
     assert (tool.name, tool.spec.description, tool.timeout) == ("reserve", "Reserve.", 3.0)
     assert (Tool.of(book).name, Tool.of(book).timeout) == ("book", None)
 
@@ -262,7 +262,7 @@ def agent(kind: type[ChatAgent] = ChatAgent) -> ChatAgent:
 
 def handled(by: ChatAgent, message: ToolMessage) -> Any:
     handler = find_handler(by, message)
-    return None if handler is None else run_core(handler, Message(content="chat"))
+    return None if handler is None else run_sync(handler, Message(content="chat"))
 
 
 def test_the_agents_method_comes_first():

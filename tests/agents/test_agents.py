@@ -405,7 +405,7 @@ said = st.lists(st.tuples(senders, st.text(max_size=5), st.none() | st.sampled_f
 def test_every_word_reaches_the_model_in_order_and_users_never_follow_each_other(parts: list[Any]):
     memory = Memory()
     for sender, content, entity in parts:
-        memory.add(Message(content=content, sender=sender).but(entity=entity))
+        memory.add(Message(content=content, sender=sender).replace(entity=entity))
     found = DefaultAggregator().aggregate(memory, "me", None, "system")
     assert found[0] == {"role": "system", "content": "system"}
     assert "".join(message["content"] for message in found[1:]) == "".join(content for _, content, _ in parts)
@@ -421,7 +421,7 @@ def test_no_history_has_open_calls(parts: list[str]):
     for at, part in enumerate(parts):
         calls = tuple(ToolCall(f"{at}-{n}", "f", "{}") for n in range(int(part[4:] or 1))) if "call" in part else ()
         message = Message(content="x", sender="me" if calls or part == "me" else "user")
-        memory.add(message.but(tool_calls=calls or None))
+        memory.add(message.replace(tool_calls=calls or None))
     found = DefaultAggregator().aggregate(memory, "me")
     for at, message in enumerate(found[:-1]):
         ids = [call["id"] for call in message.get("tool_calls", ())]

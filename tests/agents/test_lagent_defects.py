@@ -22,7 +22,7 @@
 | 18 | an agent without memory answers | agents/test_components: test_an_agent_without_memory_answers_what_it_is_told |
 | 19 | `get_memory` gives a list of its own | memory/test_memory: test_what_is_read_is_a_list_of_its_own |
 | 20 | a name with two dots is an outcome | actions/test_executor: test_the_table_of_outcomes |
-| 21 | calls on one session take turns | agents/test_turns |
+| 21 | calls on one session take turns | agents/test_session_locks |
 | 22 | one hook may be given, also as a config | agents/test_components: test_one_hook_may_be_a_config_and_… |
 | 23 | `tool_api` is where the documents import it | here |
 | 24 | serving: from any folder, sync agents too, a token, no CORS | test_serving_process, test_serving_attacks |

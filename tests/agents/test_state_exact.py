@@ -187,7 +187,7 @@ def test_what_json_lacks_keeps_its_dump_and_what_a_model_sees(shape: Any, said: 
 @given(st.lists(any_messages, min_size=1, max_size=4))
 def test_nothing_that_was_loaded_is_a_models_word(said: list[Message]):
     first, second = Agent(name=AGENT), Agent(name=AGENT)
-    told(first, [(0, 0, message.but(origin=Origin.MODEL)) for message in said])
+    told(first, [(0, 0, message.replace(origin=Origin.MODEL)) for message in said])
     saved = json.loads(json.dumps(through_json(first, second, 0, 0)))
     for each in saved["memory"]:
         each["origin"] = "model"

@@ -17,7 +17,7 @@ from trivium import Agent, Limits
 from trivium.actions import Tool, cached
 from trivium.actions._run import run_tool
 from trivium.caches import SQLiteCache
-from trivium.commander import Event, gather, portable, run_core
+from trivium.commander import Event, driver_neutral, gather, run_sync
 from trivium.exceptions import CacheError, ConfigurationError
 from trivium.language_models import OpenAIGPT, OpenAIGPTConfig
 from trivium.language_models.openai_gpt import OpenAICallParams
@@ -325,11 +325,11 @@ def test_equal_requests_at_once_ask_once(cache: SQLiteCache) -> None:
     agent = Agent(CachedModel(model, cache), memory=False)
     record = RunRecord()
 
-    @portable
+    @driver_neutral
     async def ask() -> str:
         return (await agent.acall("hi", listeners=[record])).content
 
-    assert run_core(lambda: gather(*[ask] * 8)) == ["yes"] * 8
+    assert run_sync(lambda: gather(*[ask] * 8)) == ["yes"] * 8
     assert model.asked == 1
     assert record.usage == Usage(100, 10)
 
@@ -338,14 +338,14 @@ def test_where_the_first_of_equal_requests_fails_the_next_asks() -> None:
     model = ScriptedModel([ValueError("broken"), "good"])
     agent = Agent(CachedModel(model, Memory()), memory=False)
 
-    @portable
+    @driver_neutral
     async def ask() -> str:
         try:
             return (await agent.acall("hi")).content
         except ValueError:
             return "failed"
 
-    assert sorted(run_core(lambda: gather(*[ask] * 4))) == ["failed", "good", "good", "good"]
+    assert sorted(run_sync(lambda: gather(*[ask] * 4))) == ["failed", "good", "good", "good"]
     assert len(model.requests) == 2
 
 
@@ -411,7 +411,7 @@ class Counted:
 
 
 def run(tool: Tool, **arguments: Any) -> Any:
-    return run_core(run_tool, tool, arguments)
+    return run_sync(run_tool, tool, arguments)
 
 
 def test_a_tool_runs_once_for_equal_arguments_as_they_are_understood(cache: SQLiteCache) -> None:
@@ -422,7 +422,7 @@ def test_a_tool_runs_once_for_equal_arguments_as_they_are_understood(cache: SQLi
     assert found[0] == found[1] == {"city": "Ulm", "year": 1999, "parts": [1, 2.5, None, True]}
     assert counted.ran == [("Ulm", 1999), ("Ulm", 2000)]
     assert run(cached(counted.look, cache), city="Ulm") == found[2], "also after a restart"
-    run(cached(Tool.of(counted.look).but(name="other"), cache), city="Ulm")
+    run(cached(Tool.of(counted.look).replace(name="other"), cache), city="Ulm")
     assert len(counted.ran) == 3
 
 

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from trivium import Agent, ChatAgent, CommanderAsync, Event, Job, Message, Module, Task
 from trivium.commander import (
     PASS_WORD,
-    Bell,
     Callback,
     HandlerCoroutine,
     TaskNode,
+    ThreadEvent,
+    driver_neutral,
     handler,
-    portable,
-    run_core,
+    run_sync,
     tasker,
     wait,
 )
@@ -263,7 +263,7 @@ class Played:
             except Exception as error:
                 self._keep(plan, error)
         if plan.tries == "timeout":
-            run_core(wait, bell=Bell())
+            run_sync(wait, event=ThreadEvent())
         self._ending(plan, node)
 
     def _begin(self, plan: Plan, node: TaskNode) -> None:
@@ -354,4 +354,4 @@ class Planning(Module):
             await played._body(plan, here())
             return "ok"
 
-        self.forward = {"sync": by_def, "async": by_async_def, "core": portable(by_async_def)}[kind]
+        self.forward = {"sync": by_def, "async": by_async_def, "core": driver_neutral(by_async_def)}[kind]

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from trivium import Agent, Limits, Message, Module, Tool
-from trivium.commander import portable, wait
+from trivium.commander import driver_neutral, wait
 from trivium.exceptions import DeadlineExceededError
 
 from ._helpers import AsyncNest, AsyncWaiter, Door, MixedNest, SyncNest, calling, every_door, here, nest
@@ -30,7 +30,7 @@ def test_a_deadline_wakes_a_model_that_is_waited_for(door: Door, kinds: tuple[ty
 @every_door
 def test_a_deadline_ends_a_wait(door: Door):
     class Waits(Module):
-        @portable
+        @driver_neutral
         async def forward(self, message: Message) -> None:
             await wait(NEVER)
 
@@ -114,7 +114,7 @@ def test_a_tools_own_timeout_is_a_result_for_the_model(door: Door):
         return a
 
     for function in (slow, busy):
-        agent = Agent(calling(function.__name__, a=1), tools=[Tool.of(function).but(timeout=SOON)])
+        agent = Agent(calling(function.__name__, a=1), tools=[Tool.of(function).replace(timeout=SOON)])
         out = door(agent, "x").content
         assert out.startswith("done:error: ")
         assert "took longer" in out

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from trivium import Agent, Event, Message, Module, RunRecord
-from trivium.commander import NodeState, TaskNode, current, gather, invoke, portable, wait
+from trivium.commander import NodeState, TaskNode, current, driver_neutral, gather, invoke, wait
 from trivium.exceptions import RunKilledError
 from trivium.testing import ScriptedModel
 
@@ -83,7 +83,7 @@ def test_a_kill_wakes_a_waiting_primitive(door: Door):
     roots, waiting = Roots(), threading.Event()
 
     class Waits(Module):
-        @portable
+        @driver_neutral
         async def forward(self, message: Message) -> None:
             waiting.set()
             await wait(3600)
@@ -129,7 +129,7 @@ def test_siblings_of_a_killed_node_live(door: Door):
     victim, sibling = Agent(model, name="victim"), Agent(ScriptedModel(["alive"]), name="sibling")
 
     class Both(Module):
-        @portable
+        @driver_neutral
         async def forward(self, message: Message) -> list[Any]:
             return await gather(lambda: self.safely(victim), lambda: self.safely(sibling))
 
@@ -230,7 +230,7 @@ def test_a_late_kill_never_hits_the_parent(door: Door):
         return a
 
     class Top(Module):
-        @portable
+        @driver_neutral
         async def forward(self, message: Message) -> str:
             root.append(here())
             sub = Agent(calling("quick", a=1), tools=[quick], name="sub", memory=False)

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from trivium.commander import Bell, for_each, portable, run_core, step, wait
+from trivium.commander import ThreadEvent, driver_neutral, for_each, run_sync, step, wait
 
 from ._helpers import GUARD
 
 
-@portable
+@driver_neutral
 async def inside(items: Any, work: Callable[[int, Any], Any], at_once: int = 1) -> None:
     with step("pool"):
         await for_each(items, work, at_once)
@@ -25,7 +25,7 @@ def in_a_loop(items: Any, work: Callable[[int, Any], Any], at_once: int = 1) -> 
 
 
 def blocking(items: Any, work: Callable[[int, Any], Any], at_once: int = 1) -> None:
-    run_core(inside, items, work, at_once)
+    run_sync(inside, items, work, at_once)
 
 
 both = pytest.mark.parametrize("run", [blocking, in_a_loop])
@@ -48,7 +48,7 @@ def test_each_item_of_a_slow_source_is_worked_on_once_with_its_number(run: Any, 
             await asyncio.sleep(0)
             yield each
 
-    @portable
+    @driver_neutral
     async def work(index: int, item: str) -> None:
         seen.append((index, item))
         await wait(0)
@@ -62,14 +62,14 @@ def test_each_item_of_a_slow_source_is_worked_on_once_with_its_number(run: Any, 
 @both
 def test_a_failure_stops_the_others_and_is_raised_when_they_have_ended(run: Any):
     ended: list[int] = []
-    all_run, count = Bell(), 3
+    all_run, count = ThreadEvent(), 3
 
-    @portable
+    @driver_neutral
     async def work(index: int, item: int) -> None:
         nonlocal count
         count -= 1
         if not count:
-            all_run.ring()
+            all_run.set()
         try:
             await wait(GUARD, all_run if item == 1 else None)
         finally:
@@ -95,7 +95,7 @@ def test_a_source_is_pulled_and_closed_on_one_side_and_its_error_is_raised(run: 
             assert asyncio.get_running_loop() is loop
             seen.append("closed")
 
-    @portable
+    @driver_neutral
     async def work(index: int, item: int) -> None:
         seen.append(str(item))
 
@@ -107,7 +107,7 @@ def test_a_source_is_pulled_and_closed_on_one_side_and_its_error_is_raised(run: 
 def test_one_at_a_time_stays_in_the_callers_thread():
     names: list[str] = []
 
-    @portable
+    @driver_neutral
     async def work(index: int, item: int) -> None:
         names.append(threading.current_thread().name)
 

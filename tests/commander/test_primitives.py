@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from trivium import Agent, Message, Module
-from trivium.commander import Bell, gather, invoke, iterate, portable, wait
+from trivium.commander import ThreadEvent, driver_neutral, gather, invoke, iterate, wait
 from trivium.exceptions import RunKilledError, WouldDeadlockError
 
 from ._helpers import GUARD, Door, async_door, calling, every_door, here, in_thread, loop_door, sync_door
@@ -26,7 +26,7 @@ class Core(Module):
         super().__init__()
         self.work = work
 
-    @portable
+    @driver_neutral
     async def forward(self, message: Message) -> Any:
         return await self.work()
 
@@ -158,18 +158,18 @@ def test_wait_returns_when_the_time_is_over(door: Door):
 
 @both_drivers
 def test_a_bell_wakes_who_waits_and_who_will(door: Door):
-    bell = Bell()
+    bell = ThreadEvent()
     reached = threading.Event()
 
     async def work() -> str:
         reached.set()
-        await wait(bell=bell)
-        await wait(bell=bell)
-        return f"rung {bell.rung}"
+        await wait(event=bell)
+        await wait(event=bell)
+        return f"rung {bell.is_set()}"
 
     def ring() -> None:
         assert reached.wait(GUARD)
-        bell.ring()
+        bell.set()
 
     ringer = threading.Thread(target=ring)
     ringer.start()
@@ -180,9 +180,9 @@ def test_a_bell_wakes_who_waits_and_who_will(door: Door):
 @both_drivers
 def test_the_sooner_of_time_and_bell_ends_the_wait(door: Door):
     async def work() -> bool:
-        bell = Bell()
+        bell = ThreadEvent()
         await wait(0.001, bell)
-        return bell.rung
+        return bell.is_set()
 
     assert door(Core(work), "x").content is False
 
@@ -210,16 +210,16 @@ def test_a_wait_for_nothing_ends_with_the_kill(door: Door):
 
 def test_a_sync_call_on_a_running_loop_refuses_to_wait_for_another_run():
     async def work() -> None:
-        await wait(bell=Bell())
+        await wait(event=ThreadEvent())
 
     with pytest.raises(WouldDeadlockError, match="await"):
         loop_door(Core(work), "x")
 
 
 def test_wait_works_outside_any_call():
-    bell = Bell()
-    bell.ring()
-    asyncio.run(wait(bell=bell))
+    bell = ThreadEvent()
+    bell.set()
+    asyncio.run(wait(event=bell))
     asyncio.run(wait(0))
 
 
@@ -324,19 +324,19 @@ def test_a_source_that_cannot_be_iterated_is_an_error():
 
 
 def test_a_bell_may_be_rung_by_another_thread_while_many_wait():
-    bell = Bell()
+    bell = ThreadEvent()
     ready = threading.Barrier(9)
 
     async def work() -> str:
         ready.wait(GUARD)
-        await wait(bell=bell)
+        await wait(event=bell)
         return "woke"
 
     threads = [threading.Thread(target=lambda: Core(work)("x")) for _ in range(8)]
     for thread in threads:
         thread.start()
     ready.wait(GUARD)
-    in_thread(bell.ring)
+    in_thread(bell.set)
     for thread in threads:
         thread.join(GUARD)
         assert not thread.is_alive()

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from trivium import Agent, Message, Module, RunRecord
-from trivium.commander import current, portable
+from trivium.commander import current, driver_neutral
 from trivium.exceptions import RecursionTooDeepError
 from trivium.testing import ScriptedModel
 
@@ -23,7 +23,7 @@ class Forever(Module):
 
 
 class PortableForever(Module):
-    @portable
+    @driver_neutral
     async def forward(self, message: Message) -> str:
         return (await self.acall(message)).content
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from trivium import Agent, Message, Module, this_call
-from trivium.commander import NodeState, TaskNode, gather, portable
+from trivium.commander import NodeState, TaskNode, driver_neutral, gather
 from trivium.exceptions import AttributeNotSetError, CommanderNotRunError, FinishedNodeError
 
 from ._helpers import Door, SyncNest, add, calling, every_door, here, in_thread, nest
@@ -30,7 +30,7 @@ def test_branches_are_numbered_in_their_order(door: Door):
     paths: list[str] = []
 
     class Fan(Module):
-        @portable
+        @driver_neutral
         async def forward(self, message: Message) -> int:
             return len(await gather(*[lambda: Leaf().acall("x")] * 5))
 

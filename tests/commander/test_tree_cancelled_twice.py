@@ -11,9 +11,9 @@ from typing import Any
 from trivium import CommanderAsync, Message, Module
 from trivium.commander import (
     NodeState,
+    driver_neutral,
     gather,
     iterate,
-    portable,
 )
 
 from ._helpers import in_thread
@@ -123,7 +123,7 @@ def test_a_sync_source_is_closed_before_a_call_that_is_cancelled_twice_ends():
         yield "x"
 
     class Pulls(Module):
-        @portable
+        @driver_neutral
         async def forward(self, message: Message) -> None:
             async with aclosing(iterate(source)) as items:
                 async for _ in items:

@@ -79,7 +79,7 @@ def check_state(node: TaskNode) -> None:
     fits = {NodeState.COMPLETED: node.exception is None, NodeState.EXCEPTION: node.exception is not None}
     assert fits.get(node.state, node.state is NodeState.TERMINATED and node._stopping is not None), node._path()
     if isinstance(node, WorkNode):
-        assert node.exception is None or isinstance(node.exception, Exception), "a Stop is seen outside"
+        assert node.exception is None or isinstance(node.exception, Exception), "a Cancellation is seen outside"
 
 
 def check_stages(played: Played, sharp: bool = True) -> None:

@@ -270,7 +270,7 @@ def test_who_waits_for_room_is_let_go_at_the_end_of_the_run(end: str, who: str):
         await job.put_job(Do())
         full.set()
         await steps(9)
-        while who == "thread" and not commander._room._waiters:  # noqa: ASYNC110 - one step of the loop each
+        while who == "thread" and not commander._room._callbacks:  # noqa: ASYNC110 - one step of the loop each
             await asyncio.sleep(0)
         (commander.exit if end == "exit" else commander.kill)("bye")
 

@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 
 from trivium import Message, Module
-from trivium.commander import run_core, wait
+from trivium.commander import run_sync, wait
 from trivium.distributed import AgentServer
 from trivium.memory import MemoryManager
 
@@ -49,7 +49,7 @@ class Sleeper(Module):
     def forward(self, *message: Message) -> Any:
         self.began.release()
         try:
-            run_core(wait)
+            run_sync(wait)
         finally:
             self.ended.release()
         return "nobody stopped me"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from trivium import Document, RunRecord
-from trivium.commander import run_core
+from trivium.commander import run_sync
 from trivium.exceptions import DocumentError, MalformedAnswerError, ProviderConnectionError
 from trivium.extraction import Case, Outcome, extract_file, extract_files, extraction_task, parse_fields
 from trivium.knowledge import read
@@ -26,7 +26,7 @@ def case(text: str = TEXT, tries: int = 2) -> Case:
 
 
 def extract(model: ScriptedModel, opened: Case) -> dict[str, Any]:
-    return run_core(extract_file, extraction_task(FIELDS, model), Path("letter.txt"), lambda path: opened)
+    return run_sync(extract_file, extraction_task(FIELDS, model), Path("letter.txt"), lambda path: opened)
 
 
 def values(record: dict[str, Any]) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def test_the_answer_has_room_for_lists():
     fields = parse_fields("tenant, rooms: list")
     model = ScriptedModel([call_tool("record", tenant="Ada", rooms=["2"])])
     opened = Case(Document(content="Ada 2"), fields)
-    run_core(extract_file, extraction_task(fields, model), Path("letter.txt"), lambda path: opened)
+    run_sync(extract_file, extraction_task(fields, model), Path("letter.txt"), lambda path: opened)
     assert model.requests[0].parameters["max_tokens"] == 300 + 120 + 1000
 
 
@@ -164,7 +164,7 @@ def run_all(paths: list[Path], model: ScriptedModel, **call: Any) -> dict[Path, 
     def ended(outcome: Outcome) -> None:
         outcomes[outcome.path] = outcome
 
-    run_core(extract_files, task, paths, open_file, on_outcome=ended, **call)
+    run_sync(extract_files, task, paths, open_file, on_outcome=ended, **call)
     return outcomes
 
 
@@ -207,5 +207,5 @@ def test_what_on_outcome_raises_ends_the_run(tmp_path: Path):
 
     task = extraction_task(FIELDS, ScriptedModel(answer))
     with pytest.raises(OSError, match="no space"):
-        run_core(extract_files, task, paths, open_file, on_outcome=stop)
+        run_sync(extract_files, task, paths, open_file, on_outcome=stop)
     assert len(seen) == 1

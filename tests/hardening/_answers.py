@@ -92,9 +92,9 @@ def _arguments() -> Iterator[Case]:
     yield Case(6, 'arguments "", the tool wants none', RUNS, called(name="now", arguments=""), runs=((),))
     yield Case(7, "arguments null", REPAIRED, called(arguments=None), says="Field required")
     yield Case(7, "arguments null, the tool wants none", RUNS, called(name="now", arguments=None), runs=((),))
-    cut = called(arguments=ADD[:9]).but(finish="length")
+    cut = called(arguments=ADD[:9]).replace(finish="length")
     yield Case(8, "arguments truncated, finish length", MALFORMED, cut, says="max_tokens")
-    cut = called(name="now", arguments="").but(finish="length")
+    cut = called(name="now", arguments="").replace(finish="length")
     objects = {"Gemini": RUNS}  # no arguments and empty ones are one thing there
     yield Case(8, 'arguments "", finish length', MALFORMED, cut, says="max_tokens", otherwise=objects, runs=((),))
     yield Case(9, "arguments a JSON list", REPAIRED, called(arguments="[1, 2]"), says=fits)
@@ -131,8 +131,8 @@ def _names() -> Iterator[Case]:
     yield Case(17, "no stream index", BOTH, missing, runs=TWICE, otherwise=none)
     turned = calls(Call(index=1), Call(arguments=OTHER, id="call_2", index=0))
     yield Case(17, "stream indexes out of order", BOTH, turned, runs=TWICE, otherwise=none)
-    yield Case(18, "a tool call after text", RUNS, called().but(text=TEXT))
-    aside = called(choice=1).but(text=TEXT)
+    yield Case(18, "a tool call after text", RUNS, called().replace(text=TEXT))
+    aside = called(choice=1).replace(text=TEXT)
     one = {name: "- there is only one" for name in ("Anthropic", "OpenAI Responses", "Gemini")}
     yield Case(18, "a tool call in another choice than the text", RUNS, aside, otherwise=one)
     both = calls(Call(), Call(arguments=OTHER, id="call_2", choice=1))
@@ -141,39 +141,39 @@ def _names() -> Iterator[Case]:
 
 def _endings() -> Iterator[Case]:
     only = {"Gemini streamed": MALFORMED}  # nothing else says there that the answer is whole
-    yield Case(19, "finish reason null", SHOWN, FINE.but(finish=None), otherwise=only)
-    yield Case(19, "finish reason left out", SHOWN, FINE.but(finish=LEFT_OUT), otherwise=only)
-    cut = FINE.but(finish=None, done=False)
+    yield Case(19, "finish reason null", SHOWN, FINE.replace(finish=None), otherwise=only)
+    yield Case(19, "finish reason left out", SHOWN, FINE.replace(finish=LEFT_OUT), otherwise=only)
+    cut = FINE.replace(finish=None, done=False)
     yield Case(19, "finish reason null, and the stream's end is not said", MALFORMED, cut, otherwise={"whole": SHOWN})
-    yield Case(19, "finish reason unknown", SHOWN, FINE.but(finish="bored"))
+    yield Case(19, "finish reason unknown", SHOWN, FINE.replace(finish="bored"))
     failed = {"OpenAI Responses streamed": BUSY, "OpenAI Responses whole": AGAIN}  # with an error that has a status
-    yield Case(19, 'finish reason "error"', MALFORMED, FINE.but(finish="error"), otherwise=failed)
+    yield Case(19, 'finish reason "error"', MALFORMED, FINE.replace(finish="error"), otherwise=failed)
     yield Case(20, "finish tool_calls with no calls", MALFORMED, Said(finish="tool_calls"))
     told = {"Gemini": MALFORMED}  # MALFORMED_FUNCTION_CALL, which says that there should have been one
-    yield Case(20, "the same, with text", SHOWN, FINE.but(finish="tool_calls"), otherwise=told)
-    yield Case(21, "usage left out", SHOWN, FINE.but(usage=()))
-    yield Case(21, "usage null", SHOWN, FINE.but(usage=(None,)))
-    yield Case(21, "usage negative", SHOWN, FINE.but(usage=((-5, -2),)))
-    yield Case(21, "usage of texts", SHOWN, FINE.but(usage=(("5", "2"),)))
-    yield Case(21, "usage a text", SHOWN, FINE.but(usage=("many",)))
-    yield Case(21, "usage at the beginning", SHOWN, FINE.but(usage_first=True))
-    yield Case(21, "usage twice", SHOWN, FINE.but(usage=((1, 1), (5, 2))))
+    yield Case(20, "the same, with text", SHOWN, FINE.replace(finish="tool_calls"), otherwise=told)
+    yield Case(21, "usage left out", SHOWN, FINE.replace(usage=()))
+    yield Case(21, "usage null", SHOWN, FINE.replace(usage=(None,)))
+    yield Case(21, "usage negative", SHOWN, FINE.replace(usage=((-5, -2),)))
+    yield Case(21, "usage of texts", SHOWN, FINE.replace(usage=(("5", "2"),)))
+    yield Case(21, "usage a text", SHOWN, FINE.replace(usage=("many",)))
+    yield Case(21, "usage at the beginning", SHOWN, FINE.replace(usage_first=True))
+    yield Case(21, "usage twice", SHOWN, FINE.replace(usage=((1, 1), (5, 2))))
     hot, again = "overheated", {"whole": AGAIN}
     yield Case(22, "an error object with HTTP 200: of the server", AGAIN, Said(error=hot))
     yield Case(22, "the same: of the request", STATUS, Said(error=hot, code=400), says=hot)
     odd = Said(error=hot, code="odd")
     others = {"Anthropic": AGAIN, "Gemini": AGAIN}  # they say of every other that it is the server's
     yield Case(22, "the same: of a kind that nobody knows", MALFORMED, odd, says=hot, otherwise=others)
-    yield Case(22, "an error object after text", BUSY, FINE.but(error=hot), says=hot, otherwise=again)
-    yield Case(22, "an error object after a tool call", BUSY, called().but(error=hot), says=hot, otherwise=again)
+    yield Case(22, "an error object after text", BUSY, FINE.replace(error=hot), says=hot, otherwise=again)
+    yield Case(22, "an error object after a tool call", BUSY, called().replace(error=hot), says=hot, otherwise=again)
 
 
 def _page(http: Http) -> Http:
-    return http.but(body=b"<!DOCTYPE html><html><body>Bad gateway</body></html>", kind="text/html")
+    return http.replace(body=b"<!DOCTYPE html><html><body>Bad gateway</body></html>", kind="text/html")
 
 
 def _newlines(by: bytes) -> Way:
-    return lambda http: http.but(body=http.body.replace(b"\n", by), cuts=(40, 1, 1, 1, 33))
+    return lambda http: http.replace(body=http.body.replace(b"\n", by), cuts=(40, 1, 1, 1, 33))
 
 
 def _inside_characters(http: Http) -> Http:
@@ -182,28 +182,28 @@ def _inside_characters(http: Http) -> Http:
         if byte >= 0x80:  # before and within each character of several bytes
             cuts.append(at - before)
             before = at
-    return http.but(cuts=tuple(cuts))
+    return http.replace(cuts=tuple(cuts))
 
 
 def _marked(http: Http) -> Http:
-    return http.but(body=b"\xef\xbb\xbf" + http.body, cuts=(1, 1, 1))
+    return http.replace(body=b"\xef\xbb\xbf" + http.body, cuts=(1, 1, 1))
 
 
 def _comments_only(http: Http) -> Http:
-    return http.but(body=b": still there\n\n" * 3)
+    return http.replace(body=b": still there\n\n" * 3)
 
 
 def _commented(http: Http) -> Http:
-    return http.but(body=b": hello\n\n" + http.body.replace(b"\n\n", b"\n\n: still there\n\nretry: 3\nid: 1\n\n"))
+    return http.replace(body=b": hello\n\n" + http.body.replace(b"\n\n", b"\n\n: still there\n\nretry: 3\nid: 1\n\n"))
 
 
 def _deliveries() -> Iterator[Case]:
     in_json = {"whole": "- of event streams"}
     page = "the server sent a web page"
     yield Case(23, "HTML with 200", MALFORMED, FINE, _page, says=page)
-    yield Case(23, "HTML with 502", AGAIN, FINE, lambda http: _page(http).but(status="502 Bad Gateway"))
+    yield Case(23, "HTML with 502", AGAIN, FINE, lambda http: _page(http).replace(status="502 Bad Gateway"))
     unsaid = {**in_json, "Gemini": "- it is never sent", "OpenAI Responses": "- it is never sent"}
-    yield Case(24, "in a stream: no `[DONE]`", SHOWN, FINE.but(done=False), otherwise=unsaid)
+    yield Case(24, "in a stream: no `[DONE]`", SHOWN, FINE.replace(done=False), otherwise=unsaid)
     yield Case(24, "data split inside UTF-8 characters", SHOWN, FINE, _inside_characters)
     yield Case(24, "in a stream: CRLF for LF", SHOWN, FINE, _newlines(b"\r\n"), otherwise=in_json)
     yield Case(24, "in a stream: CR for LF", SHOWN, FINE, _newlines(b"\r"), otherwise=in_json)
@@ -212,9 +212,9 @@ def _deliveries() -> Iterator[Case]:
     line = "long ✓ " * 100_000
     yield Case(24, "a line of 1 MB", SHOWN, Said(text=line), text=line)
     yield Case(24, "a byte order mark", SHOWN, FINE, _marked)
-    yield Case(25, "role left out", SHOWN, FINE.but(roles=(LEFT_OUT,)))
-    yield Case(25, "role null", SHOWN, FINE.but(roles=(None,)))
-    yield Case(25, "role changes in the middle", SHOWN, FINE.but(roles=("assistant", "user", "tool")))
+    yield Case(25, "role left out", SHOWN, FINE.replace(roles=(LEFT_OUT,)))
+    yield Case(25, "role null", SHOWN, FINE.replace(roles=(None,)))
+    yield Case(25, "role changes in the middle", SHOWN, FINE.replace(roles=("assistant", "user", "tool")))
     yield Case(26, "reasoning without content", MALFORMED, Said(reasoning="hm"))
     broken = Said(text="a \ud800 b \udc00")
     yield Case(27, "lone surrogates in content", SHOWN, broken, text="a � b �")
@@ -227,11 +227,11 @@ def _deliveries() -> Iterator[Case]:
 
 
 def _unpackable(http: Http) -> Http:
-    return http.but(body=gzip.compress(http.body)[:40] + b"\0" * 40, headers=("content-encoding: gzip",))
+    return http.replace(body=gzip.compress(http.body)[:40] + b"\0" * 40, headers=("content-encoding: gzip",))
 
 
 def _cut_gzip(http: Http) -> Http:
-    return http.but(body=gzip.compress(http.body)[:-30], headers=("content-encoding: gzip",))
+    return http.replace(body=gzip.compress(http.body)[:-30], headers=("content-encoding: gzip",))
 
 
 def _rest() -> Iterator[Case]:
@@ -243,23 +243,23 @@ def _rest() -> Iterator[Case]:
     yield Case(28, "the same, with a `request`", SHOWN, Said(text=asked), text=asked)
     refusal = Said(refusal="I will not.", finish="content_filter")
     yield Case(29, "a refusal", SHOWN, refusal, text="I will not.")
-    yield Case(29, "a refusal with a partial tool call", MALFORMED, called(arguments=ADD[:9]).but(
+    yield Case(29, "a refusal with a partial tool call", MALFORMED, called(arguments=ADD[:9]).replace(
         refusal="I will not.", finish="content_filter"))  # fmt: skip
     filtered = "content filter with a {} tool call"
-    partial = called(arguments=ADD[:9]).but(finish="content_filter")
+    partial = called(arguments=ADD[:9]).replace(finish="content_filter")
     yield Case(29, filtered.format("partial"), MALFORMED, partial)
-    yield Case(29, filtered.format("whole"), MALFORMED, called().but(finish="content_filter"))
-    yield Case(30, "another model's name", SHOWN, FINE.but(model="other"))
-    yield Case(30, "content type text/html", SHOWN, FINE, lambda http: http.but(kind="text/html"))
+    yield Case(29, filtered.format("whole"), MALFORMED, called().replace(finish="content_filter"))
+    yield Case(30, "another model's name", SHOWN, FINE.replace(model="other"))
+    yield Case(30, "content type text/html", SHOWN, FINE, lambda http: http.replace(kind="text/html"))
     yield Case(30, "content type of the other form", SHOWN, FINE, _other_kind)
     yield Case(30, "broken gzip", MALFORMED, FINE, _unpackable)
     yield Case(30, "gzip that breaks off", MALFORMED, FINE, _cut_gzip)
-    yield Case(30, "content length too long", SHOWN, FINE, lambda http: http.but(length=len(http.body) + 9))
-    yield Case(30, "content length too short", MALFORMED, FINE, lambda http: http.but(length=len(http.body) - 80))
+    yield Case(30, "content length too long", SHOWN, FINE, lambda http: http.replace(length=len(http.body) + 9))
+    yield Case(30, "content length too short", MALFORMED, FINE, lambda http: http.replace(length=len(http.body) - 80))
 
 
 def _other_kind(http: Http) -> Http:
-    return http.but(kind="application/json" if "event" in http.kind else "text/event-stream")
+    return http.replace(kind="application/json" if "event" in http.kind else "text/event-stream")
 
 
 CASES: Final = [*_nothing(), *_arguments(), *_names(), *_endings(), *_deliveries(), *_rest()]

@@ -91,7 +91,7 @@ class Said:
     error: str = ""
     code: Any = 500
 
-    def but(self, **changes: Any) -> Said:
+    def replace(self, **changes: Any) -> Said:
         return replace(self, **changes)
 
 
@@ -111,7 +111,7 @@ class Http:
     length: int | None = None
     cuts: tuple[int, ...] = ()
 
-    def but(self, **changes: Any) -> Http:
+    def replace(self, **changes: Any) -> Http:
         return replace(self, **changes)
 
     def pieces(self) -> list[bytes]:

@@ -40,7 +40,7 @@ class Responses:
         elif said.finish in ("stop", "tool_calls"):
             found |= {"status": "completed"}
         elif said.finish == "error":
-            found |= {"status": "failed", "error": _error(said.but(error="overheated"))}
+            found |= {"status": "failed", "error": _error(said.replace(error="overheated"))}
         else:
             found |= given_of(status=said.finish)
         usage = said.usage[-1] if said.usage else LEFT_OUT

@@ -100,7 +100,7 @@ def test_a_hook_that_removes_itself_finishes_its_call():
     handles: list[RemovableHandle] = []
     echo = Echo()
     handles.append(
-        echo.register_hook(Doing(before=lambda _: handles[0].remove(), after=lambda m: m.but(content="end")))
+        echo.register_hook(Doing(before=lambda _: handles[0].remove(), after=lambda m: m.replace(content="end")))
     )
     assert [echo("x").content, echo("x").content] == ["end", "x"]
 
@@ -115,7 +115,7 @@ BEFORE: list[tuple[Function, str]] = [
     (edited, "new|y"),
     (lambda messages: messages[:1], "x"),
     (lambda messages: tuple(reversed(messages)), "y|x"),
-    (lambda messages: messages[1].but(content="one"), "one"),
+    (lambda messages: messages[1].replace(content="one"), "one"),
     (lambda messages: messages.append(Message(content="z")), "x|y|z"),
     (lambda messages: [], "x|y"),
 ]
@@ -132,7 +132,7 @@ def test_what_goes_in_can_be_edited_or_replaced(door: Door, before: Function, se
 
 @every_door
 def test_what_comes_out_can_be_replaced_and_memory_keeps_what_was_said(door: Door):
-    echo = Echo(hooks=[Mark("a"), Doing(after=lambda message: message.but(content=f"<{message.content}>"))])
+    echo = Echo(hooks=[Mark("a"), Doing(after=lambda message: message.replace(content=f"<{message.content}>"))])
     echo.memory = MemoryManager()
     assert door(echo, "x").content == "<xaA>"
     assert [message.content for message in echo.memory.get_memory()] == ["xa", "xa"]
@@ -181,11 +181,11 @@ def test_a_hook_that_fails_on_the_way_out_fails_the_call(door: Door):
 # ---- an executor's hooks
 class OnAction(Hook):
     def before_action(self, executor: Any, message: Message, session_id: Hashable) -> Any:
-        return message.but(content={"name": "add", "parameters": {"a": message.content, "b": session_id}})
+        return message.replace(content={"name": "add", "parameters": {"a": message.content, "b": session_id}})
 
     def after_action(self, executor: Any, message: Message, session_id: Hashable) -> Any:
         assert isinstance(message.content, ActionReturn)
-        return message.but(content=message.content.format_result())
+        return message.replace(content=message.content.format_result())
 
 
 class AsyncOnAction(OnAction):

@@ -6,7 +6,7 @@ import sys
 import time
 from typing import Any
 
-from trivium.commander import run_core
+from trivium.commander import run_sync
 from trivium.llms import RateLimiter
 from trivium.llms import _rate_stores as stores
 
@@ -36,7 +36,7 @@ def main() -> None:
     print("ready", flush=True)
     sys.stdin.readline()
     for _ in range(times):
-        run_core(limiter.take, 10)
+        run_sync(limiter.take, 10)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from typing import Any, Self
 import pytest
 
 from trivium import Agent, AsyncAgent
-from trivium.commander import Event, gather, run_core
+from trivium.commander import Event, gather, run_sync
 from trivium.exceptions import DeadlineExceededError, RunKilledError
 from trivium.llms import FallbackModel, OpenAIModel, OverflowModel, RateLimiter, Request, RetryEvent, RetryPolicy
 from trivium.llms._call import call_model
@@ -243,8 +243,8 @@ def test_a_pool_for_each_loop_is_reused_and_leaves_nothing_when_the_loop_ends() 
             assert server.connections == loops
             gc.collect()
             assert not model._transport._connections._clients
-        assert [run_core(call_model, model, ASK).text for _ in range(3)] == ["hello"] * 3
-        assert [run_core(call_model, model, ASK).text for _ in range(3)] == ["hello"] * 3
+        assert [run_sync(call_model, model, ASK).text for _ in range(3)] == ["hello"] * 3
+        assert [run_sync(call_model, model, ASK).text for _ in range(3)] == ["hello"] * 3
         assert server.connections == 4  # sync callers share the loop behind them
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trivium import Agent, Limits
-from trivium.commander import run_core
+from trivium.commander import run_sync
 from trivium.exceptions import (
     ConfigurationError,
     DeadlineExceededError,
@@ -365,4 +365,4 @@ def test_a_body_that_does_not_arrive_does_not_hide_the_status(chat: ChatServer) 
 
 def test_a_model_is_asked_by_sync_code_with_the_same_policy(chat: ChatServer) -> None:
     chat.scripts = [refused("503 Busy"), gpt_text("a")]
-    assert run_core(call_model, model_at(chat), ASK).text == "a"
+    assert run_sync(call_model, model_at(chat), ASK).text == "a"

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trivium import Agent, ChatAgent, Limits, Message, Module, StatusCode, Task
-from trivium.commander import gather, portable
+from trivium.commander import driver_neutral, gather
 from trivium.exceptions import ConfigurationError, LimitExceededError
 from trivium.language_models.model_info import get_model_info
 from trivium.llms import (
@@ -196,12 +196,12 @@ class Fan(Module):
         super().__init__()
         self.agent, self.many, self.refused = agent, many, 0
 
-    @portable
+    @driver_neutral
     async def forward(self, message: Message) -> str:
         await gather(*[self.ask] * self.many)
         return "done"
 
-    @portable
+    @driver_neutral
     async def ask(self) -> None:
         try:
             await self.agent.acall("x" * 400)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from tasks._redis import redis_server
 from trivium import Agent, AsyncAgent
-from trivium.commander import Event, run_core
+from trivium.commander import Event, run_sync
 from trivium.exceptions import (
     ConfigurationError,
     DeadlineExceededError,
@@ -355,7 +355,7 @@ def test_limiters_of_another_name_count_for_themselves(tmp_path: Path, redis: st
     for place in (tmp_path / "rates.db", redis + "?db=9"):
         for name in ("one", "two"):
             limiter = RateLimiter(requests_per_minute=1, store=place, name=name)
-            run_core(limiter.take, 1)
+            run_sync(limiter.take, 1)
             assert limiter._store.take("another", 1) > 0
 
 

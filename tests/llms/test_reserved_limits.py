@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from trivium import Agent, ChatAgent, Limits, Message, Module, StatusCode, Task
-from trivium.commander import gather, portable
+from trivium.commander import driver_neutral, gather
 from trivium.exceptions import LimitExceededError
 from trivium.llms import Request
 from trivium.schema import Usage
@@ -38,12 +38,12 @@ class Many(Module):
         self.agent = agent
         self.refused = 0
 
-    @portable
+    @driver_neutral
     async def forward(self, message: Message) -> str:
         await gather(*[self.ask] * 8)
         return "done"
 
-    @portable
+    @driver_neutral
     async def ask(self) -> None:
         try:
             await self.agent.acall("x" * 400)
@@ -84,7 +84,7 @@ def test_what_was_reserved_is_given_back_where_a_request_fails() -> None:
     agent = Agent(model, memory=False)
 
     class Twice(Module):
-        @portable
+        @driver_neutral
         async def forward(self, message: Message) -> str:
             with pytest.raises(ValueError, match="no"):
                 await agent.acall("x" * 360)

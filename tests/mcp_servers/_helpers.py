@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from trivium.commander import run_core, wait
+from trivium.commander import run_sync, wait
 
 __all__ = ["GUARD", "PEERS", "ROOT", "SDK_SERVER", "child_pids", "is_alive", "listening", "soon"]
 
@@ -25,7 +25,7 @@ def soon(holds: Callable[[], object]) -> None:
     for _ in range(int(GUARD / 0.02)):
         if holds():
             return
-        run_core(wait, 0.02)
+        run_sync(wait, 0.02)
     raise AssertionError("it never came")
 
 

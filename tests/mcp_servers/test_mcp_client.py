@@ -18,7 +18,7 @@ import pytest
 from _signals import press_ctrl_c
 from trivium import Agent, AsyncAgent, Message
 from trivium.actions import ActionExecutor, run_tool
-from trivium.commander import gather, run_core, step
+from trivium.commander import gather, run_sync, step
 from trivium.exceptions import (
     ConfigurationError,
     DeadlineExceededError,
@@ -183,7 +183,7 @@ def test_a_server_that_died_or_was_closed_is_started_anew(tmp_path: Path):
         assert pid != int(began.read_text())
         tool = next(each for each in server.tools() if each.name.endswith(".die"))
         with pytest.raises(MCPConnectionError, match="not known"):
-            run_core(run_tool, tool, {})
+            run_sync(run_tool, tool, {})
         second = int(text_of(server, "pid"))
     assert not is_alive(pid)
     assert not is_alive(second)
@@ -194,7 +194,7 @@ def test_a_request_has_its_time(tmp_path: Path, workshop: MCPServer, monkeypatch
     monkeypatch.setattr(workshop._link, "timeout", 0.5)
     tool = next(each for each in workshop.tools() if each.name.endswith(".slow"))
     with pytest.raises(MCPTimeoutError, match="timeout="):
-        run_core(run_tool, tool, arguments)
+        run_sync(run_tool, tool, arguments)
     soon((tmp_path / "stopped").exists)
 
 
@@ -264,7 +264,7 @@ def test_a_call_of_several_ends_with_the_first_failure(tmp_path: Path, workshop:
         return await workshop.acall(arguments, "slow")
 
     with pytest.raises(OSError, match="no"), step("both"):
-        run_core(gather, slow, fail)
+        run_sync(gather, slow, fail)
     soon((tmp_path / "stopped").exists)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from trivium.commander import run_core
+from trivium.commander import run_sync
 from trivium.exceptions import MCPConnectionError, MCPError
 from trivium.mcp import MCPServer
 
@@ -26,7 +26,7 @@ def test_a_server_that_comes_back_is_used_again():
         process.kill()
         process.wait()
         with pytest.raises(MCPConnectionError):
-            run_core(tool.call)
+            run_sync(tool.call)
         with listening(SDK_SERVER, port):
             assert server({}, "pid").format_result() != first
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trivium.commander import run_core
+from trivium.commander import run_sync
 from trivium.exceptions import ConfigurationError, MCPToolsChangedError
 from trivium.mcp import MCPServer
 from trivium.mcp._pins import Definition, Pins, difference, digest_of
@@ -74,11 +74,11 @@ def test_a_file_that_holds_no_pins_is_refused(tmp_path: Path, text: str):
 def changed(server: MCPServer) -> MCPToolsChangedError:
     """What a call of a tool raises once the server has changed it; the notification comes beside the answer."""
     echo = next(tool for tool in server.tools() if tool.name.endswith(".echo"))
-    assert run_core(echo.call, text="x").format_result() == "x"
+    assert run_sync(echo.call, text="x").format_result() == "x"
     assert server({}, "rename").format_result() == "changed"
     while True:
         try:
-            run_core(echo.call, text="y")
+            run_sync(echo.call, text="y")
         except MCPToolsChangedError as error:
             return error
 

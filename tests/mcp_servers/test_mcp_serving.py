@@ -251,9 +251,9 @@ def test_the_command_shows_the_tools_and_the_digest(tmp_path: Path):
 
 
 def test_a_port_that_is_taken_is_said():
-    with ToolServer(Tool.of(lambda: None).but(name="nothing"), port=0) as server:
+    with ToolServer(Tool.of(lambda: None).replace(name="nothing"), port=0) as server:
         port = int(server.url.rpartition(":")[2])
-        other = ToolServer(Tool.of(lambda: None).but(name="nothing"), port=port)
+        other = ToolServer(Tool.of(lambda: None).replace(name="nothing"), port=port)
         with pytest.raises(ConfigurationError, match=str(port)):
             other.serve()
         with pytest.raises(ConfigurationError, match=str(port)), other:

@@ -13,7 +13,7 @@ import pytest
 from commander._helpers import AsyncNest, Door, MixedNest, Nest, SyncNest, every_door, nest
 from trivium import Agent, AsyncAgent, Hook, Message, Module
 from trivium.actions import ActionExecutor
-from trivium.commander import current, portable
+from trivium.commander import current, driver_neutral
 from trivium.exceptions import StateError
 from trivium.memory import MemoryManager
 from trivium.module import AsyncModule
@@ -32,7 +32,7 @@ class AsyncShout(Module):
 
 
 class CoreShout(Module):
-    @portable
+    @driver_neutral
     async def forward(self, message: Message) -> str:
         return message.content.upper()
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from trivium.commander import TaskNode
-from trivium.commander._calls import CallNode
+from trivium.commander.lowlevel import CallNode
 
 WALL_TIME = 1_700_000_000.0
 

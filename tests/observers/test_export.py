@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from commander._helpers import add, calling, join_all
 from trivium import Agent, CommanderAsync, Job, RunRecord
 from trivium.commander import PASS_WORD, HandlerCoroutine, handler, tasker, wait
-from trivium.commander._calls import CallNode
+from trivium.commander.lowlevel import CallNode
 from trivium.exceptions import OutputError
 from trivium.schema import Usage
 from trivium.testing import ScriptedModel, call_tool
@@ -251,7 +251,7 @@ def test_nothing_recorded_is_a_record_too(tmp_path: Path):
 @pytest.mark.parametrize("session", [None, True, 7, 1.5, "ada", float("nan"), float("inf"), ("a",), frozenset({1})])
 def test_any_session_can_be_written(session: Any):
     record, node = RunRecord(), CallNode("node")
-    node._scope = node._scope.but(session_id=session, listeners=(record,))
+    node._scope = node._scope.replace(session_id=session, listeners=(record,))
     node._start()
     node._close()
     written = json.loads(json.dumps(record.as_json(), allow_nan=False))["nodes"][0]["session"]
@@ -268,7 +268,7 @@ def test_a_session_that_cannot_be_shown_is_named_by_its_class():
             raise RuntimeError
 
     record, node = RunRecord(), CallNode("node")
-    node._scope = node._scope.but(session_id=Mute(), listeners=(record,))
+    node._scope = node._scope.replace(session_id=Mute(), listeners=(record,))
     node._start()
     node._close()
     assert record.as_json()["nodes"][0]["session"] == "<Mute>"

@@ -16,7 +16,7 @@ from rich.console import Console
 from commander._helpers import add, calling, join_all
 from trivium import Agent, CommanderAsync, Job
 from trivium.commander import PASS_WORD, tasker
-from trivium.commander._calls import CallNode
+from trivium.commander.lowlevel import CallNode
 from trivium.exceptions import MissingExtraError
 from trivium.observers import LiveTree
 from trivium.schema import Usage

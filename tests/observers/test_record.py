@@ -10,7 +10,7 @@ import pytest
 from commander._helpers import Door, add, calling, every_door, here, join_all
 from trivium import Agent, ChatAgent, CommanderAsync, Job, Message, Module, RunRecord, Task
 from trivium.commander import PASS_WORD, HandlerCoroutine, NodeState, handler, tasker
-from trivium.commander._calls import CallNode
+from trivium.commander.lowlevel import CallNode
 from trivium.llms import UsageEvent
 from trivium.observers import RecordedNode
 from trivium.schema import Usage

@@ -24,11 +24,14 @@ CONCURRENCY = frozenset({"_thread", "asyncio", "concurrent", "multiprocessing", 
 # What any file may take from them by name: neither starts a thread, nor touches a loop.
 HARMLESS = frozenset({"CancelledError", "Lock", "RLock"})
 
-# Files that may know threads and loops, each with what it needs them for. All else goes through the doors.
-CONCURRENCY_DOORS: Mapping[str, frozenset[str]] = {
+# Files that may know threads and loops, each with what it needs them for. All else goes through the primitives.
+MAY_KNOW_THREADS: Mapping[str, frozenset[str]] = {
     # the one place where a coroutine meets a thread or a loop
-    "trivium/commander/_doors*.py": CONCURRENCY,
-    # the threads and loops that the doors lend to user code
+    "trivium/commander/_drivers.py": CONCURRENCY,
+    "trivium/commander/_loops.py": CONCURRENCY,
+    "trivium/commander/_iteration.py": CONCURRENCY,
+    "trivium/commander/_owner_loop.py": CONCURRENCY,
+    # the threads and loops that the drivers lend to user code
     "trivium/commander/_workers.py": CONCURRENCY,
     # the commander's own queue loop, where jobs run and handlers are tasks
     "trivium/commander/_commander.py": frozenset({"asyncio"}),
@@ -73,18 +76,18 @@ def _is_loaded_by_the_command(path: str) -> bool:
 
 
 def concurrency_imports(sources: Iterable[Source]) -> list[str]:
-    """Threads and loops known outside the doors: inside functions too, but not for types only."""
+    """Threads and loops known outside the runtime: inside functions too, but not for types only."""
     return [
         f"{source.at(node)} imports {root}"
         for source in sources
         for node in _all_run_time_statements(source)
         for root in imported_roots(node)
-        if root in CONCURRENCY and root not in _doors_of(source.path) and not _is_harmless(node)
+        if root in CONCURRENCY and root not in _allowed_in(source.path) and not _is_harmless(node)
     ]
 
 
-def _doors_of(path: str) -> frozenset[str]:
-    allowed = (names for pattern, names in CONCURRENCY_DOORS.items() if fnmatch(path, pattern))
+def _allowed_in(path: str) -> frozenset[str]:
+    allowed = (names for pattern, names in MAY_KNOW_THREADS.items() if fnmatch(path, pattern))
     return next(allowed, frozenset[str]())
 
 

@@ -119,7 +119,7 @@ def test_vendor_imports(bad: str):
 def test_concurrency_imports():
     bad = source("def f():\n    import asyncio\n    from concurrent.futures import Future")
     assert len(_imports.concurrency_imports([bad])) == 2
-    assert _imports.concurrency_imports([Source("trivium/commander/_doors.py", bad.text)]) == []
+    assert _imports.concurrency_imports([Source("trivium/commander/_drivers.py", bad.text)]) == []
     assert _imports.concurrency_imports([source("if TYPE_CHECKING:\n    import asyncio")]) == []
 
 

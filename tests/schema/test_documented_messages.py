@@ -167,7 +167,7 @@ def test_metadata_is_kept_whether_given_or_set(name: str):
      ("sender", "entity"), ("oai_tool_id", "tool_call_id")],
 )  # fmt: skip
 def test_metadata_is_one_with_the_message(name: str, mine: str):
-    first, second = message(), message().but(**{mine: VALUES[name]})  # type: ignore[arg-type]
+    first, second = message(), message().replace(**{mine: VALUES[name]})  # type: ignore[arg-type]
     setattr(first.metadata, name, VALUES[name])
     assert getattr(first, mine) == getattr(second.metadata, name) == VALUES[name]
 

@@ -100,7 +100,7 @@ def test_a_misspelt_keyword_is_an_error(name: str):
     with pytest.raises(ValidationError, match=name):
         Message(**values)
     with pytest.raises(TypeError, match=f"no '{name}'"):
-        Message().but(**values)
+        Message().replace(**values)
     with pytest.raises(ValidationError, match=name):
         Message.model_validate(values)
 
@@ -110,16 +110,16 @@ def test_a_misspelt_keyword_is_an_error(name: str):
 def test_but_replaces_and_leaves_the_original(values: dict[str, Any], changes: dict[str, Any]):
     message = Message(**values)
     before = copy.deepcopy(shown(message))
-    assert shown(message.but(**changes)) == {**before, **changes}
+    assert shown(message.replace(**changes)) == {**before, **changes}
     assert shown(message) == before
-    assert message.but() == message
-    assert message.but() is not message
+    assert message.replace() == message
+    assert message.replace() is not message
 
 
 def test_but_none_takes_away_what_is_not_one_of_the_seven():
     message = Message(content="x", status=StatusCode.OK)
-    assert list(message.but(status=None, content=None).model_dump()) == SEVEN
-    assert message.but(content=None).content is None
+    assert list(message.replace(status=None, content=None).model_dump()) == SEVEN
+    assert message.replace(content=None).content is None
 
 
 @given(message_values)
@@ -172,7 +172,7 @@ def test_no_data_that_is_read_makes_itself_a_models(values: dict[str, Any]):
     written = json.dumps({**Message(**values).model_dump(mode="json"), "origin": "model"})
     for read in (Message.model_validate_json(written), Message(**json.loads(written))):
         assert read.origin is Origin.USER
-        assert read.copy(deep=True).but(content="x").origin is Origin.USER
+        assert read.copy(deep=True).replace(content="x").origin is Origin.USER
 
 
 @given(message_values)
@@ -184,7 +184,7 @@ def test_the_origin_is_neither_shown_nor_dumped(values: dict[str, Any]):
 
 def test_the_origin_travels_with_every_copy():
     message = Message(content="x", origin=Origin.MODEL)
-    for new in (message.but(content="y"), message.copy(deep=True), copy.deepcopy(message), message.model_copy()):
+    for new in (message.replace(content="y"), message.copy(deep=True), copy.deepcopy(message), message.model_copy()):
         assert new.origin is Origin.MODEL
 
 

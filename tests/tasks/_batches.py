@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 from trivium import ChatAgent, Message, Task
-from trivium.commander import Bell, run_core, wait
+from trivium.commander import ThreadEvent, run_sync, wait
 from trivium.llms import ChatModel, Delta, Request
 from trivium.testing import ScriptedModel
 
@@ -83,21 +83,21 @@ class Held(ChatModel):
         self.others, self.answers = others, answers
         self.asked: list[str] = []
         self.stopped: list[str] = []
-        self.all_wait = Bell()
+        self.all_wait = ThreadEvent()
 
     def stream(self, request: Request) -> Iterator[Delta]:
         who = asked(request)
         self.asked.append(who)
         if len(self.asked) == self.others + len(self.answers):
-            self.all_wait.ring()
+            self.all_wait.set()
         if who in self.answers:
-            run_core(wait, GUARD, self.all_wait)
+            run_sync(wait, GUARD, self.all_wait)
             if isinstance(self.answers[who], BaseException):
                 raise self.answers[who]
             yield self.answers[who]
             return
         try:
-            run_core(wait, GUARD)
+            run_sync(wait, GUARD)
         except BaseException:
             self.stopped.append(who)
             raise

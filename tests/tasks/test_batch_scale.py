@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from trivium import ChatAgent, Message, Task
-from trivium.commander._node import TaskNode
+from trivium.commander.lowlevel import TaskNode
 from trivium.llms import Delta, Request
 from trivium.tasks._batch import run_batch_tasks
 from trivium.testing import ScriptedModel

@@ -68,7 +68,7 @@ MODEL_SAYS: dict[str, Callable[[], Any]] = {
 
 def model_says(agent: ChatAgent, text: str, *calls: ToolCall) -> Message:
     said = Message(content=text, sender=agent.name, entity=Entity.LLM, origin=Origin.MODEL)
-    return said.but(tool_calls=calls) if calls else said
+    return said.replace(tool_calls=calls) if calls else said
 
 
 # ---- from a plan to a task

@@ -68,7 +68,7 @@ def test_a_tool_call_is_not_searched_for_addresses():
     calls = (ToolCall("1", "f", f'"{SEND_TO}x y"'),)
     inside = Message(content=f'{{"text": "{SEND_TO}x y"}}', tool_calls=calls)
     assert read_route(inside) == (False, None, inside.content)
-    assert read_route(inside.but(content=f"{SEND_TO}x y")).receiver == "x"
+    assert read_route(inside.replace(content=f"{SEND_TO}x y")).receiver == "x"
 
 
 # ---- being routed

@@ -27,7 +27,7 @@ from llms._servers import ChatServer, event_stream
 from trivium import Agent
 from trivium.actions.web._fetcher import Fetcher
 from trivium.actions.web._remote import Remote
-from trivium.commander import gather, run_core
+from trivium.commander import gather, run_sync
 from trivium.distributed import HTTPAgentClient
 from trivium.exceptions import (
     CassetteError,
@@ -119,7 +119,7 @@ def test_the_other_clients_take_part(file: Path, form: str, offline: Callable[[]
             return HTTPAgentClient(server.url, token=KEY).state_dict("ada")
         if form == "service":
             remote = Remote("Example", server.url, timeout=5, hidden={"key": KEY})
-            return run_core(remote.ask, json.loads, "/find", params={"q": "rain"})
+            return run_sync(remote.ask, json.loads, "/find", params={"q": "rain"})
         return json.loads(Fetcher(allowed_hosts=[server.host]).fetch(f"{server.url}/page").text)
 
     with Server(answer) as server, cassette(file):

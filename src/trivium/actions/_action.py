@@ -14,7 +14,7 @@ from trivium._objects import create_object
 from trivium.actions._dual import is_core
 from trivium.actions._run import as_arguments, as_text, attempt_tool, call_function
 from trivium.actions._tool import Tool, read_sections, spec_of, unfenced, with_options
-from trivium.commander import door, portable
+from trivium.commander import driver_neutral, sync_method
 from trivium.exceptions import ConfigurationError, ToolArgumentsError, ToolDefinitionError, ToolkitError
 from trivium.schema import ActionReturn, ActionStatusCode
 
@@ -185,7 +185,7 @@ class BaseAction:
 
     def _describe(self, api: str) -> dict[str, Any]:
         function = getattr(self, api)
-        said = describe_tool(Tool.of(function).but(name=api))
+        said = describe_tool(Tool.of(function).replace(name=api))
         kinds = read_sections(inspect.getdoc(function) or "")[1].get("Args", {})
         hints = inspect.signature(function).parameters
         for each in said["parameters"]:  # what no annotation says, the docstring may
@@ -217,7 +217,7 @@ class BaseAction:
         function, parser = getattr(self, api), self._parser_class(self)
         tool = Tool.of(function)
 
-        @portable
+        @driver_neutral
         async def call(**values: Any) -> ActionReturn:
             out = await call_function(function, **values)
             return out if isinstance(out, ActionReturn) else ActionReturn(result=parser.parse_outputs(out))
@@ -225,7 +225,7 @@ class BaseAction:
         def parse(arguments: Any) -> dict[str, Any]:
             return tool.validate(parser.parse_inputs(arguments, api))
 
-        return tool.but(
+        return tool.replace(
             name=self.name if api == "run" else f"{self.name}.{api}",
             description=self._said(api, tool.spec.description),
             call=call,
@@ -238,7 +238,7 @@ class BaseAction:
         text = text or ("" if self.is_toolkit else self._class_text())
         return next((each.get("description", text) for each in many if each["name"] == api), text)
 
-    @portable
+    @driver_neutral
     async def acall(self, inputs: str | Mapping[str, Any] = "", name: str = "run") -> ActionReturn:
         """Run a method by its name; the same as calling the object, from async code.
 
@@ -250,7 +250,7 @@ class BaseAction:
             return invalid_api(self.name, name, inputs)
         return await attempt_tool(self.tool(name), inputs)
 
-    __call__ = door(acall)
+    __call__ = sync_method(acall)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(name={self.name!r})"

@@ -10,8 +10,8 @@ from typing import Any, Literal, NamedTuple
 from trivium.actions._run import reason_of
 from trivium.actions._tool import Tool
 from trivium.actions._tool_message import ToolMessage
-from trivium.commander import CallNode, Event, invoke, portable
-from trivium.commander._doors import settled
+from trivium.commander import CallNode, Event, driver_neutral, invoke
+from trivium.commander.lowlevel import settle
 from trivium.events import on_one_line, to_json_value
 from trivium.exceptions import ToolNotApprovedError
 from trivium.schema._values import copied
@@ -83,7 +83,7 @@ class ApprovalEvent(Event[ApprovalDecision, Literal["approval"]]):
         return {**known, **({"arguments": to_json_value(request.arguments)} if content else {})}
 
 
-@portable
+@driver_neutral
 async def approved(node: CallNode, tool: Tool, values: Mapping[str, Any]) -> None:
     """Return where a call may run: it needs no approval, or whoever is asked said yes.
 
@@ -92,7 +92,7 @@ async def approved(node: CallNode, tool: Tool, values: Mapping[str, Any]) -> Non
     """
     needed = tool.needs_approval
     if callable(needed):
-        needed = await settled(needed(**_with_defaults(tool, values)))
+        needed = await settle(needed(**_with_defaults(tool, values)))
     if not needed:
         return
     message = values.get("tool_message")

@@ -12,7 +12,7 @@ from trivium._settings import settings
 from trivium.actions._tool import Tool
 from trivium.caches import Cache
 from trivium.caches.lowlevel import Flights, hash_json
-from trivium.commander import invoke, portable, wait
+from trivium.commander import driver_neutral, invoke, wait
 
 __all__ = ["cached"]
 
@@ -52,15 +52,15 @@ def cached(tool: Tool | Callable[..., Any], cache: Cache, *, ttl: float | None =
     made, flights = Tool.of(tool), Flights()
     identity = [FORMAT, made.spec.name, made.spec.description, made.spec.parameters]
 
-    @portable
+    @driver_neutral
     async def call(**values: Any) -> Any:
         key = _key(identity, values) if settings.cache else None
         if key is None:
             return await invoke(made.call, **values)
         while (kept := await invoke(cache.get, key)) is None:
-            bell = flights.enter(key)
-            if bell is not None:
-                await wait(bell=bell)
+            event = flights.enter(key)
+            if event is not None:
+                await wait(event=event)
                 continue
             try:
                 kept = await invoke(cache.get, key)  # it may have come in between
@@ -74,7 +74,7 @@ def cached(tool: Tool | Callable[..., Any], cache: Cache, *, ttl: float | None =
                 flights.leave(key)
         return json.loads(kept)
 
-    return made.but(call=call)
+    return made.replace(call=call)
 
 
 def _key(identity: list[Any], values: dict[str, Any]) -> str | None:

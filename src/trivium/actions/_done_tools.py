@@ -38,7 +38,7 @@ class AgentDoneTool(ToolMessage):
         """The message by which the task ends: the result as text, the tool and its values as attachments."""
         value = () if self.content is None or isinstance(self.content, str) else (self.content,)
         said = Message(content=text_of_result(self.content), sender=agent.name, entity=Entity.AGENT)
-        return said.but(attachments=(self, *value, *self.tools))
+        return said.replace(attachments=(self, *value, *self.tools))
 
 
 class DoneTool(ToolMessage):

@@ -1,4 +1,4 @@
-"""Methods of actions with two doors: written once as coroutines, called plainly or awaited."""
+"""Methods of actions in a sync and an async form: written once as coroutines, called plainly or awaited."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-from trivium.commander import door
+from trivium.commander import sync_method
 from trivium.schema import ActionReturn
 
 __all__ = ["AsyncActionMixin", "dual", "is_core"]
@@ -51,7 +51,7 @@ class dual(Generic[P, T]):
 
     def __set_name__(self, owner: type, name: str) -> None:
         setattr(owner, f"{name}_async", self.__wrapped__)
-        self._plain = door(self.__wrapped__, f"{name}_async")
+        self._plain = sync_method(self.__wrapped__, f"{name}_async")
 
     @overload
     def __get__(self, action: None, owner: type) -> Callable[..., Any]: ...

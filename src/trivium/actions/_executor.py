@@ -16,8 +16,8 @@ from trivium.actions._outcomes import FinishAction, InvalidAction, NoAction
 from trivium.actions._read_more import READ_MORE, how_to_read_on, whole_text
 from trivium.actions._run import OnToolError, as_arguments, as_text, attempt_tool
 from trivium.actions._tool import MAX_RESULT, Tool
-from trivium.commander import current, gather, portable
-from trivium.commander._doors import settled
+from trivium.commander import current, driver_neutral, gather
+from trivium.commander.lowlevel import settle
 from trivium.exceptions import (
     CallOriginError,
     ConfigurationError,
@@ -120,11 +120,11 @@ class ActionExecutor(Module):
             del self[name]
         self.actions[name] = made
         if isinstance(made, Tool):  # first: most are
-            self.tools[name] = made if made.spec.name == name else made.but(name=name)
+            self.tools[name] = made if made.spec.name == name else made.replace(name=name)
             return
         for tool in made.tools():
             called = name + tool.name[len(made.name) :]
-            self.tools[called] = tool if called == tool.name else tool.but(name=called)
+            self.tools[called] = tool if called == tool.name else tool.replace(name=called)
 
     def __delitem__(self, name: str) -> None:
         if name not in self.actions:
@@ -155,7 +155,7 @@ class ActionExecutor(Module):
             )
         return message_of(await self.run(*call), self.name)
 
-    @portable
+    @driver_neutral
     async def run(self, name: str, parameters: str | Mapping[str, Any], *, is_counted: bool = False) -> ActionReturn:
         """Run a tool by name; the outcome, good or bad, as an `ActionReturn`.
 
@@ -177,7 +177,7 @@ class ActionExecutor(Module):
         invalid = await attempt_tool(self.invalid_action.tool(), {}, is_counted=is_counted)
         return replace(invalid, args=as_arguments(name, parameters))
 
-    @portable
+    @driver_neutral
     async def answer_all(self, calls: Sequence[ToolCall], *, parallel: bool = False) -> list[Message]:
         """Run the calls of one answer of a model; the messages that go back to it, in the order of the calls.
 
@@ -237,7 +237,7 @@ class ActionExecutor(Module):
                 groups[-1].append(call)
         return [group for group in groups if group]
 
-    @portable
+    @driver_neutral
     async def answer(self, call: ToolCall, *, is_counted: bool = False) -> Message:
         """Run a model's call; the message that goes back to the model.
 
@@ -262,7 +262,7 @@ class ActionExecutor(Module):
         message = messages[0]
         was_call, speaker = function_call(message.content) is not None, message.sender
         is_claimed = message.formatted is not None and not _is_of_an_agent(message)  # asked now: hooks edit in place
-        changed = await settled(hook.before_action(self, message, session_id)) or message
+        changed = await settle(hook.before_action(self, message, session_id)) or message
         if not isinstance(changed, Message):
             raise ConfigurationError(f"{type(hook).__name__}.before_action returns a message or None: {changed!r:.200}")
         if is_claimed and not was_call and function_call(changed.content) is not None:
@@ -274,7 +274,7 @@ class ActionExecutor(Module):
         return [changed, *messages[1:]]
 
     async def _after(self, hook: Hook, message: Message, session_id: Hashable) -> Message:
-        return await settled(hook.after_action(self, message, session_id)) or message
+        return await settle(hook.after_action(self, message, session_id)) or message
 
 
 class AsyncActionExecutor(AsyncModule, ActionExecutor):

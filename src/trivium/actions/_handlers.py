@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from trivium.actions._run import call_function
 from trivium.actions._tool_message import ToolMessage
-from trivium.commander import portable
-from trivium.commander._doors_loop import blocking
+from trivium.commander import driver_neutral
+from trivium.commander.lowlevel import is_blocking
 from trivium.exceptions import ToolDefinitionError
 from trivium.module import Module
 from trivium.schema import Message
@@ -58,12 +58,12 @@ def find_handler(agent: Any, message: ToolMessage) -> Handler | None:
 
 def _form(owner: Any, of: Any, name: str) -> Callable[..., Any] | None:
     """A method in the form, sync or async, that suits how this code runs, else in the other."""
-    names = (name, f"{name}_async") if blocking() else (f"{name}_async", name)
+    names = (name, f"{name}_async") if is_blocking() else (f"{name}_async", name)
     return next((getattr(of, each) for each in names if callable(getattr(owner, each, None))), None)
 
 
 def _bound(method: Callable[..., Any], agent: Any, roles: list[str], tool: ToolMessage | None = None) -> Handler:
-    @portable
+    @driver_neutral
     async def call(chat_message: Message) -> Any:
         given = {"tool": tool, "agent": agent, "message": chat_message}
         return await call_function(method, *[given[role] for role in roles])

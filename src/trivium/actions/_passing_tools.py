@@ -36,7 +36,7 @@ class PassTool(ToolMessage):
         if found is None:
             raise ToolError(f"{self.request}: there is no message to pass on; answer it yourself", self.request)
         passed = Message.deepcopy(found)
-        return passed.but(entity=Entity.AGENT, receiver=None, status=None, tool_call_id=None)
+        return passed.replace(entity=Entity.AGENT, receiver=None, status=None, tool_call_id=None)
 
     def _stands_in(self, message: Message) -> bool:
         return any(call.name == self.request for call in message.tool_calls) or any(
@@ -58,7 +58,7 @@ class DonePassTool(PassTool):
     def response(self, agent: Any, chat_doc: Message) -> Message:
         """The message that came in, with the tool that ends the task."""
         passed = super().response(agent, chat_doc)
-        return passed.but(attachments=(*passed.attachments, AgentDoneTool(content=passed.content)))
+        return passed.replace(attachments=(*passed.attachments, AgentDoneTool(content=passed.content)))
 
     @classmethod
     def instructions(cls) -> str:
@@ -79,7 +79,7 @@ class ForwardTool(PassTool):
 
     def response(self, agent: Any, chat_doc: Message) -> Message:
         """The message that came in, addressed."""
-        return super().response(agent, chat_doc).but(receiver=self.agent)
+        return super().response(agent, chat_doc).replace(receiver=self.agent)
 
     @classmethod
     def instructions(cls) -> str:
@@ -102,7 +102,7 @@ class SendTool(ToolMessage):
 
     def response(self, agent: Any, chat_doc: Message | None = None) -> Message:
         """The text, addressed."""
-        return message_of_tool(self, agent, chat_doc, Entity.AGENT).but(receiver=self.to)
+        return message_of_tool(self, agent, chat_doc, Entity.AGENT).replace(receiver=self.to)
 
     @classmethod
     def instructions(cls) -> str:
@@ -136,13 +136,13 @@ class AgentSendTool(ToolMessage):
     def response(self, agent: Any) -> Message:
         """The text and the tool messages, addressed."""
         said = Message(content=self.content, sender=agent.name, entity=Entity.AGENT, receiver=self.to)
-        return said.but(attachments=tuple(self.tools) or None)
+        return said.replace(attachments=tuple(self.tools) or None)
 
 
 def message_of_tool(tool: Any, agent: Any, chat_doc: Message | None, entity: Entity) -> Message:
     """A message of a tool's own `content`. It is a model's only where the model wrote this tool in `chat_doc`."""
     said = Message(content=tool.content, sender=agent.name, entity=entity)
-    return said.but(origin=Origin.MODEL) if _is_written_in(tool, chat_doc) else said
+    return said.replace(origin=Origin.MODEL) if _is_written_in(tool, chat_doc) else said
 
 
 def _is_written_in(tool: ToolMessage, chat_doc: Message | None) -> bool:

@@ -39,7 +39,7 @@ class AddRecipientTool(ToolMessage):
         if found is None:
             text = f"There is no message that waits for its recipient. Send it with `{RecipientTool.name()}`."
             return Message(content=text, sender=agent.name, entity=Entity.AGENT, receiver=Entity.LLM)
-        return found.but(entity=Entity.LLM, sender=agent.name, receiver=self.intended_recipient)
+        return found.replace(entity=Entity.LLM, sender=agent.name, receiver=self.intended_recipient)
 
 
 class RecipientTool(ToolMessage):
@@ -104,7 +104,7 @@ class RecipientTool(ToolMessage):
         """The text, addressed, as the model's; or the question who it is for."""
         said = message_of_tool(self, agent, chat_doc, Entity.LLM)
         recipient = self.intended_recipient or self.default_recipient
-        return said.but(receiver=recipient) if recipient else _question(agent, said)
+        return said.replace(receiver=recipient) if recipient else _question(agent, said)
 
     @staticmethod
     def handle_message_fallback(agent: Any, msg: Message | str) -> Message | None:
@@ -122,7 +122,7 @@ def _question(agent: Any, message: Message) -> Message:
         "do not write the message again."
     )
     said = Message(content=text, sender=agent.name, entity=Entity.AGENT, receiver=Entity.LLM)
-    return said.but(attachments=(_Unaddressed(message),))
+    return said.replace(attachments=(_Unaddressed(message),))
 
 
 def _unaddressed(agent: Any, chat_doc: Message | None) -> Message | None:

@@ -14,8 +14,8 @@ from pydantic_core import to_jsonable_python
 
 from trivium._arguments import is_mapping
 from trivium.actions._tool import Tool
-from trivium.commander import CallNode, Event, current, invoke, portable, step, wait
-from trivium.commander._node import make_scope
+from trivium.commander import CallNode, Event, current, driver_neutral, invoke, step, wait
+from trivium.commander.lowlevel import invoke_or_abandon, make_scope
 from trivium.events import on_one_line, to_json_value
 from trivium.exceptions import (
     CommanderError,
@@ -125,7 +125,7 @@ class ToolLeftEvent(Event[str, Literal["tool_left"]], level=WARNING):
         return {"name": self.data}
 
 
-@portable
+@driver_neutral
 async def run_tool(
     tool: Tool,
     arguments: str | Mapping[str, Any],
@@ -229,19 +229,17 @@ async def _guarded(node: CallNode, tool: Tool, values: dict[str, Any]) -> Any:
             await wait(uniform(longest / 2, longest) if after is None else after)  # noqa: S311 - no secret
 
 
-@portable
+@driver_neutral
 async def call_function(function: Callable[..., Any], /, *args: Any, **values: Any) -> Any:
     """Call the function behind a tool; where that has a time of its own, sync code is left behind after it."""
     node = current.get()
     if node is None or not node._may_be_left:
         return await invoke(function, *args, **values)
-    from trivium.commander._leaving import invoke_or_leave
-
     on_left = partial(node._emit, ToolLeftEvent, node._name.removeprefix("tool:"))
-    return await invoke_or_leave(partial(function, *args) if args else function, on_left, **values)
+    return await invoke_or_abandon(partial(function, *args) if args else function, on_left, **values)
 
 
-@portable
+@driver_neutral
 async def attempt_tool(
     tool: Tool,
     arguments: str | Mapping[str, Any],
@@ -269,13 +267,13 @@ async def attempt_tool(
     except (LimitExceededError, ToolFailedError):
         raise
     except ToolArgumentsError as error:
-        return returned.but(state=ActionStatusCode.ARGS_ERROR, errmsg=str(error))
+        return returned.replace(state=ActionStatusCode.ARGS_ERROR, errmsg=str(error))
     except (FetchError, RemoteServiceError) as error:
-        return returned.but(state=ActionStatusCode.HTTP_ERROR, errmsg=str(error))
+        return returned.replace(state=ActionStatusCode.HTTP_ERROR, errmsg=str(error))
     except Exception as error:
-        return returned.but(state=ActionStatusCode.API_ERROR, errmsg=reason_of(error))
+        return returned.replace(state=ActionStatusCode.API_ERROR, errmsg=reason_of(error))
     if isinstance(result, ActionReturn):  # what it leaves open is filled in
-        return result.but(args=result.args or returned.args, type=result.type or returned.type)
+        return result.replace(args=result.args or returned.args, type=result.type or returned.type)
     returned.result = [{"type": "text", "content": text}]
     return returned
 

@@ -12,7 +12,7 @@ from trivium._arguments import checked
 from trivium.actions._action import BaseAction, BaseParser, JsonParser, tool_api
 from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions._run import sendable
-from trivium.commander import invoke, portable, this_session
+from trivium.commander import driver_neutral, invoke, this_session
 from trivium.exceptions import ConfigurationError, MissingExtraError, ToolError
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class PPT(BaseAction):
 
     @dual
     @tool_api(explode_return=True)
-    @portable
+    @driver_neutral
     async def create_file(self, theme: str, abs_location: str) -> dict[str, str]:
         """Begin a presentation; one of this session that was not submitted is given up.
 
@@ -120,7 +120,7 @@ class PPT(BaseAction):
 
     @dual
     @tool_api(explode_return=True)
-    @portable
+    @driver_neutral
     async def add_first_page(self, title: str, subtitle: str) -> dict[str, str]:
         """Add the first page of the presentation.
 
@@ -135,7 +135,7 @@ class PPT(BaseAction):
 
     @dual
     @tool_api(explode_return=True)
-    @portable
+    @driver_neutral
     async def add_text_page(self, title: str, bullet_items: str) -> dict[str, str]:
         """Add a page of text.
 
@@ -150,7 +150,7 @@ class PPT(BaseAction):
 
     @dual
     @tool_api(explode_return=True)
-    @portable
+    @driver_neutral
     async def add_text_image_page(self, title: str, bullet_items: str, image: str) -> dict[str, str]:
         """Add a page of text with an image beside it.
 
@@ -174,7 +174,7 @@ class PPT(BaseAction):
 
     @dual
     @tool_api(explode_return=True)
-    @portable
+    @driver_neutral
     async def submit_file(self) -> dict[str, str]:
         """Save the presentation; nothing is kept before.
 

@@ -105,7 +105,7 @@ class Tool:
         """Whether a call waits for those before it, and those after it wait, where several are run at once."""
         return self.sequential or self.effect == "once" or bool(self.needs_approval)
 
-    def but(self, **changes: Any) -> Tool:
+    def replace(self, **changes: Any) -> Tool:
         """A copy with some of its values replaced; `name`, `description` and `strict` are those of its spec.
 
         Raises:
@@ -115,11 +115,13 @@ class Tool:
             schema = self.spec.parameters
             changes["spec"] = replace(self.spec, parameters=strict_schema(schema, self.name), strict=True)
             changes["validate"] = unless_null(self.validate, schema)
-            return replace(self, **{key: changes.pop(key) for key in ("spec", "validate")}).but(**changes)
+            return replace(self, **{key: changes.pop(key) for key in ("spec", "validate")}).replace(**changes)
         _known(changes)
         for_spec = {key: changes.pop(key) for key in ("name", "description") if key in changes}
         tool = replace(self, spec=replace(self.spec, **for_spec)) if for_spec else self
         return replace(tool, **changes) if changes else tool
+
+    __replace__ = replace
 
     @classmethod
     def of(cls, function: Tool | Callable[..., Any]) -> Tool:
@@ -139,7 +141,7 @@ class Tool:
         if isinstance(function, type) or not callable(function):  # type: ignore[unnecessary] - users pass anything
             kind = f"the class {function.__name__}" if isinstance(function, type) else type(function).__name__  # type: ignore[unnecessary]
             raise ToolDefinitionError(f"{kind} is no tool: give a function, an object of an action, or a config of one")
-        tool = _from_function(function).but(**options_of(function))
+        tool = _from_function(function).replace(**options_of(function))
         holder = getattr(function, "__func__", function)
         if isinstance(holder, types.FunctionType):  # a bound method's tool must not keep its object alive there
             kept = tool if holder is function else replace(tool, call=holder)

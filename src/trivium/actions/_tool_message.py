@@ -349,7 +349,7 @@ def cut_result(kind: type[ToolMessage], answer: Message) -> Message:
     if kind._max_result_tokens is None or not isinstance(text, str):
         return answer
     cut = cut_text(text, kind._max_result_tokens * CHARACTERS_PER_TOKEN)
-    return answer if cut == text else answer.but(content=cut, attachments=answer.attachments or (text,))
+    return answer if cut == text else answer.replace(content=cut, attachments=answer.attachments or (text,))
 
 
 def _is_overridden(kind: type[ToolMessage], name: str) -> bool:

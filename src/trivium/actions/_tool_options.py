@@ -68,5 +68,5 @@ def make_tool(function: F) -> F:
     vars(function).pop("__trivium_tool__", None)
     is_method = next(iter(inspect.signature(function).parameters), "") == "self"
     made = Tool.of(MethodType(function, object()) if is_method else function)
-    function.__trivium_tool__ = made.but(call=function)  # type: ignore[attr-defined] - where Tool.of looks
+    function.__trivium_tool__ = made.replace(call=function)  # type: ignore[attr-defined] - where Tool.of looks
     return function

@@ -13,7 +13,7 @@ from trivium.agents._attributes import AgentAttributes
 from trivium.agents._config import AgentConfig
 from trivium.agents.aggregator import DefaultAggregator, Instruction
 from trivium.commander import current
-from trivium.commander._doors import settled
+from trivium.commander.lowlevel import settle
 from trivium.exceptions import ConfigurationError, LimitExceededError, NoModelError, ToolFailedError
 from trivium.llms import ModelProtocol, Reply, Request
 from trivium.llms.lowlevel import call_model
@@ -133,7 +133,7 @@ class Agent(AgentAttributes):
     async def _finish(self, reply: Reply, history: list[dict[str, Any]], extra: Mapping[str, Any]) -> Message:
         """The model's last reply as the agent's answer, parsed where there is a parser."""
         parser = self.output_format
-        return self._said(reply, None if parser is None else await settled(parser.parse_response(reply.text)))
+        return self._said(reply, None if parser is None else await settle(parser.parse_response(reply.text)))
 
     def _history(self, message: tuple[Message, ...], session_id: Hashable) -> list[dict[str, Any]]:
         memory = self.memory.get(session_id) if self.memory else Memory.of(message)

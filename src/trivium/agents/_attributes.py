@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from trivium._constants import NO_ANSWER
 from trivium.agents._responders import Responders
-from trivium.commander import CallNode, door, invoke, portable
+from trivium.commander import CallNode, driver_neutral, invoke, sync_method
 from trivium.schema import LLMMessage, LLMTokenUsage, Message, ObjectRegistry, Usage
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ class AgentAttributes(Responders):
         self._counted = self._counted + response.usage.to_usage()
 
     # ---- others
-    @portable
+    @driver_neutral
     async def ask_agent_async(
         self, agent: Any, request: str, no_answer: str = NO_ANSWER, user_confirm: bool = True
     ) -> str | None:
@@ -226,7 +226,7 @@ class AgentAttributes(Responders):
             return None
         return f"{agent.name} says: {answer.content}".strip()
 
-    ask_agent = door(ask_agent_async)
+    ask_agent = sync_method(ask_agent_async)
 
 
 class _open_lock(contextlib.AbstractAsyncContextManager[None], contextlib.AbstractContextManager[None]):

@@ -11,8 +11,8 @@ from inspect import Parameter, signature
 from typing import Any, ClassVar, TypeAlias, TypeVar, cast
 
 from trivium.actions import ToolCallEvent, ToolResultEvent, as_text, tool_calls_in
-from trivium.commander import CallNode, EndedEvent, Event, StartedEvent, TaskNode, current, invoke, portable
-from trivium.commander._doors_loop import blocking
+from trivium.commander import CallNode, EndedEvent, Event, StartedEvent, TaskNode, current, driver_neutral, invoke
+from trivium.commander.lowlevel import is_blocking
 from trivium.exceptions import ConfigurationError
 from trivium.llms import DeltaEvent, Reasoning, ToolCallPart
 from trivium.module import Module
@@ -59,7 +59,7 @@ class _Callbacks:
         else:
             raise ConfigurationError(f"the callback {name} is a function or None, not {type(value).__name__}")
 
-    @portable
+    @driver_neutral
     async def _tell(self, name: str, **given: Any) -> None:
         """Call the callback of that name, if it is set, with as much of `given` as it takes."""
         function = vars(self).get(name)
@@ -128,7 +128,7 @@ class AgentCallbacks(_Callbacks):
     def _of_run(self, name: str) -> Callback | None:
         """The form of a callback that fits the run: the async one in async code, if both are set."""
         forms = vars(self).get(name), vars(self).get(f"{name}_async")
-        return forms[0] or forms[1] if blocking() else forms[1] or forms[0]
+        return forms[0] or forms[1] if is_blocking() else forms[1] or forms[0]
 
     def _user_port(self, is_turn: bool) -> Callback | None:
         """Who asks the user, if somebody does; in the user's turn of a task with no prompt: it was all shown."""
@@ -142,7 +142,7 @@ class AgentCallbacks(_Callbacks):
 
         return port
 
-    @portable
+    @driver_neutral
     async def _show_agent(self, response: Message) -> None:
         """Show what the agent has answered by itself."""
         await self._tell("show_agent_response", **_as_response(response.content, bool(response.tool_calls)))
@@ -168,7 +168,7 @@ show_subtask_response?
     show_subtask_response: Callback = staticmethod(_nothing)
     set_parent_agent: Callback = staticmethod(_nothing)
 
-    @portable
+    @driver_neutral
     async def _show_subtask(self, task: Module, result: Message | None) -> None:
         """Show what a sub-task has answered."""
         if "show_subtask_response" in vars(self):
@@ -182,7 +182,7 @@ async def _told(
 ) -> Message:
     telling = _Telling(callbacks, agent, node)
     scope = node._scope
-    node._scope = scope.but(listeners=(*scope.listeners, telling.hear), pipes=(*scope.pipes, telling))
+    node._scope = scope.replace(listeners=(*scope.listeners, telling.hear), pipes=(*scope.pipes, telling))
     try:
         answer = await turn
     except GeneratorExit:
@@ -235,7 +235,7 @@ class _Answer:
 class _Telling:
     """One call of an agent, told as it goes on: a listener, whose callbacks are called where the call can wait.
 
-    It is a pipe of the call's scope too: the doors await `drained` between two pieces of a model's stream.
+    It is a pipe of the call's scope too: the runtime awaits `drained` between two pieces of a model's stream.
     """
 
     def __init__(self, callbacks: AgentCallbacks, agent: Module, node: CallNode) -> None:

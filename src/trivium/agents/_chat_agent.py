@@ -11,7 +11,7 @@ from trivium.agents._config import AgentConfig, ChatAgentConfig
 from trivium.agents._history import History
 from trivium.agents._typed_answers import TypedAnswers
 from trivium.agents.aggregator import DefaultAggregator
-from trivium.commander import door, portable, this_session
+from trivium.commander import driver_neutral, sync_method, this_session
 from trivium.llms.lowlevel import call_model
 from trivium.memory import MemoryManager
 from trivium.module import AsyncModule
@@ -129,7 +129,7 @@ class ChatAgent(TypedAnswers, History):
         return "\n\n".join(["=== How to use some of the tools ===", *parts]) if parts else ""
 
     # ---- asking the model directly
-    @portable
+    @driver_neutral
     async def llm_response_messages_async(
         self, messages: Sequence[LLMMessage], output_len: int | None = None
     ) -> Message:
@@ -141,11 +141,11 @@ class ChatAgent(TypedAnswers, History):
         """
         history = [each.api_dict("") for each in messages]
         extra = {} if output_len is None else {"max_tokens": output_len}
-        return self._said(await call_model(self.model, self._request(history, extra))).but(entity=Entity.LLM)
+        return self._said(await call_model(self.model, self._request(history, extra))).replace(entity=Entity.LLM)
 
-    llm_response_messages = door(llm_response_messages_async)
+    llm_response_messages = sync_method(llm_response_messages_async)
 
-    @portable
+    @driver_neutral
     async def llm_response_forget_async(self, message: str | Message) -> Message | None:
         """Ask the model within the conversation, and forget question and answer."""
         memory = self.memory.open(this_session())
@@ -155,7 +155,7 @@ class ChatAgent(TypedAnswers, History):
         finally:
             memory._messages = kept
 
-    llm_response_forget = door(llm_response_forget_async)
+    llm_response_forget = sync_method(llm_response_forget_async)
 
     def chat_num_tokens(self, messages: Sequence[LLMMessage] | None = None) -> int:
         """Tokens of these messages, or of the history: counted by the model where it can, else estimated."""

@@ -119,7 +119,7 @@ def _message(entry: LLMMessage, agent: Any) -> Message:
     if isinstance(entry, _Entry) and entry._of is not None:
         return entry._of
     made = Message.from_LLMMessage(entry)
-    return made.but(sender=agent.name) if entry.role is Role.ASSISTANT else made
+    return made.replace(sender=agent.name) if entry.role is Role.ASSISTANT else made
 
 
 def system_entry(agent: History) -> LLMMessage:

@@ -10,7 +10,7 @@ import trivium.actions as actions
 from trivium.actions import ToolMessage, as_text, find_handler, run_tool
 from trivium.actions.lowlevel import cut_result, message_tool, reason_of
 from trivium.agents._tool_use import ToolUse, as_message, recipient_of
-from trivium.commander import door, invoke, portable
+from trivium.commander import driver_neutral, invoke, sync_method
 from trivium.exceptions import LimitExceededError, NotInteractiveError, ToolError, ToolFailedError
 from trivium.schema import ChatDocMetaData, Entity, Message, NonToolAction, Origin, ToolCall
 from trivium.schema._chat_document import is_tainted, linked
@@ -68,7 +68,7 @@ class Responders(ToolUse):
         given = as_message(message)
         return not self._handled_calls(given) and not self._handled_tools(given)
 
-    @portable
+    @driver_neutral
     async def llm_response_async(
         self, message: Message | str | None = None, *, msg: Message | str | None = None
     ) -> Message | None:
@@ -90,7 +90,7 @@ class Responders(ToolUse):
             extra["tool_choice"] = choice if isinstance(choice, str) else choice["function"]["name"]
         return self._answered(await self.acall(*self._asked(given), **extra), given)
 
-    llm_response = door(llm_response_async)
+    llm_response = sync_method(llm_response_async)
 
     def _begins(self) -> bool:
         """Whether the model speaks without a message: one that remembers does, and what it said last is forgotten."""
@@ -105,17 +105,17 @@ class Responders(ToolUse):
         results = cast("Mapping[str, str] | None", message.oai_tool_id2result)
         if results is None:
             return (message,)
-        plain = message.but(tool_results=None)
-        return [plain.but(content=text, tool_call_id=key) for key, text in results.items()]
+        plain = message.replace(tool_results=None)
+        return [plain.replace(content=text, tool_call_id=key) for key, text in results.items()]
 
     def _answered(self, answer: Message, asked: Message | None = None) -> Message:
         """The model's answer as a task takes it: the model spoke."""
-        answer = _addressed(answer.but(entity=_LLM), getattr(self.config, "recognize_recipient_in_content", True))
+        answer = _addressed(answer.replace(entity=_LLM), getattr(self.config, "recognize_recipient_in_content", True))
         linked(answer)["agent_id"] = self.id
         return answer
 
     # ---- the agent
-    @portable
+    @driver_neutral
     async def agent_response_async(self, msg: Message | str | None = None) -> Message | None:
         """Run the tool messages that the model sent; without any, what `handle_message_fallback` says."""
         if msg is None:
@@ -125,9 +125,9 @@ class Responders(ToolUse):
             await self.__dict__["_callbacks"]._show_agent(answer)
         return answer
 
-    agent_response = door(agent_response_async)
+    agent_response = sync_method(agent_response_async)
 
-    @portable
+    @driver_neutral
     async def handle_message_async(self, msg: Message | str) -> Message | None:
         """Run the tool messages in a message and return what came of them.
 
@@ -148,7 +148,7 @@ class Responders(ToolUse):
         results = [await self._handle(call, given) for call in calls]
         return self._combined(calls, results)
 
-    handle_message = door(handle_message_async)
+    handle_message = sync_method(handle_message_async)
 
     def _fallback(self, message: Message) -> Callable[[Message], Any]:
         """Who answers a message without tools: a tool that says how, else the agent."""
@@ -171,21 +171,21 @@ class Responders(ToolUse):
             return actions.AgentDoneTool(content=msg.content) if is_done else actions.ForwardTool(agent="User")
         return action(msg) if callable(action) else action
 
-    @portable
+    @driver_neutral
     async def handle_tool_message_async(self, tool: ToolMessage, chat_doc: Message | None = None) -> Message | None:
         """Run one tool message and return what came of it; None where nobody handles it."""
         if find_handler(self, tool) is None:
             return None
         return await self._handle(tool, chat_doc or Message())
 
-    handle_tool_message = door(handle_tool_message_async)
+    handle_tool_message = sync_method(handle_tool_message_async)
 
     async def _handle(self, call: ToolCall | ToolMessage, message: Message, is_counted: bool = False) -> Message | None:
         is_call = isinstance(call, ToolCall)
         name = call.name if is_call else call.request
         tool_class = cast("type[ToolMessage]", self._class_of(name) if is_call else type(call))
 
-        @portable
+        @driver_neutral
         async def handle(tool_message: ToolMessage) -> Any:
             own = chosen(self, Responders, "handle_tool_message")
             if getattr(own, "__func__", None) is not Responders.handle_tool_message_async:
@@ -213,7 +213,7 @@ class Responders(ToolUse):
         except Exception as error:
             result = f"error: {reason_of(error)}"
         answer = await self._from_tool(result, name, message)
-        return None if answer is None else cut_result(tool_class, answer).but(tool_call_id=(call.id or None))
+        return None if answer is None else cut_result(tool_class, answer).replace(tool_call_id=(call.id or None))
 
     async def _from_tool(self, result: Any, name: str, message: Message) -> Message | None:
         """A tool's result as a message; a tool message that this agent handles is handled, if it is another tool."""
@@ -235,7 +235,7 @@ class Responders(ToolUse):
         attachments = tuple(each for _, result in found for each in result.attachments)
         by_id = {call.id: as_text(result.content) for call, result in found if call.id}
         last = found[-1][1]
-        return self.response_template(Entity.AGENT, text).but(
+        return self.response_template(Entity.AGENT, text).replace(
             attachments=attachments or None,
             tool_results=by_id if len(by_id) == len(found) else None,
             receiver=last.receiver,
@@ -247,7 +247,7 @@ class Responders(ToolUse):
         addressed = msg is not None and as_message(msg).receiver == Entity.USER
         return self.interactive or addressed
 
-    @portable
+    @driver_neutral
     async def user_response_async(self, msg: Message | str | None = None) -> Message | None:
         """What the user says; None if the user is not asked or says nothing.
 
@@ -266,7 +266,7 @@ class Responders(ToolUse):
         said = text.removeprefix("SYSTEM").strip() if entity is Entity.SYSTEM else text
         return Message(content=said, sender=entity.value.lower(), entity=entity)
 
-    user_response = door(user_response_async)
+    user_response = sync_method(user_response_async)
 
     def _port(self, is_turn: bool = False) -> AskUser:
         callbacks = self.__dict__.get("_callbacks")
@@ -299,7 +299,7 @@ class Responders(ToolUse):
         metadata = ChatDocMetaData(sender=e, sender_name=self.name, recipient=recipient, tainted=tainted)
         given = {name: value for name, value in values.items() if value is not None and name != "oai_tool_choice"}
         made = Message(content=content or "", metadata=metadata, **given)
-        return made.but(origin=None) if tainted else made
+        return made.replace(origin=None) if tainted else made
 
     def create_agent_response(self, content: str | None = None, **values: Any) -> Message:
         """A message of the agent itself; see `response_template`."""
@@ -332,15 +332,15 @@ class Responders(ToolUse):
         if msg is None:
             return None
         if isinstance(msg, Message):
-            return msg if msg.entity is not None else msg.but(entity=author_entity)
+            return msg if msg.entity is not None else msg.replace(entity=author_entity)
         is_text = isinstance(msg, str)
         content = as_text(msg.content if hasattr(msg, "request") and hasattr(msg, "content") else msg)
         content = "" if isinstance(msg, ToolMessage) and not hasattr(msg, "content") else content
         name = "user" if author_entity is Entity.USER else self.name
         made = Message(content=content, sender=name, entity=author_entity)
         if not is_text:
-            made = made.but(attachments=(msg,))
-        return made.but(origin=_MODEL) if author_entity is _LLM else made
+            made = made.replace(attachments=(msg,))
+        return made.replace(origin=_MODEL) if author_entity is _LLM else made
 
 
 RESPONSES = {Entity.AGENT: "agent_response", Entity.LLM: "llm_response", Entity.USER: "user_response"}
@@ -367,13 +367,13 @@ def _addressed(answer: Message, by_content: bool) -> Message:
         return answer
     named = [recipient_of(call.arguments) for call in answer.tool_calls if '"recipient"' in call.arguments]
     if any(named):
-        return answer.but(receiver=next(filter(None, named)))
+        return answer.replace(receiver=next(filter(None, named)))
     if not by_content or not isinstance(content, str) or ("TO[" not in content and '"recipient"' not in content):
         return answer
     from trivium.schema._model_messages import recipient_in  # rare
 
     recipient, text = recipient_in(content)
-    return answer.but(receiver=recipient, content=text) if recipient else answer
+    return answer.replace(receiver=recipient, content=text) if recipient else answer
 
 
 def _says_nothing(message: Message) -> bool:

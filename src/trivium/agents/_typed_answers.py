@@ -150,7 +150,7 @@ class TypedAnswers(Agent):
                 value = wanted.parse(reply.text)
             except MalformedAnswerError:
                 return self._said(reply)
-        return self._said(reply).but(attachments=None if isinstance(value, ToolMessage) else (value,))
+        return self._said(reply).replace(attachments=None if isinstance(value, ToolMessage) else (value,))
 
     def from_ChatDocument(self, msg: Message, output_type: type[T]) -> T | None:
         """The value of a type that a message holds; None where it holds none. See `value_in`."""

@@ -7,7 +7,7 @@ from hashlib import sha256
 from threading import Lock
 from typing import Any, Protocol, runtime_checkable
 
-from trivium.commander import Bell
+from trivium.commander import ThreadEvent
 
 __all__ = ["Cache", "Flights", "hash_json"]
 
@@ -45,22 +45,22 @@ def hash_json(*parts: Any) -> str:
 
 
 class Flights:
-    """What is being worked out just now, by key: the first does it, the others wait for the bell."""
+    """What is being worked out just now, by key: the first does it, the others wait for the event."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._bells: dict[str, Bell] = {}
+        self._events: dict[str, ThreadEvent] = {}
 
-    def enter(self, key: str) -> Bell | None:
+    def enter(self, key: str) -> ThreadEvent | None:
         """None for who is to do it, and has to `leave`; else what to wait for."""
         with self._lock:
-            bell = self._bells.get(key)
-            if bell is None:
-                self._bells[key] = Bell()
-            return bell
+            event = self._events.get(key)
+            if event is None:
+                self._events[key] = ThreadEvent()
+            return event
 
     def leave(self, key: str) -> None:
         """It is done, well or not: the others go on."""
         with self._lock:
-            bell = self._bells.pop(key)
-        bell.ring()
+            event = self._events.pop(key)
+        event.set()

@@ -16,7 +16,7 @@ from trivium.cli._screen import as_error, bar, one_line, printable, say, stderr,
 from trivium.cli._sources import STDIN, find_documents, open_document, source_of
 from trivium.cli._tally import Patience, Tally
 from trivium.cli._views import records_view, run_tree
-from trivium.commander import Limits, run_core
+from trivium.commander import Limits, run_sync
 from trivium.exceptions import ConfigurationError, DocumentError, RunKilledError, TriviumError
 from trivium.extraction import Case, Field, Outcome, extract_files, extraction_task, load_fields, parse_fields
 from trivium.llms import LocalModel, ModelProtocol
@@ -134,7 +134,7 @@ class _Run:
                 self.take(outcome)
                 self.say_progress(outcome, int(progress.tasks[line].completed), len(unfinished))
 
-            run_core(
+            run_sync(
                 extract_files,
                 extraction_task(self.fields, self.model),
                 unfinished,

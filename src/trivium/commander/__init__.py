@@ -1,11 +1,20 @@
-"""The run tree: nodes, events, limits, stopping, jobs and handlers, and the doors between sync and async."""
+"""The run tree: nodes, events, limits, stopping, jobs and handlers, and the bridges between sync and async."""
 
 from trivium.commander._callbacks import Callback
 from trivium.commander._calls import CallNode, step, this_call, this_session
 from trivium.commander._commander import CommanderAsync
-from trivium.commander._doors import Bell, door, function_door, gather, invoke, portable, run_core, wait
-from trivium.commander._doors_items import iterate
+from trivium.commander._drivers import (
+    ThreadEvent,
+    driver_neutral,
+    gather,
+    invoke,
+    run_sync,
+    sync_function,
+    sync_method,
+    wait,
+)
 from trivium.commander._events import EndedEvent, Event, Listener, QueuedEvent, RetriedEvent, StartedEvent
+from trivium.commander._iteration import iterate
 from trivium.commander._jobs import PASS_WORD, BasicJob, HandlerCoroutine, Job, handler, tasker
 from trivium.commander._limits import Budget, Limits
 from trivium.commander._node import NodeState, Scope, TaskNode, current
@@ -22,47 +31,10 @@ from trivium.exceptions import (
 )
 
 __all__ = [
-    "PASS_WORD",
-    "AsyncStream",
-    "AttributeNotSetError",
-    "BasicJob",
-    "Bell",
-    "Budget",
-    "CallNode",
-    "Callback",
-    "CommanderAlreadyRunningError",
-    "CommanderAsync",
-    "CommanderNotRunError",
-    "EndedEvent",
-    "Event",
-    "HandlerCoroutine",
-    "Job",
-    "Limits",
-    "Listener",
-    "NodeState",
-    "NotHandlerError",
-    "NotTaskerError",
-    "PasswordError",
-    "QueuedEvent",
-    "RetriedEvent",
-    "Scope",
-    "StartedEvent",
-    "Stream",
-    "TaskNode",
-    "TaskResultError",
-    "current",
-    "door",
-    "for_each",
-    "function_door",
-    "gather",
-    "handler",
-    "invoke",
-    "iterate",
-    "portable",
-    "run_core",
-    "step",
-    "tasker",
-    "this_call",
-    "this_session",
-    "wait",
-]
+    "PASS_WORD", "AsyncStream", "AttributeNotSetError", "BasicJob", "Budget", "CallNode", "Callback",
+    "CommanderAlreadyRunningError", "CommanderAsync", "CommanderNotRunError", "EndedEvent", "Event",
+    "HandlerCoroutine", "Job", "Limits", "Listener", "NodeState", "NotHandlerError", "NotTaskerError",
+    "PasswordError", "QueuedEvent", "RetriedEvent", "Scope", "StartedEvent", "Stream", "TaskNode",
+    "TaskResultError", "ThreadEvent", "current", "driver_neutral", "for_each", "gather", "handler", "invoke",
+    "iterate", "run_sync", "step", "sync_function", "sync_method", "tasker", "this_call", "this_session", "wait",
+]  # fmt: skip

@@ -19,9 +19,9 @@ class CallNode(TaskNode):
     `with` it, core code runs as this call: it starts there and ends with the block.
     """
 
-    __slots__ = ("__dict__", "_token", "held_turn")
-    held_turn: Any
-    """The turn at a session that the call has; not there for most calls."""
+    __slots__ = ("__dict__", "_token", "held_lock")
+    held_lock: Any
+    """The lock of its session that the call holds; absent for most calls."""
 
     def __enter__(self) -> Self:
         self._token: Token[TaskNode | None] = current.set(self)

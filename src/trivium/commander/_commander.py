@@ -15,11 +15,11 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
-from trivium.commander._doors import Bell, run_core, run_loop, wait
-from trivium.commander._doors_loop import to_the_end
-from trivium.commander._doors_trio import from_trio, in_trio
+from trivium.commander._drivers import ThreadEvent, run_on_loop, run_sync, wait
 from trivium.commander._jobs import HandlerCoroutine, Job, waiters
-from trivium.commander._node import NodeState, Scope, Stop, TaskNode, current
+from trivium.commander._loops import shield
+from trivium.commander._node import Cancellation, NodeState, Scope, TaskNode, current
+from trivium.commander._trio import is_in_trio, run_from_trio
 from trivium.commander._work import _OVER, WorkNode
 from trivium.commander._workers import get_running_loop, post, post_later
 from trivium.exceptions import (
@@ -79,12 +79,10 @@ class CommanderAsync(WorkNode, Generic[T]):
         self._gate, self._accepts = RLock(), False  # guards what other threads post, and the end of a run
         self._posted: deque[tuple[Job | HandlerCoroutine[Any], TaskNode]] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._bell, self._room, self._over = Bell(), Bell(), Bell()
-        self._over.ring()
+        self._changed, self._room, self._over = ThreadEvent(), ThreadEvent(), ThreadEvent()
+        self._over.set()
         self._return: T | None = None
-        self._fatal: BaseException | None = (
-            None  # SystemExit or KeyboardInterrupt: it ends the run, and comes out of it
-        )
+        self._fatal: BaseException | None = None  # SystemExit or KeyboardInterrupt: it ends the run, and is raised
         self._ids = count(2)
         self._last_calls: dict[WorkNode, None] = {}
         self._commander, self._id = self, 1
@@ -105,12 +103,12 @@ class CommanderAsync(WorkNode, Generic[T]):
             NotTaskerError: the task of a job is not marked with `@tasker(PASS_WORD)`; nothing was run.
             RunKilledError: it was killed.
         """
-        return run_loop(lambda: self.run_async(job, auto_exit))
+        return run_on_loop(lambda: self.run_async(job, auto_exit))
 
     async def run_async(self, job: Job | Iterable[Job] = (), auto_exit: bool = False) -> T | None:
         """As `run`, inside a running loop."""
-        if in_trio():
-            return await from_trio(self, partial(self.run, job, auto_exit))
+        if is_in_trio():
+            return await run_from_trio(self, partial(self.run, job, auto_exit))
         if self._loop is not None:
             raise CommanderAlreadyRunningError("the commander runs already: put jobs with put_job_threadsafe")
         self._begin()
@@ -123,12 +121,12 @@ class CommanderAsync(WorkNode, Generic[T]):
             if self._fatal is not None:
                 raise self._fatal
             if self._stopping is not None:
-                raise self._outward(Stop())
+                raise self._outward(Cancellation())
         except BaseException as raised:
             error = raised
             raise
         finally:
-            await to_the_end(self._finish(error))
+            await shield(self._finish(error))
             current.reset(token)
         if self._fatal is not None:  # of a callback at the commander's end
             raise self._fatal
@@ -186,10 +184,10 @@ class CommanderAsync(WorkNode, Generic[T]):
         Raises:
             WouldDeadlockError: it was called on a thread with a running loop, or by code of the run itself.
         """
-        if not self._over.rung:
+        if not self._over.is_set():
             if self._runs_here():
                 raise WouldDeadlockError("the run would wait for its own end: wait_for_exit() is for other threads")
-            run_core(wait, bell=self._over)
+            run_sync(wait, event=self._over)
         return self._return
 
     # ---- entry points for every thread
@@ -202,7 +200,7 @@ class CommanderAsync(WorkNode, Generic[T]):
             FinishedNodeError: the parent has ended.
         """
         if get_running_loop() is None:
-            run_core(self._put, job, parent or self)
+            run_sync(self._put, job, parent or self)
         else:
             self._place(_checked((job,))[0], parent or self)
 
@@ -219,7 +217,7 @@ class CommanderAsync(WorkNode, Generic[T]):
                 handler.close()  # or Python would say that it was never awaited
             raise NotHandlerError(f"{handler!r} is no called handler: decorate its function with @handler(PASS_WORD)")
         if get_running_loop() is self._loop and self._loop is not None:
-            self._start_handler(handler, parent or self)
+            self._admit(handler, parent or self)
         else:
             self._post(handler, parent or self)
 
@@ -244,25 +242,25 @@ class CommanderAsync(WorkNode, Generic[T]):
                 self._admit(node, parent)
             except Exception as error:  # the parent ended on the way; the caller is elsewhere by now
                 self._failed(node, error)
-        self._bell.ring()
-        self._room.ring()
+        self._changed.set()
+        self._room.set()
 
     # ---- the life of a run
     def _begin(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._open, self._running, self._leaving = 0, 0, False
         self._return, self._fatal, self.failures, heard = None, None, [], self._scope.listeners
-        self._over = Bell()
+        self._over = ThreadEvent()
         TaskNode.__init__(self, self._name, current.get())
         vars(self).pop("_run_id", None)
-        self._scope = self._scope.but(listeners=(*self._scope.listeners, *heard))
+        self._scope = self._scope.replace(listeners=(*self._scope.listeners, *heard))
         self._accepts = True
 
     async def _take_jobs(self, auto_exit: bool) -> None:
         while self._stopping is None and not self._leaving:
             if self._queue:
                 self._job = self._queue.popitem(last=False)[0]
-                self._room.ring()
+                self._room.set()
                 self._number(self._job)
                 # A task of its own: what the job does to its task does not reach the run.
                 await asyncio.wait([self._job._begin(self._loop)])
@@ -270,9 +268,9 @@ class CommanderAsync(WorkNode, Generic[T]):
             elif auto_exit and self._open == 0 and self._ends_now():
                 return
             else:
-                self._bell = Bell()
-                with suppress(Stop):  # a kill ends the wait, and does not unwind the commander
-                    await wait(bell=self._bell)
+                self._changed = ThreadEvent()
+                with suppress(Cancellation):  # a kill ends the wait, and does not unwind the commander
+                    await wait(event=self._changed)
 
     def _ends_now(self) -> bool:
         """Take nothing more, unless another thread has posted something: what is taken is also run."""
@@ -286,8 +284,8 @@ class CommanderAsync(WorkNode, Generic[T]):
         for node in handlers:  # but not those that the current task runs itself
             if (node._task or node in self._waiting) and node._phase < _OVER and node._stopping is None:
                 node._tell(self, "exit", spare=self._job)
-        self._bell.ring()
-        self._room.ring()
+        self._changed.set()
+        self._room.set()
 
     async def _finish(self, error: BaseException | None) -> None:
         if self._stopping is None and self._children and not self._leaving:
@@ -295,22 +293,22 @@ class CommanderAsync(WorkNode, Generic[T]):
         with self._gate:
             self._accepts = False
             self._posted.clear()
-        self._room.ring()
+        self._room.set()
         for dropped in (*self._queue, *self._waiting):  # each still ends, and its tree above it
             dropped._tell(self, "exit")
             dropped._cancel()
         current.set(None)  # what waits here is not stopped
         while self._open:  # each ends itself, after what is called at its end
-            self._bell = Bell()
-            await wait(bell=self._bell)
+            self._changed = ThreadEvent()
+            await wait(event=self._changed)
         for node in (*self._last_calls, self):
             await node._stage("at_commander_end")
         self._last_calls.clear()
         self._go_on([partial(self._close, error)])
         inherited = self._parent._scope.listeners if self._parent is not None else ()
-        self._scope = Scope(listeners=tuple(each for each in self._scope.listeners if each not in inherited))
+        self._scope = Scope().replace(listeners=tuple(each for each in self._scope.listeners if each not in inherited))
         self._loop = None
-        self._over.ring()
+        self._over.set()
 
     # ---- used by the nodes
     async def _put(self, job: Job, parent: TaskNode) -> None:
@@ -318,47 +316,37 @@ class CommanderAsync(WorkNode, Generic[T]):
         _checked((job,))
         while True:
             with self._gate:  # between the look at the queue and the placing, nobody else places
-                bell = self._room = Bell() if self._room.rung else self._room  # fresh before the look: none is missed
+                if self._room.is_set():
+                    self._room = ThreadEvent()  # before the queue is looked at, so that no change is missed
+                room = self._room
                 full = self.max_queued is not None and len(self._queue) + len(self._posted) >= self.max_queued
                 if not full or not self.running_status or self._job in [*waiters(current.get())]:
                     return self._place(job, parent)
-            await wait(bell=bell)
+            await wait(event=room)
 
     def _admit(self, node: Job | HandlerCoroutine[Any], parent: TaskNode) -> None:
-        """Queue a job, start a handler; a run that was told to end drops it."""
-        if isinstance(node, HandlerCoroutine):
-            self._start_handler(node, parent)
-        elif self._may_enter():
-            node._enter(self, parent if isinstance(parent, WorkNode) else parent._holder())
-            self._queue[node] = None
-            self._bell.ring()
-            if node._stopping is not None:  # put below what is being stopped: it ends now, not in its turn
-                node._cancel()
-
-    def _may_enter(self) -> bool:
+        """Queue a job, start a handler; a run that is ending drops it."""
         if self._stopping is not None or self._leaving:
-            return False
+            return
         if not self._accepts:
             raise CommanderNotRunError(_NOT_RUNNING)
-        return True
-
-    def _start_handler(self, handler: HandlerCoroutine[Any], parent: TaskNode) -> None:
-        if (self._stopping is not None or self._leaving or not self._accepts) and not self._may_enter():
-            return
-        handler._enter(self, parent if isinstance(parent, WorkNode) else parent._holder())
-        if handler._id is None:
-            handler._id = next(self._ids)
-        if self.max_running is None:
-            handler._begin(self._loop)
+        node._enter(self, parent if isinstance(parent, WorkNode) else parent._holder())
+        if isinstance(node, Job):
+            self._queue[node] = None
+            self._changed.set()
         else:
-            self._waiting[handler] = None
+            self._number(node)
+            if self.max_running is None:
+                node._begin(self._loop)
+                return
+            self._waiting[node] = None
             self._fill(ended=0)
-            if handler._stopping is not None:
-                handler._cancel()
+        if node._stopping is not None:  # put below a node that is being stopped: it ends now, not in its turn
+            node._cancel()
 
     def _withdraw(self, node: Any) -> bool:
         """Take it out of turn, if it waits for its turn."""
-        self._room.ring()  # there is more room now, or a reason not to wait for it: it is awaited
+        self._room.set()  # there is more room now, or a reason not to wait for it: it is awaited
         return None in (self._queue.pop(node, node), self._waiting.pop(node, node))
 
     def _fill(self, ended: int) -> None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol
 from typing_extensions import TypeVar
 
 from trivium.commander._callbacks import Callback
-from trivium.commander._doors import Bell, invoke, is_async, portable, wait, waiting
-from trivium.commander._doors_loop import cancel_once, in_worker
+from trivium.commander._drivers import ThreadEvent, await_foreign, driver_neutral, invoke, is_async, wait
+from trivium.commander._loops import cancel_once, run_in_worker
 from trivium.commander._node import TaskNode, current
 from trivium.commander._work import _OVER, _RUNNING, Policy, WorkNode
 from trivium.commander._workers import post_later
@@ -119,7 +119,7 @@ class Job(_Queued):
     async def _work(self) -> Any:
         if is_async(self.task):
             return await self.task()
-        out = await in_worker(self._sync_task)
+        out = await run_in_worker(self._sync_task)
         return await out if isawaitable(out) and not isinstance(out, WorkNode) else out
 
     def _check_task(self) -> None:
@@ -136,29 +136,26 @@ class HandlerCoroutine(_Queued, Generic[R]):
 
     __slots__ = ("_arguments", "_bound", "_function", "_keywords")
     _kind = "handler"
+    __handler__ = True
 
-    def __init__(self, source: _Handler, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(self, source: _Handler, bound: tuple[Any, ...], /, *args: Any, **kwargs: Any) -> None:
         self._prepare(source.name, source.policy)
         self._function, self._bound, self._arguments, self._keywords = source.function, bound, args, kwargs
-        for each in args:
+        for each in (*args, *kwargs.values()) if kwargs else args:
             if isinstance(each, Callback):
                 self.add_callback(each)
-        if kwargs:
-            for each in kwargs.values():
-                if isinstance(each, Callback):
-                    self.add_callback(each)
 
     def _work(self) -> Awaitable[R]:
         if self._keywords or self._bound:
             out = self._function(*self._bound, self, *self._arguments, **self._keywords)
         else:
             out = self._function(self, *self._arguments)
-        return out if self._task is not None else waiting(self, out)
+        return out if self._task is not None else await_foreign(self, out)
 
     def __await__(self) -> Generator[Any, None, R]:
         return self._awaited().__await__()
 
-    @portable
+    @driver_neutral
     async def _awaited(self) -> Any:
         """Run as a part of the awaiting node: its result and its error go to who awaits."""
         node = current.get()
@@ -171,8 +168,8 @@ class HandlerCoroutine(_Queued, Generic[R]):
             node.commander._number(self)
             await self._body()
             if self._open and not isinstance(node, WorkNode):  # a call ends, and with it what stands below
-                self._next = [*(self._next or ()), (bell := Bell()).ring]
-                await wait(bell=bell)
+                self._next = [*(self._next or ()), (ended := ThreadEvent()).set]
+                await wait(event=ended)
         if node is not None:
             node._check()  # what stopped the awaiting node too is no error of this one
         if self.exception is not None:
@@ -184,12 +181,12 @@ class HandlerCoroutine(_Queued, Generic[R]):
         if self in waiters(node):
             raise WouldDeadlockError(f"{self._name} would wait for itself: it is awaited by its own code")
         self._joiners = joiners = self._joiners or []
-        joiners.append(joiner := (node, Bell()))
+        joiners.append(joiner := (node, ThreadEvent()))
         try:
             if self.commander._withdraw(self):
                 await self._body()
             elif self._phase < _OVER:
-                await wait(bell=joiner[1])
+                await wait(event=joiner[1])
         finally:
             joiners.remove(joiner)
 
@@ -274,23 +271,10 @@ class _Handler:
         update_wrapper(self, function)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        return self if instance is None else _Bound(self, instance)
+        return self if instance is None else partial(HandlerCoroutine, self, (instance,))
 
     def __call__(self, *args: Any, **kwargs: Any) -> HandlerCoroutine[Any]:
-        return HandlerCoroutine(self, (), args, kwargs)
-
-
-class _Bound:
-    """A handler that is a method of an object."""
-
-    __handler__ = True
-    __slots__ = ("_instance", "_source")
-
-    def __init__(self, source: _Handler, instance: object) -> None:
-        self._source, self._instance = source, instance
-
-    def __call__(self, *args: Any, **kwargs: Any) -> HandlerCoroutine[Any]:
-        return HandlerCoroutine(self._source, (self._instance,), args, kwargs)
+        return HandlerCoroutine(self, (), *args, **kwargs)
 
 
 class BasicJob(Job):

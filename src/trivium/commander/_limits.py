@@ -47,24 +47,17 @@ class Limits:
 class Budget:
     """The running count beside one `Limits`; every count is also made in the budgets that enclose it."""
 
-    __slots__ = ("above", "limits", "reserved", "reserved_usd", "tokens", "tool_calls", "turns", "usd")
+    __slots__ = ("enclosing", "limits", "reserved", "reserved_usd", "tokens", "tool_calls", "turns", "usd")
 
     def __init__(self, limits: Limits, above: Budget | None = None) -> None:
-        self.limits, self.above = limits, above
+        self.limits = limits
+        self.enclosing: tuple[Budget, ...] = () if above is None else (above, *above.enclosing)
         self.turns = self.tokens = self.tool_calls = self.reserved = 0
         self.usd = self.reserved_usd = 0.0
 
-    def _chain(self) -> list[Budget]:
-        chain: list[Budget] = []
-        budget: Budget | None = self
-        while budget is not None:
-            chain.append(budget)
-            budget = budget.above
-        return chain
-
     def limits_any(self, *names: str) -> bool:
         """Whether one of these is limited, here or above."""
-        return any(getattr(each.limits, name) is not None for each in self._chain() for name in names)
+        return any(getattr(each.limits, name) is not None for each in (self, *self.enclosing) for name in names)
 
     def take_turn(self, estimate: int = 0, usd: float | None = None, turns: int = 1) -> tuple[int, float]:
         """Count one model call before it is made, and reserve what it will take until `settle` says what it took.
@@ -81,7 +74,7 @@ class Budget:
             LimitExceededError: no turn is left, or not so many tokens or dollars; nothing is counted.
         """
         with _lock:
-            chain = self._chain()
+            chain = (self, *self.enclosing)
             if usd is None:  # the outermost has seen the most
                 usd = estimate * chain[-1].usd / chain[-1].tokens if estimate and chain[-1].tokens else 0.0
             for budget in chain:
@@ -106,7 +99,7 @@ class Budget:
             LimitExceededError: not so many tool calls are left; nothing is counted.
         """
         with _lock:
-            chain = self._chain()
+            chain = (self, *self.enclosing)
             for budget in chain:
                 budget._check("tool_calls", budget.tool_calls + calls)
             for budget in chain:
@@ -115,7 +108,7 @@ class Budget:
     def settle(self, reserved: tuple[int, float], tokens: int, usd: float = 0.0) -> None:
         """Count what a model call has used, in place of what `take_turn` reserved for it."""
         with _lock:
-            for budget in self._chain():
+            for budget in (self, *self.enclosing):
                 budget.reserved -= reserved[0]
                 budget.reserved_usd -= reserved[1]
                 budget.tokens += tokens

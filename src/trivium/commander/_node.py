@@ -48,7 +48,7 @@ class NodeState(str, Enum):
 _PENDING, _ACTIVE, _COMPLETED, _EXCEPTION, _TERMINATED = NodeState
 
 
-class Stop(BaseException):
+class Cancellation(BaseException):
     """Unwinds a stopped subtree. It becomes a RunError at the node that was stopped; no user code sees it outside."""
 
 
@@ -56,31 +56,36 @@ _new = object.__new__  # without an `__init__`, at half the price
 
 
 class Scope:
-    """What a node inherits from its parent: immutable, shared by pointer; `but` makes a changed copy."""
+    """Everything that a node inherits from its parent: immutable and shared; `replace` makes a changed copy.
 
-    __slots__ = ("approve", "budget", "context", "deadline", "listeners", "pipes", "session_id")
+    A new one is that of a root: session 0, and nothing else.
+    """
 
-    def __init__(
-        self,
-        session_id: Hashable = 0,
-        listeners: tuple[Listener, ...] = (),
-        budget: Budget | None = None,
-        deadline: tuple[float, TaskNode] | None = None,
-        context: Any = None,
-        pipes: tuple[Any, ...] = (),
-        approve: Callable[[Any], Any] | None = None,
-    ) -> None:
-        self.session_id, self.listeners, self.budget = session_id, listeners, budget
-        self.deadline, self.context, self.pipes, self.approve = deadline, context, pipes, approve
+    __slots__ = ("approve", "budget", "context", "deadline", "listeners", "pipes", "session_id", "task_run")
+    session_id: Hashable
+    listeners: tuple[Listener, ...]
+    budget: Budget | None
+    deadline: tuple[float, TaskNode] | None
+    context: Any
+    pipes: tuple[Any, ...]
+    approve: Callable[[Any], Any] | None
+    task_run: object
 
-    def but(self, **changes: Any) -> Scope:
-        """A copy with some of its values replaced."""
+    def __init__(self) -> None:
+        self.session_id, self.listeners, self.pipes = 0, (), ()
+        self.budget = self.deadline = self.context = self.approve = self.task_run = None
+
+    def replace(self, **changes: Any) -> Scope:
+        """Return a copy with some of its values replaced."""
         new = _new(Scope)
         new.session_id, new.listeners, new.budget = self.session_id, self.listeners, self.budget
         new.deadline, new.context, new.pipes, new.approve = self.deadline, self.context, self.pipes, self.approve
+        new.task_run = self.task_run
         for name, value in changes.items():
             setattr(new, name, value)
         return new
+
+    __replace__ = replace
 
 
 _ROOT = Scope()
@@ -289,7 +294,7 @@ class TaskNode:
             old = node._scope
             pair = made.get(id(old))
             if pair is None:
-                pair = made[id(old)] = (old, old.but(listeners=change(old.listeners)))
+                pair = made[id(old)] = (old, old.replace(listeners=change(old.listeners)))
             node._scope = pair[1]
 
     # ---- life
@@ -318,8 +323,8 @@ class TaskNode:
             self._emit(EndedEvent, error)
 
     def _outward(self, error: BaseException) -> BaseException:
-        """What the caller of this node sees: Stop passes until it reaches the node that was told to stop."""
-        if not isinstance(error, Stop) or self._stopping is None:
+        """What the caller of this node sees: a Cancellation passes until it reaches the node that was told to stop."""
+        if not isinstance(error, Cancellation) or self._stopping is None:
             if isinstance(error, LimitExceededError) and not error.path:
                 error.path = self._path()
             if isinstance(error, RecursionError) and not isinstance(error, RecursionTooDeepError):
@@ -357,13 +362,13 @@ class TaskNode:
             waker()
 
     def _check(self) -> None:
-        """Raise Stop if this node was told to stop or its time is over."""
+        """Raise Cancellation if this node was told to stop or its time is over."""
         if self._stopping is None:
             deadline = self._scope.deadline
             if deadline is not None and time.monotonic() >= deadline[0]:
                 deadline[1].kill("deadline")
         if self._stopping is not None:
-            raise Stop
+            raise Cancellation
 
     def _time_left(self) -> float | None:
         deadline = self._scope.deadline
@@ -422,7 +427,7 @@ def make_scope(
             changes["deadline"] = (when, node)
     if listeners:
         changes["listeners"] = (*scope.listeners, *listeners)
-    return scope.but(**changes)
+    return scope.replace(**changes)
 
 
 def _above(parent: TaskNode | None, node: TaskNode) -> TaskNode:

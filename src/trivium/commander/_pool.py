@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine, 
 from contextlib import aclosing
 from typing import Any, TypeVar
 
-from trivium.commander._doors import Bell, gather, portable, wait
-from trivium.commander._doors_items import iterate
-from trivium.commander._doors_loop import blocking, hop
+from trivium.commander._drivers import ThreadEvent, driver_neutral, gather, wait
+from trivium.commander._iteration import iterate
+from trivium.commander._loops import await_on_loop, is_blocking
 
 __all__ = ["for_each"]
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 _END = object()
 
 
-@portable
+@driver_neutral
 async def for_each(
     items: Iterable[T] | AsyncIterable[T], work: Callable[[int, T], Coroutine[Any, Any, object]], at_once: int = 1
 ) -> None:
@@ -33,12 +33,12 @@ async def for_each(
     """
     if isinstance(items, Sized):
         at_once = min(at_once, len(items))
-    if at_once > 1 and blocking():  # here, so that the source too is pulled on the loop
-        return hop(lambda: for_each(items, work, at_once), lend=False)
+    if at_once > 1 and is_blocking():  # here, so that the source too is pulled on the loop
+        return await_on_loop(lambda: for_each(items, work, at_once), lend=False)
     async with aclosing(iterate(lambda: items)) as source:
         line = _Line(source)
 
-        @portable
+        @driver_neutral
         async def worker() -> None:
             while (entry := await line.pull()) is not None:
                 await work(*entry)
@@ -53,13 +53,13 @@ class _Line:
 
     def __init__(self, source: AsyncGenerator[Any]) -> None:
         self._source, self._count, self._pulls = source, 0, False
-        self._waiting: deque[Bell] = deque()
+        self._waiting: deque[ThreadEvent] = deque()
 
     async def pull(self) -> tuple[int, Any] | None:
         """The next item and its number; None at the end."""
         if self._pulls:
-            self._waiting.append(bell := Bell())
-            await wait(bell=bell)  # whoever rings leaves `_pulls` as it is: nobody gets in between
+            self._waiting.append(turn := ThreadEvent())
+            await wait(event=turn)  # whoever sets it leaves `_pulls` as it is: nobody gets in between
         self._pulls = True
         try:
             item = await anext(self._source, _END)
@@ -67,6 +67,6 @@ class _Line:
             return None if item is _END else (self._count - 1, item)
         finally:
             if self._waiting:
-                self._waiting.popleft().ring()
+                self._waiting.popleft().set()
             else:
                 self._pulls = False

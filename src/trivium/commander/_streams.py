@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from trivium.commander._doors import Bell, drive, wait
-from trivium.commander._doors_loop import blocking, current_level, home_loop_here, to_the_end, worker_context
+from trivium.commander._drivers import ThreadEvent, drive, wait
+from trivium.commander._loops import current_level, enter_worker, home_loop_here, is_blocking, shield
 from trivium.commander._node import TaskNode, current
-from trivium.commander._workers import get_running_loop, next_of, outcome_of, post, submit
+from trivium.commander._workers import capture, get_item, get_running_loop, post, submit
 
 if TYPE_CHECKING:
     from trivium.events import RunEvent
@@ -24,12 +24,12 @@ _MOST_BEHIND = 1024
 class _Pipe:
     """Events on their way to a consumer; the model is not pulled while too many wait."""
 
-    __slots__ = ("_bells", "_given", "_put", "_taken")
+    __slots__ = ("_given", "_put", "_taken", "_waiting")
 
     def __init__(self, put: Callable[[RunEvent | None], object]) -> None:
         self._put = put
         self._given = self._taken = 0  # one side writes each: no lock
-        self._bells: list[Bell] = []
+        self._waiting: list[ThreadEvent] = []
 
     def give(self, event: RunEvent) -> None:
         self._given += 1
@@ -37,24 +37,24 @@ class _Pipe:
 
     def took(self) -> None:
         self._taken += 1
-        if self._bells and self._given - self._taken <= _MOST_BEHIND // 2:
-            bells, self._bells = self._bells, []
-            for bell in bells:
-                bell.ring()
+        if self._waiting and self._given - self._taken <= _MOST_BEHIND // 2:
+            waiting, self._waiting = self._waiting, []
+            for drained in waiting:
+                drained.set()
 
     async def drained(self) -> None:
         """Wait until the consumer has caught up; never where it could not run meanwhile."""
-        if self._given - self._taken <= _MOST_BEHIND or (blocking() and get_running_loop() is not None):
+        if self._given - self._taken <= _MOST_BEHIND or (is_blocking() and get_running_loop() is not None):
             return
-        bell = Bell()
-        self._bells.append(bell)
+        drained = ThreadEvent()
+        self._waiting.append(drained)
         if self._given - self._taken <= _MOST_BEHIND // 2:  # it caught up between the two lines
-            bell.ring()
-        await wait(bell=bell)
+            drained.set()
+        await wait(event=drained)
 
 
 def _attach(node: TaskNode, pipe: _Pipe) -> None:
-    node._scope = node._scope.but(listeners=(*node._scope.listeners, pipe.give), pipes=(*node._scope.pipes, pipe))
+    node._scope = node._scope.replace(listeners=(*node._scope.listeners, pipe.give), pipes=(*node._scope.pipes, pipe))
 
 
 class Stream(Generic[T]):
@@ -92,7 +92,7 @@ class Stream(Generic[T]):
             raise self._outcome[1]
 
     def _next(self) -> RunEvent | None:
-        event = next_of(self._queue)
+        event = get_item(self._queue)
         if event is None:
             self._queue.put(None)  # who reads again is at the end again
         self._pipe.took()
@@ -104,8 +104,8 @@ class Stream(Generic[T]):
         context.run(current.set, self._node)
 
         def body() -> None:
-            worker_context(home, level)
-            self._outcome = outcome_of(lambda: context.run(drive, self._work()))
+            enter_worker(home, level)
+            self._outcome = capture(lambda: context.run(drive, self._work()))
             self._queue.put(None)
 
         submit(body)
@@ -183,6 +183,6 @@ class AsyncStream(Generic[T]):
         try:
             if not self._task.done():
                 self._node.kill("closed")
-                await to_the_end(asyncio.wait([self._task]))
+                await shield(asyncio.wait([self._task]))
         finally:
             _ = self._task.cancelled() or self._task.exception()  # retrieved, or asyncio would report it

@@ -9,10 +9,10 @@ from inspect import isasyncgen, isawaitable, isgenerator
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from trivium.commander._callbacks import Callback, Functions, Stage, checked_callback
-from trivium.commander._doors import Bell, invoke_quick, wait
-from trivium.commander._doors_loop import to_the_end, uncancel
+from trivium.commander._drivers import ThreadEvent, invoke_in_place, wait
 from trivium.commander._events import QueuedEvent, RetriedEvent
-from trivium.commander._node import _ROOT, NodeState, Stop, TaskNode, current, make_scope
+from trivium.commander._loops import shield, uncancel
+from trivium.commander._node import _ROOT, Cancellation, NodeState, TaskNode, current, make_scope
 from trivium.commander._workers import get_running_loop
 from trivium.exceptions import (
     AttributeNotSetError,
@@ -70,7 +70,7 @@ class WorkNode(TaskNode):
     _id: int | str | None
     _commander: CommanderAsync[Any] | None
     _callbacks: list[Callback] | None
-    _joiners: list[tuple[TaskNode | None, Bell]] | None
+    _joiners: list[tuple[TaskNode | None, ThreadEvent]] | None
     _next: list[Callable[[], object]] | None
     _task: Task[None] | None
     _timer: TimerHandle | None
@@ -152,14 +152,14 @@ class WorkNode(TaskNode):
         await self._stop_and_wait("terminated")
 
     async def _stop_and_wait(self, reason: str) -> None:
-        bell, active = Bell(), self._state is _ACTIVE
-        self._next = [*(self._next or ()), bell.ring]
+        ended, active = ThreadEvent(), self._state is _ACTIVE
+        self._next = [*(self._next or ()), ended.set]
         self._tell(self.commander, reason)
         ending = self._settle()  # where only its children were open, and were handed over
         if ending is not None:
             await ending._end()
         if active and not self._runs_here():
-            await wait(bell=bell)
+            await wait(event=ended)
 
     def _hand_over(self, child: WorkNode, above: WorkNode) -> None:
         child._get_key()  # its identity stays the one of its birth
@@ -214,12 +214,12 @@ class WorkNode(TaskNode):
             if self._callbacks is not None:
                 await self._stage(f"at_{self._kind}_start")
                 if self._stopping is not None:
-                    raise Stop
+                    raise Cancellation
             self._phase = _RUNNING
             result = await (self._work() if self._policy is None else self._tries(self._policy))
             self._phase = _AROUND
             if self._stopping is not None:
-                raise Stop
+                raise Cancellation
             if result is not None:
                 self.result = result
                 self._take(result)
@@ -235,7 +235,7 @@ class WorkNode(TaskNode):
             if self._open and self.exception is not None:
                 self._sweep()
             if self._joiners:
-                self._go_on([bell.ring for _, bell in self._joiners])
+                self._go_on([ended.set for _, ended in self._joiners])
             if self._open == 0 and (ending := self._settle()) is not None:
                 await ending._end()
             if task is None:
@@ -288,7 +288,7 @@ class WorkNode(TaskNode):
             raise TaskResultError(
                 f"{self._name} returned the job {result._name}: put it with `await self.put_job(job)`"
             )
-        elif getattr(result, "__handler__", False):
+        elif getattr(getattr(result, "func", result), "__handler__", False):
             raise TaskResultError(f"{self._name} returned a handler that was not called: write `return handler(…)`")
         elif isawaitable(result) or isgenerator(result) or isasyncgen(result):
             getattr(result, "close", bool)()  # or Python would say that it was never awaited
@@ -297,13 +297,13 @@ class WorkNode(TaskNode):
     async def _fail(self, error: BaseException, stopped: bool) -> None:
         if stopped and self._task is not None:
             uncancel(self._task)  # the kill has done its work: what follows may wait
-        self._keep(Stop() if stopped else error)
+        self._keep(Cancellation() if stopped else error)
         if self._callbacks is not None:
             await self._last_stage("at_terminate" if stopped else "at_exception")
 
     def _keep(self, error: BaseException) -> None:
         outward = self._outward(error)
-        if isinstance(outward, Stop):  # told further above: nobody outside ever sees a Stop
+        if isinstance(outward, Cancellation):  # told further above: nobody outside ever sees a Cancellation
             outward = RunKilledError(f"{self._name} was stopped: {self._stopping and self._stopping[1]}", self._name)
         elif self._task is not None or self._phase >= _OVER:
             self.commander._failed(self, outward)  # but an error of what is awaited is its caller's
@@ -311,7 +311,7 @@ class WorkNode(TaskNode):
 
     async def _last_stage(self, which: str) -> None:
         if self._stopping is not None:
-            await to_the_end(self._stage(which))  # whoever else is woken by the kill
+            await shield(self._stage(which))  # whoever else is woken by the kill
         else:
             await self._stage(which)
 
@@ -328,8 +328,10 @@ class WorkNode(TaskNode):
                 node = callback.task_node if callback._locked else self
                 named = {"task_node": node} if entry.get("inject_task_node") else {}
                 try:
-                    await invoke_quick(entry["function"], *params.get("args", ()), **params.get("kwargs", {}), **named)
-                except Stop:  # this node was told to stop: the rest of the stage is not called
+                    await invoke_in_place(
+                        entry["function"], *params.get("args", ()), **params.get("kwargs", {}), **named
+                    )
+                except Cancellation:  # this node was told to stop: the rest of the stage is not called
                     break
                 except BaseException as error:
                     self.commander._failed(self, error)
@@ -351,7 +353,7 @@ class WorkNode(TaskNode):
         node: WorkNode = self
         while node._open == 0 and node._phase >= _OVER and (node._state is _ACTIVE or node._state is _PENDING):
             if node._stopping is not None and node._phase == _OVER and node.exception is None:
-                node._keep(Stop())  # it was stopped after its body
+                node._keep(Cancellation())  # it was stopped after its body
             if node._callbacks is not None and node._state is _ACTIVE and node._phase == _OVER:
                 node._phase = _ENDING
                 node._open = 1  # a callback may start something below: the node ends after it
@@ -370,5 +372,5 @@ class WorkNode(TaskNode):
             above._open -= 1
             node = above
         if node._open == 0:
-            node.commander._bell.ring()
+            node.commander._changed.set()
         return None

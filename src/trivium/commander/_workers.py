@@ -29,6 +29,11 @@ _idle: deque[queue.SimpleQueue[Callable[[], object]]] = deque()
 _loops: list[asyncio.AbstractEventLoop] = []
 
 
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the event loop that runs on this thread, or None."""
+    return get_running_loop()
+
+
 def post(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *args: object) -> None:
     """Run `function` on the loop's thread: now if this is it, soon otherwise; not at all if the loop is closed."""
     if get_running_loop() is loop:
@@ -46,7 +51,7 @@ def post_later(loop: asyncio.AbstractEventLoop, function: Callable[..., object],
             raise
 
 
-def outcome_of(function: Callable[[], T]) -> Outcome[T]:
+def capture(function: Callable[[], T]) -> Outcome[T]:
     """What the function returns, or what it raises: for who waits elsewhere."""
     try:
         return function(), None
@@ -54,7 +59,7 @@ def outcome_of(function: Callable[[], T]) -> Outcome[T]:
         return None, error
 
 
-def glances(seconds: float | None) -> Iterator[float]:
+def wait_slices(seconds: float | None) -> Iterator[float]:
     """How long to wait each time, so that Ctrl-C ends a wait of that many seconds; None is for ever."""
     while seconds is None or seconds > GLANCE:
         yield GLANCE
@@ -62,7 +67,7 @@ def glances(seconds: float | None) -> Iterator[float]:
     yield seconds
 
 
-def next_of(inbox: queue.SimpleQueue[T]) -> T:
+def get_item(inbox: queue.SimpleQueue[T]) -> T:
     """The next item of a queue, however long it takes; Ctrl-C ends the wait."""
     while True:
         with suppress(queue.Empty):
@@ -93,16 +98,10 @@ def _worker(inbox: queue.SimpleQueue[Callable[[], object]]) -> None:
         try:
             work = inbox.get(timeout=_IDLE_SECONDS)
         except queue.Empty:
-            work = _leave(inbox)
-
-
-def _leave(inbox: queue.SimpleQueue[Callable[[], object]]) -> Callable[[], object] | None:
-    """Leave the pool; if somebody took this worker at the last moment, its work is on its way."""
-    try:
-        _idle.remove(inbox)
-    except ValueError:
-        return inbox.get()
-    return None
+            try:
+                _idle.remove(inbox)
+            except ValueError:  # it was taken from the pool at the last moment: its work is on its way
+                work = inbox.get()
 
 
 def background_loop(level: int) -> asyncio.AbstractEventLoop:

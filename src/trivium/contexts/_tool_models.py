@@ -67,7 +67,7 @@ class OpenaiToolModel:
         _check_free(tool, flag)
         text = "What to tell the user about this call before it is made, in the user's language."
         properties = {flag: {"type": "string", "description": text}, **schema.get("properties", {})}
-        return tool.but(spec=replace(tool.spec, parameters={**schema, "properties": properties}, strict=False))
+        return tool.replace(spec=replace(tool.spec, parameters={**schema, "properties": properties}, strict=False))
 
     def tool_manual_token_counter(self, tools: Iterable[Tool]) -> int:
         """The tokens of the manual."""

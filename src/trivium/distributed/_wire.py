@@ -141,7 +141,7 @@ def returned(value: Any) -> Message:
         type=kind if isinstance(kind, str) else None,
         extra_info=given.get("extra_info"),
     )
-    return message.but(usage=_usage(cast("dict[str, Any]", usage))) if isinstance(usage, dict) else message
+    return message.replace(usage=_usage(cast("dict[str, Any]", usage))) if isinstance(usage, dict) else message
 
 
 def _usage(given: Mapping[str, Any]) -> Usage:

@@ -71,7 +71,7 @@ class ToolFailedError(RunError):
 
 
 class SuspendedError(RunError, RuntimeError):
-    """A coroutine marked as portable awaited something that is not a primitive of the doors."""
+    """A coroutine marked as driver-neutral awaited something that is no primitive of the runtime."""
 
 
 class RecursionTooDeepError(RunError, RecursionError):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from trivium.commander import gather, invoke, portable
+from trivium.commander import driver_neutral, gather, invoke
 from trivium.exceptions import InfiniteLoopError, MalformedAnswerError, TriviumError
 from trivium.extraction._case import Case
 from trivium.tasks import Task
@@ -25,7 +25,7 @@ class Outcome:
     error: TriviumError | None = None
 
 
-@portable
+@driver_neutral
 async def extract_file(task: Task, path: Path, open_case: Callable[[Path], Case], **call: Any) -> dict[str, Any]:
     """Read a file, run the task on it, and return its record.
 
@@ -54,7 +54,7 @@ async def extract_file(task: Task, path: Path, open_case: Callable[[Path], Case]
     return cast("dict[str, Any]", record)
 
 
-@portable
+@driver_neutral
 async def extract_files(
     task: Task,
     paths: Iterable[Path],
@@ -78,7 +78,7 @@ async def extract_files(
     """
     left = deque(paths)
 
-    @portable
+    @driver_neutral
     async def work() -> None:
         while left:
             path = left.popleft()

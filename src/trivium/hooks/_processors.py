@@ -28,7 +28,7 @@ class ActionPreprocessor(Hook):
         formatted, parts = message.formatted, _parts(message.formatted)
         is_call = isinstance(formatted, FunctionCall) or parts.keys() >= {"name", "parameters"}
         assert is_call or "action" in parts, _no_form(self, message)
-        return message.but(content=_call(executor, formatted if is_call else parts["action"]))
+        return message.replace(content=_call(executor, formatted if is_call else parts["action"]))
 
     def after_action(self, executor: Any, message: Message, session_id: Hashable) -> Message | None:
         """Put the result in the place of the `ActionReturn`: its text, or what went wrong."""
@@ -36,7 +36,7 @@ class ActionPreprocessor(Hook):
         if not isinstance(returned, ActionReturn):
             return None
         is_good = returned.state == ActionStatusCode.SUCCESS
-        return message.but(content=returned.format_result() if is_good else returned.errmsg)
+        return message.replace(content=returned.format_result() if is_good else returned.errmsg)
 
 
 class InternLMActionProcessor(ActionPreprocessor):
@@ -72,7 +72,7 @@ class InternLMActionProcessor(ActionPreprocessor):
         if isinstance(action, str) and parts["status"] != ToolStatusCode.PARSING_ERROR:
             first = next(iter(executor.actions), executor.no_action.name)
             action = {"name": first, "parameters": {self.code_parameter: action}}
-        return message.but(content=_call(executor, action))
+        return message.replace(content=_call(executor, action))
 
 
 def _call(executor: Any, action: Any) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from trivium._arguments import checked, positive
-from trivium.commander import CallNode, Event, Listener, current, door, invoke, iterate, portable, step
-from trivium.commander._node import make_scope
+from trivium.commander import CallNode, Event, Listener, current, driver_neutral, invoke, iterate, step, sync_method
+from trivium.commander.lowlevel import make_scope
 from trivium.events import on_one_line
 from trivium.exceptions import (
     DocumentError,
@@ -156,7 +156,7 @@ class Library:
     def __repr__(self) -> str:
         return f"Library({self.store!r})"
 
-    @portable
+    @driver_neutral
     async def ingest_async(
         self, *places: Place, prune: bool = False, listeners: Sequence[Listener] = ()
     ) -> IngestReport:
@@ -179,16 +179,16 @@ class Library:
         with node:
             return await _Ingest(self, node).run(places, prune)
 
-    ingest = door(ingest_async)
+    ingest = sync_method(ingest_async)
 
-    @portable
+    @driver_neutral
     async def sources_async(self) -> list[SourceRecord]:
         """What the store serves, by source."""
         return await self.store.sources_async()
 
-    sources = door(sources_async)
+    sources = sync_method(sources_async)
 
-    @portable
+    @driver_neutral
     async def drop_async(self, place: Place) -> int:
         """Forget what was ingested from a place: a source, or all from below a folder or in a git repository.
 
@@ -202,7 +202,7 @@ class Library:
         names = [record.source for record in await self.store.sources_async() if is_from(_whole(record.source))]
         return sum([await self.store.delete_async(source=name) for name in dict.fromkeys([*names, _name(place)])])
 
-    drop = door(drop_async)
+    drop = sync_method(drop_async)
 
 
 @dataclass(slots=True)

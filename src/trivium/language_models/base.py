@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 
 from trivium._older_names import OlderNames
 from trivium._settings import settings
-from trivium.commander import door, portable
+from trivium.commander import driver_neutral, sync_method
 from trivium.exceptions import ConfigurationError
 from trivium.language_models.model_info import ModelInfo, ModelProvider, get_model_info, sizes_of
 from trivium.llms import ChatModel, Pricing, PublishedPrice, Reply, Request
@@ -179,7 +179,7 @@ class LanguageModel(ChatModel):
         return None if config is None or config.type is None else config.create_model()
 
     # ---- asking
-    @portable
+    @driver_neutral
     async def achat(
         self,
         messages: str | Sequence[LLMMessage],
@@ -215,14 +215,14 @@ class LanguageModel(ChatModel):
         )
         return self._response(await call_model(self, request), by_functions=bool(functions) and not tools)
 
-    chat = door(achat)  # pyright: ignore[reportAssignmentType] - the documents' `chat`, which gives more than text
+    chat = sync_method(achat)  # pyright: ignore[reportAssignmentType] - the documents' `chat`, which gives more than text
 
-    @portable
+    @driver_neutral
     async def agenerate(self, prompt: str, max_tokens: int | None = 200) -> LLMResponse:
         """Ask the model to answer a text; see `achat`."""
         return await LanguageModel.achat(self, prompt, max_tokens)
 
-    generate = door(agenerate)
+    generate = sync_method(agenerate)
 
     def __call__(self, prompt: str, max_tokens: int | None = 200) -> LLMResponse:
         """The same as `generate`."""

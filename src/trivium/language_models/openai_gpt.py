@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field
 from trivium._older_names import OlderNames
 from trivium._settings import settings
 from trivium.commander import iterate
-from trivium.commander._doors import settled
+from trivium.commander.lowlevel import settle
 from trivium.exceptions import ConfigurationError
 from trivium.language_models.base import LanguageModel, LLMConfig
 from trivium.language_models.model_info import OpenAIChatModel, OpenAICompletionModel
@@ -207,7 +207,7 @@ class OpenAIGPT(LanguageModel):
         async with aclosing(iterate(partial(self._ask, self._completed(request)))) as deltas:
             async for delta in deltas:
                 for (text, kind), streamer in product(_pieces(delta), streamers):
-                    await settled(streamer(text, kind))
+                    await settle(streamer(text, kind))
                 yield self._counted(delta) if isinstance(delta, Usage) else delta
 
     def _completed(self, request: Request) -> Request:

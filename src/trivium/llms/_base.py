@@ -8,8 +8,8 @@ from inspect import isawaitable, signature
 from typing import Any, ClassVar
 
 from trivium._arguments import checked
-from trivium.commander import door, gather, portable, this_session
-from trivium.commander._doors import is_async
+from trivium.commander import driver_neutral, gather, sync_method, this_session
+from trivium.commander.lowlevel import is_async
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.llms._call import call_model
 from trivium.llms._chat_model import AsyncModelMixin, ChatModel, Messages
@@ -100,7 +100,7 @@ class _TextModel(ChatModel):
 
         return awaited()
 
-    @portable
+    @driver_neutral
     async def generate_async(self, inputs: str | Sequence[str], session_ids: Any = None, **gen_params: Any) -> Any:
         """The model's answer to a prompt, or to each of several at once.
 
@@ -115,7 +115,7 @@ class _TextModel(ChatModel):
         texts = [reply.text for reply in await gather(*[partial(call_model, view, Request(())) for view in views])]
         return texts[0] if isinstance(inputs, str) else texts
 
-    generate = door(generate_async)
+    generate = sync_method(generate_async)
 
     def _ignoring_request(self, prompt: str, parameters: Mapping[str, Any], request: Request) -> Answer:
         return self.complete(prompt, parameters)

@@ -164,9 +164,9 @@ class CachedModel(WrappedModel):
     async def _kept_or_mine(self, key: str) -> list[Delta] | None:
         """The answer that is kept; None where it is to be asked for now, by who called this and by nobody else."""
         while (kept := await self._kept(key)) is None:
-            bell = self._flights.enter(key)
-            if bell is not None:
-                await wait(bell=bell)
+            event = self._flights.enter(key)
+            if event is not None:
+                await wait(event=event)
                 continue
             try:
                 kept = await self._kept(key)  # it may have come in between

@@ -8,9 +8,8 @@ from itertools import count
 from logging import DEBUG
 from typing import Any, Literal
 
-from trivium.commander import CallNode, Event, current, portable
-from trivium.commander._doors_items import pull
-from trivium.commander._limits import Budget
+from trivium.commander import CallNode, Event, current, driver_neutral
+from trivium.commander.lowlevel import Budget, pull
 from trivium.events import on_one_line
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.llms._prices import expected_usage, expected_usd, priced
@@ -202,11 +201,11 @@ def model_node() -> ModelNode:
     """The node of a model call from here."""
     node = ModelNode("model", current.get())
     if node._parent.__class__ is ModelNode:
-        node._scope = node._scope.but(listeners=(), pipes=())
+        node._scope = node._scope.replace(listeners=(), pipes=())
     return node
 
 
-@portable
+@driver_neutral
 async def call_model(model: ModelProtocol, request: Request, node: ModelNode | None = None) -> Reply:
     """Ask a model and return its whole answer; its deltas are events of the call's node.
 

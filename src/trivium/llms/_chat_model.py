@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, 
 from functools import partial
 from typing import Any, cast
 
-from trivium.commander import AsyncStream, CallNode, Event, Stream, door, gather, portable
+from trivium.commander import AsyncStream, CallNode, Event, Stream, driver_neutral, gather, sync_method
 from trivium.exceptions import ConfigurationError
 from trivium.llms._call import DeltaEvent, call_model, model_node
 from trivium.llms._prices import Pricing
@@ -63,7 +63,7 @@ class ChatModel:
         """The parameters of one call: a copy of `gen_params` with these put in."""
         return {**self.gen_params, **gen_params}
 
-    @portable
+    @driver_neutral
     async def chat_async(self, inputs: Any, session_ids: Any = None, **gen_params: Any) -> Any:
         """Ask the model and return the text of its answer.
 
@@ -89,9 +89,9 @@ class ChatModel:
         works = [partial(self._asked, as_messages(each), gen_params) for each in parts]
         return [reply.text for reply in await gather(*works)]
 
-    chat = door(chat_async)
+    chat = sync_method(chat_async)
 
-    @portable
+    @driver_neutral
     async def _asked(self, messages: Messages, gen_params: Mapping[str, Any]) -> Reply:
         return await call_model(self._asked_by("chat"), self._question(messages, gen_params))
 

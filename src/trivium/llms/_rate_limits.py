@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 from uuid import uuid4
 
 from trivium._arguments import checked, positive
-from trivium.commander import Bell, Event, current, invoke, wait
+from trivium.commander import Event, ThreadEvent, current, invoke, wait
 from trivium.exceptions import ConfigurationError, RateLimitStoreError
 from trivium.llms._prices import expected_usage
 from trivium.llms._protocol import Delta, ModelProtocol, Request
@@ -24,7 +24,7 @@ from trivium.schema import Usage
 __all__ = ["LimitedModel", "RateLimitEvent", "RateLimiter"]
 
 LONGEST_LOOK_AWAY: Final = 1.0
-"""Seconds after which a shared place is looked at again: what others give back there rings no bell here."""
+"""Seconds after which a shared place is looked at again: what others give back there sets no event here."""
 
 
 class RateLimitEvent(Event[float, Literal["rate_limit"]]):
@@ -89,8 +89,8 @@ class RateLimiter:
         positive(**limits)
         self.rate = Rate(requests_per_minute, tokens_per_minute)
         self._store = _store_at(store, self.rate, name)
-        self._line, self._lock = deque[Bell](), Lock()
-        self._changed = Bell()
+        self._line, self._lock = deque[ThreadEvent](), Lock()
+        self._changed = ThreadEvent()
 
     def __repr__(self) -> str:
         return f"RateLimiter({self.rate.requests}, {self.rate.tokens}, store={self._store!r})"
@@ -109,13 +109,13 @@ class RateLimiter:
             RateLimitStoreError: the place where it is counted cannot be used.
         """
         ticket = _Ticket(uuid4().hex, min(tokens, self.rate.tokens or tokens))
-        place = Bell()
+        place = ThreadEvent()
         with self._lock:
             self._line.append(place)
             is_first = self._line[0] is place
         try:
             if not is_first:
-                await wait(bell=place)
+                await wait(event=place)
             await self._at_the_front(ticket)
         finally:
             self._leave(place)
@@ -133,20 +133,20 @@ class RateLimiter:
             is_told = True
             await wait(min(seconds, LONGEST_LOOK_AWAY) if self._store.is_shared else seconds, changed)
 
-    def _leave(self, place: Bell) -> None:
+    def _leave(self, place: ThreadEvent) -> None:
         with self._lock:
             self._line.remove(place)
             following = self._line[0] if self._line else None
         if following is not None:
-            following.ring()
+            following.set()
 
     async def settle(self, ticket: _Ticket, tokens: int) -> None:
         """Count what a request has used instead of what was estimated for it."""
         if self.rate.tokens is None or tokens == ticket.tokens:
             return
         await self._asked(partial(self._store.settle, ticket.id, tokens))
-        changed, self._changed = self._changed, Bell()
-        changed.ring()
+        changed, self._changed = self._changed, ThreadEvent()
+        changed.set()
 
     async def _asked(self, question: partial[float]) -> float:
         """What the store says; a shared one is asked in a worker, for it may have to wait for others."""

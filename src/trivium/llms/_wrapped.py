@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, cast
 
 from trivium.commander import current, iterate
-from trivium.commander._doors_loop import blocking
+from trivium.commander.lowlevel import is_blocking
 from trivium.llms._chat_model import ChatModel
 from trivium.llms._prices import Pricing
 from trivium.llms._protocol import Delta, ModelProtocol, Request
@@ -31,7 +31,7 @@ class WrappedModel(ChatModel):
 
 def deltas_of(model: ModelProtocol, request: Request) -> AsyncGenerator[Delta]:
     """What a model streams, whether its `stream` is sync or async; the caller closes it."""
-    if current.get() is not None and blocking():
+    if current.get() is not None and is_blocking():
         return iterate(model.stream, request)
     source: Any = model.stream(request)
     if isinstance(source, AsyncGenerator):  # whoever pulls the outer stream can stop it

@@ -12,7 +12,7 @@ from weakref import finalize
 from trivium._arguments import checked, positive
 from trivium.actions import BaseAction, Tool, attempt_tool
 from trivium.actions.lowlevel import describe_tool, invalid_api, unfenced
-from trivium.commander import door, invoke, portable
+from trivium.commander import driver_neutral, invoke, sync_method
 from trivium.exceptions import ConfigurationError, ToolArgumentsError
 from trivium.mcp._link import Link, pages
 from trivium.mcp._pins import Definition, Pins, digest_of, effect_of
@@ -107,7 +107,7 @@ class MCPServer(BaseAction):
     def description(self) -> dict[str, Any]:
         """What a model that reads tools in the text is told; the tools are listed by the server."""
         start = len(self.name) + 1
-        said = [describe_tool(tool.but(name=tool.name[start:])) for tool in self.tools()]
+        said = [describe_tool(tool.replace(name=tool.name[start:])) for tool in self.tools()]
         return {"name": self.name, "description": f"The tools of {self.name}.", "api_list": said}
 
     def __repr__(self) -> str:
@@ -117,7 +117,7 @@ class MCPServer(BaseAction):
         return self  # there is one connection, and whoever copies an agent means to go on using it
 
     # ---- what it is as a toolkit
-    @portable
+    @driver_neutral
     async def tools_async(self) -> list[Tool]:
         """Its tools, called `name.tool`, as the server lists them now.
 
@@ -133,13 +133,13 @@ class MCPServer(BaseAction):
         wanted = [each for name, each in definitions.items() if self._only is None or name in self._only]
         return [*map(self._tool_of, wanted), *self._own_tools()]
 
-    if TYPE_CHECKING:  # `door` does not say that this is the method of the base class
+    if TYPE_CHECKING:  # `sync_method` does not say that this is the method of the base class
 
         def tools(self) -> list[Tool]: ...
     else:
-        tools = door(tools_async)
+        tools = sync_method(tools_async)
 
-    @portable
+    @driver_neutral
     async def acall(self, inputs: str | Mapping[str, Any] = "", name: str = "") -> ActionReturn:
         """Run a tool by its name here, without the prefix; the same as calling the object, from async code.
 
@@ -150,12 +150,12 @@ class MCPServer(BaseAction):
         found = {tool.name: tool for tool in await self.tools_async()}.get(f"{self.name}.{name}")
         return invalid_api(self.name, name, inputs) if found is None else await attempt_tool(found, inputs)
 
-    __call__ = door(acall)
+    __call__ = sync_method(acall)
 
     def _tool_of(self, definition: Definition) -> Tool:
         name = f"{self.name}.{definition['name']}"
 
-        @portable
+        @driver_neutral
         async def call(**values: Any) -> ActionReturn:
             return as_action_return(await self._on(partial(self._link.call, definition, values)), self._link.way.hidden)
 
@@ -194,19 +194,19 @@ class MCPServer(BaseAction):
         wanted: list[Callable[..., Any]] = [list_resources, read_resource] if self._with_resources else []
         wanted += [list_prompts, get_prompt] if self._with_prompts else []
         for function in wanted:
-            portable(function)
-        return [(tool := Tool.of(each)).but(name=f"{self.name}.{tool.name}") for each in wanted]
+            driver_neutral(function)
+        return [(tool := Tool.of(each)).replace(name=f"{self.name}.{tool.name}") for each in wanted]
 
     # ---- pins
-    @portable
+    @driver_neutral
     async def digest_async(self) -> str:
         """The digest over the names, descriptions and schemas of all its tools, as `pin` takes it."""
         return digest_of(await self._on(self._link.definitions))
 
-    digest = door(digest_async)
+    digest = sync_method(digest_async)
 
     # ---- resources and prompts
-    @portable
+    @driver_neutral
     async def resources_async(self) -> list[MCPResource]:
         """What it offers to be read, templates of addresses last.
 
@@ -223,9 +223,9 @@ class MCPServer(BaseAction):
 
         return await self._asked(work)
 
-    resources = door(resources_async)
+    resources = sync_method(resources_async)
 
-    @portable
+    @driver_neutral
     async def read_resource_async(self, uri: str) -> list[MCPContent]:
         """What a resource holds; mostly one piece.
 
@@ -235,9 +235,9 @@ class MCPServer(BaseAction):
         _can_be_sent("the address of a resource", uri)
         return contents_of(await self._asked(lambda client: client.read_resource(uri)))
 
-    read_resource = door(read_resource_async)
+    read_resource = sync_method(read_resource_async)
 
-    @portable
+    @driver_neutral
     async def prompts_async(self) -> list[MCPPrompt]:
         """The prompts that it offers."""
 
@@ -247,9 +247,9 @@ class MCPServer(BaseAction):
 
         return await self._asked(work)
 
-    prompts = door(prompts_async)
+    prompts = sync_method(prompts_async)
 
-    @portable
+    @driver_neutral
     async def get_prompt_async(self, prompt: str, /, **arguments: str) -> list[Message]:
         """A prompt's messages, with its arguments filled in; the sender of each is `user` or `assistant`.
 
@@ -263,7 +263,7 @@ class MCPServer(BaseAction):
         _can_be_sent("the arguments of a prompt", [prompt, arguments])
         return messages_of(await self._asked(lambda client: client.get_prompt(prompt, arguments)))
 
-    get_prompt = door(get_prompt_async)
+    get_prompt = sync_method(get_prompt_async)
 
     async def _asked(self, work: Callable[[Client], Awaitable[T]]) -> T:
         return await self._on(partial(self._link.ask, lambda connection: work(connection.client)))
@@ -272,7 +272,7 @@ class MCPServer(BaseAction):
         return cast("T", await invoke(self._link.home.call, work))
 
     # ---- its life
-    @portable
+    @driver_neutral
     async def open_async(self) -> Self:
         """Open the connection now, so that what is wrong shows here.
 
@@ -282,14 +282,14 @@ class MCPServer(BaseAction):
         await self._on(self._link.definitions)
         return self
 
-    open = door(open_async)
+    open = sync_method(open_async)
 
-    @portable
+    @driver_neutral
     async def close_async(self) -> None:
         """Close the connection, and end the process where there is one. A later use opens it again."""
         await invoke(self._link.home.close)
 
-    close = door(close_async)
+    close = sync_method(close_async)
 
     @property
     def log(self) -> str:

@@ -14,9 +14,8 @@ from functools import partial
 from random import random
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
 
-from trivium.commander import Bell, gather, wait
-from trivium.commander._doors_home import Home
-from trivium.commander._workers import get_running_loop
+from trivium.commander import ThreadEvent, gather, wait
+from trivium.commander.lowlevel import OwnerLoop, running_loop
 from trivium.exceptions import (
     MCPConnectionError,
     MCPError,
@@ -54,7 +53,7 @@ class Link:
     def __init__(self, name: str, way: Way, pins: Pins, start_seconds: float, timeout: float | None) -> None:
         self.name, self.way, self.pins = name, way, pins
         self.start_seconds, self.timeout = start_seconds, timeout
-        self.home = Home(self._farewell)
+        self.home = OwnerLoop(self._farewell)
         self._open: _Connection | None = None
         self._was_open = False
 
@@ -167,15 +166,15 @@ class _Connection:
         self.failed: TriviumError | None = None
         self.why, self.was_refused = "", False
         """Why it broke, and whether nothing was sent."""
-        self._ready, self._leaving, self._over = Bell(), Bell(), Bell()
+        self._ready, self._leaving, self._over = ThreadEvent(), ThreadEvent(), ThreadEvent()
         self._is_stale = False
-        loop: Any = get_running_loop()
+        loop: Any = running_loop()
         self._task = loop.create_task(self._run(), context=Context())  # it outlives the call that began it
 
     @property
     def is_left(self) -> bool:
         """Whether it serves no new call."""
-        return self._leaving.rung
+        return self._leaving.is_set()
 
     @property
     def is_expired(self) -> bool:
@@ -188,16 +187,16 @@ class _Connection:
 
     async def opened(self) -> TriviumError | None:
         """Wait until it can be used; what is returned is why not."""
-        await wait(bell=self._ready)
+        await wait(event=self._ready)
         return self.failed
 
     def leave(self) -> None:
         """Serve no new call, and end."""
-        self._leaving.ring()
+        self._leaving.set()
 
     async def over(self) -> None:
         """Wait for its end."""
-        await wait(bell=self._over)
+        await wait(event=self._over)
 
     async def listed(self) -> None:
         """List the tools anew where the server said that they changed.
@@ -218,7 +217,7 @@ class _Connection:
         self.link.pins.check(self.definitions)
 
     async def _run(self) -> None:
-        loop: Any = get_running_loop()
+        loop: Any = running_loop()
         timer = loop.call_later(self.link.start_seconds, self._too_late)
         try:
             await self._live(timer)
@@ -230,22 +229,22 @@ class _Connection:
             self.why = self.why or "it was closed"
         finally:
             timer.cancel()
-            self._leaving.ring()
+            self._leaving.set()
             self._settle()
-            self._over.ring()
+            self._over.set()
 
     def _too_late(self) -> None:
         self.why = f"not ready within {self.link.start_seconds:g} seconds (start_seconds)"
         self._task.cancel()
 
     def _settle(self) -> None:
-        if not self._ready.rung and self.failed is None:
+        if not self._ready.is_set() and self.failed is None:
             link = self.link
             status = getattr(link.way, "status", 0)
             hint = f"; HTTP status {status}" + (": give headers= with what it wants" if status in (401, 403) else "")
             text = f"{link.name} cannot be used: {self.why or 'it ended at once'}{hint if status else ''}"
             self.failed = MCPConnectionError(text + _last_words(link.way.log), link.name, log=link.way.log)
-        self._ready.ring()
+        self._ready.set()
 
     async def _live(self, timer: Any) -> None:
         client_class = _client_class()
@@ -257,12 +256,12 @@ class _Connection:
             if self.client.server_capabilities.tools is not None:
                 await self._list(self.client)
             timer.cancel()
-            self._ready.ring()
+            self._ready.set()
             with suppress(_LeftError):
                 await gather(self._until_left, partial(self._listen, self.client))
 
     async def _until_left(self) -> None:
-        await wait(bell=self._leaving)
+        await wait(event=self._leaving)
         raise _LeftError  # it stops what listens
 
     async def _heard(self, message: Any) -> None:
@@ -284,7 +283,7 @@ class _Connection:
                 self._is_stale = True
             except (ListenNotSupportedError, Refusal, TimeoutError):
                 return
-            await wait(1.0, bell=self._leaving)
+            await wait(1.0, event=self._leaving)
 
 
 class _LeftError(Exception):

@@ -90,7 +90,7 @@ def as_action_return(result: Any, hidden: Callable[[str], str] = str) -> ActionR
     returned = ActionReturn(result=items)
     if result.is_error:
         text = returned.format_result() or "the tool failed, and did not say why"
-        return returned.but(errmsg=text, state=ActionStatusCode.API_ERROR)
+        return returned.replace(errmsg=text, state=ActionStatusCode.API_ERROR)
     return returned
 
 

@@ -10,9 +10,8 @@ from functools import partial
 from typing import Any, Final, Literal, cast
 
 from trivium._arguments import checked, positive
-from trivium.commander import Bell, wait
-from trivium.commander._doors import run_loop
-from trivium.commander._workers import submit
+from trivium.commander import ThreadEvent, wait
+from trivium.commander.lowlevel import run_on_loop, submit
 from trivium.distributed.http_serve._guard import Guard, checked_tokens
 from trivium.distributed.http_serve._server import HTTPServing
 from trivium.exceptions import ConfigurationError
@@ -134,7 +133,7 @@ class _Service:
         self.app = app
         return server.session_manager.run()
 
-    async def end_runs(self, grace: float, over: Bell) -> None:
+    async def end_runs(self, grace: float, over: ThreadEvent) -> None:
         """Nothing: a call ends with its connection, and that with uvicorn's own grace."""
 
 
@@ -173,7 +172,7 @@ def serve_mcp(
     if transport == "http":
         ToolServer(what, host, port, token=token, name=name, timeout=timeout).serve()
     elif transport == "stdio":
-        run_loop(partial(_over_stdio, Offers(what, timeout).server(name)))
+        run_on_loop(partial(_over_stdio, Offers(what, timeout).server(name)))
     else:
         raise ConfigurationError(f"there is no transport {transport!r}; there are stdio and http")
 
@@ -205,16 +204,16 @@ class _own_stdin:
         return self
 
     async def __anext__(self) -> str:
-        bell, lines = Bell(), list[str]()
+        event, lines = ThreadEvent(), list[str]()
 
         def read() -> None:
             try:
                 lines.append(self._file.readline())
             finally:
-                bell.ring()
+                event.set()
 
         submit(read)
-        await wait(bell=bell)
+        await wait(event=event)
         if not lines or not lines[0]:
             raise StopAsyncIteration
         return lines[0]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, TextIO, cast
 from urllib.parse import urlsplit
 
-from trivium.commander._workers import get_running_loop
+from trivium.commander.lowlevel import running_loop
 from trivium.exceptions import ConfigurationError
 from trivium.llms.http import is_secret, loggable_url, redact, redact_url, secrets_of
 
@@ -84,7 +84,7 @@ class Child(_Hiding):
     def _reading(self) -> Generator[TextIO]:
         read, write = os.pipe()
         os.set_blocking(read, False)
-        loop: Any = get_running_loop()
+        loop: Any = running_loop()
         loop.add_reader(read, self._take, read, loop)
         try:
             with os.fdopen(write, "w") as log:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from trivium._objects import factory_of
-from trivium.commander._turns import Turns
+from trivium.commander.lowlevel import SessionLocks
 from trivium.exceptions import ArgumentTypeError
 from trivium.schema import Message
 
@@ -109,17 +109,17 @@ class MemoryManager:
         factory: makes the memory of a new session; or a config of it.
 
     Attributes:
-        turns: keeps concurrent calls on one session in order.
+        locks: keep concurrent calls on one session in order.
     """
 
-    __slots__ = ("factory", "memory_map", "turns")
+    __slots__ = ("factory", "locks", "memory_map")
 
     def __init__(self, factory: Callable[[], Memory] | dict[str, Any] = Memory) -> None:
         made = factory_of(cast("dict[str, Any]", factory)) if isinstance(factory, dict) else factory
         if made is not Memory and not callable(made):  # type: ignore[unnecessary] - users pass anything
             raise ArgumentTypeError(f"a memory is made by a class or function, not {type(made).__name__}", "factory")
         self.factory: Callable[[], Memory] = made
-        self.turns = Turns()
+        self.locks = SessionLocks()
         self.memory_map: dict[Hashable, Memory] = {}
 
     def get(self, session_id: Hashable = 0) -> Memory | None:

@@ -207,7 +207,7 @@ class Conversions:
             metadata=metadata,
         )
         is_models = sender is Entity.LLM and before is not None and before.origin is Origin.MODEL
-        return cast("Any", made).but(origin=Origin.MODEL if is_models else None)
+        return cast("Any", made).replace(origin=Origin.MODEL if is_models else None)
 
     # ---- to a model
     @staticmethod

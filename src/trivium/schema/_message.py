@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from typing_extensions import deprecated
 
 from trivium._older_names import OlderNames
 from trivium.schema._chat_document import OF_ITSELF, OLDER_FORM, ChatDocumentForm, from_older_form, links_of
@@ -191,7 +192,7 @@ stream_state=<AgentStatusCode.END: 0>)
         for changes in links_of(self).get("watched", ()):
             changes.count += 1
 
-    def but(self, **changes: Any) -> Message:
+    def replace(self, **changes: Any) -> Message:
         """A shallow copy with some of its values replaced; None takes away what is not one of the seven fields."""
         new = _shallow(self)
         fields = vars(new)
@@ -207,10 +208,17 @@ stream_state=<AgentStatusCode.END: 0>)
                 extra.pop(name, None)
         return new
 
+    __replace__ = replace
+
+    @deprecated("write message.replace(…)")
+    def but(self, **changes: Any) -> Message:
+        """Return `replace(…)`; the name that it had in the first version."""
+        return self.replace(**changes)
+
     def copy(self, *, deep: bool = False, update: Mapping[str, Any] | None = None) -> Message:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
         """A copy, deep or shallow, with some of its values replaced."""
         new = copy.deepcopy(self) if deep else _shallow(self)
-        return new.but(**update) if update else new
+        return new.replace(**update) if update else new
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Message:
         # The meaning of pydantic's own, at the price of two dict copies: most values are immutable.

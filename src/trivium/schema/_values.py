@@ -107,7 +107,7 @@ class ActionReturn:
     thought: str | None = None
     valid: ActionValidCode = ActionValidCode.OPEN
 
-    def but(self, **changes: Any) -> ActionReturn:
+    def replace(self, **changes: Any) -> ActionReturn:
         """A shallow copy with some of its values replaced."""
         new = ActionReturn(
             self.args, self.url, self.type, self.result, self.errmsg, self.state, self.thought, self.valid
@@ -115,6 +115,8 @@ class ActionReturn:
         for name, value in changes.items():
             setattr(new, name, value)
         return new
+
+    __replace__ = replace
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ActionReturn:
         # The meaning of the standard library's own, at a fifth of its price: each tool's result is copied.

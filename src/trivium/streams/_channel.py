@@ -8,11 +8,16 @@ from contextlib import aclosing
 from contextvars import copy_context
 from typing import Any
 
-from trivium.commander._calls import CallNode
-from trivium.commander._doors import Bell, wait
-from trivium.commander._doors_items import iterate
-from trivium.commander._doors_loop import in_worker, to_the_end
-from trivium.commander._node import Stop, current
+from trivium.commander.lowlevel import (
+    CallNode,
+    Cancellation,
+    ThreadEvent,
+    current,
+    iterate,
+    run_in_worker,
+    shield,
+    wait,
+)
 from trivium.exceptions import RunKilledError
 
 _AHEAD = 16
@@ -33,8 +38,8 @@ class Channel:
     """
 
     def __init__(self, source: Iterable[Any] | AsyncIterable[Any], take: Callable[[Any], object]) -> None:
-        self._source, self._take, self.over = source, take, Bell()
-        self._arrived, self._wanted, self._ahead = Bell(), Bell(), 0
+        self._source, self._take, self.over = source, take, ThreadEvent()
+        self._arrived, self._wanted, self._ahead = ThreadEvent(), ThreadEvent(), 0
         self._error: BaseException | None = None
         self._closing = False
         self._task: asyncio.Task[None] | None = None
@@ -45,15 +50,15 @@ class Channel:
     def want(self) -> None:
         """Let more of the source be pulled."""
         self._ahead = 0
-        self._wanted.ring()
+        self._wanted.set()
 
     async def more(self) -> bool:
         """Wait until something was taken; False at the end of the source, whose error each reader gets."""
         self.want()
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._pull(), context=self._context)
-        if not self.over.rung:
-            await wait(bell=self._arrived)
+        if not self.over.is_set():
+            await wait(event=self._arrived)
             return True
         if self._error is not None:
             raise self._error
@@ -64,8 +69,8 @@ class Channel:
         if self._task is not None:
             if not self._closing:
                 self._task.cancel()
-            await to_the_end(asyncio.wait([self._task]))  # a reader that is cancelled waits too
-        if not self.over.rung:  # nobody has pulled
+            await shield(asyncio.wait([self._task]))  # a reader that is cancelled waits too
+        if not self.over.is_set():  # nobody has pulled
             await self._close()
 
     async def _pull(self) -> None:
@@ -76,9 +81,9 @@ class Channel:
                     self._ring()
                     self._ahead += 1
                     if self._ahead >= _AHEAD:
-                        self._wanted = Bell()
-                        await wait(bell=self._wanted)
-        except (Stop, asyncio.CancelledError):
+                        self._wanted = ThreadEvent()
+                        await wait(event=self._wanted)
+        except (Cancellation, asyncio.CancelledError):
             self._error = RunKilledError("the source was stopped before its end, as was the run in which it began")
         except BaseException as error:
             self._error = error
@@ -89,15 +94,15 @@ class Channel:
         close = getattr(self._source, "aclose", None) or getattr(self._source, "close", None)
         try:
             if close is not None:
-                closed = close() if hasattr(self._source, "__aiter__") else await in_worker(close)
+                closed = close() if hasattr(self._source, "__aiter__") else await run_in_worker(close)
                 if hasattr(closed, "__await__"):
                     await closed
         except Exception as error:
             self._error = self._error or error
         finally:
-            self.over.ring()
+            self.over.set()
             self._ring()
 
     def _ring(self) -> None:
-        arrived, self._arrived = self._arrived, Bell()
-        arrived.ring()
+        arrived, self._arrived = self._arrived, ThreadEvent()
+        arrived.set()

@@ -132,7 +132,7 @@ class _Answer:
 
     async def _close(self) -> None:
         try:
-            if self._splitter.ended and not self._channel.over.rung:
+            if self._splitter.ended and not self._channel.over.is_set():
                 self._channel.want()
                 await wait(_GRACE, self._channel.over)
         finally:

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from trivium.agents import Agent
 from trivium.agents._responders import responder
-from trivium.commander import Limits, function_door, invoke, portable, this_session
-from trivium.commander._doors import invoke_quick
+from trivium.commander import Limits, driver_neutral, invoke, sync_function, this_session
+from trivium.commander.lowlevel import invoke_in_place
 from trivium.exceptions import ConfigurationError, RunKilledError
 from trivium.module import Module
 from trivium.schema import Message, StatusCode
@@ -25,7 +25,7 @@ def _same(value: T) -> T:
     return value
 
 
-@portable
+@driver_neutral
 async def run_batch_tasks_async(
     task: Task[R],
     items: Iterable[T] | AsyncIterable[T],
@@ -87,7 +87,7 @@ async def run_batch_tasks_async(
     return await Batch(task.name, items, _mapped(input_map, ask, output_map), options).run()
 
 
-@portable
+@driver_neutral
 async def run_batch_task_gen_async(
     gen_task: Callable[[int], Task[R] | Awaitable[Task[R]]],
     items: Iterable[T] | AsyncIterable[T],
@@ -127,7 +127,7 @@ async def run_batch_task_gen_async(
     return await Batch("item", items, _mapped(input_map, ask, output_map), options, message or "").run()
 
 
-@portable
+@driver_neutral
 async def run_batch_agent_method_async(
     agent: Agent,
     method: Callable[..., Any] | str,
@@ -164,9 +164,9 @@ async def run_batch_agent_method_async(
         raise ConfigurationError(f"{type(agent).__name__} has no method {name or method}")
     copies = _copies(agent)
 
-    @portable
+    @driver_neutral
     async def ask(index: int, message: str | Message) -> Any:
-        copy = await invoke_quick(copies, index)
+        copy = await invoke_in_place(copies, index)
         try:
             return await invoke(getattr(copy, name), message)
         finally:
@@ -176,7 +176,7 @@ async def run_batch_agent_method_async(
     return await Batch(agent.name, items, _mapped(input_map, ask, output_map), options).run()
 
 
-@portable
+@driver_neutral
 async def llm_response_batch_async(
     agent: Agent,
     items: Iterable[T] | AsyncIterable[T],
@@ -211,7 +211,7 @@ async def llm_response_batch_async(
     )
 
 
-@portable
+@driver_neutral
 async def agent_response_batch_async(
     agent: Agent,
     items: Iterable[T] | AsyncIterable[T],
@@ -248,7 +248,7 @@ async def agent_response_batch_async(
     )
 
 
-@portable
+@driver_neutral
 async def run_batch_function_async(
     function: Callable[[T], U | Awaitable[U]],
     items: Iterable[T] | AsyncIterable[T],
@@ -270,7 +270,7 @@ async def run_batch_function_async(
         ['A', 'B']
     """
 
-    @portable
+    @driver_neutral
     async def work(index: int, item: T) -> Any:
         return await invoke(function, item)
 
@@ -279,9 +279,9 @@ async def run_batch_function_async(
 
 
 def _asking_tasks(copies: Callable[[int], Any], **call: Any) -> Ask:
-    @portable
+    @driver_neutral
     async def ask(index: int, message: str | Message) -> Any:
-        task: Task[Any] = await invoke_quick(copies, index)
+        task: Task[Any] = await invoke_in_place(copies, index)
         try:
             result = await invoke(task.run, message, **call)
         finally:
@@ -294,10 +294,10 @@ def _asking_tasks(copies: Callable[[int], Any], **call: Any) -> Ask:
 
 
 def _mapped(input_map: Callable[[Any], Any], ask: Ask, output_map: Callable[[Any], Any]) -> Work:
-    @portable
+    @driver_neutral
     async def work(index: int, item: Any) -> Any:
-        message = await invoke_quick(input_map, item)
-        return await invoke_quick(output_map, await ask(index, message))
+        message = await invoke_in_place(input_map, item)
+        return await invoke_in_place(output_map, await ask(index, message))
 
     return work
 
@@ -320,9 +320,9 @@ def _limits(is_shared: bool, max_cost: float, max_tokens: int) -> tuple[Limits |
     return None, {name: value for name, value in (("max_cost", max_cost), ("max_tokens", max_tokens)) if value}
 
 
-agent_response_batch = function_door(agent_response_batch_async)
-llm_response_batch = function_door(llm_response_batch_async)
-run_batch_agent_method = function_door(run_batch_agent_method_async)
-run_batch_function = function_door(run_batch_function_async)
-run_batch_task_gen = function_door(run_batch_task_gen_async)
-run_batch_tasks = function_door(run_batch_tasks_async)
+agent_response_batch = sync_function(agent_response_batch_async)
+llm_response_batch = sync_function(llm_response_batch_async)
+run_batch_agent_method = sync_function(run_batch_agent_method_async)
+run_batch_function = sync_function(run_batch_function_async)
+run_batch_task_gen = sync_function(run_batch_task_gen_async)
+run_batch_tasks = sync_function(run_batch_tasks_async)

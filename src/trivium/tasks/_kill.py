@@ -7,7 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from trivium.commander import CallNode, NodeState, current, door, invoke, portable
+from trivium.commander import CallNode, NodeState, current, driver_neutral, invoke, sync_method
 from trivium.module import Module
 from trivium.schema import Message
 
@@ -57,7 +57,7 @@ class TaskKill(Module):
             if is_own and (node is None or each.session_id == node._scope.session_id):
                 each.kill("Task.kill()")
 
-    @portable
+    @driver_neutral
     async def _kill_session(cls: Any, session_id: Hashable = "", *, channel: str | None = None) -> None:
         """Stop all tasks that run in a session, from any thread; a run that starts later is none of them.
 
@@ -81,7 +81,7 @@ class TaskKill(Module):
             await invoke(publish, channel, session)
 
     kill_session_async = classmethod(_kill_session)
-    kill_session = classmethod(door(_kill_session, "kill_session_async"))
+    kill_session = classmethod(sync_method(_kill_session, "kill_session_async"))
 
     def _answer(
         self, node: CallNode, messages: list[Message], kwargs: dict[str, Any]

@@ -18,10 +18,8 @@ from typing import Any, Final, cast
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
-from trivium.commander import Bell, CallNode, iterate, wait
-from trivium.commander._doors import run_loop
-from trivium.commander._doors_loop import worker_context
-from trivium.commander._workers import submit
+from trivium.commander import CallNode, ThreadEvent, iterate, wait
+from trivium.commander.lowlevel import enter_worker, run_on_loop, submit
 from trivium.exceptions import ConfigurationError, KillChannelError, MissingExtraError, RunKilledError
 from trivium.llms.http import back_off
 
@@ -48,22 +46,22 @@ class KillChannel:
         self._name = _channel_name(url)
         self._url, self._shown = url, _without_password(url)
         self.runs: dict[CallNode, None] = {}
-        self._tried = Bell()
+        self._tried = ThreadEvent()
         self._node = CallNode("kill channel")
         self._lost = False
 
     async def opened(self) -> None:
         """Wait until it listens, or could not: a kill that is published after the run began must reach it."""
-        await wait(bell=self._tried)
+        await wait(event=self._tried)
 
     # ---- the listener
     def start(self) -> None:
         """Listen from now on."""
 
         def body() -> None:
-            worker_context(None, 0)
+            enter_worker(None, 0)
             with suppress(RunKilledError):
-                run_loop(self._listen)
+                run_on_loop(self._listen)
 
         submit(body)
 
@@ -76,7 +74,7 @@ class KillChannel:
         with self._node:
             while True:
                 attempt = 0 if await self._follow() else attempt + 1
-                self._tried.ring()
+                self._tried.set()
                 await wait(min(back_off(FIRST_DELAY, max(attempt, 1)), LONGEST_DELAY))
 
     async def _follow(self) -> bool:
@@ -114,7 +112,7 @@ class KillChannel:
     def _take(self, message: dict[str, Any]) -> None:
         if message["type"] == "subscribe":
             self._lost = False
-            self._tried.ring()
+            self._tried.set()
             return
         session, process = _read(message.get("data"))
         if session is None or process == _this_process():  # its own runs were stopped when it was published

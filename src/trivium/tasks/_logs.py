@@ -92,7 +92,7 @@ class TaskLogs(Module):
         listeners = node._scope.listeners
         log = _log_among(listeners) if listeners else None
         if log is None and self.config.logs_dir is not None and (log := self._log_or_warning()) is not None:
-            node._scope = node._scope.but(listeners=(*listeners, log))
+            node._scope = node._scope.replace(listeners=(*listeners, log))
         return super()._answer(node, messages, kwargs) if log is None else self._logged(log, node, messages, kwargs)
 
     def _log_or_warning(self) -> RunLog | None:

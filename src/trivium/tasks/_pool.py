@@ -11,10 +11,8 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from trivium._arguments import positive
-from trivium.commander import CallNode, Limits, current, for_each, portable
-from trivium.commander._doors import drive, invoke_quick
-from trivium.commander._doors_trio import from_trio, in_trio
-from trivium.commander._node import make_scope
+from trivium.commander import CallNode, Limits, current, driver_neutral, for_each
+from trivium.commander.lowlevel import drive, invoke_in_place, is_in_trio, make_scope, run_from_trio
 from trivium.exceptions import ArgumentTypeError
 from trivium.observers._progress import ProgressBar
 
@@ -99,7 +97,7 @@ class Batch:
     is_over: bool = field(default=False, init=False)
     failure: BaseException | None = field(default=None, init=False)
 
-    @portable
+    @driver_neutral
     async def run(self) -> list[Any]:
         """Run all, and give the results in the order of the items."""
         at_once, handling = self.options.at_once(), self.options.handling()
@@ -107,19 +105,19 @@ class Batch:
         if self.options.limits is not None:
             node._scope = make_scope(node, timeout=None, limits=self.options.limits)
         work = self._run(node, at_once, handling)
-        return await (from_trio(node, partial(drive, work)) if in_trio() else work)
+        return await (run_from_trio(node, partial(drive, work)) if is_in_trio() else work)
 
     async def _run(self, node: CallNode, at_once: int, handling: ExceptionHandling) -> list[Any]:
         total = len(self.items) if isinstance(self.items, Sized) else None
         try:
             with node, self.options.shown(self.title or f"Running {self.name}") as tell:
 
-                @portable
+                @driver_neutral
                 async def one(index: int, item: Any) -> None:
                     try:
                         await self._one(node, index, item, handling)
                         if tell is not None:
-                            await invoke_quick(tell, self.done, total)
+                            await invoke_in_place(tell, self.done, total)
                         if self.options.stop_on_first_result and self.results[index] is not None:
                             raise _OverError
                     except BaseException as error:
@@ -140,7 +138,7 @@ class Batch:
         self.results += [None] * (index + 1 - len(self.results))
         node = CallNode(f"{self.name}-{index}", batch)
         if self.options.has_sessions:
-            node._scope = node._scope.but(session_id=f"{node.run_id}/{node.key}")
+            node._scope = node._scope.replace(session_id=f"{node.run_id}/{node.key}")
         result = None
         try:
             with node:

@@ -8,7 +8,7 @@ from trivium.actions import AgentDoneTool, DoneTool, FinalResultTool
 from trivium.actions.lowlevel import is_done_tool, result_of, text_of_result
 from trivium.agents import Agent
 from trivium.agents._responders import RESPONSES, chosen, responder
-from trivium.commander import CallNode, current, door, invoke, portable, step
+from trivium.commander import CallNode, current, driver_neutral, invoke, step, sync_method
 from trivium.module import MessageEvent, Module
 from trivium.schema import Entity, Message, StatusCode
 from trivium.schema._chat_document import link, linked
@@ -89,7 +89,7 @@ class Steps(TaskLogs, TaskKill):
         return self.__dict__.setdefault("_callbacks", TaskCallbacks())
 
     # ---- the step
-    @portable
+    @driver_neutral
     async def step_async(self, turns: int = -1) -> Message | None:
         """Let the first who can answer the pending message do so.
 
@@ -104,7 +104,7 @@ class Steps(TaskLogs, TaskKill):
         """
         return await self._take_step(self._run, turns)
 
-    step = door(step_async)
+    step = sync_method(step_async)
 
     async def _take_step(self, run: TaskRun, turns: int) -> Message | None:
         with step("step") as node:
@@ -184,7 +184,7 @@ class Steps(TaskLogs, TaskKill):
         results = {call.id: f"error: there is no tool {call.name}; there are {names}" for call in calls}
         answer = Message(content="\n\n".join(results.values()), sender=self.agent.name, entity=_AGENT)
         only = calls[0].id if len(calls) == 1 else None
-        return answer.but(tool_call_id=only, tool_results=None if only else results)
+        return answer.replace(tool_call_id=only, tool_results=None if only else results)
 
     def _no_such_recipient(self, unknown: str) -> Message:
         names = ", ".join(["Agent", "LLM", "User", *(task.name for task in self.sub_tasks)])
@@ -211,7 +211,7 @@ class Steps(TaskLogs, TaskKill):
         return "metadata" not in pending.__pydantic_extra__ or pending.metadata.block != key
 
     # ---- a response
-    @portable
+    @driver_neutral
     async def response_async(self, e: ResponderKey, turns: int = -1) -> Message | None:
         """What a responder says to the pending message, its address read.
 
@@ -228,7 +228,7 @@ class Steps(TaskLogs, TaskKill):
         message = self.agent.to_ChatDocument(found, chat_doc=run.pending_message, author_entity=author)
         return None if message is None else self._routed(run, message)
 
-    response = door(response_async)
+    response = sync_method(response_async)
 
     async def _ask_agent(self, run: TaskRun, e: Entity) -> Any:
         pending = run.pending_message
@@ -252,7 +252,7 @@ class Steps(TaskLogs, TaskKill):
         if "_callbacks" in self.__dict__:
             await self.callbacks._show_subtask(task, result)
         if result is not None and len(waiting) == 1 and result.tool_call_id is None:
-            return result.but(tool_call_id=waiting[0].id)
+            return result.replace(tool_call_id=waiting[0].id)
         return result
 
     def _routed(self, run: TaskRun, response: Message) -> Message:
@@ -261,10 +261,10 @@ class Steps(TaskLogs, TaskKill):
         route = read_route(response, self.config.addressing_prefix)
         if not route.passes:
             is_new = route.content is not response.content or route.receiver is not response.receiver
-            return response.but(content=route.content, receiver=route.receiver) if is_new else response
+            return response.replace(content=route.content, receiver=route.receiver) if is_new else response
         if route.receiver is not None and run.pending_message is not None:
-            run.pending_message = run.pending_message.but(receiver=route.receiver)
-            return response.but(content=PASS)
+            run.pending_message = run.pending_message.replace(receiver=route.receiver)
+            return response.replace(content=PASS)
         return response
 
     # ---- judging it
@@ -352,7 +352,7 @@ class Steps(TaskLogs, TaskKill):
             entity = response.entity
             run.pending_sender = key if isinstance(key, Module) or parent is None or entity is None else entity
             if self._stays_open(run, response):
-                response = response.but(
+                response = response.replace(
                     attachments=[each for each in response.attachments if not is_done_tool_alone(each)] or None
                 )
             run.pending_message = response
@@ -413,7 +413,7 @@ class Steps(TaskLogs, TaskKill):
         run = self._run
         pending = run.pending_message
         if pending is None:
-            return Message(content="", sender=self.name, entity=_USER).but(status=status)
+            return Message(content="", sender=self.name, entity=_USER).replace(status=status)
         content, attachments, calls = pending.content, pending.attachments, pending.tool_calls or None
         if attachments and is_done_tool(pending):
             value, attachments = result_of(pending)
@@ -423,7 +423,7 @@ class Steps(TaskLogs, TaskKill):
         if calls and (typed := self.agent.try_get_tool_messages(pending, all_tools=True)):
             attachments = (*attachments, *(each for each in typed if each not in attachments))
             calls = tuple(each for each in calls if self.agent._class_of(each.name) is None) or None
-        answer = pending.but(
+        answer = pending.replace(
             content=content,
             sender=self.name,
             receiver=None if run.caller is not None and pending.receiver == run.caller.name else pending.receiver,

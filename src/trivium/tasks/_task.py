@@ -14,7 +14,7 @@ from trivium._settings import settings
 from trivium.agents import Agent, ChatAgent
 from trivium.agents._responders import chosen
 from trivium.agents._typed_answers import value_in
-from trivium.commander import CallNode, Limits, current, door, invoke, portable, this_session
+from trivium.commander import CallNode, Limits, current, driver_neutral, invoke, sync_method, this_session
 from trivium.exceptions import (
     ConfigurationError,
     DeadlineExceededError,
@@ -242,7 +242,7 @@ class Task(Steps, Generic[T]):
         **kwargs: Any,
     ) -> R | None: ...
     @checked
-    @portable
+    @driver_neutral
     async def run_async(
         self,
         msg: Any = None,
@@ -293,7 +293,7 @@ class Task(Steps, Generic[T]):
             return result
         return await self._typed(result, wanted)
 
-    if TYPE_CHECKING:  # a door has the one form of its core
+    if TYPE_CHECKING:  # a sync method has the one form of its core
 
         @overload
         def run(
@@ -325,7 +325,7 @@ class Task(Steps, Generic[T]):
         ) -> R | None: ...
         def run(self, *args: Any, **kwargs: Any) -> Any: ...
     else:
-        run = door(run_async)
+        run = sync_method(run_async)
 
     async def _typed(self, result: Message, kind: Any) -> Any:
         """The result's value of a type; where it has none, the model is asked to state it."""
@@ -360,7 +360,7 @@ class Task(Steps, Generic[T]):
             finally:
                 current.reset(token)
 
-    @portable
+    @driver_neutral
     async def forward(
         self,
         *message: Message,
@@ -418,11 +418,11 @@ class Task(Steps, Generic[T]):
         run.message_history_idx = run.history_length or int(bool(getattr(self.agent, "user_message", None)))
         if given is None and memory:
             last = memory._messages[-1]
-            given = last.but(entity=Entity.LLM) if last.sender == self.agent.name else last
+            given = last.replace(entity=Entity.LLM) if last.sender == self.agent.name else last
             run.pending_sender = given.entity or Entity.USER
         elif given is not None and run.caller is not None:
             # What calls it answers is known above alone: here nobody has made them.
-            given = given.but(entity=Entity.USER, receiver=None, tool_call_id=None, tool_results=None)
+            given = given.replace(entity=Entity.USER, receiver=None, tool_call_id=None, tool_results=None)
         run.pending_message = given
         return given
 
@@ -463,10 +463,10 @@ class Task(Steps, Generic[T]):
         if found is None:
             return self._nothing(status)
         message = self.agent.to_ChatDocument(found, author_entity=Entity.USER)
-        return message if message.status is not None else message.but(status=status)
+        return message if message.status is not None else message.replace(status=status)
 
     def _nothing(self, status: StatusCode | None) -> Message:
-        return Message(sender=self.name, entity=Entity.USER).but(status=status)
+        return Message(sender=self.name, entity=Entity.USER).replace(status=status)
 
     def _erase(self, run: TaskRun) -> None:
         """Of what the agent remembers of the run, keep the question and the result; of sub-tasks, nothing."""

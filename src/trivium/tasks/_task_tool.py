@@ -10,7 +10,7 @@ from pydantic import Field
 
 from trivium.actions import DoneTool, ToolMessage
 from trivium.agents import ChatAgent, ChatAgentConfig
-from trivium.commander import door, portable
+from trivium.commander import driver_neutral, sync_method
 from trivium.exceptions import ToolArgumentsError
 from trivium.schema import Entity, Message, ObjectRegistry
 from trivium.schema._chat_document import link
@@ -73,7 +73,7 @@ class TaskTool(ToolMessage):
                 )
             yield known[name]
 
-    @portable
+    @driver_neutral
     async def handle_async(self, agent: Any, chat_doc: Message | None = None) -> Message:
         """Run the task; its result, as the agent's that was asked.
 
@@ -91,6 +91,6 @@ class TaskTool(ToolMessage):
         result = await task.run_async(prompt, turns=self.max_iterations or _TURNS)
         if result is None:
             result = Message(content=f"{task.name} came to no result; say more clearly what it is to do")
-        return result.but(sender=agent.name, entity=Entity.AGENT, receiver=None, status=None)
+        return result.replace(sender=agent.name, entity=Entity.AGENT, receiver=None, status=None)
 
-    handle = door(handle_async)
+    handle = sync_method(handle_async)

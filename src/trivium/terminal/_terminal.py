@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trivium.actions import Denied
-from trivium.commander._workers import get_running_loop
+from trivium.commander.lowlevel import running_loop
 from trivium.exceptions import ConfigurationError, MissingExtraError
 from trivium.terminal._screen import COLOURS, Screen
 from trivium.terminal._words import call_text, shown
@@ -96,7 +96,7 @@ class Terminal(Screen):
     def _type(self, prompt: str) -> str:
         if self._session is None:
             return input(prompt)
-        is_in_loop = get_running_loop() is not None  # the line is a loop of its own: it takes a thread
+        is_in_loop = running_loop() is not None  # the line is a loop of its own: it takes a thread
         return self._session.prompt([(f"bold {_ansi('user')}", prompt)], in_thread=is_in_loop)
 
     def _new_session(self, history: Path | None) -> PromptSession[str]:

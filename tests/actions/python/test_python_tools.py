@@ -76,7 +76,7 @@ class Host(Module):
 
     def __init__(self, *actions: Any) -> None:
         super().__init__()
-        self.executor = ActionExecutor([Tool.of(action).but(name="run") for action in actions])
+        self.executor = ActionExecutor([Tool.of(action).replace(name="run") for action in actions])
 
     async def forward(self, message: Message) -> Any:
         return (await invoke(self.executor.acall, message)).content

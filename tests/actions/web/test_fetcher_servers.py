@@ -14,7 +14,7 @@ import pytest
 
 from trivium.actions.web import Fetcher
 from trivium.commander import CallNode, step
-from trivium.commander._node import make_scope
+from trivium.commander.lowlevel import make_scope
 from trivium.exceptions import (
     DeadlineExceededError,
     FetchConnectionError,

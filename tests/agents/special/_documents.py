@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trivium.agents.special import DocChatAgent, DocChatAgentConfig, RetrieverAgent
-from trivium.commander import portable
+from trivium.commander import driver_neutral
 from trivium.knowledge.stores import SQLiteStoreConfig
 from trivium.parsing import Chunk
 from trivium.parsing.chunks import chunk_parts
@@ -39,12 +39,12 @@ class AllKnown(DocChatAgent):
 
     known: tuple[Chunk, ...] = ()
 
-    @portable
+    @driver_neutral
     async def ingest_docs_async(self, docs: Sequence[Document]) -> int:
         self.known += tuple(chunk_parts(docs))
         return len(self.known)
 
-    @portable
+    @driver_neutral
     async def get_relevant_chunks_async(self, query: str) -> list[Chunk]:
         return list(self.known)
 

@@ -72,7 +72,7 @@ def armed(answers: Sequence[Any], text: str, kind: type[DocChatAgent] = AllKnown
     """An agent that can launch in every way, and knows a document with this text."""
     place = Range()
     page = document(f"The rent is 950 EUR.\n\n{text}\n\nPets are allowed.\n", "page.txt")
-    agent = doc_agent(answers, page, kind=kind, tools=[Tool.of(place.fire).but(**tool)])
+    agent = doc_agent(answers, page, kind=kind, tools=[Tool.of(place.fire).replace(**tool)])
     agent.enable_message([Launch, LaunchXML])
     for name in ("launch", "launch_xml"):
         setattr(agent, name, place.launch)

@@ -20,7 +20,7 @@ from openai.types import CreateEmbeddingResponse
 
 from llms._servers import ChatServer, http_answer
 from trivium.commander import CallNode, Event, Limits
-from trivium.commander._node import make_scope
+from trivium.commander.lowlevel import make_scope
 from trivium.exceptions import (
     ConfigurationError,
     LimitExceededError,

@@ -23,7 +23,7 @@ from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions._run import sendable
 from trivium.actions.python._kernel import Execution, Kernels
 from trivium.actions.python._sandbox import SandboxLimits
-from trivium.commander import door, gather, invoke, iterate, portable, step, this_session
+from trivium.commander import driver_neutral, gather, invoke, iterate, step, sync_method, this_session
 from trivium.exceptions import ConfigurationError
 from trivium.schema import ActionReturn, ActionStatusCode
 
@@ -71,13 +71,13 @@ class _Python(BaseAction):
         self._remove: weakref.finalize[..., Any] | None = None
 
     @dual
-    @portable
+    @driver_neutral
     async def close_session(self, session_id: Hashable) -> None:
         """End the kernel of a session; its variables and files are gone."""
         await invoke(self.kernels.close, session_id)
 
     @dual
-    @portable
+    @driver_neutral
     async def close(self) -> None:
         """End all kernels, and remove the images that went to no folder of the user's; the next call starts afresh."""
         await invoke(self.kernels.close)
@@ -87,12 +87,12 @@ class _Python(BaseAction):
 
     reset = close
 
-    @portable
+    @driver_neutral
     async def _run(self, command: str, timeout: float | None, session_id: Hashable) -> ActionReturn:
         executions = await self._execute([_unfenced(command)], timeout, session_id)
         return self._returned(command, executions[-1])
 
-    @portable
+    @driver_neutral
     async def _execute(self, codes: Sequence[str], timeout: float | None, session_id: Hashable) -> list[Execution]:
         seconds = self.timeout if timeout is None else max(0.0, min(timeout, self.timeout))
         with step("python"):
@@ -179,7 +179,7 @@ class IPythonInterpreter(_Python):
         )
 
     @dual
-    @portable
+    @driver_neutral
     async def run(self, command: str, timeout: float | None = None) -> ActionReturn:
         """Run Python code in a Jupyter kernel without a network. Variables and files are kept for the next call.
 
@@ -224,7 +224,7 @@ class IPythonInteractive(_Python):
         super().__init__(timeout, max_kernels=max_kernels, limits=limits, description=description, parser=parser)
 
     @dual
-    @portable
+    @driver_neutral
     async def run(self, command: str, timeout: float | None = None) -> ActionReturn:
         """Run Python code without a network, as typed at a prompt. Variables and files are kept for the next call.
 
@@ -267,7 +267,7 @@ class IPythonInteractiveManager(IPythonInteractive):
     ) -> None:
         super().__init__(timeout, limits=limits, max_kernels=max_workers, description=description, parser=parser)
 
-    @portable
+    @driver_neutral
     async def acall(  # pyright: ignore[reportIncompatibleMethodOverride] - many calls in one
         self, commands: str | list[str], session_ids: int | list[int] | None = None
     ) -> ActionReturn | list[ActionReturn]:
@@ -291,7 +291,7 @@ class IPythonInteractiveManager(IPythonInteractive):
         outcomes = await gather(*works)
         return outcomes[0] if isinstance(commands, str) else outcomes
 
-    __call__ = door(acall)  # pyright: ignore[reportAssignmentType] - many calls in one
+    __call__ = sync_method(acall)  # pyright: ignore[reportAssignmentType] - many calls in one
 
 
 class PythonInterpreter(_Python):
@@ -328,7 +328,7 @@ class PythonInterpreter(_Python):
         self._answer = None if answer_from_stdout else answer_symbol or answer_expr
 
     @dual
-    @portable
+    @driver_neutral
     async def run(self, command: str) -> ActionReturn:
         """Run a Python program without a network that computes one answer; nothing is kept for the next call.
 

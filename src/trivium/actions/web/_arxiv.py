@@ -11,7 +11,7 @@ from trivium._arguments import checked
 from trivium.actions._action import BaseAction, BaseParser, JsonParser, tool_api
 from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions.web._remote import Remote, UnreadableError, check_query, clean
-from trivium.commander import portable
+from trivium.commander import driver_neutral
 from trivium.exceptions import ConfigurationError
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class ArxivSearch(BaseAction):
 
     @dual
     @tool_api(explode_return=True)
-    @portable
+    @driver_neutral
     async def get_arxiv_article_information(self, query: str) -> dict[str, str]:
         """Find articles on arXiv: when they were published, their titles, authors and summaries.
 

@@ -19,7 +19,7 @@ from trivium.actions.web._remote import (
     parse_json,
     text_at,
 )
-from trivium.commander import portable
+from trivium.commander import driver_neutral
 
 __all__ = ["AsyncBINGMap", "BINGMap"]
 
@@ -65,7 +65,7 @@ class BINGMap(BaseAction):
 
     @dual
     @tool_api(explode_return=True)
-    @portable
+    @driver_neutral
     async def get_distance(self, start: str, end: str) -> dict[str, float]:
         """Tell how far it is by road from one place to another.
 
@@ -80,7 +80,7 @@ class BINGMap(BaseAction):
 
     @dual
     @tool_api(explode_return=True)
-    @portable
+    @driver_neutral
     async def get_route(self, start: str, end: str) -> dict[str, list[str]]:
         """Tell how to drive from one place to another.
 
@@ -95,7 +95,7 @@ class BINGMap(BaseAction):
 
     @dual
     @tool_api(explode_return=True)
-    @portable
+    @driver_neutral
     async def get_coordinates(self, location: str) -> dict[str, float]:
         """Tell where a place is.
 
@@ -110,7 +110,7 @@ class BINGMap(BaseAction):
 
     @dual
     @tool_api(explode_return=True)
-    @portable
+    @driver_neutral
     async def search_nearby(
         self,
         search_term: str,
@@ -138,16 +138,16 @@ class BINGMap(BaseAction):
         params = {"query": term, "userCircularMapView": f"{latitude},{longitude},{max(radius, 1)}"}
         return {"place": await self._ask(read_places, "/LocalSearch", params)}
 
-    @portable
+    @driver_neutral
     async def _coordinates(self, location: str) -> dict[str, float]:
         return await self._ask(read_coordinates, "/Locations", {"query": check_query(location, self.name)})
 
-    @portable
+    @driver_neutral
     async def _route(self, read: Callable[[str], T], start: str, end: str) -> T:
         params = {"wp.0": check_query(start, self.name), "wp.1": check_query(end, self.name), "distanceUnit": "km"}
         return await self._ask(read, "/Routes/Driving", params)
 
-    @portable
+    @driver_neutral
     async def _ask(self, read: Callable[[str], T], path: str, params: Mapping[str, str]) -> T:
         return await self._remote.ask(read, path, params={"o": "json", **params})
 

@@ -14,7 +14,7 @@ from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions.web._cache import Recent
 from trivium.actions.web._fetcher import Fetcher
 from trivium.actions.web._searchers import BLACK_LIST
-from trivium.commander import gather, invoke, portable, this_session
+from trivium.commander import driver_neutral, gather, invoke, this_session
 from trivium.exceptions import ConfigurationError, FetchError, LimitExceededError, ToolArgumentsError, ToolError
 
 __all__ = ["AsyncWebBrowser", "Searcher", "WebBrowser"]
@@ -89,7 +89,7 @@ class WebBrowser(BaseAction):
 
     @dual
     @tool_api
-    @portable
+    @driver_neutral
     async def search(self, query: str | list[str]) -> dict[int, Result]:
         """Search the web. Gives numbered results, each with its url, its title and a summary.
 
@@ -112,7 +112,7 @@ class WebBrowser(BaseAction):
 
     @dual
     @tool_api
-    @portable
+    @driver_neutral
     async def select(self, select_ids: list[int]) -> dict[int, dict[str, str]]:
         """Read the pages of some results of the last search. Gives each page's content, or why there is none.
 
@@ -127,7 +127,7 @@ class WebBrowser(BaseAction):
 
     @dual
     @tool_api
-    @portable
+    @driver_neutral
     async def open_url(self, url: str, start: int = 0) -> dict[str, str]:
         """Read a page of the web by its URL. Gives its title and its content.
 

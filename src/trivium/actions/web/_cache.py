@@ -9,7 +9,7 @@ from math import inf
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
-from trivium.commander import Bell, portable, wait
+from trivium.commander import ThreadEvent, driver_neutral, wait
 from trivium.exceptions import FetchError, WouldDeadlockError
 
 __all__ = ["Recent", "SharedCalls"]
@@ -64,7 +64,7 @@ class _Flight(Generic[V]):
     """A call that is being made, for who waits for it."""
 
     def __init__(self) -> None:
-        self.bell = Bell()
+        self.over = ThreadEvent()
         self.result: V | None = None
         self.error: FetchError | None = None
 
@@ -80,7 +80,7 @@ class SharedCalls(Generic[V]):
         self._recent = recent
         self._flights: dict[str, _Flight[V]] = {}
 
-    @portable
+    @driver_neutral
     async def get(self, key: str, call: Callable[[], Coroutine[Any, Any, V]]) -> V:
         """The result that is kept, or that of the call that somebody makes already, or of one made now.
 
@@ -93,7 +93,7 @@ class SharedCalls(Generic[V]):
             if flight is mine:
                 return await self._lead(key, mine, call)
             try:
-                await wait(bell=flight.bell)
+                await wait(event=flight.over)
             except WouldDeadlockError:  # a sync call on a loop's own thread must not wait for others
                 return await call()
             if flight.result is not None:
@@ -102,7 +102,7 @@ class SharedCalls(Generic[V]):
                 raise copy(flight.error)
             # Who made the call was stopped: make it here.
 
-    @portable
+    @driver_neutral
     async def _lead(self, key: str, flight: _Flight[V], call: Callable[[], Coroutine[Any, Any, V]]) -> V:
         try:
             flight.result = self._recent.get(key)
@@ -115,4 +115,4 @@ class SharedCalls(Generic[V]):
             raise
         finally:
             del self._flights[key]
-            flight.bell.ring()
+            flight.over.set()

@@ -13,9 +13,8 @@ from trivium._arguments import checked, positive
 from trivium.actions.web._addresses import Host, allowed, host_problem, is_literal, is_public
 from trivium.actions.web._cache import Recent, SharedCalls
 from trivium.actions.web._pages import Download, Page, Unpacker, read_page, shown, wrong_encoding, wrong_type
-from trivium.commander import door, invoke, portable, step
-from trivium.commander._node import make_scope
-from trivium.commander._workers import get_running_loop
+from trivium.commander import driver_neutral, invoke, step, sync_method
+from trivium.commander.lowlevel import make_scope, running_loop
 from trivium.exceptions import (
     ConfigurationError,
     DeadlineExceededError,
@@ -106,7 +105,7 @@ class Fetcher:
     def __repr__(self) -> str:
         return f"Fetcher(timeout={self._timeout:g}, max_bytes={self._max_bytes})"
 
-    @portable
+    @driver_neutral
     async def fetch_async(self, url: str) -> Page:
         """Fetch a page; `fetch` is the same from sync code.
 
@@ -121,9 +120,9 @@ class Fetcher:
         begin = self._checked(url)
         return await self._pages.get(str(begin), partial(self._fetch, begin, wrong_type, read_page))
 
-    fetch = door(fetch_async)
+    fetch = sync_method(fetch_async)
 
-    @portable
+    @driver_neutral
     async def download_async(self, url: str) -> Download:
         """Fetch a file of whatever type, as it is sent; `download` is the same from sync code. It is not kept.
 
@@ -132,9 +131,9 @@ class Fetcher:
         """
         return await self._fetch(self._checked(url), _any_type, _as_it_is)
 
-    download = door(download_async)
+    download = sync_method(download_async)
 
-    @portable
+    @driver_neutral
     async def _fetch(self, url: URL, problem: Problem, read: Callable[[Download], T]) -> T:
         try:
             with step("fetch") as node:
@@ -274,7 +273,7 @@ def _as_it_is(download: Download) -> Download:
 
 async def look_up(host: str, port: int) -> list[str]:
     """The addresses of a host, as the system finds them."""
-    loop = get_running_loop()
+    loop = running_loop()
     assert loop is not None, "a coroutine of asyncio runs this"
     found = await loop.getaddrinfo(host, port, type=SOCK_STREAM)
     return list(dict.fromkeys(str(each[4][0]) for each in found))

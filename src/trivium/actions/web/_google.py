@@ -13,7 +13,7 @@ from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions._run import as_text
 from trivium.actions.web._remote import Remote, array_at, check_query, clean, find_key, object_at, parse_json, text_at
 from trivium.actions.web._searchers import BLACK_LIST, BaseSearch, SearchResult
-from trivium.commander import portable
+from trivium.commander import driver_neutral
 from trivium.exceptions import ConfigurationError
 from trivium.schema import ActionReturn
 
@@ -72,7 +72,7 @@ class GoogleSearch(BaseSearch, BaseAction):
 
     @dual
     @tool_api
-    @portable
+    @driver_neutral
     async def run(self, query: str, k: int = 10) -> ActionReturn:
         """Search the web with Google, for short answers to a question and passages of pages.
 
@@ -84,12 +84,12 @@ class GoogleSearch(BaseSearch, BaseAction):
         texts = await self._ask(read, check_query(query, self.name), k)
         return ActionReturn(type=self.name, result=[{"type": "text", "content": as_text(texts)}])
 
-    @portable
+    @driver_neutral
     async def find(self, query: str, count: int) -> Sequence[SearchResult]:
         """Ask the engine."""
         return await self._ask(partial(read_pages, search_type=self.search_type), query, count)
 
-    @portable
+    @driver_neutral
     async def _ask(self, read: Callable[[str], T], query: str, count: int) -> T:
         asked = {"q": query, "num": max(1, min(count, 100)), **self.parameters}
         return await self._remote.ask(read, f"/{self.search_type}", content=json.dumps(asked).encode())

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from trivium.actions._run import sendable
-from trivium.commander import invoke, portable, step, wait
-from trivium.commander._node import make_scope
+from trivium.commander import driver_neutral, invoke, step, wait
+from trivium.commander.lowlevel import make_scope
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, RemoteServiceError, ToolArgumentsError
 from trivium.llms.http import back_off, exchange, seconds_to_wait
 
@@ -136,7 +136,7 @@ class Remote:
     def __repr__(self) -> str:
         return f"Remote({self.service!r}, {self._shown_url!r})"
 
-    @portable
+    @driver_neutral
     async def ask(
         self,
         read: Callable[[str], T],
@@ -170,7 +170,7 @@ class Remote:
             problem = self._error(str(error), 200)
         raise problem  # outside, so that it does not hold the one that holds the answer
 
-    @portable
+    @driver_neutral
     async def _answer(self, request: _Request) -> str:
         try:
             with step(f"remote:{self.service}") as node:
@@ -179,7 +179,7 @@ class Remote:
         except DeadlineExceededError:
             raise self._error(f"gave no whole answer in {self._timeout:g} s: try again, or raise timeout") from None
 
-    @portable
+    @driver_neutral
     async def _tries(self, request: _Request, node: TaskNode) -> str:
         for attempt in range(1, MAX_TRIES):
             try:

@@ -18,7 +18,7 @@ from trivium.actions.web._remote import (
     parse_json,
     text_at,
 )
-from trivium.commander import portable
+from trivium.commander import driver_neutral
 
 __all__ = ["AsyncGoogleScholar", "GoogleScholar"]
 
@@ -63,7 +63,7 @@ class GoogleScholar(BaseAction):
 
     @dual
     @tool_api(explode_return=True)
-    @portable
+    @driver_neutral
     async def search_google_scholar(
         self,
         query: str,
@@ -117,7 +117,7 @@ class GoogleScholar(BaseAction):
 
     @dual
     @tool_api(explode_return=True)
-    @portable
+    @driver_neutral
     async def get_author_information(
         self,
         author_id: str,
@@ -157,7 +157,7 @@ class GoogleScholar(BaseAction):
 
     @dual
     @tool_api(explode_return=True)
-    @portable
+    @driver_neutral
     async def get_citation_format(self, q: str, no_cache: bool | None = None) -> str:
         """Tell how to cite an article, in MLA form.
 
@@ -173,7 +173,7 @@ class GoogleScholar(BaseAction):
 
     @dual
     @tool_api(explode_return=True)
-    @portable
+    @driver_neutral
     async def get_author_id(
         self,
         mauthors: str,
@@ -202,7 +202,7 @@ class GoogleScholar(BaseAction):
         # fmt: on
         return await self._ask(read_author_id, "google_scholar_profiles", params)
 
-    @portable
+    @driver_neutral
     async def _ask(self, read: Callable[[str], T], engine: str, params: Mapping[str, Any]) -> T:
         given = {"engine": engine, **params, "output": "json"}
         return await self._remote.ask(read, "/search", params=given)

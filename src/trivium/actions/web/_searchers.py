@@ -18,7 +18,7 @@ from trivium.actions.web._remote import (
     parse_json,
     text_at,
 )
-from trivium.commander import invoke, portable
+from trivium.commander import driver_neutral, invoke
 from trivium.exceptions import ConfigurationError
 from trivium.parsing.lowlevel import Tag, tokenize_html
 
@@ -80,7 +80,7 @@ class BaseSearch:
         """
         raise NotImplementedError(f"{type(self).__name__} writes no `find`")
 
-    @portable
+    @driver_neutral
     async def search(self, query: str, max_results: int | None = None) -> dict[int, dict[str, str]]:
         """The results, numbered from 0, each with `url`, `title` and `summ`; none is no error.
 
@@ -144,7 +144,7 @@ class DuckDuckGoSearch(BaseSearch):
         self.region = region
         self._remote = Remote("DuckDuckGo", base_url, timeout=timeout, hints={202: _ROBOT, 403: _ROBOT, 418: _ROBOT})
 
-    @portable
+    @driver_neutral
     async def find(self, query: str, count: int) -> Sequence[SearchResult]:
         """Ask the engine."""
         return await self._remote.ask(read_duckduckgo, "/", params={"q": query, "kl": self.region})
@@ -230,7 +230,7 @@ class BingSearch(BaseSearch):
         headers = {"Ocp-Apim-Subscription-Key": key}
         self._remote = Remote("Bing Web Search", base_url, timeout=timeout, headers=headers, secrets=(key,))
 
-    @portable
+    @driver_neutral
     async def find(self, query: str, count: int) -> Sequence[SearchResult]:
         """Ask the engine."""
         params = {"q": query, "mkt": self.market, "count": max(1, min(count, 50))}
@@ -308,7 +308,7 @@ class BraveSearch(BaseSearch):
         headers = {"X-Subscription-Token": key, "accept": "application/json"}
         self._remote = Remote("Brave Search", base_url, timeout=timeout, headers=headers, secrets=(key,))
 
-    @portable
+    @driver_neutral
     async def find(self, query: str, count: int) -> Sequence[SearchResult]:
         """Ask the engine."""
         params = {"q": query, "count": max(1, min(count, 20)), **self.parameters}
@@ -384,7 +384,7 @@ class SearxngSearch(BaseSearch):
             },
         )
 
-    @portable
+    @driver_neutral
     async def find(self, query: str, count: int) -> Sequence[SearchResult]:
         """Ask the engine."""
         params = {"q": query, "format": "json", "categories": self.categories, "language": self.language}

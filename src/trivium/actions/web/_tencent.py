@@ -13,7 +13,7 @@ from typing import Any
 from trivium._arguments import checked
 from trivium.actions.web._remote import Remote, UnreadableError, array_at, find_key, object_at, parse_json, text_at
 from trivium.actions.web._searchers import BLACK_LIST, BaseSearch, SearchResult
-from trivium.commander import portable
+from trivium.commander import driver_neutral
 
 __all__ = ["TencentSearch"]
 
@@ -75,7 +75,7 @@ class TencentSearch(BaseSearch):
         secrets = tuple(filter(None, (self._key, api_key)))
         self._remote = Remote("Tencent SearchPro", base_url, timeout=timeout, headers=headers, secrets=secrets)
 
-    @portable
+    @driver_neutral
     async def find(self, query: str, count: int) -> Sequence[SearchResult]:
         """Ask the engine."""
         payload = json.dumps({"Query": query, **self.parameters}).encode()

@@ -9,7 +9,7 @@ from typing import Final
 
 from trivium.agents.special._citations import Citation, DocAnswer, reference_list
 from trivium.agents.special._reading import Reading, Span
-from trivium.commander import portable
+from trivium.commander import driver_neutral
 from trivium.llms import Delta, ModelProtocol, Reasoning, Request, ToolCallPart
 from trivium.llms.lowlevel import WrappedModel, deltas_of
 
@@ -181,7 +181,7 @@ class CitingModel(WrappedModel):
         self._new_answering = answering
         self.answering: Answering | None = None
 
-    @portable
+    @driver_neutral
     async def stream(self, request: Request) -> AsyncGenerator[Delta]:
         """Ask the model, and yield what of its answer may be shown."""
         answering = self.answering = self._new_answering(request)

@@ -19,7 +19,7 @@ from trivium.agents.aggregator._default import text_of
 from trivium.agents.special._answering import Answering, CitingModel
 from trivium.agents.special._documents import DocumentStore
 from trivium.agents.special._reading import Reading
-from trivium.commander import Event, Listener, door, portable, step
+from trivium.commander import Event, Listener, driver_neutral, step, sync_method
 from trivium.knowledge.retrieval import NearestSentences, Refinement, stand_alone_question_async
 from trivium.llms import DeltaEvent, Request
 from trivium.memory import Memory
@@ -131,13 +131,13 @@ class DocChatAgent(DocumentStore, ChatAgent):
         question, chunks = await self._found(said[:at], text_of(said[at]))
         return await self._from(question, chunks, said[at:], kwargs)
 
-    @portable
+    @driver_neutral
     async def answer_from_docs_async(self, query: str) -> Message:
         """Answer one question by itself; nothing is remembered."""
         chunks = await self.get_relevant_chunks_async(query)
         return await self._from(query, chunks, [Message(content=query)], {})
 
-    answer_from_docs = door(answer_from_docs_async)
+    answer_from_docs = sync_method(answer_from_docs_async)
 
     async def _found(self, before: Sequence[Message], asked: str) -> tuple[str, list[Chunk]]:
         """The question as it is looked up, and what was found; models that help with it are not heard."""
@@ -157,13 +157,13 @@ class DocChatAgent(DocumentStore, ChatAgent):
         first = next(entry for entry in history if entry["role"] == "user")
         first["content"] = _with_text(first["content"], prompt)
         if self._format is not None:
-            return (await self._rounds(self.model, history, extra)).but(origin=None)
+            return (await self._rounds(self.model, history, extra)).replace(origin=None)
         model = CitingModel(self.model, partial(self._answering, reading, question, len(turn) > 1))
         said = await self._rounds(model, history, extra)
         assert model.answering is not None
         calls = tuple(each for each in said.tool_calls if each.id) or self._own_calls(reading, model.answering.written)
         if calls:
-            return said.but(tool_calls=calls)
+            return said.replace(tool_calls=calls)
         answer = model.answering.answer
         return as_data(said, answer, [(each.place, each.quote) for each in answer.citations])
 
@@ -236,7 +236,7 @@ def as_data(said: Message, value: Any, places: Sequence[tuple[str, str]]) -> Mes
         value: the same as data.
         places: where it stands, and what stands there.
     """
-    found = said.but(origin=None, tool_calls=None, attachments=(value,))
+    found = said.replace(origin=None, tool_calls=None, attachments=(value,))
     metadata = found.metadata
     metadata.tainted, metadata.has_citation = True, bool(places)
     if places:
@@ -259,7 +259,7 @@ def quietly(name: str) -> Generator[None]:
     """A step whose models are not heard: what they say is no answer. What they use counts."""
     with step(name) as node:
         listeners = tuple(partial(_without_deltas, each) for each in node._scope.listeners)
-        node._scope = node._scope.but(listeners=listeners)
+        node._scope = node._scope.replace(listeners=listeners)
         yield
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from trivium._arguments import checked
 from trivium._objects import create_object
 from trivium.agents._agent import Agent
-from trivium.commander import Listener, door, portable
+from trivium.commander import Listener, driver_neutral, sync_method
 from trivium.exceptions import DocumentNotFoundError, UnreadableDocumentError
 from trivium.knowledge.retrieval import RelevanceExtractor, Retriever
 from trivium.knowledge.stores import SourceRecord
@@ -82,7 +82,7 @@ class DocumentStore(Agent):
         made = create_object(given) if make is None else make()
         return made if hasattr(made, "stream") else self.model
 
-    @portable
+    @driver_neutral
     async def ingest_async(self, *places: Any, prune: bool = False, listeners: Sequence[Listener] = ()) -> IngestReport:
         """Read files, folders, git repositories and URLs into the store; what is unchanged is not read again.
 
@@ -97,9 +97,9 @@ class DocumentStore(Agent):
         self._has_read |= not places
         return await self.library.ingest_async(*(places or self.config.doc_paths), prune=prune, listeners=listeners)
 
-    ingest = door(ingest_async)
+    ingest = sync_method(ingest_async)
 
-    @portable
+    @driver_neutral
     @checked
     async def ingest_docs_async(self, docs: Sequence[Document]) -> int:
         """Take documents that the program has read; they replace what was known of their sources.
@@ -125,23 +125,23 @@ class DocumentStore(Agent):
             count += len(chunks)
         return count
 
-    ingest_docs = door(ingest_docs_async)
+    ingest_docs = sync_method(ingest_docs_async)
 
-    @portable
+    @driver_neutral
     async def sources_async(self) -> list[SourceRecord]:
         """What there is to answer from."""
         return list(await self.store.sources_async())
 
-    sources = door(sources_async)
+    sources = sync_method(sources_async)
 
-    @portable
+    @driver_neutral
     async def drop_async(self, place: Any) -> int:
         """Forget what was ingested from a file, a folder or a URL; how many chunks it was, as for `Library.drop`."""
         return await self.library.drop_async(place)
 
-    drop = door(drop_async)
+    drop = sync_method(drop_async)
 
-    @portable
+    @driver_neutral
     async def get_relevant_chunks_async(self, query: str) -> list[Chunk]:
         """The chunks from which a question is answered, best first."""
         if self.config.doc_paths and not self._has_read:
@@ -150,7 +150,7 @@ class DocumentStore(Agent):
         hits = await self.retriever.retrieve_async(query, config.n_similar_chunks, config.filter)
         return [hit.chunk for hit in hits[: config.n_relevant_chunks]]
 
-    get_relevant_chunks = door(get_relevant_chunks_async)
+    get_relevant_chunks = sync_method(get_relevant_chunks_async)
 
     async def _read_paths(self) -> None:
         """Read the config's paths. Where there is nothing of them to answer from, that is an error."""

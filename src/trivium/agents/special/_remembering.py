@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from trivium._arguments import checked
 from trivium.actions import Tool
-from trivium.commander import door, portable
+from trivium.commander import driver_neutral, sync_method
 from trivium.exceptions import ConfigurationError
 from trivium.knowledge.retrieval import DenseSearch, Retriever
 from trivium.knowledge.stores import Hit, VectorStore, VectorStoreConfig, Where
@@ -81,7 +81,7 @@ class LongTermMemory:
         return given
 
     # ---- for programs
-    @portable
+    @driver_neutral
     @checked
     async def remember_async(self, text: str, said_by: str = "user") -> Remembered:
         """Remember a text; one that is known already stays as it is.
@@ -106,9 +106,9 @@ class LongTermMemory:
         await self.store.add_documents_async([chunk])
         return Remembered(name, text, said_by, since)
 
-    remember = door(remember_async)
+    remember = sync_method(remember_async)
 
-    @portable
+    @driver_neutral
     @checked
     async def recall_async(self, query: str = "", k: int | None = None) -> list[Remembered]:
         """What fits a query best, best first; without one the latest.
@@ -123,9 +123,9 @@ class LongTermMemory:
             return [_remembered(hit.chunk) for hit in hits]
         return sorted(await self._all(user), key=lambda each: each.since)[::-1][:k]
 
-    recall = door(recall_async)
+    recall = sync_method(recall_async)
 
-    @portable
+    @driver_neutral
     @checked
     async def forget_async(self, what: str | None = None) -> int:
         """Forget one thing, or everything of this user.
@@ -147,7 +147,7 @@ class LongTermMemory:
         ]
         return await self.store.delete_async(ids=ids) if ids else 0
 
-    forget = door(forget_async)
+    forget = sync_method(forget_async)
 
     async def _all(self, user: str) -> list[Remembered]:
         return [_remembered(each) for each in await self.store.get_all_documents_async({"user": user})]
@@ -164,27 +164,27 @@ class LongTermMemory:
             approve_forget: whether `forget` asks for approval.
         """
 
-        @portable
+        @driver_neutral
         async def remember(fact: str) -> str:
             """Remember a fact about the user for later conversations, in one sentence."""
             return f"remembered as {(await self.remember_async(fact, 'model')).id[:_SHORTEST_ID]}"
 
-        @portable
+        @driver_neutral
         async def recall(query: str) -> str:
             """Look up what earlier conversations have said about the user."""
             found = await self.recall_async(query)
             return "\n".join(f"{each.id[:_SHORTEST_ID]}: {each.text}" for each in found) or "nothing is remembered"
 
-        @portable
+        @driver_neutral
         async def forget(id_or_text: str) -> str:
             """Forget something that is remembered about the user, by its id or its text."""
             count = await self.forget_async(id_or_text)
             return "forgotten" if count else "nothing of the kind is remembered"
 
         return (
-            Tool.of(remember).but(effect="idempotent"),
-            Tool.of(recall).but(effect="read"),
-            Tool.of(forget).but(effect="idempotent", needs_approval=approve_forget),
+            Tool.of(remember).replace(effect="idempotent"),
+            Tool.of(recall).replace(effect="read"),
+            Tool.of(forget).replace(effect="idempotent", needs_approval=approve_forget),
         )
 
 

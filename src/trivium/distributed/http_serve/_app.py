@@ -9,7 +9,7 @@ from functools import partial
 from time import time
 from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 
-from trivium.commander import AsyncStream, Bell, Limits, gather, wait
+from trivium.commander import AsyncStream, Limits, ThreadEvent, gather, wait
 from trivium.distributed._wire import Failure, as_dict, as_event, failure_of, incoming, read_json, session_of
 from trivium.distributed.http_serve._guard import LOOPBACK, Guard, checked_tokens
 from trivium.exceptions import ConfigurationError, MissingExtraError
@@ -140,9 +140,9 @@ class Service:
             exception_handlers={Failure: _told, HTTPException: _told_by_route, Exception: _told},
         )
 
-    async def end_runs(self, grace: float, over: Bell) -> None:
+    async def end_runs(self, grace: float, over: ThreadEvent) -> None:
         """Kill the runs that are not over after that many seconds."""
-        await wait(grace, bell=over)
+        await wait(grace, event=over)
         for run in list(self.runs):
             run.kill("the server is shutting down")
 
@@ -188,7 +188,7 @@ class _Run:
         runs.add(self)
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
-        works = [partial(self._answer, send, over := Bell()), partial(self._watch, receive)]
+        works = [partial(self._answer, send, over := ThreadEvent()), partial(self._watch, receive)]
         if self._streamed:
             await send(_start(200, "text/event-stream; charset=utf-8", {"x-accel-buffering": "no"}))
             works.append(partial(_ping, send, over))
@@ -203,7 +203,7 @@ class _Run:
             pass
         self.kill("the client has left")
 
-    async def _answer(self, send: Send, over: Bell) -> None:
+    async def _answer(self, send: Send, over: ThreadEvent) -> None:
         try:
             status, last = 200, as_dict(await self._listen(send))
         except Exception as error:
@@ -212,7 +212,7 @@ class _Run:
             if status in (500, 502):
                 _log.error("a run failed", exc_info=error)
         finally:
-            over.ring()
+            over.set()
         if not self._streamed:
             await _json(last, status)({"type": "http"}, _never, send)
             return
@@ -228,11 +228,11 @@ class _Run:
         return self._call.result
 
 
-async def _ping(send: Send, over: Bell) -> None:
+async def _ping(send: Send, over: ThreadEvent) -> None:
     """Signs of life while nothing is said, so that no proxy and no client gives up."""
-    while not over.rung:
-        await wait(PING_SECONDS, bell=over)
-        if not over.rung:
+    while not over.is_set():
+        await wait(PING_SECONDS, event=over)
+        if not over.is_set():
             await send({"type": "http.response.body", "body": b": ping\n\n", "more_body": True})
 
 

@@ -9,7 +9,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from trivium.commander._workers import submit
+from trivium.commander.lowlevel import submit
 from trivium.distributed._config import made_from
 from trivium.distributed.http_serve._server import AgentServer
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from trivium._arguments import checked, positive
 from trivium.actions import ToolCallEvent, ToolResultEvent
-from trivium.commander import TaskNode, current, invoke, iterate, portable, run_core
+from trivium.commander import TaskNode, current, driver_neutral, invoke, iterate, run_sync
 from trivium.distributed._wire import as_dict, returned
 from trivium.exceptions import ConfigurationError, ModelError, RemoteAgentError, RemoteConnectionError
 from trivium.llms import DeltaEvent, Reasoning
@@ -84,7 +84,7 @@ class HTTPAgentClient(Module):
         return f"name={self.name!r}, url={self.url!r}"
 
     # ---- the call
-    @portable
+    @driver_neutral
     async def forward(self, *message: Message, session_id: Hashable, **kwargs: Any) -> Message:
         """Send the messages, pass on the server's events, and return its answer."""
         node = current.get()
@@ -196,7 +196,7 @@ class HTTPAgentClient(Module):
     @property
     def is_alive(self) -> bool:
         """Whether the server answers."""
-        return run_core(invoke, self.is_alive_async)
+        return run_sync(invoke, self.is_alive_async)
 
     async def state_dict_async(self, session_id: Hashable = 0) -> dict[str, list[dict[str, Any]]]:
         """What the agent at the server remembers of a session.
@@ -216,11 +216,11 @@ class HTTPAgentClient(Module):
 
     def state_dict(self, session_id: Hashable = 0) -> dict[str, list[dict[str, Any]]]:
         """What the agent at the server remembers of a session; see `state_dict_async`."""
-        return run_core(invoke, self.state_dict_async, session_id)
+        return run_sync(invoke, self.state_dict_async, session_id)
 
     def reset(self, session_id: Hashable = 0, keypath: str | None = None, recursive: bool = True) -> None:
         """Let the server forget a session: the agent and all below it, whatever else is given."""
-        run_core(invoke, self.reset_async, session_id)
+        run_sync(invoke, self.reset_async, session_id)
 
 
 class AsyncHTTPAgentClient(AsyncModule, HTTPAgentClient):

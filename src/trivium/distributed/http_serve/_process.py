@@ -16,7 +16,7 @@ from typing import Any, Self
 from weakref import finalize
 
 from trivium._arguments import checked
-from trivium.commander import invoke, run_core, wait
+from trivium.commander import invoke, run_sync, wait
 from trivium.distributed._config import Config, config_text, import_path
 from trivium.distributed.http_serve._client import HTTPAgentClient
 from trivium.exceptions import RemoteStartError
@@ -109,7 +109,7 @@ class HTTPAgentServer(HTTPAgentClient):
                 raise self._failed(f"ended with status {self.process.returncode}")
             if time.monotonic() > until:
                 raise self._failed(f"was not ready within {seconds:g} seconds (start_seconds)")
-            run_core(wait, POLL_SECONDS)
+            run_sync(wait, POLL_SECONDS)
         self.port = int(ready.read_text())
         if not self.is_alive:
             raise self._failed("listens, but does not answer")

@@ -10,10 +10,8 @@ from functools import partial
 from typing import Any, Protocol, Self, Unpack
 
 from trivium._arguments import checked, positive
-from trivium.commander import Bell, door, gather, portable, wait
-from trivium.commander._doors import run_loop
-from trivium.commander._doors_loop import worker_context
-from trivium.commander._workers import outcome_of, submit
+from trivium.commander import ThreadEvent, driver_neutral, gather, sync_method, wait
+from trivium.commander.lowlevel import capture, enter_worker, run_on_loop, submit
 from trivium.distributed.http_serve._app import ServeOptions, Service
 from trivium.distributed.http_serve._guard import LOOPBACK, is_loopback
 from trivium.exceptions import ConfigurationError, MissingExtraError
@@ -29,7 +27,7 @@ class Served(Protocol):
     def app(self) -> Any:
         """The application."""
 
-    async def end_runs(self, grace: float, over: Bell) -> None:
+    async def end_runs(self, grace: float, over: ThreadEvent) -> None:
         """Kill the runs that are not over after that many seconds."""
 
 
@@ -60,7 +58,7 @@ class HTTPServing:
         self._hosts = (*LOOPBACK, host) if is_loopback(host) else None
         self._server: Any = None
         self._stopped = False
-        self._over: Bell | None = None
+        self._over: ThreadEvent | None = None
 
     @property
     def url(self) -> str:
@@ -76,7 +74,7 @@ class HTTPServing:
         Raises:
             ConfigurationError: it cannot listen there.
         """
-        run_loop(partial(self.serve_async, ready))
+        run_on_loop(partial(self.serve_async, ready))
 
     async def serve_async(self, ready: Callable[[], object] = bool) -> None:
         """The same on a loop of yours."""
@@ -104,35 +102,35 @@ class HTTPServing:
             self._server.should_exit = True
 
     # ---- in the background
-    @portable
+    @driver_neutral
     async def start_async(self) -> None:
         """Serve in a worker; returns when the server listens."""
-        ready = Bell()
-        self._over = over = Bell()
+        ready = ThreadEvent()
+        self._over = over = ThreadEvent()
         failed: list[BaseException] = []
 
         def body() -> None:
-            worker_context(None, 0)
-            _, error = outcome_of(partial(self.serve, ready.ring))
+            enter_worker(None, 0)
+            _, error = capture(partial(self.serve, ready.set))
             failed.extend([error] if error is not None else ())
-            ready.ring()
-            over.ring()
+            ready.set()
+            over.set()
 
         submit(body)
-        await wait(bell=ready)
+        await wait(event=ready)
         if failed:
             raise failed[0]
 
-    start = door(start_async)
+    start = sync_method(start_async)
 
-    @portable
+    @driver_neutral
     async def close_async(self) -> None:
         """Stop it, and wait for its end."""
         self.stop()
         if self._over is not None:
-            await wait(bell=self._over)
+            await wait(event=self._over)
 
-    close = door(close_async)
+    close = sync_method(close_async)
 
     def __enter__(self) -> Self:
         self.start()
@@ -211,14 +209,14 @@ def _uvicorn(service: Served, grace: float, ready: Callable[[], object]) -> Any:
             ready()
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            over = Bell()
+            over = ThreadEvent()
             await gather(partial(self._close, sockets, over), partial(service.end_runs, grace, over))
 
-        async def _close(self, sockets: list[socket.socket] | None, over: Bell) -> None:
+        async def _close(self, sockets: list[socket.socket] | None, over: ThreadEvent) -> None:
             try:
                 await super().shutdown(sockets)
             finally:
-                over.ring()
+                over.set()
 
     config = uvicorn.Config(
         service.app,

@@ -11,8 +11,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Self, cast
 
 from trivium._arguments import checked
-from trivium.commander import invoke, run_core
-from trivium.commander._doors import invoke_quick
+from trivium.commander import invoke, run_sync
+from trivium.commander.lowlevel import invoke_in_place
 from trivium.distributed._config import Config, import_path, made_from, maker_text
 from trivium.distributed._wire import as_dict
 from trivium.exceptions import ConfigurationError, MissingExtraError, RemoteAgentError, RemoteConnectionError
@@ -62,7 +62,7 @@ class AgentRayActor(Module):
         actor = self._ray.remote(num_gpus=num_gpus, max_concurrency=AT_ONCE)(_Actor)
         self.agent_actor = actor.remote(made_of, import_path(given))
         try:
-            run_core(invoke, self._ask, "ready")
+            run_sync(invoke, self._ask, "ready")
         except BaseException:
             self.shutdown()
             raise
@@ -91,7 +91,7 @@ class AgentRayActor(Module):
 
     def state_dict(self, session_id: Hashable = 0) -> dict[str, list[dict[str, Any]]]:
         """What the agent in the actor remembers of a session."""
-        return run_core(invoke, self._ask, "state_dict", session_id)
+        return run_sync(invoke, self._ask, "state_dict", session_id)
 
     def load_state_dict(self, state: Mapping[str, Sequence[Any]], session_id: Hashable = 0) -> None:
         """Let the agent in the actor take what `state_dict` gave.
@@ -99,11 +99,11 @@ class AgentRayActor(Module):
         Raises:
             RemoteAgentError: the state does not fit it.
         """
-        run_core(invoke, self._ask, "load_state_dict", json.dumps(as_dict(state)), session_id)
+        run_sync(invoke, self._ask, "load_state_dict", json.dumps(as_dict(state)), session_id)
 
     def reset(self, session_id: Hashable = 0, keypath: str | None = None, recursive: bool = False) -> None:
         """Let the agent in the actor forget a session; see `Module.reset`."""
-        run_core(invoke, self._ask, "reset", session_id, keypath, recursive)
+        run_sync(invoke, self._ask, "reset", session_id, keypath, recursive)
 
     def shutdown(self) -> None:
         """End the actor; its calls fail. Without it the actor ends when nothing holds this object any more."""
@@ -163,7 +163,7 @@ class _Actor:
 
 async def _answer(work: Callable[[], Any]) -> str:
     try:
-        return json.dumps({"value": as_dict(await invoke_quick(work))})
+        return json.dumps({"value": as_dict(await invoke_in_place(work))})
     except Exception as error:
         return json.dumps({"error": [type(error).__name__, str(error)[:2000]]})
 

@@ -10,7 +10,7 @@ from trivium._arguments import checked
 from trivium._settings import settings
 from trivium.caches import Cache
 from trivium.caches.lowlevel import hash_json
-from trivium.commander import current, invoke, portable
+from trivium.commander import current, driver_neutral, invoke
 from trivium.exceptions import CacheError, ConfigurationError
 from trivium.knowledge.embeddings._embedding import EmbeddingModel, Purpose, Vectors, unit_vectors
 from trivium.knowledge.embeddings._names import embedding_model
@@ -63,7 +63,7 @@ class CachedEmbedding(EmbeddingModel):
         """Length of the vectors: of those seen so far, else as the model says."""
         return self._dimensions or self._model.dimensions
 
-    @portable
+    @driver_neutral
     async def compute(self, texts: Sequence[str], purpose: Purpose) -> Any:
         """Return the vectors of some texts, from the cache if they are there, else from the model.
 
@@ -89,7 +89,7 @@ class CachedEmbedding(EmbeddingModel):
         self._dimensions = self._dimensions or len(found[texts[0]])
         return numpy.stack([found[text] for text in texts])
 
-    @portable
+    @driver_neutral
     async def look_up(self, key: str) -> Vectors | None:
         """Return the vector in the cache, and emit a `CacheEvent`; None if there is none, or a damaged one."""
         cached: str | None = await invoke(self._cache.get, key)

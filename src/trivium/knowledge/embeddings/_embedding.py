@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
-from trivium.commander import CallNode, Event, Listener, current, door, for_each, invoke, portable
-from trivium.commander._node import make_scope
+from trivium.commander import CallNode, Event, Listener, current, driver_neutral, for_each, invoke, sync_method
+from trivium.commander.lowlevel import make_scope
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, EmbeddingError
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class EmbeddingModel:
         """
         raise NotImplementedError(f"{type(self).__name__} has no compute")
 
-    @portable
+    @driver_neutral
     async def embed_async(
         self, texts: Sequence[str], purpose: Purpose = "passage", *, listeners: Sequence[Listener] = ()
     ) -> Vectors:
@@ -124,7 +124,7 @@ class EmbeddingModel:
         with node:
             return await _Call(self, node, len(complete), purpose).run(pieces)
 
-    embed = door(embed_async)
+    embed = sync_method(embed_async)
 
     # ---- the documented names
     @classmethod

@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from trivium._arguments import checked, positive
-from trivium.commander import current, portable
-from trivium.commander._doors_items import pull
+from trivium.commander import current, driver_neutral
+from trivium.commander.lowlevel import pull
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.knowledge.embeddings._embedding import EmbeddingModel, Purpose, text_size
 from trivium.llms import Delta, Pricing, PublishedPrice, RetryPolicy, UsageEvent
@@ -110,7 +110,7 @@ class OpenAIEmbedding(EmbeddingModel):
             self.embed(["length"])
         return self._dimensions or 0
 
-    @portable
+    @driver_neutral
     async def compute(self, texts: Sequence[str], purpose: Purpose) -> Any:
         """Return the vectors of some texts, by one request.
 

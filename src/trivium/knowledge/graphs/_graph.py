@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from trivium.commander import door, invoke, portable
+from trivium.commander import driver_neutral, invoke, sync_method
 from trivium.exceptions import ConfigurationError
 from trivium.knowledge.graphs._cypher import check_cypher
 
@@ -75,7 +75,7 @@ class GraphStore(ABC):
     def _read(self, cypher: str, limit: int, timeout: float) -> GraphRows:
         """Run a checked query where nothing can be written; blocking, from any thread."""
 
-    @portable
+    @driver_neutral
     async def query_async(self, cypher: str, *, limit: int = 100, timeout: float = 10.0) -> GraphRows:
         """What a query finds in the graph. It cannot change anything; see `check_cypher` for what is refused.
 
@@ -93,7 +93,7 @@ class GraphStore(ABC):
             raise ConfigurationError("limit is at least 1 row, and timeout more than 0 seconds")
         return await invoke(self._read, check_cypher(cypher), limit, timeout)
 
-    query = door(query_async)
+    query = sync_method(query_async)
 
 
 def name_of(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trivium.commander import door, portable
+from trivium.commander import driver_neutral, sync_method
 from trivium.knowledge.stores import Hit, Where
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class DenseSearch:
     def __init__(self, store: VectorStore) -> None:
         self._store = store
 
-    @portable
+    @driver_neutral
     async def search_async(self, question: str, k: int, where: Where = None) -> list[Hit]:
         """Return the k chunks nearest to the question; none if the store has no vectors.
 
@@ -48,4 +48,4 @@ class DenseSearch:
         vectors = await model.embed_async([question], "query")
         return await self._store.nearest_async(vectors[0], k, where)
 
-    __call__ = door(search_async)
+    __call__ = sync_method(search_async)

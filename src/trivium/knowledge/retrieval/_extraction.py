@@ -7,7 +7,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Final
 
-from trivium.commander import door, gather, portable
+from trivium.commander import driver_neutral, gather, sync_method
 from trivium.knowledge.retrieval._models import number_texts, object_schema, request_object
 from trivium.knowledge.retrieval._reranking import integers_in
 from trivium.knowledge.stores import Hit
@@ -46,7 +46,7 @@ class RelevanceExtractor:
     def __init__(self, model: ModelProtocol) -> None:
         self._model = model
 
-    @portable
+    @driver_neutral
     async def extract_async(self, question: str, hits: Sequence[Hit]) -> list[Hit]:
         """Return the relevant parts of the passages, in their order.
 
@@ -56,7 +56,7 @@ class RelevanceExtractor:
         found = await gather(*(partial(self.extract_from_async, question, hit.chunk) for hit in hits))
         return [Hit(chunk, hit.score) for hit, chunk in zip(hits, found, strict=True) if chunk is not None]
 
-    __call__ = door(extract_async)
+    __call__ = sync_method(extract_async)
 
     async def extract_from_async(self, question: str, chunk: Chunk) -> Chunk | None:
         """Return the relevant part of one passage; None if no sentence is relevant."""

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-from trivium.commander import portable
+from trivium.commander import driver_neutral
 from trivium.exceptions import ModelError
 from trivium.llms import ModelProtocol, Request
 from trivium.llms.lowlevel import call_model
@@ -17,7 +17,7 @@ MAX_TOKENS: Final = 300
 """Limit of an answer in tokens: within a schema, small models may go on without end."""
 
 
-@portable
+@driver_neutral
 async def request_object(
     model: ModelProtocol, instruction: str, question: str, schema: Mapping[str, object]
 ) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from trivium.commander import door, portable
+from trivium.commander import driver_neutral, sync_method
 from trivium.exceptions import ConfigurationError
 from trivium.knowledge.retrieval._extraction import narrow_chunk
 from trivium.knowledge.stores import Hit
@@ -59,7 +59,7 @@ class NearestSentences:
             raise ConfigurationError("characters is at least 1, and around, the sentences on each side, 0 or more")
         self._embedding, self._characters, self._around = embedding, characters, around
 
-    @portable
+    @driver_neutral
     async def nearest_async(self, question: str, hits: Sequence[Hit]) -> list[Hit]:
         """Return the nearest parts of the passages, in their order."""
         if sum(len(hit.chunk.content) for hit in hits) <= self._characters:
@@ -88,4 +88,4 @@ class NearestSentences:
         narrowed = ((hit, narrow_chunk(hit.chunk, kept.get(number, ()))) for number, hit in enumerate(hits))
         return [Hit(chunk, hit.score) for hit, chunk in narrowed if chunk is not None]
 
-    __call__ = door(nearest_async)
+    __call__ = sync_method(nearest_async)

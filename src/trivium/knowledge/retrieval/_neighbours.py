@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from trivium.commander import door, portable
+from trivium.commander import driver_neutral, sync_method
 from trivium.exceptions import ConfigurationError
 from trivium.knowledge.stores import Hit
 
@@ -41,10 +41,10 @@ class Neighbours:
             raise ConfigurationError(f"around is {around}: give the number of chunks on each side, 0 or more")
         self._store, self._around = store, around
 
-    @portable
+    @driver_neutral
     async def widen_async(self, question: str, hits: Sequence[Hit]) -> list[Hit]:
         """Return the passages around some chunks, in the order of the best chunk in each."""
         found = await self._store.add_context_window_async(hits, self._around)
         return [Hit(cast("Chunk", document), score) for document, score in found]
 
-    __call__ = door(widen_async)
+    __call__ = sync_method(widen_async)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final, Literal
 
-from trivium.commander import door, gather, portable
+from trivium.commander import driver_neutral, gather, sync_method
 from trivium.exceptions import ConfigurationError
 from trivium.knowledge.retrieval._models import integers_in, number_texts, object_schema, request_object
 from trivium.knowledge.stores import Hit
@@ -24,7 +24,7 @@ _POINTWISE: Final = (
 )
 
 
-@portable
+@driver_neutral
 async def rank_listwise(model: ModelProtocol, question: str, texts: Sequence[str]) -> list[int]:
     """Ask a model once for the numbers of the helpful texts, best first; it may leave texts out."""
     number = {"type": "integer", "minimum": 1, "maximum": len(texts)}
@@ -34,7 +34,7 @@ async def rank_listwise(model: ModelProtocol, question: str, texts: Sequence[str
     return [each for each in dict.fromkeys(named) if 0 <= each < len(texts)]
 
 
-@portable
+@driver_neutral
 async def rank_pointwise(model: ModelProtocol, question: str, texts: Sequence[str]) -> list[int]:
     """Ask a model for a grade of each text, all at once, and return the numbers of the texts, best first."""
     schema = object_schema(grade={"type": "integer", "minimum": 0, "maximum": 3})
@@ -80,7 +80,7 @@ class Reranker:
         self._model, self._top, self._characters = model, top, characters
         self._rank = rank_listwise if way == "listwise" else rank_pointwise
 
-    @portable
+    @driver_neutral
     async def rerank_async(self, question: str, hits: Sequence[Hit]) -> list[Hit]:
         """Return the hits in the model's order, with unchanged scores.
 
@@ -95,4 +95,4 @@ class Reranker:
         named = [head[number] for number in order]
         return named + [hit for number, hit in enumerate(head) if number not in set(order)] + rest
 
-    __call__ = door(rerank_async)
+    __call__ = sync_method(rerank_async)

@@ -8,7 +8,7 @@ from inspect import isroutine
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from trivium._arguments import checked
-from trivium.commander import door, gather, invoke, portable, step
+from trivium.commander import driver_neutral, gather, invoke, step, sync_method
 from trivium.exceptions import ConfigurationError
 from trivium.knowledge.retrieval._dense import DenseSearch
 from trivium.knowledge.retrieval._fusion import reciprocal_rank_fusion
@@ -82,7 +82,7 @@ class Retriever:
         self._passages = Neighbours(store, around)
         self._candidates, self._spare = candidates, spare
 
-    @portable
+    @driver_neutral
     @checked
     async def retrieve_async(self, question: str, k: int = 5, where: Where = None) -> list[Hit]:
         """Return the k passages that answer a question best.
@@ -120,10 +120,10 @@ class Retriever:
                 passages = list(await _run(refine, question, passages))
             return passages[:k]
 
-    retrieve = door(retrieve_async)
+    retrieve = sync_method(retrieve_async)
 
 
-@portable
+@driver_neutral
 async def _run(function: Callable[..., Any], *args: Any) -> Any:
     """Call one step in a node of its own, named after the step."""
     with step(getattr(function, "name", None) or getattr(function, "__name__", "step")):

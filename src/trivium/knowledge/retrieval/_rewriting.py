@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, cast
 
-from trivium.commander import door, function_door, portable
+from trivium.commander import driver_neutral, sync_function, sync_method
 from trivium.exceptions import ConfigurationError
 from trivium.knowledge.retrieval._models import object_schema, request_object
 from trivium.llms import ModelProtocol
@@ -25,7 +25,7 @@ _SEVERAL: Final = (
 )
 
 
-@portable
+@driver_neutral
 async def stand_alone_question_async(model: ModelProtocol, question: str, dialogue: Sequence[Message | str]) -> str:
     """Reword a question so that it can be understood without the dialogue before it.
 
@@ -55,7 +55,7 @@ async def stand_alone_question_async(model: ModelProtocol, question: str, dialog
     return _text((answer or {}).get("question")) or question
 
 
-stand_alone_question = function_door(stand_alone_question_async)
+stand_alone_question = sync_function(stand_alone_question_async)
 
 
 class QueryRewriter:
@@ -84,7 +84,7 @@ class QueryRewriter:
             raise ConfigurationError(f"wordings is {wordings}: give the number of added wordings, at least 1")
         self._model, self._wordings = model, wordings
 
-    @portable
+    @driver_neutral
     async def rewrite_async(self, question: str) -> list[str]:
         """Return the question and other wordings of it.
 
@@ -99,7 +99,7 @@ class QueryRewriter:
         written = [_text(each) for each in listed[: self._wordings]]
         return list(dict.fromkeys([question, *filter(None, written)]))
 
-    __call__ = door(rewrite_async)
+    __call__ = sync_method(rewrite_async)
 
 
 def _text(given: object) -> str:

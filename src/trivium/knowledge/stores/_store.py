@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from trivium._arguments import checked
 from trivium._objects import create_object, load_class_from_string
-from trivium.commander import door, invoke, portable
+from trivium.commander import driver_neutral, invoke, sync_method
 from trivium.exceptions import ArgumentTypeError, ConfigurationError
 from trivium.knowledge.embeddings import Vectors
 from trivium.knowledge.stores._filters import Where, parse_filter
@@ -71,7 +71,7 @@ class VectorStore(StoreKind):
         self.close()
 
     # ---- collections
-    @portable
+    @driver_neutral
     async def list_collections_async(self, empty: bool = False) -> list[str]:
         """The names of the collections, sorted.
 
@@ -80,9 +80,9 @@ class VectorStore(StoreKind):
         """
         return sorted(name for name, count in (await invoke(self._collections)).items() if empty or count)
 
-    list_collections = door(list_collections_async)
+    list_collections = sync_method(list_collections_async)
 
-    @portable
+    @driver_neutral
     async def set_collection_async(self, collection_name: str, replace: bool = False) -> None:
         """Use another collection from now on; it is made where it is not there.
 
@@ -99,32 +99,32 @@ class VectorStore(StoreKind):
         self._opened = ""
         await invoke(self._ready)
 
-    set_collection = door(set_collection_async)
+    set_collection = sync_method(set_collection_async)
 
-    @portable
+    @driver_neutral
     async def create_collection_async(self, collection_name: str, replace: bool = False) -> None:
         """As `set_collection`, which makes a collection too."""
         await self.set_collection_async(collection_name, replace)
 
-    create_collection = door(create_collection_async)
+    create_collection = sync_method(create_collection_async)
 
-    @portable
+    @driver_neutral
     async def delete_collection_async(self, collection_name: str) -> None:
         """Delete a collection with all that it holds; nothing happens where there is none of that name."""
         check_name(collection_name)
         await invoke(self._drop, collection_name)
         self._opened = ""
 
-    delete_collection = door(delete_collection_async)
+    delete_collection = sync_method(delete_collection_async)
 
-    @portable
+    @driver_neutral
     async def clear_empty_collections_async(self) -> int:
         """Delete the collections that serve nothing; how many there were."""
         return await self._drop_all([name for name, count in (await invoke(self._collections)).items() if not count])
 
-    clear_empty_collections = door(clear_empty_collections_async)
+    clear_empty_collections = sync_method(clear_empty_collections_async)
 
-    @portable
+    @driver_neutral
     async def clear_all_collections_async(self, really: bool = False, prefix: str = "") -> int:
         """Delete all collections; how many there were.
 
@@ -136,7 +136,7 @@ class VectorStore(StoreKind):
             return 0
         return await self._drop_all([name for name in await invoke(self._collections) if name.startswith(prefix)])
 
-    clear_all_collections = door(clear_all_collections_async)
+    clear_all_collections = sync_method(clear_all_collections_async)
 
     async def _drop_all(self, names: Sequence[str]) -> int:
         for name in names:
@@ -144,7 +144,7 @@ class VectorStore(StoreKind):
         return len(names)
 
     # ---- keeping
-    @portable
+    @driver_neutral
     @checked
     async def add_documents_async(self, documents: Sequence[Document]) -> list[str]:
         """Serve documents at once, each as one chunk; those of the same id are replaced.
@@ -164,9 +164,9 @@ class VectorStore(StoreKind):
             await self._use(self._add, batch, await self._vectors_of(batch))
         return [each.metadata.id for each in chunks]
 
-    add_documents = door(add_documents_async)
+    add_documents = sync_method(add_documents_async)
 
-    @portable
+    @driver_neutral
     async def stage_async(self, chunks: Sequence[Chunk], vectors: Vectors | None = None) -> None:
         """Keep some chunks of one source and fingerprint without serving them yet; those of the same id are replaced.
 
@@ -178,9 +178,9 @@ class VectorStore(StoreKind):
             rows = await self._vectors_of(chunks) if vectors is None else self._checked(vectors, len(chunks))
             await self._use(self._stage, chunks, rows)
 
-    stage = door(stage_async)
+    stage = sync_method(stage_async)
 
-    @portable
+    @driver_neutral
     @checked
     async def publish_async(self, record: SourceRecord) -> None:
         """Serve what was staged of a source, and drop all else of it, in one step that readers see whole.
@@ -193,17 +193,17 @@ class VectorStore(StoreKind):
         """
         await self._use(self._publish, record)
 
-    publish = door(publish_async)
+    publish = sync_method(publish_async)
 
-    @portable
+    @driver_neutral
     @checked
     async def discard_async(self, source: str) -> None:
         """Drop what was staged of a source and never published, as by a process that was killed."""
         await self._use(self._discard, source)
 
-    discard = door(discard_async)
+    discard = sync_method(discard_async)
 
-    @portable
+    @driver_neutral
     @checked
     async def delete_async(
         self, where: Where = None, *, ids: Sequence[str] | None = None, source: str | None = None
@@ -225,10 +225,10 @@ class VectorStore(StoreKind):
             where = {"id": {"$in": list(ids)}}
         return await self._use(self._delete, parse_filter(where if source is None else {"source": source}))
 
-    delete = door(delete_async)
+    delete = sync_method(delete_async)
 
     # ---- finding
-    @portable
+    @driver_neutral
     @checked
     async def similar_texts_with_scores_async(
         self, text: str, k: int = 1, where: Where = None
@@ -248,9 +248,9 @@ class VectorStore(StoreKind):
             return list(await self.full_text_async(text, k, where) or ())
         return list(await self.nearest_async((await model.embed_async([text], "query"))[0], k, where))
 
-    similar_texts_with_scores = door(similar_texts_with_scores_async)
+    similar_texts_with_scores = sync_method(similar_texts_with_scores_async)
 
-    @portable
+    @driver_neutral
     async def nearest_async(self, vector: Vectors, k: int = 10, where: Where = None) -> list[Hit]:
         """The chunks whose vectors have the largest cosine similarity to this one, best first.
 
@@ -268,9 +268,9 @@ class VectorStore(StoreKind):
         unit, condition = self._checked(numpy.reshape(vector, (1, -1)), 1)[0], parse_filter(where)
         return await self._use(self._nearest, unit, k, condition) if _wanted(k) else []
 
-    nearest = door(nearest_async)
+    nearest = sync_method(nearest_async)
 
-    @portable
+    @driver_neutral
     @checked
     async def full_text_async(self, query: str, k: int = 10, where: Where = None) -> list[Hit] | None:
         """The chunks that fit the words of a query best, by BM25, best first; None where this kind of store cannot.
@@ -286,51 +286,51 @@ class VectorStore(StoreKind):
         condition = parse_filter(where)
         return await self._use(self._full_text, query, k, condition) if _wanted(k) else []
 
-    full_text = door(full_text_async)
+    full_text = sync_method(full_text_async)
 
-    @portable
+    @driver_neutral
     @checked
     async def get_documents_by_ids_async(self, ids: Sequence[str]) -> list[Document]:
         """Served chunks by id, in this order; ids that are not there are left out."""
         return list(await self._use(self._get, list(ids)))
 
-    get_documents_by_ids = door(get_documents_by_ids_async)
+    get_documents_by_ids = sync_method(get_documents_by_ids_async)
 
-    @portable
+    @driver_neutral
     async def get_all_documents_async(self, where: Where = None) -> list[Document]:
         """All served chunks that match, by source and position; `scan` gives them one by one."""
         condition = parse_filter(where)
         return await self._use(lambda: list[Document](self._scan(condition)))
 
-    get_all_documents = door(get_all_documents_async)
+    get_all_documents = sync_method(get_all_documents_async)
 
-    @portable
+    @driver_neutral
     async def count_async(self, where: Where = None) -> int:
         """How many served chunks match."""
         return await self._use(self._count, parse_filter(where))
 
-    count = door(count_async)
+    count = sync_method(count_async)
 
-    @portable
+    @driver_neutral
     async def revision_async(self) -> object:
         """What is equal as long as the served chunks are the same, and differs after a change."""
         return await self._use(self._revision)
 
-    revision = door(revision_async)
+    revision = sync_method(revision_async)
 
-    @portable
+    @driver_neutral
     async def sources_async(self) -> list[SourceRecord]:
         """What is served, by source, sorted."""
         return sorted(await self._use(self._sources))
 
-    sources = door(sources_async)
+    sources = sync_method(sources_async)
 
-    @portable
+    @driver_neutral
     async def unique_sources_async(self) -> list[str]:
         """The names of the sources that are served, sorted."""
         return [record.source for record in await self.sources_async()]
 
-    unique_sources = door(unique_sources_async)
+    unique_sources = sync_method(unique_sources_async)
 
     def scan(self, where: Where = None) -> Iterator[Chunk]:
         """All served chunks that match, by source and position, read as they are taken: one state of the store."""
@@ -349,7 +349,7 @@ class VectorStore(StoreKind):
             if close is not None:
                 close()
 
-    @portable
+    @driver_neutral
     async def add_context_window_async(
         self, docs_scores: Sequence[tuple[Document, float]], neighbors: int = 0
     ) -> list[tuple[Document, float]]:
@@ -367,7 +367,7 @@ class VectorStore(StoreKind):
             return list(docs_scores)
         return await self._use(with_neighbours, self._scan, list(docs_scores), neighbors)
 
-    add_context_window = door(add_context_window_async)
+    add_context_window = sync_method(add_context_window_async)
 
 
 @checked

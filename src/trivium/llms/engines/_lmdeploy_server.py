@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from typing import IO, Any, cast
 
-from trivium.commander import door, wait
+from trivium.commander import sync_method, wait
 from trivium.exceptions import ConfigurationError, EngineError, MissingExtraError
 from trivium.llms._base import AsyncBaseLLM
 from trivium.llms._openai import OpenAIModel
@@ -180,7 +180,7 @@ class LMDeployServer(LMDeployClient):
                 raise EngineError(f"the server of {self.path} is not ready after {timeout:g} s{self._last_words()}")
             await wait(POLL_SECONDS)
 
-    ready = door(ready_async)
+    ready = sync_method(ready_async)
 
     def close(self) -> None:
         """End the server; once is enough."""

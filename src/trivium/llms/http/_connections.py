@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.request import getproxies
 from weakref import WeakKeyDictionary, finalize, ref
 
-from trivium.commander._workers import get_running_loop
+from trivium.commander.lowlevel import running_loop
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -45,7 +45,7 @@ class ClientPools:
     @asynccontextmanager
     async def client(self) -> AsyncGenerator[AsyncClient]:
         """A client of the loop that runs, with a connection free for one request at a time."""
-        loop = get_running_loop()
+        loop = running_loop()
         assert loop is not None, "a coroutine of asyncio runs this"
         clients = self._clients.setdefault(loop, [])
         held = next((each for each in clients if each.requests < MOST_IN_POOL), None)

@@ -11,7 +11,7 @@ from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from trivium._arguments import positive
 from trivium.commander import wait
-from trivium.commander._doors_loop import within
+from trivium.commander.lowlevel import await_within
 from trivium.exceptions import (
     ConfigurationError,
     MalformedAnswerError,
@@ -156,7 +156,7 @@ class Transport:
     async def _in_time(self, seconds: float | None, begin: Coroutine[Any, Any, list[Delta]]) -> list[Delta]:
         """How an answer begins, if that is not later than in so many seconds."""
         try:
-            return await within(seconds, begin)
+            return await await_within(seconds, begin)
         except TimeoutError:
             raise ProviderConnectionError(
                 f"no answer from {self.shown_url} in {self._retry.total_seconds:g} s, all tries together: raise "
@@ -234,7 +234,7 @@ async def _ended(pieces: AsyncIterator[bytes]) -> None:
             pass
 
     with contextlib.suppress(TimeoutError):
-        await within(LINGER, left())
+        await await_within(LINGER, left())
 
 
 def _rest(reader: Reader) -> list[Delta]:

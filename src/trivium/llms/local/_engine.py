@@ -13,7 +13,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple, cast
 
-from trivium.commander._workers import next_of
+from trivium.commander.lowlevel import get_item
 from trivium.exceptions import EngineError, MissingExtraError, ModelNotFoundError
 
 __all__ = ["Engine", "EngineSettings", "is_busy", "load_engine", "physical_cores"]
@@ -74,7 +74,7 @@ class Engine:
         thread.start()
         patience = 1.0  # it ends at its next token, which may have to wait for another request's prompt
         try:
-            while (chunk := next_of(chunks)) is not None:
+            while (chunk := get_item(chunks)) is not None:
                 if isinstance(chunk, Exception):
                     raise EngineError(f"the embedded engine failed: {chunk}") from chunk
                 yield chunk

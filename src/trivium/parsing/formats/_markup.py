@@ -33,7 +33,7 @@ class Tag(NamedTuple):
 
     @property
     def is_whole_svg(self) -> bool:
-        """Whether it is `<svg/>`; elements of HTML proper are not closed by a slash."""
+        """Return whether it closes itself, as in SVG; elements of HTML proper are not closed by a slash."""
         return self.name == "svg" and self.rest.endswith("/")
 
     def attributes(self) -> dict[str, str]:

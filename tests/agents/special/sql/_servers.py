@@ -64,7 +64,7 @@ class Shop(NamedTuple):
     folder: Path
     database: ReadOnlyDatabase
 
-    def but(self, **options: Any) -> ReadOnlyDatabase:
+    def replace(self, **options: Any) -> ReadOnlyDatabase:
         """Another guard in front of the same database."""
         return ReadOnlyDatabase(self.url, **options)
 

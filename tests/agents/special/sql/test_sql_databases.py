@@ -72,7 +72,7 @@ def test_without_the_guard_other_attacks_do_what_they_are_meant_to(shop: Shop) -
 
 
 def test_a_query_that_takes_too_long_is_stopped(shop: Shop) -> None:
-    quick = shop.but(tables=TABLES, timeout=0.3)
+    quick = shop.replace(tables=TABLES, timeout=0.3)
     for name, sql in BOMBS[shop.dialect].items():
         began = time.monotonic()
         with pytest.raises(QueryError) as caught:
@@ -83,7 +83,7 @@ def test_a_query_that_takes_too_long_is_stopped(shop: Shop) -> None:
 
 
 def test_rows_are_capped_and_it_is_told(shop: Shop) -> None:
-    few = shop.but(tables=TABLES, max_rows=2)
+    few = shop.replace(tables=TABLES, max_rows=2)
     cut = few.query("SELECT id FROM orders ORDER BY id")
     assert (cut.rows, cut.is_cut) == ([(1,), (2,)], True)
     assert "(the first 2 rows; there are more" in cut.text()
@@ -103,8 +103,8 @@ def test_tables_are_told_with_their_columns_and_keys(shop: Shop) -> None:
 
 
 def test_all_tables_can_be_read_where_none_are_listed_and_new_ones_are_found(shop: Shop) -> None:
-    assert shop.but().query("SELECT word FROM secrets").rows == [("swordfish",)]
-    assert "secrets" in [each.name for each in shop.but(multi_schema=True).tables()]
+    assert shop.replace().query("SELECT word FROM secrets").rows == [("swordfish",)]
+    assert "secrets" in [each.name for each in shop.replace(multi_schema=True).tables()]
 
 
 def test_what_the_database_says_of_a_wrong_query_is_told(shop: Shop) -> None:

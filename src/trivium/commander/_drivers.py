@@ -1,7 +1,7 @@
-"""The doors between sync and async: one core of coroutines, two drivers.
+"""The bridges between sync and async: one core of coroutines, two drivers.
 
 All suspension of core code goes through four primitives: `invoke` (call user code), `iterate` (pull from an
-iterator), `gather` (several at once) and `wait` (time, or a bell). The *blocking driver* (`drive`) runs a
+iterator), `gather` (several at once) and `wait` (time, or an event). The *blocking driver* (`drive`) runs a
 core coroutine in the caller's thread with no loop; the *async driver* is a plain `await`. A primitive finds
 its driver from a thread-local that is set only while a blocking drive is on the stack.
 
@@ -15,24 +15,27 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import nullcontext
+from contextvars import copy_context
 from functools import partial, wraps
 from inspect import CO_COROUTINE
 from types import NoneType
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
-from trivium.commander._doors_loop import (
-    blocking,
+from trivium.commander._loops import (
+    await_on_loop,
     cancel_once,
+    current_level,
+    enter_worker,
     home_loop_here,
-    hop,
-    in_worker,
+    is_blocking,
     lender,
     local,
-    to_the_end,
+    run_in_worker,
+    shield,
     uncancel,
 )
 from trivium.commander._node import TaskNode, current
-from trivium.commander._workers import get_running_loop, glances, post, post_later
+from trivium.commander._workers import Outcome, capture, get_running_loop, post, post_later, submit, wait_slices
 from trivium.exceptions import SuspendedError, WouldDeadlockError
 
 T = TypeVar("T")
@@ -40,12 +43,12 @@ P = ParamSpec("P")
 Core = Coroutine[Any, Any, T]
 
 
-def portable(function: T) -> T:
+def driver_neutral(function: T) -> T:
     """Mark a coroutine function that suspends only through the primitives: both drivers run it in place.
 
     So may be marked what makes an async generator, which `iterate` pulls.
     """
-    function.__core__ = ""  # type: ignore[attr-defined] - a mark on the function: it is its own core
+    function.__driver_neutral__ = ""  # type: ignore[attr-defined] - a mark on the function: it is its own core
     return function
 
 
@@ -62,7 +65,7 @@ def drive(core: Core[T]) -> T:
         core.throw(
             SuspendedError(
                 "this code was called synchronously and awaited something foreign; "
-                "make the function a plain `async def` (not marked as portable), or call it with `await`"
+                "make the function a plain `async def` (not marked as driver-neutral), or call it with `await`"
             )
         )
     except StopIteration as stop:
@@ -74,7 +77,9 @@ def drive(core: Core[T]) -> T:
     raise SuspendedError("core code suspended again after it was refused")
 
 
-def door(core: Callable[Concatenate[Any, P], Core[T]], name: str | None = None) -> Callable[Concatenate[Any, P], T]:
+def sync_method(
+    core: Callable[Concatenate[Any, P], Core[T]], name: str | None = None
+) -> Callable[Concatenate[Any, P], T]:
     """The sync method beside a coroutine method: callers block, the core awaits it in place.
 
     Args:
@@ -84,10 +89,10 @@ def door(core: Callable[Concatenate[Any, P], Core[T]], name: str | None = None) 
 
     Example:
         >>> class Greeter:
-        ...     @portable
+        ...     @driver_neutral
         ...     async def greet_async(self, name: str) -> str:
         ...         return f"hello {name}"
-        ...     greet = door(greet_async)
+        ...     greet = sync_method(greet_async)
         >>> Greeter().greet("Ada")
         'hello Ada'
     """
@@ -98,19 +103,19 @@ def door(core: Callable[Concatenate[Any, P], Core[T]], name: str | None = None) 
     def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return drive(invoke(getattr(self, at), *args, **kwargs))
 
-    method.__core__ = at  # type: ignore[attr-defined] - a mark on the function
+    method.__driver_neutral__ = at  # type: ignore[attr-defined] - a mark on the function
     method.__name__ = core.__name__.removesuffix("_async").lstrip("_")
     return method
 
 
-def function_door(core: Callable[P, Core[T]]) -> Callable[P, T]:
-    """The sync function beside a coroutine function: what `door` is for methods.
+def sync_function(core: Callable[P, Core[T]]) -> Callable[P, T]:
+    """The sync function beside a coroutine function: what `sync_method` is for methods.
 
     Example:
-        >>> @portable
+        >>> @driver_neutral
         ... async def greet_async(name: str) -> str:
         ...     return f"hello {name}"
-        >>> greet = function_door(greet_async)
+        >>> greet = sync_function(greet_async)
         >>> greet("Ada")
         'hello Ada'
     """
@@ -119,21 +124,21 @@ def function_door(core: Callable[P, Core[T]]) -> Callable[P, T]:
     def function(*args: P.args, **kwargs: P.kwargs) -> T:
         return drive(core(*args, **kwargs))
 
-    del function.__core__  # type: ignore[attr-defined] - `wraps` took it along
+    del function.__driver_neutral__  # type: ignore[attr-defined] - `wraps` took it along
     function.__name__ = function.__qualname__ = core.__name__.removesuffix("_async")
     return function
 
 
-def run_core(core: Callable[P, Core[T]], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a portable coroutine function from sync code."""
+def run_sync(core: Callable[P, Core[T]], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a driver-neutral coroutine function from sync code."""
     return drive(core(*args, **kwargs))
 
 
-def run_loop(work: Callable[[], Core[T]]) -> T:
+def run_on_loop(work: Callable[[], Core[T]]) -> T:
     """Run `await work()` to its end from sync code: on a loop of this thread, or on a background loop if one runs."""
     if get_running_loop() is None and home_loop_here() is None:
         return asyncio.run(work())
-    return hop(work, lend=False)
+    return await_on_loop(work, lend=False)
 
 
 def is_async(function: Any) -> bool:
@@ -153,62 +158,89 @@ def invoke(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Core[A
     Under the async driver a `def` runs in a worker, so it may block. All keywords are the function's own.
     """
     core = _core(function)
-    return _invoke(function, args, kwargs, blocking()) if core is None else core(*args, **kwargs)
+    return _invoke(function, args, kwargs, is_blocking()) if core is None else core(*args, **kwargs)
 
 
-def invoke_quick(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Core[Any]:
+def invoke_in_place(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Core[Any]:
     """Call user code that is quick by contract (hooks, parsers, filters): as `invoke`, but always in place."""
     core = _core(function)
     return _invoke(function, args, kwargs, True) if core is None else core(*args, **kwargs)
 
 
 def _core(function: Any) -> Callable[..., Core[Any]] | None:
-    """The core coroutine function that a function is, or is a door to; None for user code."""
+    """The core coroutine function that a function is, or stands beside; None for user code."""
     node = current.get()
     if node is not None and (node._stopping is not None or node._scope.deadline is not None):
         node._check()
-    core = getattr(function, "__core__", None)
+    core = getattr(function, "__driver_neutral__", None)
     if core:
         function = getattr(function.__self__, core)
-        core = getattr(function, "__core__", None)
+        core = getattr(function, "__driver_neutral__", None)
     return function if core == "" else None
 
 
 _PLAIN = frozenset({str, int, float, bool, list, dict, NoneType})
 
 
-def _is_awaitable(out: Any) -> bool:
-    return out.__class__ not in _PLAIN and isinstance(out, Awaitable)  # an abstract class is slow to ask
-
-
 async def _invoke(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], in_place: bool) -> Any:
     if is_async(function):
         work = partial(function, *args, **kwargs)
-        return hop(work) if blocking() else await waiting(current.get(), work())
+        return await_on_loop(work) if is_blocking() else await await_foreign(current.get(), work())
     if in_place:
         out = function(*args, **kwargs)
     else:
-        out = await in_worker(partial(function, *args, **kwargs))
-    return await _settle(current.get(), cast("Awaitable[Any]", out)) if _is_awaitable(out) else out
+        out = await run_in_worker(partial(function, *args, **kwargs))
+    return out if out.__class__ in _PLAIN else await settle(out)
 
 
-async def settled(out: Any) -> Any:
-    """What quick user code has returned, awaited where it was an `async def`; it was called in place."""
-    return await _settle(current.get(), cast("Awaitable[Any]", out)) if _is_awaitable(out) else out
+async def settle(out: Any) -> Any:
+    """Return what user code returned; await it first where that is an awaitable."""
+    if out.__class__ in _PLAIN or not isinstance(out, Awaitable):  # an abstract class is slow to ask
+        return out
+    awaitable = cast("Awaitable[Any]", out)
+    if not is_blocking():
+        return await await_foreign(current.get(), awaitable)
 
-
-async def _settle(node: TaskNode | None, awaitable: Awaitable[T]) -> T:
-    """Await what a plain function gave back."""
-    if not blocking():
-        return await waiting(node, awaitable)
-
-    async def rest() -> T:
+    async def rest() -> Any:
         return await awaitable
 
-    return hop(rest)
+    return await_on_loop(rest)
 
 
-async def waiting(node: TaskNode | None, awaitable: Awaitable[T]) -> T:
+@driver_neutral
+async def invoke_or_abandon(
+    function: Callable[..., Any], on_abandoned: Callable[[], object], /, **arguments: Any
+) -> Any:
+    """Call user code as `invoke` does, but wait for sync code no longer than the node that runs here lives.
+
+    Sync code cannot be stopped: it runs in a worker thread. Where the node is stopped meanwhile, by its deadline or by
+    a kill, the thread is abandoned: `on_abandoned` is called, and the next primitive that the code comes to raises.
+    A sync call on the thread of a running loop cannot wait for another thread; there the function runs in place.
+    """
+    is_in_loop = is_blocking() and get_running_loop() is not None
+    if is_async(function) or hasattr(function, "__driver_neutral__") or is_in_loop:
+        return await invoke(function, **arguments)
+    ended, outcome = ThreadEvent(), list[Outcome[Any]]()
+    context, home, level = copy_context(), get_running_loop() or home_loop_here(), current_level()
+
+    def body() -> None:
+        enter_worker(home, level)
+        outcome.append(capture(partial(context.run, partial(function, **arguments))))
+        ended.set()
+
+    submit(body)
+    try:
+        await wait(event=ended)
+    finally:
+        if not ended.is_set():
+            on_abandoned()
+    out, error = outcome[0]
+    if error is not None:
+        raise error
+    return await settle(out)
+
+
+async def await_foreign(node: TaskNode | None, awaitable: Awaitable[T]) -> T:
     """Await foreign code so that `kill` reaches it.
 
     The waker cancels this task only while it still waits here, and only on the loop's own thread; each such
@@ -245,13 +277,13 @@ async def waiting(node: TaskNode | None, awaitable: Awaitable[T]) -> T:
 
 
 # ---- primitive 2: several at once
-@portable
+@driver_neutral
 async def gather(*works: Callable[[], Core[T]]) -> list[T]:
     """Run core coroutine functions at once; results in order; the first failure stops the others and is raised."""
     if len(works) <= 1:
         return [await work() for work in works]
-    if blocking():
-        return hop(lambda: gather(*works), lend=False)
+    if is_blocking():
+        return await_on_loop(lambda: gather(*works), lend=False)
     token = lender.set(None)  # branches run at once: each takes a worker of its own
     try:
         return await _all_of(works)
@@ -267,7 +299,7 @@ async def _all_of(works: tuple[Callable[[], Core[T]], ...]) -> list[T]:
     finally:
         for task in tasks:
             task.cancel()
-        await to_the_end(asyncio.wait(tasks))
+        await shield(asyncio.wait(tasks))
         for task in tasks:  # retrieved, or asyncio would report those that failed together
             _ = task.cancelled() or task.exception()
     if failed is not None:
@@ -278,40 +310,41 @@ async def _all_of(works: tuple[Callable[[], Core[T]], ...]) -> list[T]:
 
 
 # ---- primitive 3: wait
-class Bell:
-    """Something to wait for: rung from any thread, and it stays rung."""
+class ThreadEvent:
+    """An event that any thread may set, and that stays set; wait for it with `wait(event=…)`."""
 
-    __slots__ = ("_lock", "_rung", "_waiters")
+    __slots__ = ("_callbacks", "_is_set", "_lock")
 
     def __init__(self) -> None:
-        self._rung = False
-        self._waiters: list[Callable[[], object]] = []
+        self._is_set = False
+        self._callbacks: list[Callable[[], object]] = []
         self._lock = threading.Lock()
 
-    @property
-    def rung(self) -> bool:
-        """Whether `ring` was called."""
-        return self._rung
+    def is_set(self) -> bool:
+        """Return whether `set` was called."""
+        return self._is_set
 
-    def ring(self) -> None:
-        """Wake all who wait, and all who will."""
+    def set(self) -> None:
+        """Wake all that wait for the event, now and later."""
         with self._lock:
-            self._rung = True
-            waiters, self._waiters = self._waiters, []
-        for waiter in waiters:
-            waiter()
+            self._is_set = True
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()
 
-    def call(self, waiter: Callable[[], object]) -> None:
-        """Call `waiter` when the bell rings; at once if it has."""
+    def add_callback(self, callback: Callable[[], object]) -> None:
+        """Call a function when the event is set, on the thread that sets it; at once if it is set already."""
         with self._lock:
-            if not self._rung:
-                self._waiters.append(waiter)
+            if not self._is_set:
+                self._callbacks.append(callback)
                 return
-        waiter()
+        callback()
 
 
-async def wait(seconds: float | None = None, bell: Bell | None = None) -> None:
-    """Wait for the bell, or that long, whichever is first; `kill` and the deadline end it at once.
+async def wait(seconds: float | None = None, event: ThreadEvent | None = None) -> None:
+    """Wait until the event is set, or that many seconds, whichever is first; None is no limit.
+
+    `kill` and the deadline of the node that runs here end the wait at once.
 
     Raises:
         WouldDeadlockError: a sync call on a running loop's thread would wait for what only others can do.
@@ -321,30 +354,30 @@ async def wait(seconds: float | None = None, bell: Bell | None = None) -> None:
         node._check()
     left = node._time_left() if node is not None else None
     times = [each for each in (seconds, left) if each is not None]
-    if blocking():
-        _wait_blocking(node, min(times, default=None), bell)
+    if is_blocking():
+        _wait_blocking(node, min(times, default=None), event)
     else:
-        await waiting(node, _wait_async(min(times, default=None), bell))
+        await await_foreign(node, _wait_async(min(times, default=None), event))
     if node is not None:
         node._check()
 
 
-def _wait_blocking(node: TaskNode | None, seconds: float | None, bell: Bell | None) -> None:
-    if bell is not None and get_running_loop() is not None:
+def _wait_blocking(node: TaskNode | None, seconds: float | None, event: ThreadEvent | None) -> None:
+    if event is not None and get_running_loop() is not None:
         raise WouldDeadlockError(
             "a sync call on a running event loop would wait for another run; use the async form: await …"
         )
-    rung = threading.Event()
-    if bell is not None:
-        bell.call(rung.set)
-    with nullcontext() if node is None else node._woken_by(rung.set):
-        any(map(rung.wait, glances(seconds)))
+    woken = threading.Event()
+    if event is not None:
+        event.add_callback(woken.set)
+    with nullcontext() if node is None else node._woken_by(woken.set):
+        any(map(woken.wait, wait_slices(seconds)))
 
 
-async def _wait_async(seconds: float | None, bell: Bell | None) -> None:
+async def _wait_async(seconds: float | None, event: ThreadEvent | None) -> None:
     loop = asyncio.get_running_loop()
-    rung: asyncio.Future[None] = loop.create_future()
-    if bell is not None:
-        bell.call(partial(post, loop, lambda: None if rung.done() else rung.set_result(None)))
-    await asyncio.wait([rung], timeout=seconds)
-    rung.cancel()
+    woken: asyncio.Future[None] = loop.create_future()
+    if event is not None:
+        event.add_callback(partial(post, loop, lambda: None if woken.done() else woken.set_result(None)))
+    await asyncio.wait([woken], timeout=seconds)
+    woken.cancel()

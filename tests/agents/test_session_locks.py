@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from trivium import Agent
-from trivium.commander import Bell, wait
+from trivium.commander import ThreadEvent, wait
 from trivium.exceptions import DeadlineExceededError, RunKilledError, WouldDeadlockError
 from trivium.llms import Delta, Request
 from trivium.memory import MemoryManager
@@ -147,7 +147,7 @@ def test_a_call_that_fails_or_is_stopped_hands_its_turn_on() -> None:
         assert (await last).content == "re 03"  # what users say one after the other is joined
         await asyncio.gather(first, cancelled, return_exceptions=True)
         assert said(agent) == ["0", "3", "re 03"]
-        assert not agent.memory.turns._turns  # type: ignore[union-attr]
+        assert not agent.memory.locks._locks  # type: ignore[union-attr]
 
     asyncio.run(main())
 
@@ -186,19 +186,19 @@ def test_a_kill_reaches_who_waits_in_a_thread() -> None:
 def test_those_who_would_wait_for_each_other_are_told() -> None:
     class Calls(Agent):
         other: Agent
-        met: Bell
-        mine: Bell
+        met: ThreadEvent
+        mine: ThreadEvent
 
         async def forward(self, *message: Message, **kwargs: Any) -> Any:
             if message[0].content == "inner":
                 return f"{self.name} inner"
-            self.mine.ring()
-            await wait(bell=self.met)
+            self.mine.set()
+            await wait(event=self.met)
             return await self.other.acall("inner")
 
     async def main() -> None:
         one, two = Calls(name="one"), Calls(name="two")
-        bells = Bell(), Bell()
+        bells = ThreadEvent(), ThreadEvent()
         one.mine, two.mine = bells
         two.met, one.met = bells
         # Neither is a part of the other: the tree of modules would have no end.

@@ -1,4 +1,4 @@
-"""The door from trio: a call runs in a worker, and trio's cancellation is a kill."""
+"""The bridge from trio: a call runs in a worker, and trio's cancellation is a kill."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from trivium.commander._doors_loop import blocking, worker_context
+from trivium.commander._loops import enter_worker, is_blocking
 from trivium.commander._node import TaskNode
-from trivium.commander._workers import Outcome, get_running_loop, outcome_of, submit
+from trivium.commander._workers import Outcome, capture, get_running_loop, submit
 
 T = TypeVar("T")
 
 
-def in_trio() -> bool:
+def is_in_trio() -> bool:
     """Whether this is a task of a trio program."""
     trio: Any = sys.modules.get("trio")
-    return trio is not None and get_running_loop() is None and not blocking() and trio.lowlevel.in_trio_task()
+    return trio is not None and get_running_loop() is None and not is_blocking() and trio.lowlevel.in_trio_task()
 
 
-async def from_trio(node: TaskNode, work: Callable[[], T]) -> T:
+async def run_from_trio(node: TaskNode, work: Callable[[], T]) -> T:
     """Do in a worker what blocks; a cancellation kills the node, and is raised when the work has ended."""
     trio: Any = sys.modules["trio"]
     over, context = trio.Event(), copy_context()
     outcome: list[Outcome[T]] = []
-    ring = partial(trio.lowlevel.current_trio_token().run_sync_soon, over.set)
+    wake = partial(trio.lowlevel.current_trio_token().run_sync_soon, over.set)
 
     def body() -> None:
-        worker_context(None, 0)
-        outcome.append(outcome_of(partial(context.run, work)))
-        ring()
+        enter_worker(None, 0)
+        outcome.append(capture(partial(context.run, work)))
+        wake()
 
     submit(body)
     try:

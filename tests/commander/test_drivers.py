@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from trivium import Agent, AsyncAgent, Message, Module
-from trivium.commander import current, door, invoke, portable
+from trivium.commander import current, driver_neutral, invoke, sync_method
 from trivium.exceptions import SuspendedError
 from trivium.llms import Request
 from trivium.testing import ScriptedModel
@@ -180,7 +180,7 @@ class Foreign:
 
 def test_portable_code_that_awaits_something_foreign_is_refused_at_that_line():
     class Wrong(Module):
-        @portable
+        @driver_neutral
         async def forward(self, message: Message) -> str:
             await Foreign()  # the line
             return "never"
@@ -195,7 +195,7 @@ def test_portable_code_that_awaits_something_foreign_is_refused_at_that_line():
 
 def test_portable_code_that_insists_is_refused_too():
     class Stubborn(Module):
-        @portable
+        @driver_neutral
         async def forward(self, message: Message) -> str:
             while True:
                 try:
@@ -258,7 +258,7 @@ async def plus(n: int, a: int) -> int:
 )
 def test_whatever_can_be_called_is_invoked(door: Door, function: Callable[..., Any]):
     class Caller(Module):
-        @portable
+        @driver_neutral
         async def forward(self, message: Message) -> int:
             return await invoke(function, 1)
 
@@ -273,12 +273,12 @@ def test_invoke_works_outside_any_call():
 
 
 class Greeter:
-    @portable
+    @driver_neutral
     async def greet_async(self, name: str) -> str:
         """Say hello."""
         return f"hello {name}"
 
-    greet = door(greet_async)
+    greet = sync_method(greet_async)
 
 
 class Shouter(Greeter):

@@ -11,14 +11,14 @@ from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
 
-from trivium.commander._node import Stop, TaskNode, current
+from trivium.commander._node import Cancellation, TaskNode, current
 from trivium.commander._workers import (
     GLANCE,
     background_loop,
+    capture,
+    get_item,
     get_running_loop,
     loop_level,
-    next_of,
-    outcome_of,
     post,
     post_later,
     submit,
@@ -53,7 +53,7 @@ class _Local(threading.local):
 local = _Local()
 
 
-def blocking() -> bool:
+def is_blocking() -> bool:
     """Whether core code runs under the blocking driver here.
 
     A nested `asyncio.run()` is async again, for its loop is another than the one the drive began with;
@@ -102,7 +102,7 @@ class _Errand:
         self._context.run(lender.set, self.inbox if lend else None)
         self._task: asyncio.Task[None] | None = None
         self._stopped = False
-        self.loop = _home_loop()
+        self.loop = local.here.home or background_loop(current_level())  # the one that this thread may wait for
 
     def start(self) -> None:
         self.loop.call_soon_threadsafe(self._start)
@@ -124,6 +124,12 @@ class _Errand:
         else:
             self.inbox.put(_Letter("end", out))
 
+    def drain(self) -> None:
+        """Wait for the end; sync code that is to run here meanwhile is cancelled."""
+        while (letter := get_item(self.inbox)).kind != "end":
+            if letter.kind == "run":
+                letter.reply(None, asyncio.CancelledError())
+
     def stop(self) -> None:
         post_later(self.loop, self._cancel)
 
@@ -135,12 +141,7 @@ class _Errand:
             self.inbox.put(_Letter("end", None, asyncio.CancelledError()))
 
 
-def _home_loop() -> asyncio.AbstractEventLoop:
-    """The loop that this thread may wait for: its lender's, else the next background loop."""
-    return local.here.home or background_loop(current_level())
-
-
-def serve(work: Callable[[Give], Awaitable[Any]], lend: bool = True) -> Generator[Any, None, Any]:
+def iterate_on_loop(work: Callable[[Give], Awaitable[Any]], lend: bool = True) -> Generator[Any, None, Any]:
     """Run `work` on a loop; yield what it gives, and run its sync user code in this thread meanwhile."""
     errand, node, ended = _Errand(work, lend), current.get(), False
     letter = _Letter("end", None)
@@ -158,7 +159,7 @@ def serve(work: Callable[[Give], Awaitable[Any]], lend: bool = True) -> Generato
         finally:
             if not ended:  # Ctrl-C, or the consumer left: stop the work and wait for its end
                 errand.stop()
-                _drain(errand.inbox)
+                errand.drain()
             errand.inbox.close()
     if node is not None:
         node._check()
@@ -173,7 +174,7 @@ def _next_letter(inbox: queue.SimpleQueue[_Letter], node: TaskNode | None) -> _L
             return inbox.get(timeout=min(left, GLANCE))
         if left <= GLANCE and (deadline := node._scope.deadline) is not None:
             deadline[1].kill("deadline")
-    return next_of(inbox)
+    return get_item(inbox)
 
 
 def _run_lent(letter: _Letter) -> None:
@@ -181,23 +182,17 @@ def _run_lent(letter: _Letter) -> None:
         out = letter.what()
     except (Exception, SystemExit) as error:  # a tool that exits the program has failed; else it comes back to here
         letter.reply(None, error)
-    except BaseException as error:  # Ctrl-C or Stop inside lent code ends this thread's wait too
-        letter.reply(None, error if isinstance(error, Stop) else asyncio.CancelledError())
-        if not isinstance(error, Stop):
+    except BaseException as error:  # Ctrl-C or Cancellation inside lent code ends this thread's wait too
+        letter.reply(None, error if isinstance(error, Cancellation) else asyncio.CancelledError())
+        if not isinstance(error, Cancellation):
             raise
     else:
         letter.reply(out, None)
 
 
-def _drain(inbox: queue.SimpleQueue[_Letter]) -> None:
-    while (letter := next_of(inbox)).kind != "end":
-        if letter.kind == "run":
-            letter.reply(None, asyncio.CancelledError())
-
-
-def hop(work: Callable[[], Awaitable[T]], lend: bool = True) -> T:
+def await_on_loop(work: Callable[[], Awaitable[T]], lend: bool = True) -> T:
     """From blocking code: the result of `await work()`, run on a loop."""
-    errand = serve(lambda give: work(), lend)
+    errand = iterate_on_loop(lambda give: work(), lend)
     while True:
         try:
             next(errand)
@@ -205,7 +200,7 @@ def hop(work: Callable[[], Awaitable[T]], lend: bool = True) -> T:
             return cast("T", stop.value)
 
 
-def worker_context(home: asyncio.AbstractEventLoop | None, level: int) -> None:
+def enter_worker(home: asyncio.AbstractEventLoop | None, level: int) -> None:
     """Say, in a worker, for whom this thread works now."""
     here = local.here
     here.home, here.level, here.driving = home, level, _NOT_DRIVING
@@ -236,7 +231,7 @@ def uncancel(task: asyncio.Task[Any]) -> None:
     task.uncancel()
 
 
-async def to_the_end(work: Awaitable[T]) -> T:
+async def shield(work: Awaitable[T]) -> T:
     """Wait for work that must not be cut short; a cancellation that comes meanwhile is raised after its end."""
     task, cancelled = asyncio.ensure_future(work), False
     while not task.done():
@@ -250,7 +245,7 @@ async def to_the_end(work: Awaitable[T]) -> T:
     return task.result()
 
 
-async def within(seconds: float | None, work: Awaitable[T]) -> T:
+async def await_within(seconds: float | None, work: Awaitable[T]) -> T:
     """Wait for work on a loop, but not longer than that; None is no limit.
 
     Raises:
@@ -262,7 +257,7 @@ async def within(seconds: float | None, work: Awaitable[T]) -> T:
         return await work
 
 
-async def in_worker(function: Callable[[], T]) -> T:
+async def run_in_worker(function: Callable[[], T]) -> T:
     """Run sync user code under the async driver. A cancelled wait still waits for the thread: no orphans."""
     loop, node = asyncio.get_running_loop(), current.get()
     done: asyncio.Future[tuple[T | None, BaseException | None]] = loop.create_future()
@@ -272,8 +267,8 @@ async def in_worker(function: Callable[[], T]) -> T:
         post(loop, lambda: None if done.done() else done.set_result((out, error)))
 
     def body() -> None:
-        worker_context(loop, level)
-        reply(*outcome_of(partial(context.run, function)))
+        enter_worker(loop, level)
+        reply(*capture(partial(context.run, function)))
 
     inbox = lender.get()
     if inbox is not None:
@@ -285,7 +280,7 @@ async def in_worker(function: Callable[[], T]) -> T:
     except asyncio.CancelledError:
         if node is not None and node._stopping is None:
             node.kill("cancelled")
-        await to_the_end(done)
+        await shield(done)
         raise
     if isinstance(error, StopIteration):
         raise RuntimeError("user code raised StopIteration") from error

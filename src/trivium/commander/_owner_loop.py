@@ -12,19 +12,19 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any, TypeVar
 
-from trivium.commander._doors_loop import lender, worker_context
+from trivium.commander._loops import enter_worker, lender
 from trivium.commander._node import current
 from trivium.commander._workers import get_running_loop, post_later, submit
 from trivium.exceptions import RunKilledError
 
-__all__ = ["Home"]
+__all__ = ["OwnerLoop"]
 
 T = TypeVar("T")
 Work = Callable[[], Coroutine[Any, Any, T]]
 _LAST_SECONDS = 10.0
 
 
-class Home:
+class OwnerLoop:
     """A loop that begins with the first call and goes on until it is closed; any thread and any loop may call.
 
     What lives there waits for nobody outside, so whoever waits for it cannot wait for himself.
@@ -49,7 +49,8 @@ class Home:
             if stay is None or stay.pid != os.getpid():  # a forked child has none of its parent's threads
                 stay = self._stay = _Stay(self._farewell)
             context = copy_context()
-            context.run(_belong_to_nobody)
+            context.run(current.set, None)  # no part of the caller's run: a kill comes as a cancellation
+            context.run(lender.set, None)
             future = context.run(asyncio.run_coroutine_threadsafe, work(), stay.loop)
         try:
             return await asyncio.wrap_future(future)
@@ -81,12 +82,6 @@ class Home:
         return stay
 
 
-def _belong_to_nobody() -> None:
-    """What runs there is no part of the caller's run: a kill comes as a cancellation."""
-    current.set(None)
-    lender.set(None)
-
-
 class _Stay:
     """One life of the loop."""
 
@@ -100,7 +95,7 @@ class _Stay:
         ready.wait()
 
     def _body(self, farewell: Work[object], ready: threading.Event) -> None:
-        worker_context(None, 0)
+        enter_worker(None, 0)
         try:
             asyncio.run(self._live(farewell, ready))
         finally:

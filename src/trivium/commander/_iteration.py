@@ -1,4 +1,4 @@
-"""The fourth primitive of the doors: to pull from an iterator of a user's or a provider's, sync or async."""
+"""The fourth primitive: to pull from an iterator of a user's or a provider's, sync or async."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from functools import partial
 from types import GeneratorType
 from typing import Any, TypeVar, cast
 
-from trivium.commander._doors import portable, settled, waiting
-from trivium.commander._doors_loop import Give, blocking, in_worker, lender, serve, to_the_end
+from trivium.commander._drivers import await_foreign, driver_neutral, settle
+from trivium.commander._loops import Give, is_blocking, iterate_on_loop, lender, run_in_worker, shield
 from trivium.commander._node import TaskNode, current
 from trivium.commander._workers import post
 
@@ -31,12 +31,12 @@ async def iterate(function: Callable[..., Any], *args: Any) -> AsyncGenerator[An
     node._check()
     source = function(*args)
     if hasattr(source, "__await__"):
-        source = await settled(source)
-    is_blocking = blocking()
-    in_place = is_blocking or issubclass(type(source), (list, tuple))
+        source = await settle(source)
+    is_sync = is_blocking()
+    in_place = is_sync or issubclass(type(source), (list, tuple))
     if hasattr(source, "__aiter__"):
-        is_core = is_blocking and getattr(function, "__core__", None) == ""
-        items = source if is_core else _from_async_blocking(source) if is_blocking else _from_async(node, source)
+        is_core = is_sync and getattr(function, "__driver_neutral__", None) == ""
+        items = source if is_core else _from_async_blocking(source) if is_sync else _from_async(node, source)
     elif in_place:  # the short way: nothing waits between two items
         items = iter(source)
         try:
@@ -65,13 +65,13 @@ async def pull(take: Callable[[Any], object], function: Callable[..., Any], *arg
     source = function(*args)
     kind: Any = source.__class__
     if kind is not GeneratorType and hasattr(source, "__await__"):
-        source = await settled(source)
+        source = await settle(source)
         kind = source.__class__
-    is_blocking = blocking()
-    if not is_blocking and hasattr(source, "__aiter__"):  # what waits is woken by a kill once for all items
-        await waiting(node, _take_all(node, source, take))
+    is_sync = is_blocking()
+    if not is_sync and hasattr(source, "__aiter__"):  # what waits is woken by a kill once for all items
+        await await_foreign(node, _take_all(node, source, take))
         return
-    if kind is list or (kind is GeneratorType and is_blocking):  # most turns
+    if kind is list or (kind is GeneratorType and is_sync):  # most turns
         try:
             for item in source:
                 take(item)
@@ -82,7 +82,9 @@ async def pull(take: Callable[[Any], object], function: Callable[..., Any], *arg
                 source.close()
         return
     same = partial(_same, source)
-    async with aclosing(iterate(portable(same) if getattr(function, "__core__", None) == "" else same)) as rest:
+    async with aclosing(
+        iterate(driver_neutral(same) if getattr(function, "__driver_neutral__", None) == "" else same)
+    ) as rest:
         async for item in rest:
             take(item)
 
@@ -114,7 +116,7 @@ async def _from_async(node: TaskNode, source: AsyncIterable[T]) -> AsyncGenerato
     try:
         while True:
             try:
-                item = await waiting(node, anext(items))
+                item = await await_foreign(node, anext(items))
             except StopAsyncIteration:
                 return
             yield item
@@ -137,7 +139,7 @@ async def _from_async_blocking(source: AsyncIterable[T]) -> AsyncGenerator[T]:
             if isinstance(items, AsyncGenerator):
                 await cast("AsyncGenerator[T]", items).aclose()
 
-    items = serve(pump)
+    items = iterate_on_loop(pump)
     try:
         for item in items:
             yield item
@@ -172,15 +174,15 @@ async def _from_sync(node: TaskNode, source: Iterable[T]) -> AsyncGenerator[T]:
 
     # The pool runs the body even where a blocked caller lends its thread: a source is one long work.
     token = lender.set(None)
-    worker = loop.create_task(in_worker(body))
+    worker = loop.create_task(run_in_worker(body))
     worker.add_done_callback(ended)
     lender.reset(token)
     try:
-        while (entry := await waiting(node, arrived.get())) is not None:
+        while (entry := await await_foreign(node, arrived.get())) is not None:
             wanted.release()
             yield entry[0]
     finally:
         left.set()
         wanted.release()
-        await to_the_end(asyncio.wait([worker]))
+        await shield(asyncio.wait([worker]))
     worker.result()
