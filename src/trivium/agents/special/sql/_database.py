@@ -8,8 +8,9 @@ from contextlib import AbstractContextManager, closing, contextmanager, nullcont
 from typing import TYPE_CHECKING, Any, Final
 
 from trivium._arguments import checked
-from trivium.agents.special.sql._guard import UNKNOWN_COLUMN, UNKNOWN_TABLE, check_query
+from trivium.agents.special.sql._guard import check_query
 from trivium.agents.special.sql._rows import Rows
+from trivium.agents.special.sql._rules import UNKNOWN_COLUMN, UNKNOWN_TABLE
 from trivium.agents.special.sql._schema import Table, read_tables
 from trivium.agents.special.sql._schema import described as described_tables
 from trivium.agents.special.sql._sqlite import connect_read_only, guarded

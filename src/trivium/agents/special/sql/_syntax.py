@@ -1,0 +1,216 @@
+"""Parsing and writing one dialect of SQL with the same meaning, without the translations that sqlglot makes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from trivium.agents.special.sql._dialects import GRAMMARS
+
+if TYPE_CHECKING:
+    from sqlglot import Generator, Parser, Token
+    from sqlglot.expressions import Expr
+
+__all__ = ["Syntax", "syntax_of"]
+
+_PLAIN_ESCAPES: Final = re.compile(r"[eE]'(?:[^'\\]|''|\\[\\ntr])*'")
+_AFFINITIES: Final = (
+    ("INT", "BIGINT"), ("CHAR|CLOB|TEXT", "TEXT"), ("BLOB", "VARBINARY"), ("REAL|FLOA|DOUB", "DOUBLE"), ("", "DECIMAL"),
+)  # fmt: skip
+"""The parts of a type's name that SQLite tests one after the other, and sqlglot's type for the affinity of each."""
+
+
+class Syntax:
+    """One dialect of sqlglot, without its changes that let a query run elsewhere.
+
+    Args:
+        name: "sqlite", "postgres", "mysql" or "duckdb".
+    """
+
+    def __init__(self, name: str) -> None:
+        from sqlglot import Dialect
+
+        self._dialect = Dialect.get_or_raise(name)
+        parser, generator = self._dialect.parser_class, self._dialect.generator_class
+        self._parser: type[Parser] = type("PlainParser", (parser,), parser_settings(name, parser))
+        self._generator: type[Generator] = type("PlainGenerator", (generator,), generator_settings(name, generator))
+
+    def tokenize(self, sql: str) -> list[Token]:
+        """Return the words and signs of a text."""
+        return self._dialect.tokenize(sql)
+
+    def parse(self, tokens: list[Token], sql: str) -> Sequence[Expr | None]:
+        """Return the statements of some tokens; clauses with several spellings or with defaults are in one form."""
+        from sqlglot import exp
+
+        found = self._parser(dialect=self._dialect).parse(tokens, sql)
+        for node in [node for tree in found if tree is not None for node in tree.find_all(exp.WindowSpec, exp.Fetch)]:
+            if isinstance(node, exp.WindowSpec):
+                node.set("end", node.args.get("end") or "CURRENT ROW")
+            elif not any((node.args.get("limit_options") or node).args.get(each) for each in ("percent", "with_ties")):
+                node.replace(exp.Limit(expression=node.args.get("count") or exp.Literal.number(1)))
+        return found
+
+    def write(self, tree: Expr) -> str:
+        """Return the text of a tree, without comments.
+
+        Raises:
+            UnsupportedError: the dialect has no form for a part of it; sqlglot's error.
+        """
+        from sqlglot import ErrorLevel
+
+        strict = ErrorLevel.RAISE
+        generator = self._generator(
+            dialect=self._dialect, comments=False, normalize_functions=False, unsupported_level=strict
+        )
+        return generator.generate(tree)
+
+
+@cache
+def syntax_of(name: str) -> Syntax:
+    """Return the syntax of this name; it is made once."""
+    return Syntax(name)
+
+
+def parser_settings(name: str, parser: Any) -> dict[str, object]:
+    """Return the attributes of a parser that keeps functions, paths in JSON, types and texts as they are written."""
+    from sqlglot import TokenType, exp
+
+    kept: dict[str, Callable[[Any], Expr | None]] = {
+        word: parse for word, parse in parser.FUNCTION_PARSERS.items() if word in GRAMMARS[name]
+    }
+    if name == "sqlite":
+        kept["CAST"] = _with_affinity(kept["CAST"])
+
+    def read_escapes(reading: Any, token: Token) -> Expr:
+        """Read PostgreSQL's E'…' as the plain text that it means."""
+        if not _PLAIN_ESCAPES.fullmatch(reading.sql[token.start : token.end + 1]):
+            reading.raise_error("E'…' may hold \\n, \\t, \\r and \\\\, and '' for a quote")
+        return exp.Literal.string(token.text)
+
+    def read_arrow(kind: type[Expr]) -> Callable[[Any, Expr, Expr], Expr]:
+        return lambda _, this, path: kind(this=this, expression=path)
+
+    operators = "JSON_OPERATORS" if TokenType.ARROW in parser.JSON_OPERATORS else "COLUMN_OPERATORS"
+    arrows = {TokenType.ARROW: read_arrow(exp.JSONExtract), TokenType.DARROW: read_arrow(exp.JSONExtractScalar)}
+    settings: dict[str, object] = {
+        "FUNCTIONS": {},
+        "FUNCTION_PARSERS": kept,
+        "ARRAY_CONSTRUCTORS": {"ARRAY": exp.Array},
+        operators: {**getattr(parser, operators), **arrows},
+    }
+    if name == "postgres":
+        settings["PRIMARY_PARSERS"] = {**parser.PRIMARY_PARSERS, TokenType.BYTE_STRING: read_escapes}
+    return settings
+
+
+def _with_affinity(parse: Callable[[Any], Expr | None]) -> Callable[[Any], Expr | None]:
+    """Parse SQLite's CAST to the affinity of the type's name: sqlglot has other types of these names."""
+    from sqlglot import TokenType, exp
+
+    def parse_cast(reading: Any) -> Expr | None:
+        node, at, words = parse(reading), reading._index - 1, ""
+        if not isinstance(node, exp.Cast):
+            return node
+        while (token := reading._tokens[at]).token_type != TokenType.ALIAS:
+            at, words = at - 1, f"{token.text} {words}"
+        affinity = next(kind for syllables, kind in _AFFINITIES if re.search(syllables, words, re.IGNORECASE))
+        node.set("to", exp.DataType(this=exp.DType[affinity]))
+        return node
+
+    return parse_cast
+
+
+def generator_settings(name: str, generator: type[Generator]) -> dict[str, object]:
+    """Return the attributes of a generator that writes nodes and types as they were read."""
+    from sqlglot.expressions import DType
+
+    settings: dict[str, object] = {
+        "MULTI_ARG_DISTINCT": True,
+        "NORMALIZE_EXTRACT_DATE_PARTS": False,
+        "VALUES_AS_TABLE": True,
+        "WRAP_DERIVED_VALUES": True,
+        "TRANSFORMS": {**generator.TRANSFORMS, **transforms(name)},
+    }
+    if name == "sqlite":
+        named = {"BIGINT": "INTEGER", "TEXT": "TEXT", "VARBINARY": "BLOB", "DOUBLE": "REAL", "DECIMAL": "NUMERIC"}
+        settings["TYPE_MAPPING"] = {DType[kind]: word for kind, word in named.items()}
+    if name == "mysql":
+        settings["CAST_MAPPING"] = {DType.BIGINT: "SIGNED", DType.UBIGINT: "UNSIGNED"}
+    if name == "duckdb":
+        settings["TYPE_MAPPING"] = {**generator.TYPE_MAPPING, DType.FLOAT: "FLOAT"}
+    return settings
+
+
+def transforms(name: str) -> dict[type[Expr], Callable[..., str]]:
+    """Return the writers of nodes that sqlglot would write as another function, cast or clause."""
+    from sqlglot import Generator, exp
+
+    found: dict[type[Expr], Callable[..., str]] = {
+        exp.JSONExtract: _operator("->"),
+        exp.JSONExtractScalar: _operator("->>"),
+        exp.NullSafeEQ: _operator("<=>" if name == "mysql" else "IS NOT DISTINCT FROM"),
+        exp.NullSafeNEQ: _operator("IS DISTINCT FROM"),
+        exp.WithinGroup: Generator.withingroup_sql,
+        exp.Pow: _operator("^"),
+    }
+    if name != "sqlite":  # which has them as functions alone
+        found |= {exp.Trim: write_trim, exp.StrPosition: write_position}
+    if name == "sqlite":
+        found[exp.Cast] = Generator.cast_sql
+    elif name == "mysql":
+        found |= {
+            exp.RegexpLike: _operator("REGEXP"),  # the only form that MySQL and MariaDB both have
+            exp.GroupConcat: write_group_concat,
+            exp.CurrentTimestamp: lambda *_: "CURRENT_TIMESTAMP",
+            exp.Cast: write_mysql_cast,
+        }
+    elif name == "postgres":
+        found[exp.Array] = write_array
+    else:
+        found |= {
+            exp.RegexpLike: _operator("~"),
+            exp.RegexpILike: _operator("~*"),
+            exp.Join: Generator.join_sql,
+            exp.If: write_if,
+        }
+    return found
+
+
+def _operator(sign: str) -> Callable[[Generator, Any], str]:
+    return lambda write, node: write.binary(node, sign)
+
+
+def write_trim(write: Generator, node: Expr) -> str:
+    """Write TRIM with its side and characters."""
+    side, what, text = (write.sql(node, part) for part in ("position", "expression", "this"))
+    return f"TRIM({' '.join(filter(None, [side, what, 'FROM']))} {text})" if side or what else f"TRIM({text})"
+
+
+def write_position(write: Generator, node: Expr) -> str:
+    """Write POSITION(… IN …)."""
+    return f"POSITION({write.sql(node, 'substr')} IN {write.sql(node, 'this')})"
+
+
+def write_group_concat(write: Generator, node: Expr) -> str:
+    """Write MySQL's GROUP_CONCAT, with a separator only if it has one."""
+    separator = write.sql(node, "separator")
+    return f"GROUP_CONCAT({write.sql(node, 'this')}{f' SEPARATOR {separator}' if separator else ''})"
+
+
+def write_if(write: Generator, node: Expr) -> str:
+    """Write DuckDB's function IF."""
+    return write.func("IF", node.this, node.args.get("true"), node.args.get("false"))
+
+
+def write_mysql_cast(write: Any, node: Any) -> str:
+    """Write a cast to a time as MySQL's literal TIMESTAMP '…'."""
+    is_time = node.to.this in write.TIMESTAMP_FUNC_TYPES
+    return f"TIMESTAMP {write.sql(node, 'this')}" if is_time else write.cast_sql(node)
+
+
+def write_array(write: Generator, node: Expr) -> str:
+    """Write PostgreSQL's arrays, and the brackets within them."""
+    return f"{'' if node.args.get('bracket_notation') else 'ARRAY'}[{write.expressions(node, flat=True)}]"
