@@ -1,4 +1,4 @@
-"""What agents have in common that ask a database: its tools run within the agent's call, and rounds have an end."""
+"""The base of agents that query data: their tools run within the agent's call, and rounds are limited."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ __all__ = ["QueryAgent", "QueryAgentConfig"]
 
 
 SAYS: Final = "the database says"
-"""How the text of an error begins that the database found in a query, which another query may mend."""
+"""The beginning of an error that the database found in a query, which another query may correct."""
 
-_REPAIRS: Final = 2  # after so many errors it may give up; before, small models would rather make up an answer
+_REPAIRS: Final = 2  # after so many errors it may give up; before that, small models would rather make up an answer
 
 
 class QueryAgentConfig(ChatAgentConfig):
-    """What agents that ask a database have in common.
+    """The options that all configs of query agents have.
 
     Args:
-        max_result_rows: rows that the model is given of an answer; it is told where there are more.
-        max_rounds: how often the model may be asked for one question: queries, repairs of those that fail, and the
-            answer. The last time it is offered no tool, so that it has to answer.
+        max_result_rows: the most rows of an answer that the model reads; a note says that there are more.
+        max_rounds: the most requests to the model for one question: queries, corrections of those that fail, and the
+            answer. The last request offers no tool, so that the model has to answer.
         query_timeout: seconds after which a query is stopped.
-        context_descriptions: what tables and columns mean, as
+        context_descriptions: the meaning of tables and columns, as
             `{"orders": {"description": "…", "columns": {"total": "in euros, with tax"}}}`.
-        use_schema_tools: let the model look up tables and columns by tools, instead of telling it all of them in its
-            system message; None does so where they would take more than `max_schema_chars`.
-        max_schema_chars: of the description of all tables in the system message, where `use_schema_tools` is None.
+        use_schema_tools: let the model look up tables and columns by tools, instead of listing all of them in its
+            system message; None: only if they would take more than `max_schema_chars`.
+        max_schema_chars: the most characters of all tables in the system message if `use_schema_tools` is None.
     """
 
     max_result_rows: int = 50
@@ -47,40 +47,43 @@ class QueryAgentConfig(ChatAgentConfig):
 
 
 class QueryAgent(ChatAgent):
-    """A chat agent that answers from what its own tools find.
+    """A chat agent that answers from the results of its own tools.
 
-    A subclass names its tools in `_kinds` and has a method for each, called like it; `_describe` says what the model is
-    told of the data, and may add tools by `_offer`.
+    A subclass lists its tools in `query_tools` and has a method of the same name for each; `describe_data` returns the
+    description of the data for the model, and may add tools by `offer`.
+
+    Attributes:
+        query_tools: the tools that the model may call.
     """
 
-    _told: str | None = None
-    _kinds: ClassVar[tuple[type[ToolMessage], ...]] = ()
+    _description: str | None = None
+    query_tools: ClassVar[tuple[type[ToolMessage], ...]] = ()
 
     def __init__(self, config: Any, **kwargs: Any) -> None:
         kwargs.setdefault("max_rounds", config.max_rounds)
         super().__init__(config, **kwargs)
-        self._offer(*self._kinds)
+        self.offer(*self.query_tools)
 
-    def _offer(self, *kinds: type[ToolMessage]) -> None:
+    def offer(self, *kinds: type[ToolMessage]) -> None:
         """Let the model call these tools; the agent runs them within its own call."""
         self.enable_message(kinds, use=False)
         for kind in kinds:
             read = partial(_read, kind)
             self.executor.add(message_tool(kind, getattr(self, kind.name()), read))
 
-    def _describe(self) -> str:
-        """What the model is told of the data, read when the agent is first asked."""
+    def describe_data(self) -> str:
+        """Return the description of the data for the model; called once, at the first question."""
         return ""
 
     @overridable
     async def forward(self, *message: Message, session_id: Hashable = 0, **kwargs: Any) -> Message:
         """Ask the model, and run what it calls, until it answers; keywords are sampling parameters."""
-        if self._told is None:
-            self._told = await invoke(self._describe)
+        if self._description is None:
+            self._description = await invoke(self.describe_data)
         return await super().forward(*message, session_id=session_id, **kwargs)
 
     def _instruction(self) -> str:
-        return "\n\n".join(filter(None, (str(super()._instruction()), self._told)))
+        return "\n\n".join(filter(None, (str(super()._instruction()), self._description)))
 
     def _runs_itself(self, calls: Any) -> bool:
         known = self.__dict__.get("_known") or ()

@@ -156,7 +156,7 @@ def test_what_is_no_database_is_refused_with_advice() -> None:
     with pytest.raises(ConfigurationError, match="give a URL"):
         ReadOnlyDatabase(7)
     for url in ("oracle://x", "mssql+pyodbc://eve:secret@x/y", "nosuch://x"):
-        with pytest.raises(ConfigurationError, match="is not read here: mariadb, mysql, postgresql, sqlite are"):
+        with pytest.raises(ConfigurationError, match="is not supported: use one of mariadb, mysql, postgresql, sqlite"):
             ReadOnlyDatabase(url)
     with pytest.raises(ConfigurationError, match="at least 1"):
         ReadOnlyDatabase("sqlite:///x.db", max_rows=0)

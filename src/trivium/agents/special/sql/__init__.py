@@ -1,4 +1,4 @@
-"""Asking databases of SQL, which can only be read."""
+"""Answers from SQL databases, which can only be read."""
 
 from __future__ import annotations
 

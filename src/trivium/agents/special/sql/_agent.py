@@ -1,4 +1,4 @@
-"""The agent that answers questions from a database of SQL."""
+"""The agent that answers questions from an SQL database."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ Then answer in words, with the values that you found. If the database does not h
 
 
 class SQLChatAgentConfig(QueryAgentConfig):
-    """What an `SQLChatAgent` is made of.
+    """The config of an `SQLChatAgent`.
 
     Args:
         database_uri: the database, as `sqlite:///shop.db`, `postgresql://reader:…@host/shop`, `mysql://…`, `mariadb://…`;
-            it is not shown in the config's repr, nor dumped.
+            left out of the config's repr and dumps.
         database_session: instead of the URI an SQLAlchemy session or engine, which is used and not closed.
-        allowed_tables: the tables and views that may be read; None is all.
+        allowed_tables: the tables and views that may be read; None: all.
         allowed_functions: functions that queries may call beside the built-in ones that only compute.
         multi_schema: read the tables of all schemas, as `schema.table`.
         max_result_rows, max_rounds, query_timeout, context_descriptions, use_schema_tools, max_schema_chars: see
@@ -54,8 +54,8 @@ class SQLChatAgentConfig(QueryAgentConfig):
 class SQLChatAgent(QueryAgent):
     """Answers questions from SQLite, PostgreSQL, MySQL or MariaDB, which it can only read.
 
-    The model writes queries; each is checked and run by `ReadOnlyDatabase`, and what is wrong with one goes back to the
-    model. It is told of tables, columns and keys in its system message, or looks them up by tools where they are many.
+    The model writes queries; each is checked and run by `ReadOnlyDatabase`, and its error goes back to the model.
+    Tables, columns and keys stand in the system message; if they are many, the model looks them up by tools.
 
     Args:
         config: an `SQLChatAgentConfig`.
@@ -82,8 +82,8 @@ class SQLChatAgent(QueryAgent):
     """
 
     name: str = "SQLChatAgent"
-    config: SQLChatAgentConfig  # pyright: ignore[reportIncompatibleVariableOverride] - the one that it is made of
-    _kinds: ClassVar[tuple[type[ToolMessage], ...]] = (RunQueryTool,)
+    config: SQLChatAgentConfig  # pyright: ignore[reportIncompatibleVariableOverride] - a narrower one
+    query_tools: ClassVar[tuple[type[ToolMessage], ...]] = (RunQueryTool,)
 
     def __init__(self, config: SQLChatAgentConfig, **kwargs: Any) -> None:
         if not config.database_uri and config.database_session is None:
@@ -100,15 +100,16 @@ class SQLChatAgent(QueryAgent):
         )
         super().__init__(config, **kwargs)
 
-    # ---- what the model is told
-    def _describe(self) -> str:
+    # ---- the description of the data
+    def describe_data(self) -> str:
+        """Describe the tables, or name the tools that do."""
         kind = f"The database is {self.database.engine.dialect.name}."
         if not self.config.use_schema_tools:
-            shown = self.database.tables(described=True)
-            text = schema_text(shown, self.config.context_descriptions)
+            tables = self.database.tables(described=True)
+            text = describe_tables(tables, self.config.context_descriptions)
             if self.config.use_schema_tools is False or len(text) <= self.config.max_schema_chars:
                 return f"{kind} These are its tables and columns; -> is the key that a column refers to.\n\n{text}"
-        self._offer(GetTableNamesTool, GetTableSchemaTool, GetColumnDescriptionsTool)
+        self.offer(GetTableNamesTool, GetTableSchemaTool, GetColumnDescriptionsTool)
         return (
             f"{kind} Before you write a query, find the tables by get_table_names, and their columns by "
             "get_table_schema; get_column_descriptions says what columns mean."
@@ -116,46 +117,45 @@ class SQLChatAgent(QueryAgent):
 
     # ---- the tools
     def run_query(self, tool_message: RunQueryTool) -> str:
-        """What a query gives, as text."""
+        """Run a query, and return its rows as text."""
         return self.database.query(tool_message.query).text()
 
     def get_table_names(self, tool_message: GetTableNamesTool) -> str:
-        """The names of the tables that may be read."""
+        """Return the names of the tables that may be read."""
         return ", ".join(each.full_name for each in self.database.tables()) or "there are no tables"
 
     def get_table_schema(self, tool_message: GetTableSchemaTool) -> str:
-        """Columns, types and keys of some tables."""
-        return schema_text(self.database.tables(tool_message.tables, described=True), self.config.context_descriptions)
+        """Return columns, types and keys of some tables."""
+        tables = self.database.tables(tool_message.tables, described=True)
+        return describe_tables(tables, self.config.context_descriptions)
 
     def get_column_descriptions(self, tool_message: GetColumnDescriptionsTool) -> str:
-        """What is said about some columns of a table."""
+        """Return the descriptions of some columns of a table."""
         (table,) = self.database.tables([tool_message.table], described=True)
-        about = _described(table, self.config.context_descriptions)
+        about = _with_descriptions(table, self.config.context_descriptions)
         wanted = {each.lower() for each in tool_message.columns}
         chosen = [each for each in about.columns if not wanted or each.name.lower() in wanted]
         return "\n".join(f"{each.name}: {each.comment or 'nothing is said about it'}" for each in chosen)
 
 
-def schema_text(tables: Collection[Table], descriptions: Mapping[str, Any]) -> str:
-    """Tables and columns, as a model reads them."""
-    return "\n\n".join(_table_text(_described(each, descriptions)) for each in tables) or "(there are no tables)"
+def describe_tables(tables: Collection[Table], descriptions: Mapping[str, Any]) -> str:
+    """Write tables and columns for a model, with the program's descriptions of them."""
+    parts: list[str] = []
+    for table in (_with_descriptions(each, descriptions) for each in tables):
+        lines = [f"{table.full_name}{': ' if table.comment else ''}{table.comment}"]
+        for each in table.columns:
+            key, reference = ", key" if each.is_key else "", f" -> {each.refers_to}" if each.refers_to else ""
+            comment = f" ({each.comment})" if each.comment else ""
+            lines.append(f"  {f'{each.name} {each.type}'.strip()}{key}{reference}{comment}")
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) or "(there are no tables)"
 
 
-def _table_text(table: Table) -> str:
-    lines = [f"{table.full_name}{': ' if table.comment else ''}{table.comment}"]
-    for each in table.columns:
-        notes = (", key" if each.is_key else "", f" -> {each.refers_to}" if each.refers_to else "")
-        lines.append(
-            f"  {f'{each.name} {each.type}'.strip()}{''.join(notes)}{f' ({each.comment})' if each.comment else ''}"
-        )
-    return "\n".join(lines)
-
-
-def _described(table: Table, descriptions: Mapping[str, Any]) -> Table:
-    """A table with what the program says about it in place of what the database says."""
+def _with_descriptions(table: Table, descriptions: Mapping[str, Any]) -> Table:
+    """Return a table with the program's descriptions in place of the database's comments."""
     about: Any = descriptions.get(table.full_name) or descriptions.get(table.name) or {}
     if isinstance(about, str):
         return table._replace(comment=about)
     columns: Mapping[str, str] = about.get("columns") or {}
-    told = tuple(each._replace(comment=columns.get(each.name, each.comment)) for each in table.columns)
-    return table._replace(comment=about.get("description") or table.comment, columns=told)
+    described = tuple(each._replace(comment=columns.get(each.name, each.comment)) for each in table.columns)
+    return table._replace(comment=about.get("description") or table.comment, columns=described)

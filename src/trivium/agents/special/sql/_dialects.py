@@ -1,4 +1,4 @@
-"""What a query may be made of: the nodes, functions and types of each dialect that only compute."""
+"""The parts that a query may have: nodes, functions and types of each dialect that only compute."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NODES: Final = _words("""
     Anonymous Cast TryCast Extract Trim Substring StrPosition Overlay Chr GroupConcat MatchAgainst
     CurrentDate CurrentTime CurrentTimestamp Localtime Localtimestamp
     """)
-"""Names of the nodes of a syntax tree that a query may hold; what is not here is refused."""
+"""Names of the nodes of a syntax tree that a query may hold; all others are refused."""
 
 OTHERWISE: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -54,7 +54,7 @@ OTHERWISE: Final[Mapping[str, str]] = MappingProxyType(
         "UnicodeString": "texts in '…'",
     }
 )
-"""How to say otherwise what is refused, by node."""
+"""The form to use instead of a refused node, by node."""
 
 TYPES: Final = _words("""
     CHAR NCHAR VARCHAR NVARCHAR TEXT TINYTEXT MEDIUMTEXT LONGTEXT BINARY VARBINARY BLOB BOOLEAN BIT INT TINYINT SMALLINT
@@ -63,7 +63,7 @@ TYPES: Final = _words("""
     TIMESTAMP_S TIMESTAMP_MS TIMESTAMP_NS INTERVAL YEAR JSON JSONB UUID ARRAY LIST STRUCT MAP ENUM HUGEINT INET
     INT4RANGE INT8RANGE NUMRANGE DATERANGE TSRANGE TSTZRANGE CHARACTER_SET
     """)
-"""Types that a value may be cast to: those of a database's own or a user's making could run code of theirs."""
+"""Types that a value may be cast to: types of extensions or users could run code of their own."""
 
 _COMMON: Final = """
     abs acos asin atan atan2 avg ceil ceiling coalesce concat concat_ws cos cot count cume_dist degrees dense_rank exp
@@ -150,7 +150,7 @@ FUNCTIONS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
 waits, locks, or runs text as SQL."""
 
 SIZED: Final[Mapping[str, int]] = MappingProxyType({"lpad": 1, "rpad": 1, "repeat": 1, "space": 0})
-"""Functions that make text as long as they are told, and which argument tells it: it must be a small plain number."""
+"""Functions that make text of a given length, and the position of that argument: it must be a small plain number."""
 
 _WORDS: Final = _words("CAST TRY_CAST CONVERT EXTRACT TRIM SUBSTRING POSITION OVERLAY JSON_OBJECT")
 GRAMMARS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
@@ -161,13 +161,13 @@ GRAMMARS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         "duckdb": _WORDS,
     }
 )
-"""Functions that may have words between their arguments; all others are read as a name and a list."""
+"""Functions that may have keywords between their arguments; all others are parsed as a name and a list."""
 
 GROWING: Final = frozenset({"replace", "regexp_replace"})
 """Functions that may make text many times longer than it was."""
 
 SERIES: Final = frozenset({"range", "generate_series"})
-"""Functions that give rows one by one in FROM, and one long list elsewhere, which DuckDB does not count as memory."""
+"""Functions that return rows one by one in FROM, and one long list elsewhere, which DuckDB does not count as memory."""
 
 FORMATS: Final = frozenset({"format", "printf"})
 """Functions that fill in a format, which must be plain text without wide fields."""
@@ -176,13 +176,13 @@ SYSTEM_SCHEMAS: Final = frozenset({"information_schema", "mysql", "performance_s
 """Schemas of the server's own tables, beside those that begin with `pg_`."""
 
 SYSTEM_TABLES: Final = ("pg_", "sqlite_", "duckdb_", "pragma_", "dbstat", "innodb_")
-"""How the names of the server's own tables begin."""
+"""The beginnings of the names of the server's own tables."""
 
 VALUES_OF_ITS_OWN: Final = _words("""
     current_catalog current_date current_role current_schema current_time current_timestamp current_user localtime
     localtimestamp session_user system_user user
 """)
-"""Functions that PostgreSQL lets stand in FROM like a table."""
+"""Functions that PostgreSQL allows in FROM like a table."""
 
 NO_COLUMNS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
@@ -190,4 +190,4 @@ NO_COLUMNS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         "mysql": _words("current_role current_user"),
     }
 )
-"""Words that look like columns and tell who is asking; a column of such a name has to be quoted there."""
+"""Words that look like columns and return the user's name; a column of such a name must be quoted."""

@@ -1,4 +1,4 @@
-"""The answer of a database, and how a model reads it."""
+"""The rows that a query returns, and their text for a model."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ MAX_TEXT: Final = 8000
 
 
 class Rows(NamedTuple):
-    """What a query gave.
+    """The rows that a query returned.
 
     Args:
-        columns: their names.
-        rows: the values, as the database's driver gives them.
-        is_cut: whether there are more rows than these.
+        columns: the names of the columns.
+        rows: the values, as the database's driver returns them.
+        is_cut: True if there are more rows than these.
 
     Example:
         >>> print(Rows(("city", "people"), [("Oslo", 709037), ("Bergen", None)]).text())
@@ -32,15 +32,15 @@ class Rows(NamedTuple):
     is_cut: bool = False
 
     def text(self, max_cell: int = MAX_CELL, max_text: int = MAX_TEXT) -> str:
-        """The rows as lines; what is left out is said.
+        """Write the rows as lines; the last line tells how many there are, and that some are left out.
 
         Args:
-            max_cell: characters of a value.
-            max_text: characters of all rows together; rows beyond are left out.
+            max_cell: the most characters of a value.
+            max_text: the most characters of all rows together; further rows are left out.
         """
         lines, size = [" | ".join(self.columns)], 0
         for row in self.rows:
-            line = " | ".join(_cell(value, max_cell) for value in row)
+            line = " | ".join(cell_text(value, max_cell) for value in row)
             size += len(line) + 1
             if size > max_text:
                 break
@@ -53,7 +53,8 @@ class Rows(NamedTuple):
         return "\n".join(lines)
 
 
-def _cell(value: Any, size: int) -> str:
+def cell_text(value: object, size: int) -> str:
+    """Write a value on one line, in at most `size` characters."""
     if value is None:
         return "NULL"
     if isinstance(value, bytes | bytearray | memoryview):

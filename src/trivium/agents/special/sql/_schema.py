@@ -1,17 +1,21 @@
-"""What a database holds, as a model is told of it."""
+"""The tables and columns of a database, read for their description to a model."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-__all__ = ["Column", "Table", "described", "read_tables"]
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+    from sqlalchemy.engine.interfaces import ReflectedColumn, ReflectedForeignKeyConstraint
+
+__all__ = ["Column", "Table", "read_columns", "read_tables"]
 
 _SYSTEM = ("information_schema", "mysql", "performance_schema", "sys")
 
 
 class Column(NamedTuple):
-    """A column: its name and type, what it refers to, and what is said about it."""
+    """A column: its name and type, the column that it refers to, and its description."""
 
     name: str
     type: str
@@ -21,7 +25,7 @@ class Column(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table or view. `schema` is "" in the default one."""
+    """A table or view; its schema is "" if it is the default one."""
 
     name: str
     schema: str
@@ -30,15 +34,15 @@ class Table(NamedTuple):
 
     @property
     def full_name(self) -> str:
-        """The name as a query has it."""
+        """The name as a query writes it."""
         return f"{self.schema}.{self.name}" if self.schema else self.name
 
 
-def read_tables(connection: Any, multi_schema: bool) -> tuple[str, list[Table]]:
-    """The default schema's name, and the tables and views there are, without their columns."""
+def read_tables(connection: Connection, multi_schema: bool) -> tuple[str, list[Table]]:
+    """Return the name of the default schema, and its tables and views (or those of all schemas), without columns."""
     from sqlalchemy import inspect
 
-    inspector: Any = inspect(connection)
+    inspector = inspect(connection)
     default = inspector.default_schema_name or "main"
     found: list[Table] = []
     schemas: Iterable[str] = inspector.get_schema_names() if multi_schema else (default,)
@@ -52,38 +56,32 @@ def read_tables(connection: Any, multi_schema: bool) -> tuple[str, list[Table]]:
     return default, found
 
 
-def described(connection: Any, tables: Iterable[Table]) -> list[Table]:
-    """The same tables with their columns."""
+def read_columns(connection: Connection, tables: Iterable[Table]) -> list[Table]:
+    """Return the same tables with their columns."""
     from sqlalchemy import inspect
     from sqlalchemy.engine.reflection import ObjectKind
 
-    inspector: Any = inspect(connection)
+    inspector = inspect(connection)
     by_schema: dict[str, list[Table]] = {}
     for table in tables:
         by_schema.setdefault(table.schema, []).append(table)
     found: list[Table] = []
     for schema, some in by_schema.items():
-        of: dict[str, Any] = {
-            "schema": schema or None,
-            "filter_names": [each.name for each in some],
-            "kind": ObjectKind.ANY,
-        }
-        columns, keys = inspector.get_multi_columns(**of), inspector.get_multi_pk_constraint(**of)
-        foreign = inspector.get_multi_foreign_keys(**of)
+        names, within, kind = [each.name for each in some], schema or None, ObjectKind.ANY
+        columns = inspector.get_multi_columns(schema=within, filter_names=names, kind=kind)
+        keys = inspector.get_multi_pk_constraint(schema=within, filter_names=names, kind=kind)
+        foreign = inspector.get_multi_foreign_keys(schema=within, filter_names=names, kind=kind)
         for table in some:
-            at = (schema or None, table.name)
-            key: Any = keys.get(at) or {}
-            primary: Collection[str] = key.get("constrained_columns") or ()
+            at = (within, table.name)
+            key = keys.get(at)
+            primary = key["constrained_columns"] if key else ()
             refers = _references(foreign.get(at) or ())
-            found.append(
-                table._replace(
-                    columns=tuple(_column(each, primary, refers, connection) for each in columns.get(at, ()))
-                )
-            )
+            described = tuple(_column(each, primary, refers, connection) for each in columns.get(at, ()))
+            found.append(table._replace(columns=described))
     return found
 
 
-def _references(foreign_keys: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+def _references(foreign_keys: Iterable[ReflectedForeignKeyConstraint]) -> dict[str, str]:
     found: dict[str, str] = {}
     for key in foreign_keys:
         table = ".".join(filter(None, (key.get("referred_schema"), key["referred_table"])))
@@ -92,7 +90,9 @@ def _references(foreign_keys: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     return found
 
 
-def _column(column: Mapping[str, Any], primary: Collection[str], refers: Mapping[str, str], connection: Any) -> Column:
+def _column(
+    column: ReflectedColumn, primary: Collection[str], refers: Mapping[str, str], connection: Connection
+) -> Column:
     from sqlalchemy.exc import SQLAlchemyError
 
     try:

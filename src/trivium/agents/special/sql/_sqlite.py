@@ -1,4 +1,4 @@
-"""SQLite under guard: while a query runs, its connection can do nothing but read some tables."""
+"""A guard for SQLite: while a query runs, its connection can do nothing but read some tables."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from trivium.agents.special.sql._dialects import FUNCTIONS
 from trivium.exceptions import DatabaseConnectionError
 
-__all__ = ["connect_read_only", "guarded"]
+__all__ = ["connect_read_only", "read_only_guard"]
 
-_STEPS: Final = 1000  # of the virtual machine, some microseconds, between two looks at the clock
+_STEPS: Final = 1000  # of the virtual machine, some microseconds, between two readings of the clock
 _TABLE_FUNCTIONS: Final = ("json_each", "json_tree")
 _OPERATORS: Final = frozenset({"->", "->>"})
 _LIMITS: Final = {
@@ -26,7 +26,7 @@ _LIMITS: Final = {
 
 
 def connect_read_only(path: str) -> sqlite3.Connection:
-    """A connection that cannot write: the file is opened for reading alone.
+    """Open a connection that cannot write: the file is opened for reading alone.
 
     Raises:
         DatabaseConnectionError: there is no such file.
@@ -40,21 +40,21 @@ def connect_read_only(path: str) -> sqlite3.Connection:
 
 
 @contextmanager
-def guarded(
-    database: Any, tables: Collection[str] | None, functions: Collection[str], seconds: float
+def read_only_guard(
+    database: sqlite3.Connection, tables: Collection[str] | None, functions: Collection[str], seconds: float
 ) -> Generator[None]:
-    """What runs in this block reads these tables alone, calls these functions, and ends in time.
+    """Let a connection only read some tables and call some functions, for a limited time, while the block runs.
 
-    Afterwards the connection is as before, for it may be somebody else's.
+    Afterwards the connection is as before, since it may belong to another.
 
     Args:
-        database: an `sqlite3.Connection`.
-        tables: the tables and views; None is all but SQLite's own.
+        database: the connection.
+        tables: the tables and views; None: all but SQLite's own.
         functions: functions beside the built-in ones that only compute.
         seconds: until the query is interrupted.
     """
     before = {kind: database.setlimit(kind, limit) for kind, limit in _LIMITS.items()}
-    for name in _TABLE_FUNCTIONS:  # they are made at their first use, which the authorizer would take for a write
+    for name in _TABLE_FUNCTIONS:  # made at their first use, which the authorizer would see as a write
         with suppress(sqlite3.OperationalError):  # a build without JSON
             database.execute(f"SELECT 1 FROM {name}('[]')").close()  # noqa: S608 - names of our own
     kinds = {str(name).lower(): kind for name, kind in database.execute("SELECT name, type FROM sqlite_master")}
@@ -62,7 +62,7 @@ def guarded(
     end = time.monotonic() + seconds
     try:
         database.execute("PRAGMA query_only = ON")
-        database.set_authorizer(_authorizer(tables, functions, kinds))
+        database.set_authorizer(authorizer(tables, functions, kinds))
         database.set_progress_handler(lambda: int(time.monotonic() > end), _STEPS)
         yield
     finally:
@@ -73,9 +73,16 @@ def guarded(
             database.setlimit(kind, limit)
 
 
-def _authorizer(
+def authorizer(
     tables: Collection[str] | None, functions: Collection[str], kinds: Mapping[str, str]
-) -> Callable[..., int]:
+) -> Callable[[int, str | None, str | None, str | None, str | None], int]:
+    """Make the function that SQLite asks about each action of a query.
+
+    Args:
+        tables: the tables and views that may be read; None: all but SQLite's own.
+        functions: functions beside the built-in ones that only compute.
+        kinds: "table" or "view" for each name in the database, in lower case.
+    """
     names = None if tables is None else {each.lower().rpartition(".")[2] for each in tables}
     callable_ = FUNCTIONS["sqlite"] | _OPERATORS | {each.lower() for each in functions}
 
@@ -83,7 +90,7 @@ def _authorizer(
         table = table.lower()
         if table.startswith(("sqlite_", "pragma_", "dbstat")):
             return False
-        if not column and table not in kinds:  # rows of a subquery are counted
+        if not column and table not in kinds:  # as for the count of a subquery's rows
             return True
         return names is None or table in names or table in ("", *_TABLE_FUNCTIONS)
 
@@ -91,7 +98,7 @@ def _authorizer(
         if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE):
             return sqlite3.SQLITE_OK
         if action == sqlite3.SQLITE_READ:
-            # What a view reads is its own business; `source` may also be the name of a common table expression.
+            # A view may read any table; `source` may also be the name of a common table expression.
             view = source if kinds.get((source or "").lower()) == "view" else None
             fits = is_readable(first or "", second or "") or (view is not None and is_readable(view, ""))
             return sqlite3.SQLITE_OK if fits else sqlite3.SQLITE_DENY

@@ -1,4 +1,4 @@
-"""The tools by which a model asks a database."""
+"""The tools by which a model queries a database."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class GetTableSchemaTool(ToolMessage):
 
 
 class GetColumnDescriptionsTool(ToolMessage):
-    """Describe some columns in words, where somebody has."""
+    """Return the descriptions of some columns."""
 
     request: str = "get_column_descriptions"
     purpose: str = "To read what some <columns> of a <table> mean."
     table: str = Field(description="the table's name")
-    columns: list[str] = Field(description="names of columns; none is all")
+    columns: list[str] = Field(description="names of columns; none: all")
 
     _effect: ClassVar[Effect | None] = "read"

@@ -1,4 +1,4 @@
-"""Asking tables, which can only be read."""
+"""Answers from tables, which can only be read."""
 
 from __future__ import annotations
 

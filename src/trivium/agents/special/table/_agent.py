@@ -8,7 +8,7 @@ from pydantic import Field
 
 from trivium.actions import ToolMessage
 from trivium.agents.special._query_agent import QueryAgent, QueryAgentConfig
-from trivium.agents.special.sql._agent import schema_text
+from trivium.agents.special.sql._agent import describe_tables
 from trivium.agents.special.sql._tools import RunQueryTool
 from trivium.agents.special.table._tables import ReadOnlyTables
 from trivium.exceptions import ConfigurationError
@@ -23,13 +23,13 @@ Then answer in words, with the values that you found. If the tables do not hold 
 
 
 class TableChatAgentConfig(QueryAgentConfig):
-    """What a `TableChatAgent` is made of.
+    """The config of a `TableChatAgent`.
 
     Args:
         data: a file (.csv, .tsv, .parquet, .xlsx), a frame, rows, or several of these by name; see `ReadOnlyTables`.
         encoding: of text files; "" is UTF-8.
-        sheet: of Excel files; None is the first.
-        memory: bytes that may be used for a query.
+        sheet: of Excel files; None: the first.
+        memory: the most bytes that a query may use.
         max_result_rows, max_rounds, query_timeout, context_descriptions, max_schema_chars: see `QueryAgentConfig`.
     """
 
@@ -42,19 +42,18 @@ class TableChatAgentConfig(QueryAgentConfig):
 
 
 class TableChatAgent(QueryAgent):
-    """Answers questions from CSV, Excel and Parquet files, frames and rows, by SQL; nothing that a model writes is
-    evaluated as code.
+    """Answers questions from CSV, Excel and Parquet files, frames and rows, by SQL.
 
-    The model is told of the tables, their columns and some values. What it writes is checked and run by
-    `ReadOnlyTables`, and what is wrong with it goes back to the model.
+    The tables, their columns and some values stand in the system message. The model writes queries; each is checked and
+    run by `ReadOnlyTables`, and its error goes back to the model. A model's text is never run as code.
 
     Args:
         config: a `TableChatAgentConfig`.
         **kwargs: as for `ChatAgent`.
 
     Raises:
-        ConfigurationError: the config has no data, or of no kind that is known.
-        DocumentError: a file is not there, is empty, or cannot be read as a table.
+        ConfigurationError: the config has no data, or data of an unknown kind.
+        DocumentError: a file is missing, is empty, or cannot be read as a table.
 
     Attributes:
         tables: the `ReadOnlyTables`.
@@ -68,8 +67,8 @@ class TableChatAgent(QueryAgent):
     """
 
     name: str = "TableChatAgent"
-    config: TableChatAgentConfig  # pyright: ignore[reportIncompatibleVariableOverride] - the one that it is made of
-    _kinds: ClassVar[tuple[type[ToolMessage], ...]] = (RunQueryTool,)
+    config: TableChatAgentConfig  # pyright: ignore[reportIncompatibleVariableOverride] - a narrower one
+    query_tools: ClassVar[tuple[type[ToolMessage], ...]] = (RunQueryTool,)
 
     def __init__(self, config: TableChatAgentConfig, **kwargs: Any) -> None:
         if config.data is None:
@@ -84,12 +83,13 @@ class TableChatAgent(QueryAgent):
         )
         super().__init__(config, **kwargs)
 
-    def _describe(self) -> str:
-        text = schema_text(self.tables.tables(), self.config.context_descriptions)
+    def describe_data(self) -> str:
+        """Describe the tables and columns, with some values."""
+        text = describe_tables(self.tables.tables(), self.config.context_descriptions)
         if len(text) > self.config.max_schema_chars:
             text = f"{text[: self.config.max_schema_chars]}…"
         return f"These are the tables and columns, with their first values.\n\n{text}"
 
     def run_query(self, tool_message: RunQueryTool) -> str:
-        """What a query gives, as text."""
+        """Run a query, and return its rows as text."""
         return self.tables.query(tool_message.query).text()

@@ -1,4 +1,4 @@
-"""What runs in the process that answers queries: DuckDB, and nothing of trivium."""
+"""The program of the process that answers queries: DuckDB, and nothing of trivium."""
 
 from __future__ import annotations
 
@@ -6,54 +6,52 @@ import faulthandler
 import json
 import sys
 from contextlib import suppress
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 _OWN: Final = 256 << 20
-"""Bytes for the program itself, and for what DuckDB does not count."""
+"""Bytes for the program itself, and for memory that DuckDB does not count."""
 
 
-def main() -> None:
+def answer_queries() -> None:
     """Answer queries, one to a line of JSON, from standard input to standard output, until it ends or must end."""
     import duckdb
 
     order = json.loads(sys.stdin.buffer.readline())
-    database: Any = duckdb.connect(order["file"], read_only=True, config={"threads": 2})
+    database = duckdb.connect(order["file"], read_only=True, config={"threads": 2})
     for statement in order["settings"]:
         database.execute(statement)
-    _bind(order["memory"] + _OWN)
-    _tell("ready")
+    with suppress(ImportError, ValueError, OSError):  # Windows cannot limit its memory, and macOS does not
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (order["memory"] + _OWN,) * 2)
+    _reply("ready")
     while line := sys.stdin.buffer.readline():
         sql, rows = json.loads(line)
-        faulthandler.dump_traceback_later(order["seconds"], exit=True)  # whatever DuckDB is at then
+        faulthandler.dump_traceback_later(order["seconds"], exit=True)  # whatever DuckDB is doing then
         _answer(database, sql, rows, order["memory"] // 4)
         faulthandler.cancel_dump_traceback_later()
 
 
-def _bind(memory: int) -> None:
-    """Let the system refuse this process more memory; Windows cannot, and macOS does not."""
-    with suppress(ImportError, ValueError, OSError):
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
-
-
-def _answer(database: Any, sql: str, rows: int, size: int) -> None:
+def _answer(database: DuckDBPyConnection, sql: str, rows: int, size: int) -> None:
     import duckdb
 
     try:
         database.execute(sql)
         names = [str(each[0]) for each in database.description or ()]
-        _tell("rows", names, [[_packed(value) for value in row] for row in database.fetchmany(rows)], size=size)
+        _reply("rows", names, [[_pack(value) for value in row] for row in database.fetchmany(rows)], size=size)
     except duckdb.InterruptException:
-        _tell("late")
+        _reply("late")
     except duckdb.Error as error:
         is_broken = isinstance(error, duckdb.OutOfMemoryException | duckdb.FatalException | duckdb.InternalException)
-        _tell("broken" if is_broken else "error", f"the database says: {' '.join(str(error).split())}")
+        _reply("broken" if is_broken else "error", f"the database says: {' '.join(str(error).split())}")
     except (ValueError, OverflowError) as error:
-        _tell("error", f"a value cannot be read: {error}")
+        _reply("error", f"a value cannot be read: {error}")
 
 
-def _tell(*answer: Any, size: int = sys.maxsize) -> None:
+def _reply(*answer: Any, size: int = sys.maxsize) -> None:
     text = json.dumps(answer)
     if len(text) > size:
         text = json.dumps(("error", f"its answer is larger than {size} bytes: ask for shorter values"))
@@ -61,15 +59,15 @@ def _tell(*answer: Any, size: int = sys.maxsize) -> None:
     sys.stdout.buffer.flush()
 
 
-def _packed(value: Any) -> Any:
-    """A value as JSON has it; what JSON has not, as its type's name with its text or its parts."""
+def _pack(value: Any) -> object:
+    """Return a value of JSON; for a value of another type, the type's name with its text or its parts."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list | tuple):
-        parts = [_packed(each) for each in cast("list[Any]", value)]
+        parts = [_pack(each) for each in cast("list[Any]", value)]
         return parts if isinstance(value, list) else {"tuple": parts}
     if isinstance(value, dict):
-        return {"dict": [[_packed(name), _packed(each)] for name, each in cast("dict[Any, Any]", value).items()]}
+        return {"dict": [[_pack(name), _pack(each)] for name, each in cast("dict[Any, Any]", value).items()]}
     if isinstance(value, bytes):
         return {"bytes": value.hex()}
     if hasattr(value, "total_seconds"):
@@ -78,4 +76,4 @@ def _packed(value: Any) -> Any:
 
 
 if __name__ == "__main__":
-    main()
+    answer_queries()

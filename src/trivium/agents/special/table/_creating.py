@@ -6,65 +6,64 @@ import re
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, cast
 
-__all__ = ["create", "duckdb_error", "names_of", "quoted", "reserved", "text_of"]
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["column_names", "create_table", "duckdb_error", "reserved_words", "sql_name", "sql_text"]
 
 
-def names_of(headers: Iterable[Any], reserved: Iterable[str] = ()) -> list[str]:
-    """Names that need no quotes, one for each header, no two alike.
+def column_names(headers: Iterable[object], reserved: Iterable[str] = ()) -> list[str]:
+    """Return a name for each header that needs no quotes; no two are alike.
 
     Args:
-        headers: what stands in a file.
+        headers: the headers of a file.
         reserved: words of SQL, which no name may be.
 
     Example:
-        >>> names_of(["Unit Price ($)", "", "Größe", "2024", "unit price", None, "When"], ["when"])
+        >>> column_names(["Unit Price ($)", "", "Größe", "2024", "unit price", None, "When"], ["when"])
         ['unit_price', 'column_2', 'größe', 'c_2024', 'unit_price_2', 'column_6', 'c_when']
     """
     found: list[str] = []
-    taken, words = set[str](), set(reserved)
+    used, words = set[str](), set(reserved)
     for at, header in enumerate(headers, 1):
         plain = re.sub(r"\W+", "_", str("" if header is None else header).strip().lower()).strip("_")
         name = plain or f"column_{at}"
         name = f"c_{name}" if name[0].isdigit() or name in words else name
-        made = next(each for each in chain([name], (f"{name}_{n}" for n in range(2, 10**6))) if each not in taken)
-        taken.add(made)
-        found.append(made)
+        free = next(each for each in chain([name], (f"{name}_{n}" for n in range(2, 10**6))) if each not in used)
+        used.add(free)
+        found.append(free)
     return found
 
 
-def create(database: Any, name: str, source: str) -> dict[str, str]:
-    """Make a table of what DuckDB reads from a source; the headers by the names of the columns."""
+def create_table(database: DuckDBPyConnection, name: str, source: str) -> dict[str, str]:
+    """Make a table of a source that DuckDB reads; return its headers by the names of the columns."""
     headers = [str(row[0]) for row in database.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()]  # noqa: S608
-    names = names_of(headers, reserved(database))
-    chosen = ", ".join(f"{quoted(header)} AS {quoted(made)}" for header, made in zip(headers, names, strict=True))
-    database.execute(f"CREATE OR REPLACE TABLE {quoted(name)} AS SELECT {chosen} FROM {source}")  # noqa: S608 - quoted
+    names = column_names(headers, reserved_words(database))
+    chosen = ", ".join(f"{sql_name(header)} AS {sql_name(made)}" for header, made in zip(headers, names, strict=True))
+    database.execute(f"CREATE OR REPLACE TABLE {sql_name(name)} AS SELECT {chosen} FROM {source}")  # noqa: S608 - quoted
     return dict(zip(names, headers, strict=True))
 
 
-def reserved(database: Any) -> list[str]:
-    """The words that are no names in DuckDB's SQL."""
-    return [
-        row[0]
-        for row in database.execute(
-            "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category != 'unreserved'"
-        ).fetchall()
-    ]
+def reserved_words(database: DuckDBPyConnection) -> list[str]:
+    """Return the words that cannot be names in DuckDB's SQL."""
+    query = "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category != 'unreserved'"
+    return [row[0] for row in database.execute(query).fetchall()]
 
 
-def text_of(text: str | Path) -> str:
-    """Text as SQL writes it."""
+def sql_text(text: str | Path) -> str:
+    """Quote a text for SQL."""
     return "'" + str(text).replace("'", "''") + "'"
 
 
-def quoted(name: str) -> str:
-    """A name as SQL writes it."""
+def sql_name(name: str) -> str:
+    """Quote a name for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def duckdb_error(*names: str) -> Any:
-    """DuckDB's errors of these names, or all."""
+def duckdb_error(*names: str) -> tuple[type[Exception], ...]:
+    """Return DuckDB's errors of these names, or the class of all of them."""
     import duckdb
 
-    return tuple(cast("type[Exception]", getattr(duckdb, each)) for each in names) or duckdb.Error
+    return tuple(cast("type[Exception]", getattr(duckdb, each)) for each in names) or (duckdb.Error,)

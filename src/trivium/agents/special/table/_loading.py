@@ -1,4 +1,4 @@
-"""Tables from files, frames and rows into DuckDB; here it reads files, which queries later cannot."""
+"""Tables from files, frames and rows into DuckDB; only here DuckDB reads files, which queries later cannot."""
 
 from __future__ import annotations
 
@@ -7,9 +7,16 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from trivium.agents.special.table._creating import create, duckdb_error, names_of, quoted, reserved, text_of
+from trivium.agents.special.table._creating import (
+    column_names,
+    create_table,
+    duckdb_error,
+    reserved_words,
+    sql_name,
+    sql_text,
+)
 from trivium.agents.special.table._text_files import load_text_file
 from trivium.exceptions import (
     ConfigurationError,
@@ -19,7 +26,10 @@ from trivium.exceptions import (
     UnreadableDocumentError,
 )  # fmt: skip
 
-__all__ = ["load", "name_of"]
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["Loader", "table_name"]
 
 _TEXT: Final = (".csv", ".tsv", ".txt", ".psv")
 _EXCEL: Final = (".xlsx", ".xlsm")
@@ -36,174 +46,187 @@ _WIDER: Final[Mapping[str, tuple[str, ...]]] = {
 _BIG, _HUGE = 1 << 63, 1 << 127
 
 
-def name_of(source: Any) -> str:
-    """A table's name, made of that of its file."""
-    return names_of([Path(source).stem if isinstance(source, str | Path) else "data"])[0]
+def table_name(source: object) -> str:
+    """Return the name of a source's table: from the name of its file, else "data"."""
+    return column_names([Path(source).stem if isinstance(source, str | Path) else "data"])[0]
 
 
-def load(database: Any, name: str, source: Any, folder: Path, options: Mapping[str, Any]) -> dict[str, str]:
-    """Make a table of a source.
+class _Column:
+    """A column of Python values: collects their types, and writes them as cells of a temporary CSV file."""
+
+    def __init__(self, header: object) -> None:
+        self.header = "" if header is None else str(header)
+        self._types: set[str] = set()
+
+    def cell(self, value: object) -> str:
+        """Write a value: in quotes, unless it is NULL.
+
+        Raises:
+            ConfigurationError: the value is an integer that DuckDB cannot hold.
+        """
+        if value is None:
+            return _NULL
+        kind = _TYPES.get(type(value), "VARCHAR")
+        if type(value) is int:
+            if not -_HUGE < value < _HUGE:
+                raise ConfigurationError(
+                    f"the column {self.header!r} has {str(value)[:60]}, which DuckDB cannot hold: "
+                    "give it as a float or as text"
+                )
+            kind = "BIGINT" if -_BIG <= value < _BIG else "HUGEINT"
+        self._types.add(kind)
+        text = value.isoformat() if isinstance(value, datetime.date | datetime.time) else str(value)
+        return '"' + text.replace("\0", "").replace('"', '""') + '"'
+
+    @property
+    def type(self) -> str:
+        """The type that holds all values; VARCHAR if there is no other."""
+        for wide, others in _WIDER.items():
+            if wide in self._types and self._types <= {wide, *others}:
+                return wide
+        return next(iter(self._types)) if len(self._types) == 1 else "VARCHAR"
+
+
+class Loader(NamedTuple):
+    """Makes tables of sources.
 
     Args:
         database: a DuckDB connection that may read files.
-        name: the table's name.
-        source: a file's path, a frame, rows as mappings, or columns by name.
-        folder: for files on the way.
-        options: `encoding` and `sheet`.
-
-    Returns:
-        The headers of the source by the names of the columns.
-
-    Raises:
-        DocumentError: the file is not there, is empty, or cannot be read as a table.
-        ConfigurationError: the source is of no kind that is known.
+        folder: a folder for temporary files.
+        encoding: the encoding of text files; "" is UTF-8, or UTF-16 if the file begins with its mark.
+        sheet: the sheet of Excel files; None: the first.
     """
-    kind = type(source).__name__
-    if isinstance(source, str | Path):
-        return _load_file(database, name, Path(source).expanduser(), folder, options)
-    if hasattr(source, "__arrow_c_stream__") or kind in ("DataFrame", "LazyFrame"):
-        return _load_frame(database, name, source)
-    if isinstance(source, Mapping) and all(
-        isinstance(each, Sized) for each in cast("Mapping[str, Any]", source).values()
-    ):
-        columns = cast("Mapping[str, Sequence[Any]]", source)
-        lengths = {header: len(values) for header, values in columns.items()}
-        if len(set(lengths.values())) > 1:
-            told = ", ".join(f"{header!r} has {length}" for header, length in lengths.items())
-            raise ConfigurationError(f"the columns are not of one length: {told}")
-        rows: Iterable[Sequence[Any]] = zip(*columns.values(), strict=True)
-        return _load_rows(database, name, list(columns), rows, folder)
-    if isinstance(source, Iterable):
-        given = list(cast("Iterable[Any]", source))
-        if all(isinstance(each, Mapping) for each in given):
-            headers = list(dict.fromkeys(key for row in given for key in row))
-            return _load_rows(database, name, headers, ([row.get(key) for key in headers] for row in given), folder)
-    raise ConfigurationError(f"{kind} is no table: give a file's path, a frame, a list of dicts, or a dict of columns")
 
+    database: DuckDBPyConnection
+    folder: Path
+    encoding: str = ""
+    sheet: str | None = None
 
-# ---- files
-def _load_file(database: Any, name: str, file: Path, folder: Path, options: Mapping[str, Any]) -> dict[str, str]:
-    if not file.is_file():
-        raise DocumentNotFoundError(f"there is no file {file}", str(file))
-    if file.stat().st_size == 0:
-        raise EmptyDocumentError(f"{file} is empty: a table has a line of headers at least", str(file))
-    kind = file.suffix.lower()
-    if kind in _EXCEL:
-        return _load_excel(database, name, file, folder, options.get("sheet"))
-    if kind not in (*_TEXT, ".parquet"):
-        known = ", ".join((*_TEXT, *_EXCEL, ".parquet"))
-        raise UnreadableDocumentError(f"{file} is of no kind that is read as a table: {known} are", str(file))
-    try:
-        if kind == ".parquet":
-            return _load_parquet(database, name, file, folder)
-        return load_text_file(database, name, file, folder, options.get("encoding") or "")
-    except duckdb_error() as error:
-        said = str(error).replace(str(folder / f"source{file.suffix}"), file.name).splitlines()
-        advice = "it is damaged, or no table"
-        if "utf-8" in str(error).lower() or "unicode" in str(error).lower():
-            advice = "it is not UTF-8: give encoding='latin-1', or save it as UTF-8"
-        raise UnreadableDocumentError(f"{file} cannot be read ({said[0]}): {advice}", str(file)) from None
+    def load(self, name: str, source: Any) -> dict[str, str]:
+        """Make a table of a source.
 
+        Args:
+            name: the table's name.
+            source: a file's path, a frame, rows as mappings, or columns by name.
 
-def _load_parquet(database: Any, name: str, file: Path, folder: Path) -> dict[str, str]:
-    link = folder / "source.parquet"  # its own name may hold what DuckDB reads as a pattern
-    link.symlink_to(file.resolve())
-    try:
-        return create(database, name, f"read_parquet({text_of(link)})")
-    finally:
-        link.unlink()
+        Returns:
+            The headers of the source by the names of the columns.
 
-
-def _load_excel(database: Any, name: str, file: Path, folder: Path, sheet: str | None) -> dict[str, str]:
-    try:
-        from openpyxl import load_workbook
-    except ImportError:
-        raise MissingExtraError("openpyxl", "table") from None
-    try:
-        book: Any = load_workbook(file, read_only=True, data_only=True)
-    except Exception as error:  # whatever a damaged file brings up
-        raise UnreadableDocumentError(
-            f"{file} cannot be read ({error}): it is damaged, or no Excel file", str(file)
-        ) from None
-    try:
-        if sheet is not None and sheet not in book.sheetnames:
-            raise ConfigurationError(f"{file.name} has no sheet {sheet!r}; it has {', '.join(book.sheetnames)}")
-        rows: Iterator[tuple[Any, ...]] = iter(
-            (book[sheet] if sheet else book.worksheets[0]).iter_rows(values_only=True)
-        )
-        headers = next((row for row in rows if any(cell is not None for cell in row)), None)
-        if headers is None:
-            raise EmptyDocumentError(f"{file} has an empty sheet: a table has a line of headers at least", str(file))
-        filled = (row for row in rows if any(cell is not None for cell in row))
-        return _load_rows(database, name, list(headers), filled, folder)
-    finally:
-        book.close()
-
-
-# ---- frames and rows
-def _load_frame(database: Any, name: str, frame: Any) -> dict[str, str]:
-    try:
-        database.register("frame_", frame.collect() if type(frame).__name__ == "LazyFrame" else frame)
-        return create(database, name, "frame_")
-    except duckdb_error() as error:
-        raise ConfigurationError(f"the frame cannot be read as a table: {error}") from None
-    finally:
-        database.unregister("frame_")
-
-
-def _load_rows(
-    database: Any, name: str, headers: Sequence[Any], rows: Iterable[Sequence[Any]], folder: Path
-) -> dict[str, str]:
-    """A table of Python's own values, by way of a file, so that any number takes no memory."""
-    if not headers:
-        raise EmptyDocumentError("there are no columns: a table has one at least")
-    names = names_of(headers, reserved(database))
-    kinds: list[set[str]] = [set() for _ in names]
-    path = folder / "rows.csv"
-    with path.open("w", encoding="utf-8", errors="replace", newline="") as file:
-        for row in rows:
-            cells = (*row, *[None] * len(names))[: len(names)]
-            for header, kind, value in zip(headers, kinds, cells, strict=True):
-                if value is not None:
-                    kind.add(_kind_of(value, header))
-            file.write(",".join(map(_cell, cells)) + "\r\n")
-    columns = ", ".join(f"'{each}': '{_type_of(kind)}'" for each, kind in zip(names, kinds, strict=True))
-    made = f"read_csv({text_of(path)}, columns = {{{columns}}}, header = false, auto_detect = false"
-    try:
-        read = (
-            f"{made}, delim = ',', quote = '\"', nullstr = '{_NULL}', allow_quoted_nulls = false, new_line = '\\r\\n')"
-        )
-        database.execute(f"CREATE TABLE {quoted(name)} AS SELECT * FROM {read}")  # noqa: S608 - names are made above
-    except duckdb_error() as error:
-        raise ConfigurationError(f"the rows cannot be read as a table: {str(error).splitlines()[0]}") from None
-    finally:
-        os.unlink(path)
-    return dict(zip(names, (str("" if each is None else each) for each in headers), strict=True))
-
-
-def _kind_of(value: Any, header: Any) -> str:
-    """The type of a column of such values."""
-    kind = cast("type[Any]", type(value))
-    if kind is not int:
-        return _TYPES.get(kind, "VARCHAR")
-    if not -_HUGE < value < _HUGE:
+        Raises:
+            DocumentError: the file is missing, is empty, or cannot be read as a table.
+            ConfigurationError: the source is of an unknown kind.
+        """
+        kind = type(source).__name__
+        if isinstance(source, str | Path):
+            return self.load_file(name, Path(source).expanduser())
+        if hasattr(source, "__arrow_c_stream__") or kind in ("DataFrame", "LazyFrame"):
+            return self.load_frame(name, source)
+        if isinstance(source, Mapping) and all(
+            isinstance(each, Sized) for each in cast("Mapping[str, object]", source).values()
+        ):
+            columns = cast("Mapping[str, Sequence[object]]", source)
+            lengths = {header: len(values) for header, values in columns.items()}
+            if len(set(lengths.values())) > 1:
+                listed = ", ".join(f"{header!r} has {length}" for header, length in lengths.items())
+                raise ConfigurationError(f"the columns are not of one length: {listed}")
+            return self._load_rows(name, list(columns), zip(*columns.values(), strict=True))
+        if isinstance(source, Iterable):
+            given = list(cast("Iterable[object]", source))
+            if all(isinstance(each, Mapping) for each in given):
+                rows = cast("list[Mapping[object, object]]", given)
+                headers = list(dict.fromkeys(key for row in rows for key in row))
+                return self._load_rows(name, headers, ([row.get(key) for key in headers] for row in rows))
         raise ConfigurationError(
-            f"the column {header!r} has {str(value)[:60]}, which DuckDB cannot hold: give it as a float or as text"
+            f"{kind} is no table: give a file's path, a frame, a list of dicts, or a dict of columns"
         )
-    return "BIGINT" if -_BIG <= value < _BIG else "HUGEINT"
 
+    def load_file(self, name: str, file: Path) -> dict[str, str]:
+        """Make a table of a file, by its suffix."""
+        if not file.is_file():
+            raise DocumentNotFoundError(f"there is no file {file}", str(file))
+        if file.stat().st_size == 0:
+            raise EmptyDocumentError(f"{file} is empty: a table has a line of headers at least", str(file))
+        suffix = file.suffix.lower()
+        if suffix in _EXCEL:
+            return self.load_excel(name, file)
+        if suffix not in (*_TEXT, ".parquet"):
+            known = ", ".join((*_TEXT, *_EXCEL, ".parquet"))
+            raise UnreadableDocumentError(f"{file} cannot be read as a table: its suffix is none of {known}", str(file))
+        link = self.folder / "source.parquet"  # the file's own name may hold characters of a pattern
+        try:
+            if suffix == ".parquet":
+                link.symlink_to(file.resolve())
+                return create_table(self.database, name, f"read_parquet({sql_text(link)})")
+            return load_text_file(self.database, name, file, self.folder, self.encoding)
+        except duckdb_error() as error:
+            reason = str(error).replace(str(self.folder / f"source{file.suffix}"), file.name).splitlines()[0]
+            advice = "it is damaged, or no table"
+            if "utf-8" in str(error).lower() or "unicode" in str(error).lower():
+                advice = "it is not UTF-8: give encoding='latin-1', or save it as UTF-8"
+            raise UnreadableDocumentError(f"{file} cannot be read ({reason}): {advice}", str(file)) from None
+        finally:
+            link.unlink(missing_ok=True)
 
-def _type_of(kinds: set[str]) -> str:
-    """The type of a column whose values are of these."""
-    for type_, others in _WIDER.items():
-        if type_ in kinds and kinds <= {type_, *others}:
-            return type_
-    return kinds.pop() if len(kinds) == 1 else "VARCHAR"
+    def load_excel(self, name: str, file: Path) -> dict[str, str]:
+        """Make a table of a sheet; its first row that is not empty holds the headers."""
+        try:
+            from openpyxl import load_workbook
+        except ImportError:
+            raise MissingExtraError("openpyxl", "table") from None
+        try:
+            book: Any = load_workbook(file, read_only=True, data_only=True)
+        except Exception as error:  # a damaged file raises any error
+            raise UnreadableDocumentError(
+                f"{file} cannot be read ({error}): it is damaged, or no Excel file", str(file)
+            ) from None
+        try:
+            if self.sheet is not None and self.sheet not in book.sheetnames:
+                names = ", ".join(book.sheetnames)
+                raise ConfigurationError(f"{file.name} has no sheet {self.sheet!r}; it has {names}")
+            sheet = book[self.sheet] if self.sheet else book.worksheets[0]
+            filled: Iterator[tuple[object, ...]] = (
+                row for row in sheet.iter_rows(values_only=True) if any(cell is not None for cell in row)
+            )
+            headers = next(filled, None)
+            if headers is None:
+                raise EmptyDocumentError(
+                    f"{file} has an empty sheet: a table has a line of headers at least", str(file)
+                )
+            return self._load_rows(name, headers, filled)
+        finally:
+            book.close()
 
+    def load_frame(self, name: str, frame: Any) -> dict[str, str]:
+        """Make a table of a frame of pandas, polars or pyarrow."""
+        try:
+            self.database.register("frame_", frame.collect() if type(frame).__name__ == "LazyFrame" else frame)
+            return create_table(self.database, name, "frame_")
+        except duckdb_error() as error:
+            raise ConfigurationError(f"the frame cannot be read as a table: {error}") from None
+        finally:
+            self.database.unregister("frame_")
 
-def _cell(value: Any) -> str:
-    """A value as the file on the way has it: only what is not NULL stands in quotes."""
-    if value is None:
-        return _NULL
-    text = value.isoformat() if isinstance(value, datetime.date | datetime.time) else str(value)
-    return '"' + text.replace("\0", "").replace('"', '""') + '"'
+    def _load_rows(self, name: str, headers: Sequence[object], rows: Iterable[Sequence[object]]) -> dict[str, str]:
+        """Make a table of Python's own values by way of a file, so that any number of rows takes no memory."""
+        if not headers:
+            raise EmptyDocumentError("there are no columns: a table has one at least")
+        names = column_names(headers, reserved_words(self.database))
+        columns = [_Column(header) for header in headers]
+        path = self.folder / "rows.csv"
+        with path.open("w", encoding="utf-8", errors="replace", newline="") as file:
+            for row in rows:
+                cells = (*row, *[None] * len(names))[: len(names)]
+                written = [column.cell(value) for column, value in zip(columns, cells, strict=True)]
+                file.write(",".join(written) + "\r\n")
+        types = ", ".join(f"'{each}': '{column.type}'" for each, column in zip(names, columns, strict=True))
+        try:
+            read = (
+                f"read_csv({sql_text(path)}, columns = {{{types}}}, header = false, auto_detect = false, delim = ',', "
+                f"quote = '\"', nullstr = '{_NULL}', allow_quoted_nulls = false, new_line = '\\r\\n')"
+            )
+            self.database.execute(f"CREATE TABLE {sql_name(name)} AS SELECT * FROM {read}")  # noqa: S608 - made above
+        except duckdb_error() as error:
+            raise ConfigurationError(f"the rows cannot be read as a table: {str(error).splitlines()[0]}") from None
+        finally:
+            os.unlink(path)
+        return {each: column.header for each, column in zip(names, columns, strict=True)}

@@ -1,4 +1,4 @@
-"""DuckDB in a process of its own, so that no query takes more memory, or more time, than it was given."""
+"""DuckDB in a process of its own, so that no query takes more memory or time than it may."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ __all__ = ["QueryProcess"]
 
 _ANSWERING: Final = Path(__file__).with_name("_answering.py")
 _LATE_SECONDS: Final = 1.0
-"""How long DuckDB has to stop a query itself before its process ends."""
+"""Seconds that DuckDB has to stop a query itself before its process ends."""
 
 
 class QueryProcess:
-    """Asks a process that holds the tables; it is started with the first query, and after one that ended it.
+    """A process that holds the tables; it starts with the first query, and again after one that ended it.
 
-    DuckDB counts not all memory that it takes, and cannot stop in the middle of an expression: a process can.
+    DuckDB does not count all the memory that it uses, and cannot stop in the middle of an expression; a process can.
 
     Args:
         file: DuckDB's file; it is opened for reading.
         settings: statements that DuckDB runs first.
-        memory: bytes for a query.
-        seconds: for a query.
+        memory: the most bytes of a query.
+        seconds: the most seconds of a query.
     """
 
     def __init__(self, file: Path, settings: Sequence[str], memory: int, seconds: float) -> None:
@@ -40,12 +40,12 @@ class QueryProcess:
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
 
-    def ask(self, sql: str, rows: int) -> list[Any]:
-        """Run a query there.
+    def query(self, sql: str, rows: int) -> list[Any]:
+        """Run a query in the process.
 
         Args:
             sql: the query.
-            rows: of its answer, at most.
+            rows: the most rows of its answer.
 
         Returns:
             `["rows", names, rows]`, `["late"]`, or `["error", text]`.
@@ -53,16 +53,16 @@ class QueryProcess:
         with self._lock:
             if self._process is None or self._process.poll() is not None:
                 self.close()
-                self._process = self._started()
-                if self._told(self._process, self._order) != ["ready"]:
+                self._process = self._start()
+                if self._exchange(self._process, self._order) != ["ready"]:
                     return ["error", "DuckDB does not start in a process of its own"]
             began = time.monotonic()
-            kind, *said = self._told(self._process, [sql, rows]) or ["ended"]
+            kind, *details = self._exchange(self._process, [sql, rows]) or ["ended"]
             if kind == "broken":
-                self.close()  # what it holds it may not give back
-                return ["error", *said]
+                self.close()  # it may not free the memory that it holds
+                return ["error", *details]
             if kind != "ended":
-                return [kind, *said]
+                return [kind, *details]
             if time.monotonic() - began >= self._seconds:
                 return ["late"]
             return ["error", f"it took more memory than it may ({self._memory} bytes): read fewer rows"]
@@ -74,18 +74,18 @@ class QueryProcess:
             self._process.communicate()
             self._process = None
 
-    def _started(self) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(  # noqa: S603 - this very interpreter, with code that stands beside
+    def _start(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(  # noqa: S603 - this interpreter, with the program beside this file
             [sys.executable, "-P", str(_ANSWERING)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            start_new_session=True,  # a Ctrl-C at the terminal is not for it
+            start_new_session=True,  # a Ctrl-C at the terminal must not reach it
         )
 
-    def _told(self, process: subprocess.Popen[bytes], message: Any) -> list[Any]:
-        """What the process says to a message; nothing, if it ended."""
+    def _exchange(self, process: subprocess.Popen[bytes], message: object) -> list[Any]:
+        """Send a message; return the answer, an empty list if the process ended."""
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -93,27 +93,29 @@ class QueryProcess:
             process.stdin.flush()
             line = process.stdout.readline()
             if line.endswith(b"\n"):
-                return json.loads(line, object_hook=_unpacked)
+                return json.loads(line, object_hook=unpack)
         except OSError:
             pass
         except BaseException:
-            self.close()  # what it says later would be taken for the answer to the next query
+            self.close()  # a later answer would be read as that to the next query
             raise
         self.close()
         return []
 
 
-def _unpacked(named: dict[str, Any]) -> Any:
-    ((kind, value),) = named.items()
-    return _UNPACKED.get(kind, str)(value)
-
-
-def _timedelta(parts: list[int]) -> datetime.timedelta:
+def duration(parts: list[int]) -> datetime.timedelta:
+    """Return the duration of some days, seconds and microseconds."""
     return datetime.timedelta(*parts)
 
 
-_UNPACKED: Final[Mapping[str, Callable[..., Any]]] = {
+def unpack(named: dict[str, Any]) -> object:
+    """Return the value of a type that JSON has not; text for a type that is unknown."""
+    ((kind, value),) = named.items()
+    return _UNPACKERS.get(kind, str)(value)
+
+
+_UNPACKERS: Final[Mapping[str, Callable[..., object]]] = {
     "tuple": tuple, "dict": dict, "bytes": bytes.fromhex, "Decimal": Decimal, "UUID": UUID,
     "date": datetime.date.fromisoformat, "time": datetime.time.fromisoformat,
-    "datetime": datetime.datetime.fromisoformat, "timedelta": _timedelta,
+    "datetime": datetime.datetime.fromisoformat, "timedelta": duration,
 }  # fmt: skip

@@ -1,20 +1,21 @@
-"""Tables that can only be read: in a DuckDB file of their own, which no query can leave."""
+"""Tables that can only be read: in a DuckDB file of their own, beyond which no query can reach."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, cast
 from weakref import finalize
 
 from trivium._arguments import checked
 from trivium.agents.special.sql._guard import check_query
 from trivium.agents.special.sql._rows import Rows
 from trivium.agents.special.sql._schema import Column, Table
-from trivium.agents.special.table._creating import names_of
-from trivium.agents.special.table._loading import load, name_of
+from trivium.agents.special.table._creating import column_names
+from trivium.agents.special.table._loading import Loader, table_name
 from trivium.agents.special.table._process import QueryProcess
 from trivium.exceptions import ConfigurationError, MissingExtraError, QueryError, QueryTimeoutError
 
@@ -35,30 +36,30 @@ _EXAMPLES: Final = 3
 
 
 class ReadOnlyTables:
-    """Answers queries from tables that a program gives: CSV, Excel and Parquet files, frames, rows.
+    """Answers queries from tables of a program: CSV, Excel and Parquet files, frames, rows.
 
-    They are copied once into a DuckDB file in a temporary folder, so that tables larger than the memory can be asked.
-    Queries see that copy alone: `check_query` lets nothing but reading pass; and behind it the copy is opened for
-    reading, DuckDB may touch no file, no network and no extension, and its settings are locked. It runs in a process of
-    its own, which the system gives no more than a quarter of a gigabyte above `memory` (on Linux), and which is ended
-    where a query goes on a second after its time.
+    The tables are copied once into a DuckDB file in a temporary folder, so that they may be larger than the memory.
+    Queries see only that copy: `check_query` refuses queries that do more than read; behind it the copy is opened for
+    reading, DuckDB may use no file, no network and no extension, and its settings are locked. It runs in a process of
+    its own, which may use a quarter of a gigabyte more than `memory` (enforced on Linux), and which is ended if a query
+    runs a second longer than its time.
 
-    Headers become names that need no quotes: "Unit Price ($)" is `unit_price`, and "When" is `c_when`, for SQL has that
-    word. What a row of a text file lacks is NULL; one that has too much is an error that names its line. Of an Excel
-    file the first sheet is read, or `sheet`; its first row that is not empty holds the headers.
+    Headers become names that need no quotes: "Unit Price ($)" is `unit_price`, and "When" is `c_when`, since SQL has
+    that word. Missing values of a row of a text file are NULL; a row with too many is an error that names its line. Of
+    an Excel file the first sheet is read, or `sheet`; its first row that is not empty holds the headers.
 
     Args:
         data: a file (.csv, .tsv, .parquet, .xlsx), a frame of pandas, polars or pyarrow, a list of dicts, a dict of
             columns; or, for several tables, `{"name": …}` with such values, or a list of files.
-        encoding: of text files, as Python names it; "" is UTF-8, or UTF-16 where they are marked as such.
-        sheet: of Excel files.
-        max_rows: of an answer.
+        encoding: of text files, as Python names it; "" is UTF-8, or UTF-16 if they begin with its mark.
+        sheet: the sheet of Excel files; None: the first.
+        max_rows: the most rows of an answer.
         timeout: seconds for a query.
-        memory: bytes that a query may take.
+        memory: the most bytes that a query may use.
 
     Raises:
-        DocumentError: a file is not there, is empty, or cannot be read as a table.
-        ConfigurationError: the data are of no kind that is known.
+        DocumentError: a file is missing, is empty, or cannot be read as a table.
+        ConfigurationError: the data are of an unknown kind.
         MissingExtraError: DuckDB is not installed.
 
     Example:
@@ -71,7 +72,7 @@ class ReadOnlyTables:
     @checked
     def __init__(
         self,
-        data: Any,
+        data: object,
         *,
         encoding: str = "",
         sheet: str | None = None,
@@ -86,15 +87,18 @@ class ReadOnlyTables:
         except ImportError:
             raise MissingExtraError("duckdb", "table") from None
         self.max_rows, self._timeout = max_rows, timeout
-        self._sources = _sources(data)
+        self._sources = _sources_of(data)
         settings = (*_SETTINGS, f"SET memory_limit = '{memory}B'")
         folder = Path(tempfile.mkdtemp(prefix="trivium-tables-"))
         file, limit = folder / "tables.duckdb", f"SET max_execution_time = {max(1, round(timeout * 1000))}"
         self._process = QueryProcess(file, (*settings, limit, *_LOCKS), memory, timeout)
-        self._close = finalize(self, _closed, self._process, folder)
+        self._close = finalize(self, _remove, self._process, folder)
         try:
-            database: Any = duckdb.connect(file)
-            self._headers = self._loaded(database, settings, folder, {"encoding": encoding, "sheet": sheet})
+            with closing(duckdb.connect(file)) as database:
+                for statement in settings:
+                    database.execute(statement)
+                loader = Loader(database, folder, encoding, sheet)
+                self._headers = {name: loader.load(name, source) for name, source in self._sources.items()}
         except BaseException:
             self.close()
             raise
@@ -103,27 +107,18 @@ class ReadOnlyTables:
         return f"ReadOnlyTables({', '.join(self._sources)})"
 
     def close(self) -> None:
-        """Let go of the copy, and delete it; without this, it goes with the object."""
+        """Delete the copy; without this, it is deleted with the object."""
         self._close()
 
-    def _loaded(
-        self, database: Any, settings: Iterable[str], folder: Path, options: Mapping[str, Any]
-    ) -> dict[str, dict[str, str]]:
-        try:
-            _set(database, *settings)
-            return {name: load(database, name, source, folder, options) for name, source in self._sources.items()}
-        finally:
-            database.close()
-
     def query(self, sql: str, *, max_rows: int | None = None) -> Rows:
-        """Run a query and return what it gave.
+        """Run a query and return its rows.
 
         Args:
             sql: the query, in DuckDB's dialect.
-            max_rows: fewer rows than an answer has otherwise.
+            max_rows: fewer rows than an answer has otherwise; None: `max_rows` of the object.
 
         Raises:
-            QueryRefusedError: it is not one that only reads.
+            QueryRefusedError: it is not a query that only reads.
             QueryTimeoutError: it took too long, and was stopped.
             QueryError: DuckDB does not run it; the text is DuckDB's.
         """
@@ -131,18 +126,18 @@ class ReadOnlyTables:
         return self._run(check_query(sql, "duckdb", tables=self._sources, max_rows=rows + 1), rows)
 
     def _run(self, sql: str, rows: int) -> Rows:
-        """Run this text as it is: here the second wall stands alone."""
-        kind, *said = self._process.ask(sql, rows + 1)
+        """Run this text unchanged: here the second line of defence is alone."""
+        kind, *details = self._process.query(sql, rows + 1)
         if kind == "late":
             text = f"it took longer than {self._timeout:g} seconds and was stopped: read fewer rows, or join less"
             raise QueryTimeoutError(text, repr(self), sql, self._timeout)
         if kind == "error":
-            raise QueryError(said[0], repr(self), sql)
-        names, found = said
+            raise QueryError(details[0], repr(self), sql)
+        names, found = details
         return Rows(tuple(names), [tuple(row) for row in found[:rows]], len(found) > rows)
 
     def tables(self) -> list[Table]:
-        """The tables with their columns; a column's comment has its header and some values."""
+        """Return the tables with their columns; a column's comment has its header and some values."""
         return [self._table(name) for name in self._sources]
 
     def _table(self, name: str) -> Table:
@@ -155,41 +150,36 @@ class ReadOnlyTables:
         rows = self._run(f'SELECT count(*) FROM "{name}"', 1).rows[0][0]  # noqa: S608 - a name of our own
         return Table(name, "", tuple(columns), f"{rows} rows")
 
-    def _about(self, table: str, column: str, values: list[Any]) -> str:
+    def _about(self, table: str, column: str, values: list[object]) -> str:
         header = self._headers[table].get(column, "")
-        shown = list(dict.fromkeys(str(each)[:30] for each in values if each is not None))
-        parts = [f'"{header}"' if header not in ("", column) else "", f"as {', '.join(shown)}" if shown else ""]
+        examples = list(dict.fromkeys(str(each)[:30] for each in values if each is not None))
+        parts = [f'"{header}"' if header not in ("", column) else "", f"as {', '.join(examples)}" if examples else ""]
         return "; ".join(filter(None, parts))
 
 
-def _sources(data: Any) -> dict[str, Any]:
-    """The tables' sources by name."""
+def _sources_of(data: object) -> dict[str, object]:
+    """Return the tables' sources by name."""
     if isinstance(data, Mapping):
-        given = cast("Mapping[str, Any]", data)
+        given = cast("Mapping[str, object]", data)
         if not given:
             raise ConfigurationError("there is no table: give a file, a frame or rows")
-        if all(_is_column(each) for each in given.values()):
+        if not any(map(_is_source, given.values())):
             return {"data": given}
-        return dict(zip(names_of(given), given.values(), strict=True))
-    if (
-        isinstance(data, list | tuple)
-        and data
-        and all(isinstance(each, str | Path) for each in cast("list[Any]", data))
-    ):
-        files = cast("list[str | Path]", data)
-        return dict(zip(names_of(Path(each).stem for each in files), files, strict=True))
-    return {name_of(data): data}
+        return dict(zip(column_names(given), given.values(), strict=True))
+    only = {table_name(data): data}
+    files = list(cast("Sequence[object]", data)) if isinstance(data, list | tuple) else []
+    stems = [Path(each).stem for each in files if isinstance(each, str | Path)]
+    if files and len(stems) == len(files):
+        return dict(zip(column_names(stems), files, strict=True))
+    return only
 
 
-def _is_column(value: Any) -> bool:
-    return isinstance(value, list | tuple) and not any(isinstance(each, Mapping) for each in cast("list[Any]", value))
+def _is_source(value: object) -> bool:
+    """Test whether a value of a mapping is a table's source, and not a column."""
+    is_list = isinstance(value, list | tuple)
+    return not is_list or any(isinstance(each, Mapping) for each in cast("list[object]", value))
 
 
-def _set(database: Any, *settings: str) -> None:
-    for statement in settings:
-        database.execute(statement)
-
-
-def _closed(process: QueryProcess, folder: Path) -> None:
+def _remove(process: QueryProcess, folder: Path) -> None:
     process.close()
     shutil.rmtree(folder, ignore_errors=True)
