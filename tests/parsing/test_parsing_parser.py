@@ -97,7 +97,7 @@ def test_tokens_are_counted_by_the_tokenizer_that_is_given() -> None:
     assert Parser(tokenizer=ByWords()).num_tokens("one two three") == 3
     assert Parser(tokenizer=len).num_tokens("one") == 3
     assert Parser(ParsingConfig(chunk_size=2), ByWords()).chunk_tokens("one two three") == ["one two", "three"]
-    with pytest.raises(ConfigurationError, match="counts no tokens"):
+    with pytest.raises(ConfigurationError, match="does not count tokens"):
         Parser(tokenizer=3)
 
 

@@ -1,4 +1,4 @@
-"""The parser of the documents: chunks by tokens and settings, over the chunkers."""
+"""The parser of the documents: chunks by tokens and a config, made by the chunkers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trivium._arguments import checked
 from trivium._older_names import OlderNames
 from trivium.exceptions import ConfigurationError
 from trivium.parsing._chunk import Chunk, check_documents
-from trivium.parsing._passages import Border, border
+from trivium.parsing._passages import border
 from trivium.parsing.chunks import chunk, chunk_text, chunk_tokens, estimate_tokens
 from trivium.parsing.chunks._blocks import Block, Count, Sizes, chunks_from
 from trivium.parsing.formats._formats import suffix_of
@@ -24,10 +24,10 @@ __all__ = ["Parser", "ParsingConfig", "Splitter"]
 
 
 class Splitter(str, Enum):
-    """How documents are split.
+    """The rule by which documents are split.
 
-    MARKDOWN goes by their structure: what their media type says, and plain text as Markdown. PARA_SENTENCE cuts between
-    paragraphs and sentences, TOKENS fills chunks up to their size, SIMPLE cuts at `ParsingConfig.separators`.
+    MARKDOWN follows the structure that the media type implies, and takes plain text for Markdown. PARA_SENTENCE cuts
+    between paragraphs and sentences, TOKENS fills chunks up to their size, SIMPLE cuts at `ParsingConfig.separators`.
     """
 
     TOKENS = "tokens"
@@ -37,18 +37,18 @@ class Splitter(str, Enum):
 
 
 class ParsingConfig(ConfigModel, OlderNames):
-    """How documents are split into chunks.
+    """Settings for splitting documents into chunks.
 
     Args:
-        splitter: in which way.
-        chunk_size: the tokens that a chunk holds at most, about.
-        overlap: how many of them may repeat the end of the chunk before, less than the size; half of it is taken at
-            most. Default 50, or half of a smaller size.
-        max_chunks: chunks of one document at most; more are an error.
+        splitter: the rule of splitting.
+        chunk_size: approximate maximum size of a chunk, in tokens.
+        overlap: maximum number of tokens that repeat the end of the chunk before; below `chunk_size`, and at most half
+            of it is used. Default 50, or half of a smaller size.
+        max_chunks: maximum number of chunks of one document; more raise an error.
         min_chunk_chars: no effect.
-        discard_chunk_chars: shorter chunks are left out.
-        n_neighbor_ids: how many chunks before and after each are in its `window_ids`.
-        separators: where SIMPLE cuts, the best first.
+        discard_chunk_chars: chunks of fewer characters are left out.
+        n_neighbor_ids: number of chunks before and after each one that are listed in its `window_ids`.
+        separators: texts at which SIMPLE cuts, best first.
         token_encoding_model: no effect.
     """
 
@@ -67,17 +67,17 @@ class ParsingConfig(ConfigModel, OlderNames):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.overlap >= self.chunk_size:
-            raise ValueError(f"overlap is a part of chunk_size: {self.overlap} is not less than {self.chunk_size}")
+            raise ValueError(f"overlap must be less than chunk_size: {self.overlap} is not less than {self.chunk_size}")
         return self
 
 
 class Parser:
-    """Counts tokens, and splits documents into chunks as a config says.
+    """Counts tokens, and splits documents into chunks by a config.
 
     Args:
-        config: how; default: `ParsingConfig()`.
-        tokenizer: what counts: a function of a text, or a tokenizer with `encode`, as of tiktoken or tokenizers. By
-            default a token is 4 characters, for a tokenizer's tables would have to be fetched.
+        config: the settings; default: `ParsingConfig()`.
+        tokenizer: counts the tokens of a text: a function, or an object with `encode`, as of tiktoken or tokenizers.
+            Default: a token is 4 characters, because the tables of a tokenizer would have to be downloaded.
 
     Example:
         >>> parser = Parser(ParsingConfig(chunk_size=6, overlap=0))
@@ -91,15 +91,15 @@ class Parser:
     @checked
     def __init__(self, config: ParsingConfig | None = None, tokenizer: Any = None) -> None:
         self.config = ParsingConfig() if config is None else config
-        self._count = _counter(tokenizer)
+        self._count = token_counter(tokenizer)
 
     @checked
     def num_tokens(self, text: str) -> int:
-        """How many tokens a text has."""
+        """Return the number of tokens of a text."""
         return self._count(text)
 
     def truncate_tokens(self, text: str, max_tokens: int) -> str:
-        """The longest beginning of a text that has no more tokens."""
+        """Return the longest beginning of a text that has at most `max_tokens` tokens."""
         if self._count(text) <= max_tokens:
             return text
         fits, too_long = 0, len(text)
@@ -109,16 +109,16 @@ class Parser:
         return text[:fits]
 
     def chunk_tokens(self, text: str) -> list[str]:
-        """A text in pieces of as many tokens as a chunk holds."""
+        """Split a text into pieces of at most `chunk_size` tokens."""
         sizes: dict[str, Any] = {"size": self.config.chunk_size, "count": self._count}
         return [each.content for each in chunk_tokens(Document(content=text), **sizes)]
 
     @checked
     def split(self, docs: Sequence[Document]) -> list[Document]:
-        """The chunks of some documents; those that are chunks already stay as they are.
+        """Return the chunks of some documents; documents that are chunks already stay as they are.
 
         Raises:
-            ArgumentTypeError: something else was given than a list of documents.
+            ArgumentTypeError: `docs` is not a list of documents.
             ConfigurationError: a document has more chunks than `max_chunks`.
         """
         check_documents(docs)
@@ -128,7 +128,7 @@ class Parser:
         if document.metadata.is_chunk:
             return [document]
         config = self.config
-        found = [each for each in self._chunks(document) if len(each.content) >= config.discard_chunk_chars]
+        found = [each for each in self.chunks_of(document) if len(each.content) >= config.discard_chunk_chars]
         if len(found) > config.max_chunks:
             raise ConfigurationError(
                 f"{document.metadata.source} has {len(found)} chunks, and max_chunks is {config.max_chunks}: raise it, "
@@ -137,8 +137,9 @@ class Parser:
         self.add_window_ids(found)
         return found
 
-    def _chunks(self, document: Document) -> Iterator[Chunk]:
-        config = self.config
+    def chunks_of(self, document: Document) -> Iterator[Chunk]:
+        """Return all chunks of one document, short ones too, by the splitter of the config."""
+        config, about = self.config, document.metadata
         overlap = min(config.overlap, config.chunk_size // 2)
         sizes: dict[str, Any] = {"size": config.chunk_size, "overlap": overlap, "count": self._count}
         if config.splitter is Splitter.TOKENS:
@@ -146,39 +147,35 @@ class Parser:
         if config.splitter is Splitter.PARA_SENTENCE:
             return chunk_text(document, **sizes)
         if config.splitter is Splitter.MARKDOWN:
-            return chunk(_marked_up(document), **sizes)
-        borders = tuple(_separated(each) for each in config.separators if each)
+            if about.media_type == PLAIN and text_type(suffix_of(about.source)) in (None, PLAIN):
+                about = about.model_copy(update={"media_type": MARKDOWN})  # its file name does not tell another format
+                document = Document(content=document.content, metadata=about)
+            return chunk(document, **sizes)
+        borders = tuple(border(re.escape(each)) for each in config.separators if each)
         whole = Block(0, len(document.content), "", borders)
         return chunks_from(document, [whole] if document.content else [], Sizes(**sizes))
 
     def add_window_ids(self, chunks: Sequence[Document]) -> None:
-        """Write down for each chunk the ids of those around it, and its own, in order."""
+        """Set the `window_ids` of each chunk: the ids of the chunks around it and its own, in order."""
         reach = self.config.n_neighbor_ids
         ids = [each.metadata.id for each in chunks]
         for number, each in enumerate(chunks):
             each.metadata.window_ids = ids[max(0, number - reach) : number + reach + 1]
 
 
-def _marked_up(document: Document) -> Document:
-    """Plain text taken as Markdown, unless the name of its file tells another kind."""
-    about = document.metadata
-    if about.media_type != PLAIN or text_type(suffix_of(about.source)) not in (None, PLAIN):
-        return document
-    return Document(content=document.content, metadata=about.model_copy(update={"media_type": MARKDOWN}))
+def token_counter(tokenizer: object) -> Count:
+    """Return the function that counts tokens by a tokenizer; None: one token for 4 characters.
 
-
-def _separated(separator: str) -> Border:
-    return border(re.escape(separator))
-
-
-def _counter(tokenizer: Any) -> Count:
+    Raises:
+        ConfigurationError: it is neither a function nor an object with `encode`.
+    """
     if tokenizer is None:
         return estimate_tokens
-    encode: Callable[[str], Any] | None = getattr(tokenizer, "encode_ordinary", None) or getattr(
-        tokenizer, "encode", None
-    )
+    # `encode` of tiktoken refuses the text of special tokens.
+    encode: Callable[[str], Any] | None = getattr(tokenizer, "encode_ordinary", getattr(tokenizer, "encode", None))
     if encode is not None:
         return lambda text: len(encode(text))
     if callable(tokenizer):
         return cast("Count", tokenizer)
-    raise ConfigurationError(f"{type(tokenizer).__name__} counts no tokens: give a function, or what has `encode`")
+    kind = type(tokenizer).__name__
+    raise ConfigurationError(f"{kind} does not count tokens: give a function, or an object with `encode`")

@@ -118,7 +118,9 @@ class EmbeddingModel:
         complete = encodable_texts(texts)
         if not complete:
             return numpy.zeros((0, self.dimensions), numpy.float32)
-        pieces = [_Piece(row, piece) for row, text in enumerate(complete) for piece in cut_text(text, self.text_bytes)]
+        pieces = [
+            _Piece(row, piece) for row, text in enumerate(complete) for piece in split_by_bytes(text, self.text_bytes)
+        ]
         node = CallNode("embed", current.get())
         node._scope = make_scope(node, timeout=None, limits=None, listeners=tuple(listeners))
         with node:
@@ -250,7 +252,7 @@ def encodable_texts(texts: object) -> list[str]:
     return [str(text).replace("\0", " ").encode("utf-8", "replace").decode() for text in many]
 
 
-def cut_text(text: str, most: int) -> Iterator[str]:
+def split_by_bytes(text: str, most: int) -> Iterator[str]:
     """Cut a text into pieces of at most `most` bytes of UTF-8, at whitespace if possible; blank pieces are left out."""
     data, start = text.encode(), 0
     while start < len(data):

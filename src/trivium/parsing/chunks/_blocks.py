@@ -1,4 +1,4 @@
-"""From blocks to chunks: what a text is made of, packed until a chunk is full, and cut where a block is too large."""
+"""From blocks to chunks: the parts of a text, packed until a chunk is full, and cut if a block is too large."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from trivium.parsing._places import Locator
 from trivium.parsing.chunks._sentences import sentence_ends
 from trivium.schema import Document
 
-__all__ = ["CODE", "PROSE", "Block", "Count", "Outline", "Sizes", "chunks_from", "titled"]
+__all__ = ["CODE", "PROSE", "Block", "Count", "Outline", "Sizes", "chunks_from", "join_titles"]
 
 Count: TypeAlias = Callable[[str], int]
-"""How long a text is: `len` counts characters, a tokenizer tokens."""
+"""A function that measures a text: `len` counts characters, a tokenizer tokens."""
 
 PROSE = (PARAGRAPHS, sentence_ends, LINES, WORDS)
 CODE = (PARAGRAPHS, LINES, WORDS)
@@ -31,42 +31,34 @@ _OF_THE_WHOLE = {"pages", "source_lines", "first_offset", "headings", "id", "is_
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How large chunks are.
+    """The size of chunks.
 
     Args:
-        size: what a chunk holds at most, with its overlap.
-        overlap: how much of it may be the end of the chunk before.
-        count: the unit of both; `len` counts characters.
+        size: maximum size of a chunk, including its overlap.
+        overlap: maximum size of the part that repeats the end of the chunk before.
+        count: measures both; `len` counts characters.
     """
 
     size: int = 1200
     overlap: int = 0
     count: Count = len
 
-    def checked(self) -> Sizes:
-        """The same, if it can be.
-
-        Raises:
-            ConfigurationError: the size is below 1, or the overlap is not smaller.
-        """
-        if self.size < 1 or not 0 <= self.overlap < self.size:
-            raise ConfigurationError(
-                f"size is {self.size} and overlap {self.overlap}: give a size of at least 1 and a smaller overlap"
-            )
-        return self
+    def measure(self, text: str, start: int, end: int) -> int:
+        """Return the size of a slice of a text."""
+        return end - start if self.count is len else self.count(text[start:end])
 
 
 class Block(NamedTuple):
-    """A stretch of a text that is best kept whole. The blocks of a text follow each other without a gap.
+    """A slice of a text that is best kept in one chunk. The blocks of a text follow each other without a gap.
 
     Args:
-        start: where it begins.
-        end: where the next one begins.
-        heading: the headings above it; only blocks with the same ones are put together.
-        borders: where it may be cut if it is too large.
-        parts: what it consists of, which is taken in its place if it is too large.
-        page: its page, where there are pages.
-        is_title: it is a heading itself.
+        start: offset of its first character.
+        end: offset at which the next block begins.
+        heading: the headings above it; only blocks below the same headings are packed together.
+        borders: borders at which it may be cut if it is too large.
+        parts: blocks that replace it if it is too large.
+        page: its page, if there are pages.
+        is_title: True for a heading.
     """
 
     start: int
@@ -79,7 +71,7 @@ class Block(NamedTuple):
 
 
 class Outline:
-    """The headings that are open at a place.
+    """The headings above a place in a text, as a stack.
 
     >>> outline = Outline()
     >>> [outline.enter(level, title) for level, title in [(1, "Lease"), (2, "Rent"), (2, "Deposit")]]
@@ -90,22 +82,22 @@ class Outline:
         self._open: list[tuple[int, str]] = []
 
     def enter(self, level: int, title: str) -> str:
-        """The headings from here on, after one of this level."""
+        """Add a heading of a level, and return the headings that are in force from here on, joined by " > "."""
         while self._open and self._open[-1][0] >= level:
             self._open.pop()
         self._open.append((level, " ".join(title.split())[:_LONGEST_TITLE]))
         return " > ".join(title for _, title in self._open if title)
 
 
-def titled(blocks: Iterable[Block]) -> Iterator[Block]:
-    """The blocks with each heading put to what follows it, so that no chunk ends with one."""
+def join_titles(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Join each heading with the block that follows it, so that no chunk ends with a heading."""
     title: Block | None = None
     for block in blocks:
         if block.is_title:
             title = block if title is None else block._replace(start=title.start)
         elif title is None:
             yield block
-        else:  # what is not prose stays whole where it fits by itself
+        else:  # a list, table or code block stays complete if it fits without the heading
             parts = () if block.borders is PROSE and not block.parts else (title._replace(heading=block.heading), block)
             yield block._replace(start=title.start, parts=parts)
             title = None
@@ -114,72 +106,75 @@ def titled(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def chunks_from(document: Document, blocks: Iterable[Block], sizes: Sizes) -> Iterator[Chunk]:
-    """The chunks of a document that consists of these blocks.
+    """Return the chunks of a document that consists of these blocks.
 
-    A chunk is a slice of the text without the white space around it, within one page and below one heading.
+    A chunk is a slice of the text without whitespace around it, within one page and below one heading.
+
+    Raises:
+        ConfigurationError: the size is below 1, or the overlap is not smaller.
     """
-    sizes.checked()
+    size, overlap = sizes.size, sizes.overlap
+    if size < 1 or not 0 <= overlap < size:
+        raise ConfigurationError(
+            f"size is {size} and overlap {overlap}: give a size of at least 1 and a smaller overlap"
+        )
     text, given = document.content, document.metadata
-    locator, shift = Locator(document), given.first_offset
+    locator, shift, pairs = Locator(document), given.first_offset, given.source_lines
     shared: dict[str, Any] = given.model_dump(exclude=_OF_THE_WHOLE)
     position, before = shared.pop("position", 0), Block(0, 0)
-    for block in _packed(text, _fitting(text, _on_pages(blocks, given.pages), sizes), sizes):
-        start, end = _inked(text, block)
+    for block in pack_blocks(_fit(text, cut_at_pages(blocks, given.pages), sizes), sizes):
+        start, end = ink_span(text, block)
         if start == end:
             continue
-        if sizes.overlap and (before.end, before.heading, before.page) == (block.start, block.heading, block.page):
-            start = _earlier(text, before.start, start, sizes)
+        if overlap and (before.end, before.heading, before.page) == (block.start, block.heading, block.page):
+            start = overlap_start(text, before.start, start, sizes)
         before = block
         first, last = locator.place(start), locator.place(end - 1)
         where = {"start": start + shift, "end": end + shift, "line": first.line, "end_line": last.line}
         shared |= where | {"page": first.page, "position": position}
         shared["heading"] = block.heading
-        shared["source_lines"] = _lines_within(given.source_lines, start, end)
+        inside = pairs[bisect_right(pairs, (start, maxsize)) : bisect_left(pairs, (end, 0))]
+        shared["source_lines"] = tuple((offset - start, line) for offset, line in inside)
         yield Chunk.of(text[start:end], **shared)
         position += 1
 
 
-def _lines_within(pairs: tuple[tuple[int, int], ...], start: int, end: int) -> tuple[tuple[int, int], ...]:
-    inside = pairs[bisect_right(pairs, (start, maxsize)) : bisect_left(pairs, (end, 0))]
-    return tuple((offset - start, line) for offset, line in inside)
+def cut_at_pages(blocks: Iterable[Block], pages: tuple[int, ...]) -> Iterator[Block]:
+    """Cut blocks where a page ends, because a citation names one page.
 
-
-def _on_pages(blocks: Iterable[Block], pages: tuple[int, ...]) -> Iterator[Block]:
-    """The blocks, cut where a page ends, for a citation names one page."""
+    Args:
+        blocks: the blocks of a text.
+        pages: offsets at which its pages begin.
+    """
     for block in blocks:
         start, page = block.start, bisect_right(pages, block.start)
         while page < len(pages) and pages[page] < block.end:
             yield block._replace(start=start, end=pages[page], page=page, parts=())
             start, page = pages[page], bisect_right(pages, pages[page])
-        whole = start == block.start
-        yield block._replace(start=start, page=page, parts=block.parts if whole else ())
+        yield block._replace(start=start, page=page, parts=block.parts if start == block.start else ())
 
 
-def _fitting(text: str, blocks: Iterable[Block], sizes: Sizes) -> Iterator[tuple[Block, int]]:
-    """The blocks with their sizes; what is too large in parts, or cut at its borders."""
+def _fit(text: str, blocks: Iterable[Block], sizes: Sizes) -> Iterator[tuple[Block, int]]:
+    """Return blocks and their sizes; a block that is too large is replaced by its parts, or cut at its borders."""
     room = sizes.size - sizes.overlap
     for block in blocks:
-        size = _size(text, block, sizes)
+        size = sizes.measure(text, block.start, block.end)
         if size <= room:
             yield block, size
         elif block.parts:
             parts = (part._replace(page=block.page) for part in block.parts)
-            yield from _fitting(text, parts, sizes)
+            yield from _fit(text, parts, sizes)
         elif block.end - block.start == 1:  # a character of several tokens
             yield block, size
         else:
             most = max(1, (block.end - block.start) * room // size)
             pieces = split(text[block.start : block.end], size=most, borders=block.borders)
             cut = [block._replace(start=block.start + each.start, end=block.start + each.end) for each in pieces]
-            yield from _fitting(text, cut, sizes)
+            yield from _fit(text, cut, sizes)
 
 
-def _size(text: str, block: Block, sizes: Sizes) -> int:
-    return block.end - block.start if sizes.count is len else sizes.count(text[block.start : block.end])
-
-
-def _packed(text: str, blocks: Iterable[tuple[Block, int]], sizes: Sizes) -> Iterator[Block]:
-    """Blocks below the same heading put together: as few as possible, and of about the same size."""
+def pack_blocks(blocks: Iterable[tuple[Block, int]], sizes: Sizes) -> Iterator[Block]:
+    """Join blocks below the same heading: to as few as possible, of about the same size."""
     room = sizes.size - sizes.overlap
     for _, together in groupby(blocks, key=lambda each: (each[0].heading, each[0].page)):
         members = list(together)
@@ -197,8 +192,8 @@ def _packed(text: str, blocks: Iterable[tuple[Block, int]], sizes: Sizes) -> Ite
             yield held
 
 
-def _inked(text: str, block: Block) -> tuple[int, int]:
-    """A block without the white space around it; but the indentation of its first line stays: it means something."""
+def ink_span(text: str, block: Block) -> tuple[int, int]:
+    """Return the span of a block without whitespace around it, but with the indentation of its first line."""
     end = block.end
     while end > block.start and text[end - 1].isspace():
         end -= 1
@@ -210,8 +205,15 @@ def _inked(text: str, block: Block) -> tuple[int, int]:
     return start, end
 
 
-def _earlier(text: str, limit: int, start: int, sizes: Sizes) -> int:
-    """Where a chunk begins that repeats the end of the one before: at a sentence, a line or a word."""
+def overlap_start(text: str, limit: int, start: int, sizes: Sizes) -> int:
+    """Return the start of a chunk that repeats the end of the chunk before it, from a sentence, line or word on.
+
+    Args:
+        text: the complete text.
+        limit: start of the chunk before.
+        start: start of the chunk without overlap.
+        sizes: maximum size of the overlap.
+    """
     reach = sizes.overlap
     if sizes.count is not len:
         reach = (start - limit) * reach // max(1, sizes.count(text[limit:start]))

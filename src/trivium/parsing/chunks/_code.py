@@ -14,7 +14,7 @@ from trivium.schema import Document
 
 __all__ = ["chunk_code"]
 
-# A backslash and what follows it, made plain: lines and quotes stay what they are, and Python has no escape to warn of.
+# Escapes are replaced before Python parses the text: lines and quotes stay, and invalid escapes raise no warning.
 _ESCAPE = re.compile(r"\\[^\n]")
 _AT_MARGIN = border(r"\n[ \t]*\n+(?=[^\s})\]])")
 _SHALLOW = border(r"\n[ \t]*\n+(?=(?: {1,4}|\t)[^\s})\]])")
@@ -25,15 +25,15 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def chunk_code(document: Document, *, size: int = 1600, overlap: int = 0, count: Count = len) -> Iterator[Chunk]:
-    """The chunks of source code: cut between definitions, in large ones between their members, then at blank lines.
+    """Return the chunks of source code, cut between definitions, in large ones between members, then at blank lines.
 
-    Python is read by its own grammar; other languages by blank lines and indentation.
+    Python is parsed by its grammar; other languages are cut by blank lines and indentation.
 
     Args:
-        document: the text; it is Python where its media type or its source says so.
-        size: what a chunk holds at most (default 1600).
-        overlap: how much of it may repeat the end of the chunk before (default 0).
-        count: the unit of both; by default characters. A tokenizer's function makes it tokens, about.
+        document: the text; it is Python if its media type or its source says so.
+        size: maximum size of a chunk (default 1600).
+        overlap: maximum size of its part that repeats the end of the chunk before (default 0).
+        count: measures both; default: characters. A tokenizer's function measures about in tokens.
 
     Raises:
         ConfigurationError: the size is below 1, or the overlap is not smaller.
@@ -49,13 +49,15 @@ def chunk_code(document: Document, *, size: int = 1600, overlap: int = 0, count:
     """
     about = document.metadata
     is_python = about.media_type.endswith("python") or about.source.endswith((".py", ".pyi"))
-    blocks = _python(document.content) if is_python else None
-    return chunks_from(document, _others(document.content) if blocks is None else blocks, Sizes(size, overlap, count))
+    blocks = python_blocks(document.content) if is_python else None
+    return chunks_from(
+        document, margin_blocks(document.content) if blocks is None else blocks, Sizes(size, overlap, count)
+    )
 
 
-def _python(text: str) -> list[Block] | None:
-    """The statements of a program; None where it is none that this Python understands."""
-    if "\r" in text or "\f" in text:  # lines would be counted in another way
+def python_blocks(text: str) -> list[Block] | None:
+    """Return the statements of a Python program; None if this version of Python cannot parse it."""
+    if "\r" in text or "\f" in text:  # Python counts their lines differently
         return None
     try:
         tree = ast.parse(_ESCAPE.sub("xx", text))
@@ -68,31 +70,30 @@ def _python(text: str) -> list[Block] | None:
 
 
 def _statements(body: Sequence[ast.stmt], starts: Sequence[int], begin: int, end: int, above: str) -> list[Block]:
-    """The blocks of a body: a statement with the comments before it; what is defined knows its name and its members."""
+    """Return the blocks of a body: each statement with the comments before it, a definition with its members."""
     blocks: list[Block] = []
     for number, each in enumerate(body):
         is_last = number == len(body) - 1
         stop = end if is_last else min(starts[min(each.end_lineno or 0, len(starts) - 1)], end)
         if stop <= begin:
             continue
-        blocks.append(Block(begin, stop, above, CODE, _members(each, starts, begin, stop, above)))
+        parts: tuple[Block, ...] = ()
+        if isinstance(each, _Definition):
+            name = f"{above} > {each.name}" if above else each.name
+            is_class = isinstance(each, ast.ClassDef)
+            members = (
+                _statements(each.body, starts, begin, stop, name) if is_class else [Block(begin, stop, name, CODE)]
+            )
+            parts = tuple(members)
+        blocks.append(Block(begin, stop, above, CODE, parts))
         begin = stop
     if begin < end:
         blocks.append(Block(begin, end, above, CODE))
     return blocks
 
 
-def _members(node: ast.stmt, starts: Sequence[int], begin: int, end: int, above: str) -> tuple[Block, ...]:
-    if not isinstance(node, _Definition):
-        return ()
-    name = f"{above} > {node.name}" if above else node.name
-    if not isinstance(node, ast.ClassDef):
-        return (Block(begin, end, name, CODE),)
-    return tuple(_statements(node.body, starts, begin, end, name))
-
-
-def _others(text: str) -> Iterator[Block]:
-    """The paragraphs of a text that begin at the margin, but for what only closes the one before."""
+def margin_blocks(text: str) -> Iterator[Block]:
+    """Return the paragraphs that begin at the left margin; a closing bracket there stays with the paragraph before."""
     for start, end in pairwise([0, *_AT_MARGIN(text, 0, len(text)), len(text)]):
         if start == end:
             continue

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from trivium.parsing._chunk import Chunk
 from trivium.parsing._passages import LINES, WORDS, Border, border
-from trivium.parsing.chunks._blocks import CODE, PROSE, Block, Count, Outline, Sizes, chunks_from, titled
+from trivium.parsing.chunks._blocks import CODE, PROSE, Block, Count, Outline, Sizes, chunks_from, join_titles
 from trivium.schema import Document
 
 __all__ = ["chunk_markdown"]
@@ -26,13 +26,13 @@ _LONGEST = 400
 
 
 def chunk_markdown(document: Document, *, size: int = 1200, overlap: int = 0, count: Count = len) -> Iterator[Chunk]:
-    """The chunks of Markdown: none goes over a heading, and tables, lists and code stay whole where they fit.
+    """Return the chunks of Markdown: none spans a heading, and a table, list or code block is kept complete if it fits.
 
     Args:
         document: the text.
-        size: what a chunk holds at most (default 1200).
-        overlap: how much of it may repeat the end of the chunk before (default 0).
-        count: the unit of both; by default characters. A tokenizer's function makes it tokens, about.
+        size: maximum size of a chunk (default 1200).
+        overlap: maximum size of its part that repeats the end of the chunk before (default 0).
+        count: measures both; default: characters. A tokenizer's function measures about in tokens.
 
     Raises:
         ConfigurationError: the size is below 1, or the overlap is not smaller.
@@ -43,7 +43,7 @@ def chunk_markdown(document: Document, *, size: int = 1200, overlap: int = 0, co
     1 5 Lease > Rent
     7 10 Lease > Pets
     """
-    return chunks_from(document, titled(_blocks(document.content)), Sizes(size, overlap, count))
+    return chunks_from(document, join_titles(_blocks(document.content)), Sizes(size, overlap, count))
 
 
 def _blocks(text: str) -> Iterator[Block]:
@@ -64,34 +64,35 @@ def _blocks(text: str) -> Iterator[Block]:
 
 
 def _extent(lines: Sequence[str], first: int) -> tuple[int, tuple[Border, ...], int]:
-    """The line behind the block that begins here, where it may be cut, and its level if it is a heading."""
+    """Return the line behind the block that begins at `first`, its borders, and its level if it is a heading."""
     line = lines[first]
     if first == 0 and line.rstrip() in ("---", "+++"):
-        end = _closed(lines, first, lambda each: each.rstrip() in (line.rstrip(), "..."))
+        end = _closing(lines, first, lambda each: each.rstrip() in (line.rstrip(), "..."))
         if end is not None:
             return end, CODE, 0
     if (atx := _ATX.match(line)) is not None:
         return first + 1, PROSE, len(atx[1])
     if (fence := _FENCE.match(line)) is not None:
         mark = fence[1]
-        end = _closed(lines, first, lambda each: each.strip().startswith(mark) and not each.strip().strip(mark[0]))
+        end = _closing(lines, first, lambda each: each.strip().startswith(mark) and not each.strip().strip(mark[0]))
         return len(lines) if end is None else end, CODE, 0
     if _is_table(lines, first):
         return _until(lines, first + 2, lambda each: "|" not in each), _ROWS, 0
     if _ITEM.match(line):
-        return _list_end(lines, first), _ITEMS, 0
+        return list_end(lines, first), _ITEMS, 0
     if line.startswith(("    ", "\t")):
         return _until(lines, first + 1, lambda each: not each.startswith((" ", "\t"))), CODE, 0
-    return _paragraph(lines, first)
+    end, level = paragraph_end(lines, first)
+    return end, PROSE, level
 
 
-def _closed(lines: Sequence[str], first: int, closes: Callable[[str], bool]) -> int | None:
-    """The line behind the one that closes what begins at `first`; None if none does."""
+def _closing(lines: Sequence[str], first: int, closes: Callable[[str], bool]) -> int | None:
+    """Return the line behind the one that closes the block that begins at `first`; None if there is none."""
     return next((number + 1 for number in range(first + 1, len(lines)) if closes(lines[number])), None)
 
 
 def _until(lines: Sequence[str], first: int, ends: Callable[[str], bool]) -> int:
-    """The first line from `first` on that is blank or ends the block."""
+    """Return the first line from `first` on that is blank or ends the block."""
     return next((n for n in range(first, len(lines)) if not lines[n].strip() or ends(lines[n])), len(lines))
 
 
@@ -102,8 +103,8 @@ def _is_table(lines: Sequence[str], first: int) -> bool:
     return "|" in divider and "-" in divider and not divider.strip(" \t|:-")
 
 
-def _list_end(lines: Sequence[str], first: int) -> int:
-    """The line behind a list: it goes on over blank lines as long as items or indented lines follow."""
+def list_end(lines: Sequence[str], first: int) -> int:
+    """Return the line behind a list, which goes on over blank lines as long as items or indented lines follow."""
     number = first + 1
     while number < len(lines):
         line = lines[number]
@@ -119,21 +120,21 @@ def _list_end(lines: Sequence[str], first: int) -> int:
     return number
 
 
-def _paragraph(lines: Sequence[str], first: int) -> tuple[int, tuple[Border, ...], int]:
-    """A paragraph, or a heading that is underlined."""
+def paragraph_end(lines: Sequence[str], first: int) -> tuple[int, int]:
+    """Return the line behind a paragraph, and 1 or 2 if it is an underlined heading of that level, else 0."""
     if _BREAK.match(lines[first]):
-        return first + 1, PROSE, 0
+        return first + 1, 0
     for number in range(first + 1, len(lines)):
         line = lines[number]
         if (under := _SETEXT.match(line)) is not None:
-            return number + 1, PROSE, 1 if under[1][0] == "=" else 2
+            return number + 1, 1 if under[1][0] == "=" else 2
         if not line.strip() or _ATX.match(line) or _FENCE.match(line) or _ITEM.match(line) or _is_table(lines, number):
-            return number, PROSE, 0
-    return len(lines), PROSE, 0
+            return number, 0
+    return len(lines), 0
 
 
 def _title(lines: Sequence[str]) -> str:
-    """The text of a heading without what marks it up."""
+    """Return the text of a heading without its markup."""
     atx = _ATX.match(lines[0])
     text = " ".join(lines[:-1]) if atx is None else _CLOSING.sub("", atx[2] or "")
     return _MARKS.sub(lambda mark: mark[1] or "", text[:_LONGEST])

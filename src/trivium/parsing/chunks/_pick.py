@@ -1,4 +1,4 @@
-"""The chunker that fits a document, and the chunks of documents that come in parts."""
+"""The chunker that fits a document, and the chunks of a document that is read in parts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trivium.schema import Document
 __all__ = ["Chunker", "chunk", "chunk_parts"]
 
 Chunker: TypeAlias = Callable[[Document], Iterable[Chunk]]
-"""Cuts a document into chunks, in order; each is a slice of its text."""
+"""A function of a document to its chunks, in order; each is a slice of the text."""
 
 _ROWS = frozenset([CSV, TSV, JSON_LINES, XLSX])
 
@@ -26,17 +26,17 @@ _ROWS = frozenset([CSV, TSV, JSON_LINES, XLSX])
 def chunk(
     document: Document, *, size: int = 1200, overlap: int = 0, count: Count = len, chunker: Chunker | None = None
 ) -> Iterator[Chunk]:
-    """The chunks of a document, by the chunker that fits its media type, else the suffix of its source.
+    """Return the chunks of a document, by the chunker that fits its media type, else the suffix of its source.
 
-    Each is a slice of the text and knows where it stands, so that it can be cited. No letter is lost: what is in no
-    chunk is white space. A document that is a chunk already stays as it is.
+    Each is a slice of the text and knows its place, so that it can be cited. Only whitespace is in no chunk. A document
+    that is a chunk already stays as it is.
 
     Args:
         document: the text.
-        size: what a chunk holds at most (default 1200).
-        overlap: how much of it may repeat the end of the chunk before (default 0).
-        count: the unit of both; by default characters. A tokenizer's function makes it tokens, about.
-        chunker: cuts in place of all this.
+        size: maximum size of a chunk (default 1200).
+        overlap: maximum size of its part that repeats the end of the chunk before (default 0).
+        count: measures both; default: characters. A tokenizer's function measures about in tokens.
+        chunker: a chunker to use instead.
 
     Raises:
         ConfigurationError: the size is below 1, or the overlap is not smaller.
@@ -46,22 +46,24 @@ def chunk(
     """
     if chunker is not None:
         yield from chunker(document)
+    elif isinstance(document, Chunk) and document.metadata.is_chunk:
+        yield document
     elif document.metadata.is_chunk:
-        yield _as_chunk(document)
+        yield Chunk(content=document.content, metadata=ChunkMetaData(**document.metadata.model_dump()))
     else:
-        yield from _chunker_for(document)(document, size=size, overlap=overlap, count=count)
+        yield from chunker_for(document)(document, size=size, overlap=overlap, count=count)
 
 
 def chunk_parts(
     documents: Iterable[Document], *, fingerprint: str = "", size: int = 1200, chunker: Chunker | None = None
 ) -> Iterator[Chunk]:
-    """The chunks of one source that is read in parts, numbered through; no more than one part is held.
+    """Return the chunks of one source that is read in parts, numbered consecutively; one part is in memory at a time.
 
     Args:
         documents: its parts, in order.
-        fingerprint: which state of the source they are.
-        size: what a chunk holds at most, in characters (default 1200).
-        chunker: cuts each part; by default the one that fits.
+        fingerprint: identifies the version of the source.
+        size: maximum size of a chunk in characters (default 1200).
+        chunker: cuts each part; default: the chunker that fits.
 
     >>> parts = [Document(content="One.\\n"), Document(content="Two.\\n")]
     >>> [(each.content, each.metadata.position) for each in chunk_parts(parts)]
@@ -76,7 +78,8 @@ def chunk_parts(
             position += 1
 
 
-def _chunker_for(document: Document) -> Callable[..., Iterator[Chunk]]:
+def chunker_for(document: Document) -> Callable[..., Iterator[Chunk]]:
+    """Return the chunker that fits the media type of a document, else the suffix of its source."""
     kind = document.metadata.media_type
     if kind == PLAIN:
         kind = text_type(suffix_of(document.metadata.source)) or PLAIN
@@ -85,9 +88,3 @@ def _chunker_for(document: Document) -> Callable[..., Iterator[Chunk]]:
     if kind in _ROWS:
         return chunk_rows
     return chunk_code if is_code(kind) else chunk_text
-
-
-def _as_chunk(document: Document) -> Chunk:
-    if isinstance(document, Chunk):
-        return document
-    return Chunk(content=document.content, metadata=ChunkMetaData(**document.metadata.model_dump()))

@@ -1,4 +1,4 @@
-"""Rows: tables and logs, a line for each record."""
+"""Rows: tables and logs, with one line for each record."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["chunk_rows"]
 
 
 def chunk_rows(document: Document, *, size: int = 1200, overlap: int = 0, count: Count = len) -> Iterator[Chunk]:
-    """The chunks of a text whose lines are records: whole lines, as many as fit.
+    """Return the chunks of a text whose lines are records: complete lines, as many as fit.
 
     Args:
-        document: the text; as `read` gives tables, each line names its columns.
-        size: what a chunk holds at most (default 1200).
-        overlap: how much of it may repeat the end of the chunk before (default 0).
-        count: the unit of both; by default characters. A tokenizer's function makes it tokens, about.
+        document: the text; in tables from `read`, each line names its columns.
+        size: maximum size of a chunk (default 1200).
+        overlap: maximum size of its part that repeats the end of the chunk before (default 0).
+        count: measures both; default: characters. A tokenizer's function measures about in tokens.
 
     Raises:
         ConfigurationError: the size is below 1, or the overlap is not smaller.

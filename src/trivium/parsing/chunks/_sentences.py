@@ -1,4 +1,4 @@
-"""Where sentences end, in any script."""
+"""Sentences, in any script."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from trivium.parsing._passages import Passage
 
 __all__ = ["sentence_ends", "sentences"]
 
-# The full stop of most scripts stands before white space; that of some ends a sentence by itself. What stands before
-# the first group keeps a long row of dots from being tried at each of them.
+# In most scripts whitespace follows the full stop; in some the full stop suffices. The look-behind prevents that a long
+# row of dots is tried at each of them.
 _END = re.compile(
     r"(?<![.!?…؟۔։])([.!?…؟۔։]++[\"'”’»)\]]*+)\s+"
     r"|[。！？｡︒।॥።။។།]++[\"'”’」』）》)\]]*+\s*"
@@ -122,14 +122,19 @@ _SHORT = frozenset(
 
 
 def sentence_ends(text: str, start: int, end: int) -> Iterator[int]:
-    """The offsets behind the sentences that end between two offsets, in order."""
+    """Return the offsets behind the sentences that end between two offsets, in order."""
     for match in _END.finditer(text, start, end):
-        if match[1] is None or not _goes_on(text, match):
+        if match[1] is None or not is_within_sentence(text, match):
             yield match.end()
 
 
-def _goes_on(text: str, match: re.Match[str]) -> bool:
-    """Whether no sentence begins behind it, or its full stop is that of an abbreviation, an initial or a number."""
+def is_within_sentence(text: str, match: re.Match[str]) -> bool:
+    """Tell that a full stop ends no sentence: lower case follows, or it ends an abbreviation, an initial or a number.
+
+    Args:
+        text: the complete text.
+        match: the match of `_END` at the full stop.
+    """
     following = text[match.end() : match.end() + 2].lstrip(_OPENING)[:1]
     if following.islower():
         return True
@@ -139,19 +144,15 @@ def _goes_on(text: str, match: re.Match[str]) -> bool:
     word = found[0].lower() if found else ""
     if word.isdigit():  # "3. Mai", or the number of an item
         return len(word) <= 2
-    return word in _SHORT or _is_dotted(word) or (len(word) == 1 and found is not None and found[0].isupper())
-
-
-def _is_dotted(word: str) -> bool:
-    """Whether it is letters with full stops between them, as in U.S."""
-    return "." in word and all(len(each) <= 1 for each in word.split("."))
+    is_dotted = "." in word and all(len(each) <= 1 for each in word.split("."))  # as U.S
+    return word in _SHORT or is_dotted or (len(word) == 1 and found is not None and found[0].isupper())
 
 
 def sentences(text: str) -> Iterator[Passage]:
-    """The sentences of a text, in any script, each with the white space behind it; together they are the text.
+    """Split a text into its sentences, in any script, each with the whitespace behind it; no character is lost.
 
-    A full stop ends none within a number, behind an abbreviation or an initial, or before a small letter. A blank line
-    always ends one.
+    A full stop does not end a sentence within a number, after an abbreviation or an initial, or before lower case. A
+    blank line always ends one.
 
     >>> [each.text for each in sentences("It costs 3.50 EUR, e.g. at Dr. Bell's. Is that much? 是的。好。")]
     ["It costs 3.50 EUR, e.g. at Dr. Bell's. ", 'Is that much? ', '是的。', '好。']

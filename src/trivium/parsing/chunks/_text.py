@@ -1,4 +1,4 @@
-"""Texts of paragraphs, with headings where the text shows them."""
+"""Texts of paragraphs, with the headings that the text shows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from trivium.parsing._chunk import Chunk
-from trivium.parsing.chunks._blocks import Block, Count, Outline, Sizes, chunks_from, titled
+from trivium.parsing.chunks._blocks import Block, Count, Outline, Sizes, chunks_from, join_titles
 from trivium.schema import Document
 
 __all__ = ["chunk_text"]
@@ -23,16 +23,16 @@ _LONGEST = 120  # characters of a line that is a heading
 
 
 def chunk_text(document: Document, *, size: int = 1200, overlap: int = 0, count: Count = len) -> Iterator[Chunk]:
-    """The chunks of a text of paragraphs: cut between these, in long ones between sentences.
+    """Return the chunks of a text of paragraphs: cut between these, in long ones between sentences.
 
-    Headings are those that the document's metadata name, else lines underlined as in reStructuredText, and numbered
-    ones (as `3.2 Rent`) that stand alone.
+    Headings are those of the document's metadata; without any, lines that are underlined as in reStructuredText, and
+    single lines with a number, as `3.2 Rent`.
 
     Args:
         document: the text.
-        size: what a chunk holds at most (default 1200).
-        overlap: how much of it may repeat the end of the chunk before (default 0).
-        count: the unit of both; by default characters. A tokenizer's function makes it tokens, about.
+        size: maximum size of a chunk (default 1200).
+        overlap: maximum size of its part that repeats the end of the chunk before (default 0).
+        count: measures both; default: characters. A tokenizer's function measures about in tokens.
 
     Raises:
         ConfigurationError: the size is below 1, or the overlap is not smaller.
@@ -42,7 +42,7 @@ def chunk_text(document: Document, *, size: int = 1200, overlap: int = 0, count:
     [(1, 'Lease'), (6, 'Lease > 1.1 Pets')]
     """
     known = document.metadata.headings
-    blocks = _known(document.content, known) if known else _shown(document.content)
+    blocks = marked_blocks(document.content, known) if known else guessed_blocks(document.content)
     return chunks_from(document, blocks, Sizes(size, overlap, count))
 
 
@@ -56,13 +56,13 @@ def _paragraphs(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _past_blank(text: str, at: int) -> int:
-    """The next line that is not blank."""
+    """Return the offset of the next line that is not blank."""
     found = _BLANK_LINES.match(text, at)
     return at if found is None else found.end()
 
 
-def _known(text: str, headings: Iterable[tuple[int, int]]) -> Iterator[Block]:
-    """The blocks where the format told which lines are headings."""
+def marked_blocks(text: str, headings: Iterable[tuple[int, int]]) -> Iterator[Block]:
+    """Return the blocks of a text whose format marks headings, given as offsets and levels."""
     outline, start, heading = Outline(), 0, ""
     blocks: list[Block] = []
     for at, level in [*headings, (len(text), 0)]:
@@ -72,11 +72,11 @@ def _known(text: str, headings: Iterable[tuple[int, int]]) -> Iterator[Block]:
             heading = outline.enter(level, text[at:stop])
             blocks.append(Block(at, stop, heading, is_title=True))
             start = stop
-    return titled(blocks)
+    return join_titles(blocks)
 
 
-def _shown(text: str) -> Iterator[Block]:
-    """The blocks where headings have to be recognised."""
+def guessed_blocks(text: str) -> Iterator[Block]:
+    """Return the blocks of a text whose headings have to be recognised."""
     outline, styles, heading = Outline(), list[str](), ""
     blocks: list[Block] = []
     for start, end in _paragraphs(text, 0, len(text)):
@@ -87,17 +87,17 @@ def _shown(text: str) -> Iterator[Block]:
             blocks.append(Block(start, stop, heading, is_title=True))
         if stop < end:
             blocks.append(Block(stop, end, heading))
-    return titled(blocks)
+    return join_titles(blocks)
 
 
 def _heading(text: str, start: int, end: int, styles: list[str]) -> tuple[int, int, str] | None:
-    """Where the heading at the beginning of a paragraph ends, its level and its title; None if there is none.
+    """Return end, level and title of the heading at the beginning of a paragraph; None if there is none.
 
     Args:
-        text: the whole text.
-        start: where the paragraph begins.
-        end: where it ends.
-        styles: the kinds of lines that headings had so far, outermost first; a new one is added.
+        text: the complete text.
+        start: start of the paragraph.
+        end: end of the paragraph.
+        styles: underlines of the headings so far, outermost first; a new one is appended.
     """
     found = _UNDERLINED.match(text, start, end)
     if found is not None:

@@ -1,4 +1,4 @@
-"""Texts cut by tokens alone."""
+"""Chunks by the number of tokens alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHARACTERS_PER_TOKEN = 4
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens a text has, for models of which nothing better is known: one for 4 characters.
+    """Estimate the number of tokens of a text: one for 4 characters.
 
     >>> estimate_tokens("The rent is 950 EUR.")
     5
@@ -25,13 +25,13 @@ def estimate_tokens(text: str) -> int:
 def chunk_tokens(
     document: Document, *, size: int = 300, overlap: int = 0, count: Count = estimate_tokens
 ) -> Iterator[Chunk]:
-    """The chunks of any text, filled up to a number of tokens, and cut at the best place near to it.
+    """Return the chunks of any text, filled up to a number of tokens and cut at the best border before it.
 
     Args:
-        document: the text; nothing is made of its form.
-        size: the tokens that a chunk holds at most, about (default 300).
-        overlap: how many of them may repeat the end of the chunk before (default 0).
-        count: how many tokens a text has; by default one for 4 characters.
+        document: the text; its structure is ignored.
+        size: approximate maximum size of a chunk in tokens (default 300).
+        overlap: maximum number of tokens that repeat the end of the chunk before (default 0).
+        count: counts the tokens of a text; default: one for 4 characters.
 
     Raises:
         ConfigurationError: the size is below 1, or the overlap is not smaller.

@@ -1,16 +1,15 @@
-"""Dates of documents, as the formats write them, in ISO 8601."""
+"""Dates of documents: from the notations of the formats to ISO 8601."""
 
 from __future__ import annotations
 
 import datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
 
 __all__ = ["iso_date", "mail_date"]
 
 
-def iso_date(given: Any) -> str | None:
-    """A date or time as ISO 8601, without the time where it is midnight; None if it is none.
+def iso_date(given: object) -> str | None:
+    """Return a date or time in ISO 8601, without a time at midnight; None if it is not a date.
 
     >>> iso_date("2024-03-01T00:00:00"), iso_date(" 2024-03-01T10:30:00Z"), iso_date("last week")
     ('2024-03-01', '2024-03-01T10:30:00+00:00', None)
@@ -27,7 +26,7 @@ def iso_date(given: Any) -> str | None:
 
 
 def mail_date(given: str) -> str | None:
-    """The date of a message's header as ISO 8601; None if it is none.
+    """Return the date of an e-mail header in ISO 8601; None if it is not a date.
 
     >>> mail_date("Fri, 01 Mar 2024 10:30:00 +0100")
     '2024-03-01T10:30:00+01:00'

@@ -1,4 +1,4 @@
-"""Bytes to text: no byte of a real text is an error, and none is lost."""
+"""Decoding of bytes to text: no byte raises an error, and none is lost."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _REFUSED = frozenset(["idna", "punycode", "unicode-escape", "raw-unicode-escape"
 
 
 def decode(data: bytes, declared: str | None = None) -> str:
-    """Text by its byte order mark, else by the encoding that the document declares, else by looking at it.
+    """Decode bytes by the byte order mark, else the declared encoding, else as UTF-8 or Western text.
 
     Args:
-        data: the whole text; bytes that a marked or declared encoding lacks become U+FFFD.
-        declared: the name of an encoding as documents write it; unknown ones are ignored.
+        data: the complete text; bytes that are invalid in a marked or declared encoding become U+FFFD.
+        declared: the name of the encoding that the document declares; an unknown name is ignored.
 
     >>> decode(b"caf\\xe9"), decode("café".encode()), decode(b"caf\\x82", "cp437")
     ('café', 'café', 'café')
@@ -34,14 +34,14 @@ def decode(data: bytes, declared: str | None = None) -> str:
             return data[len(mark) :].decode(encoding, "replace")
     encoding = _known(declared)
     if encoding in {None, "utf-8", "ascii"}:
-        return _guess(data)
+        return decode_mixed(data)
     if encoding in {"iso8859-1", "cp1252"}:
         return _western(data)
     return data.decode(str(encoding), "replace")
 
 
 def tidy(text: str) -> str:
-    """Text with line ends as `\\n` and without lone surrogates, which no file could store."""
+    """Return a text with line ends `\\n` and without lone surrogates, which cannot be encoded."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     try:
         text.encode("utf-8")
@@ -61,8 +61,8 @@ def _known(name: str | None) -> str | None:
     return None if found in _REFUSED or found.startswith(("utf-16", "utf-32")) else codec.name
 
 
-def _guess(data: bytes) -> str:
-    """UTF-8 if most bytes beyond ASCII are that, with single wrong ones read as Western; else Western."""
+def decode_mixed(data: bytes) -> str:
+    """Decode as UTF-8 with single invalid bytes as Western; as Western if most bytes beyond ASCII are invalid UTF-8."""
     text = data.decode("utf-8", "surrogateescape")
     wrong = len(_ESCAPED_BYTE.findall(text))
     if wrong == 0:

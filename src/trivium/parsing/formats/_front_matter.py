@@ -1,4 +1,4 @@
-"""Markdown, which may begin with what is known of it: front matter."""
+"""Markdown, with or without front matter."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["parse_markdown"]
 _FRONT = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?\n)(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\']|\'\')*)\'')
 _COMMENT = re.compile(r"(?:^|\s)#")
-_NO_TEXT = tuple("|>&*![{")  # signs with which YAML begins something else than a text on this line
+_NO_TEXT = tuple("|>&*![{")  # in YAML, these begin a value that is not a text on this line
 
 
 def parse_markdown(original: Original) -> Parsed:
-    """The text as it stands, and the `title` and `date` of its front matter, in YAML or TOML."""
+    """Return the unchanged text, and `title` and `date` of its front matter, in YAML or TOML."""
     text = tidy(decode(original.data, original.charset))
     front = _FRONT.match(text)
     lines = front[2] if front else ""
@@ -25,18 +25,18 @@ def parse_markdown(original: Original) -> Parsed:
 
 
 def _value(lines: str, name: str) -> str | None:
-    """What a line of front matter says of this name.
+    """Return the value of a name in front matter; None if it is missing, empty or not a text.
 
     >>> _value("title: Garden guide  # a draft\\n", "title"), _value('title = "The \\\\"best\\\\" guide"\\n', "title")
     ('Garden guide', 'The "best" guide')
     """
     found = re.search(rf"^{name}[ \t]*[:=](.*)$", lines, re.MULTILINE | re.IGNORECASE)
-    said = found[1].strip() if found else ""
-    quoted = _QUOTED.match(said)
+    value = found[1].strip() if found else ""
+    quoted = _QUOTED.match(value)
     if quoted is not None:
-        said = quoted[2].replace("''", "'") if quoted[1] is None else re.sub(r"\\(.)", r"\1", quoted[1])
-    elif said.startswith(_NO_TEXT):
+        value = quoted[2].replace("''", "'") if quoted[1] is None else re.sub(r"\\(.)", r"\1", quoted[1])
+    elif value.startswith(_NO_TEXT):
         return None
     else:
-        said = _COMMENT.split(said, maxsplit=1)[0]
-    return said.strip() or None
+        value = _COMMENT.split(value, maxsplit=1)[0]
+    return value.strip() or None

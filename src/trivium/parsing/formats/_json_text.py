@@ -1,4 +1,4 @@
-"""JSON: its text as it stands, with the letters for which it holds numbers."""
+"""JSON: its text, with escaped letters decoded."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ _ESCAPED = re.compile(r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-
 
 
 def parse_json_file(original: Original) -> Parsed:
-    """The text, line by line as it is in the file."""
+    """Return the text with the lines of the file."""
     return Parsed(decode_escapes(tidy(decode(original.data, original.charset))))
 
 
 def decode_escapes(text: str) -> str:
-    r"""JSON with letters in place of their numbers, as far as they are visible: programs write them that way.
+    r"""Replace the escapes of printable letters beyond ASCII, as programs write them, by the letters.
 
     >>> decode_escapes(r'{"a": "caf\u00e9\n\u0022\\u00e9"}')
     '{"a": "café\\n\\u0022\\\\u00e9"}'
     """
-    return _ESCAPED.sub(_letter, text) if "\\u" in text else text
+    return _ESCAPED.sub(unescape_letter, text) if "\\u" in text else text
 
 
-def _letter(escape: re.Match[str]) -> str:
+def unescape_letter(escape: re.Match[str]) -> str:
+    """Return the letter of an escape; the escape itself if the letter is ASCII or not printable."""
     high, low, one = escape.groups()
     if high:
         letter = chr(0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00)

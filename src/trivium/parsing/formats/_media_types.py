@@ -1,4 +1,4 @@
-"""The media types of texts, by suffix and by the name of a file."""
+"""The media types of texts, and the suffixes of their files."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ _BY_SUFFIX = {
     suffix: kind for table in (_TEXTS, _CODE) for kind, suffixes in table.items() for suffix in suffixes.split()
 }
 _DOCUMENTS = {PDF: ".pdf", DOCX: ".docx", PPTX: ".pptx", XLSX: ".xlsx", GZIP: ".gz"}
-# What servers say, and what is meant; that a text is plain they say of all sorts, so there the suffix counts.
+# Media types of servers that mean another one; servers call any text plain, so for that the suffix decides.
 _SERVED = {
     "application/xhtml+xml": ".html",
     "text/x-markdown": ".md",
@@ -132,7 +132,7 @@ _SERVED = {
 
 
 def text_type(suffix: str) -> str | None:
-    """The media type of a text by its suffix in lower case; None if the suffix tells nothing.
+    """Return the media type of a text by its suffix in lower case; None if the suffix is not known.
 
     >>> text_type(".pyi"), text_type(".2")
     ('text/x-python', None)
@@ -141,7 +141,7 @@ def text_type(suffix: str) -> str | None:
 
 
 def is_code(media_type: str) -> bool:
-    """Whether this is the media type of source code.
+    """Tell source code by its media type.
 
     >>> is_code("text/x-rust"), is_code("text/markdown")
     (True, False)
@@ -150,7 +150,7 @@ def is_code(media_type: str) -> bool:
 
 
 def suffix_for(media_type: str) -> str:
-    """A suffix by which a file of this media type is recognised; "" if the type tells nothing, as `text/plain`.
+    """Return a suffix for files of this media type; "" if the type is not known, or says little as `text/plain`.
 
     >>> suffix_for("text/csv"), suffix_for("text/plain"), suffix_for("application/octet-stream")
     ('.csv', '', '')

@@ -1,4 +1,4 @@
-"""Rows of tables as lines that can be read, found and cited on their own."""
+"""Rows of tables as lines that can be read, found and cited by themselves."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _VALUE = re.compile(r"[-+]?[\W\d_]*\d[\W\d_]*")  # a number, an amount, a date o
 
 
 def column_names(cells: Sequence[str]) -> tuple[str, ...]:
-    """The names of columns, if this first row of a table is one of names; else none.
+    """Return the names of the columns if the first row of a table holds names; else none.
 
-    Names are two texts or more, all different; a year may be one, other numbers and dates are values.
+    Names are at least two different texts. A year can be a name; other numbers and dates are values.
 
     >>> column_names(["City", "2023", "2024"]), column_names(["Bonn", "1,5", ""]), column_names(["Notes"])
     (('City', '2023', '2024'), (), ())
@@ -27,7 +27,7 @@ def column_names(cells: Sequence[str]) -> tuple[str, ...]:
 
 
 def row_line(cells: Sequence[str], names: Sequence[str] = ()) -> str:
-    """A row as one line: the values with the names of their columns; empty cells are left out if these are known.
+    """Return a row as one line: the values with the names of their columns; with names, empty cells are left out.
 
     >>> row_line(["Bonn", "", "7 km"], ["City", "State", "Way"]), row_line(["Bonn", "", "7 km"])
     ('City: Bonn | Way: 7 km', 'Bonn |  | 7 km')
@@ -43,5 +43,5 @@ def row_line(cells: Sequence[str], names: Sequence[str] = ()) -> str:
 
 
 def _on_one_line(cell: str) -> str:
-    is_tidy = cell.isprintable() and "  " not in cell  # to split costs most of the time that a long table takes
+    is_tidy = cell.isprintable() and "  " not in cell  # splitting would take most of the time of a long table
     return cell.strip() if is_tidy else " ".join(cell.split())
