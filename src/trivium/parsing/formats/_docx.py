@@ -1,4 +1,4 @@
-"""DOCX, opened by python-docx; the text is gathered here, as its `text` skips insertions and form fields."""
+"""DOCX, opened by python-docx; the text is collected here, because its `text` skips insertions and form fields."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CHARACTERS = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen
 
 
 class _Element(Protocol):
-    """What is used of lxml, which has no types."""
+    """The part of lxml's interface that is used here; lxml has no types."""
 
     @property
     def tag(self) -> object: ...
@@ -34,7 +34,7 @@ class _Element(Protocol):
 
 
 def parse_docx(original: Original) -> Parsed:
-    """Paragraphs and table rows as lines in reading order: headers, body, notes and footers.
+    """Return paragraphs and table rows as lines in reading order: headers, body, notes and footers.
 
     Raises:
         UnreadableDocumentError: it is damaged or encrypted.
@@ -47,15 +47,20 @@ def parse_docx(original: Original) -> Parsed:
         raise MissingExtraError("python-docx", "documents") from None
     with reading_package(original, "DOCX"):
         document: Any = docx.Document(BytesIO(original.data))
-        lines = list(_document_lines(document))
+        body, part = cast("_Element", document.element.body), document.part
+        kinds = ["default", *(["even"] if document.settings.odd_and_even_pages_header_footer else [])]
+        sections = list(body.iter(f"{_WORD}sectPr"))  # a section's settings stand at its end
+        headers = [_repeated(part, section, "header", kinds) for section in sections]
+        footers = [_repeated(part, section, "footer", kinds) for section in sections]
+        lines = [*_once(headers), *_block_lines(body), *_notes(part), *_once(footers)]
         title, published = read_properties(original)
-        titles = (_title(each) for each in cast("_Element", document.element.body).iter(f"{_WORD}p"))
+        titles = (_title(each) for each in body.iter(f"{_WORD}p"))
     text, _, headings = split_heading_marks(_text(lines))
     return Parsed(text, title or next(filter(None, titles), None), published=published, headings=headings)
 
 
 def _text(lines: Iterable[str]) -> str:
-    """Lines joined, with no more than one blank line between two."""
+    """Join lines, with at most one blank line between two."""
     kept: list[str] = []
     for line in lines:
         if line.strip() or (kept and kept[-1]):
@@ -63,20 +68,8 @@ def _text(lines: Iterable[str]) -> str:
     return "\n".join(kept).rstrip("\n") + "\n"
 
 
-def _document_lines(document: Any) -> Iterator[str]:
-    body = cast("_Element", document.element.body)
-    kinds = ["default", *(["even"] if document.settings.odd_and_even_pages_header_footer else [])]
-    sections = list(body.iter(f"{_WORD}sectPr"))  # a section's settings stand at its end
-    headers = [_repeated(document.part, section, "header", kinds) for section in sections]
-    footers = [_repeated(document.part, section, "footer", kinds) for section in sections]
-    yield from _once(headers)
-    yield from _block_lines(body)
-    yield from _notes(document.part)
-    yield from _once(footers)
-
-
 def _once(groups: Iterable[list[str]]) -> Iterator[str]:
-    """Each different header or footer once: sections that say the same repeat it."""
+    """Return the lines of each distinct header or footer once; sections may share it."""
     seen: set[tuple[str, ...]] = set()
     for lines in groups:
         if any(lines) and tuple(lines) not in seen:
@@ -104,7 +97,7 @@ def _notes(part: Any) -> Iterator[str]:
 
 
 def _name(element: _Element) -> str:
-    """The tag without its namespace; comments and processing instructions have none."""
+    """Return the tag without its namespace; comments and processing instructions have none."""
     return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else "del"
 
 
@@ -112,17 +105,21 @@ def _block_lines(container: _Element) -> Iterator[str]:
     for element in container:
         name = _name(element)
         if name == "p":
-            yield from _paragraph_lines(element)
+            yield from paragraph_lines(element)
         elif name == "tbl":
             yield from ("", *(_row(row) for row in _find(element, "tr")), "")
         elif name not in _UNSEEN:  # content controls, tracked insertions, notes
             yield from _block_lines(element)
 
 
-def _paragraph_lines(paragraph: _Element) -> Iterator[str]:
+def paragraph_lines(paragraph: _Element) -> Iterator[str]:
+    """Return the lines of a paragraph, with the mark of a heading if it is one, then those of its text boxes."""
     boxes: list[_Element] = []
-    text = "".join(_characters(paragraph, boxes))
-    if level := _heading_level(paragraph):
+    text, style = "".join(_characters(paragraph, boxes)), _style(paragraph)
+    level = int(style.startswith("Title"))
+    if style.startswith("Heading"):
+        level = 1 + int(style[7:8]) if style[7:8].isdecimal() else 2
+    if level:
         yield ""
         text = with_heading_mark(text, level)
     if text.strip() or not boxes:
@@ -131,16 +128,8 @@ def _paragraph_lines(paragraph: _Element) -> Iterator[str]:
         yield from _block_lines(box)
 
 
-def _heading_level(paragraph: _Element) -> int:
-    """1 for a title, then what its style says; 0 for any other paragraph."""
-    style = _style(paragraph)
-    if style.startswith("Heading"):
-        return 1 + int(style[7:8]) if style[7:8].isdecimal() else 2
-    return int(style.startswith("Title"))
-
-
 def _title(paragraph: _Element) -> str:
-    """The text of a title; "" for any other paragraph."""
+    """Return the text of a title; "" for any other paragraph."""
     return " ".join("".join(_characters(paragraph, [])).split()) if _style(paragraph) == "Title" else ""
 
 
@@ -168,7 +157,7 @@ def _row(row: _Element) -> str:
 
 
 def _find(container: _Element, wanted: str) -> Iterator[_Element]:
-    """The nearest elements of that name, those inside content controls and insertions included."""
+    """Return the nearest elements of a name, including those inside content controls and insertions."""
     for element in container:
         name = _name(element)
         if name == wanted:

@@ -1,4 +1,4 @@
-"""E-mail: the headers that people read, the body as text, the names of what is attached."""
+"""E-mail: the usual headers, the body as text, and the names of the attachments."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from trivium.parsing.formats._lines import split_line_marks, with_line_mark
 
 __all__ = ["parse_email"]
 
-_SHOWN = ("From", "To", "Cc", "Date", "Subject")
+_HEADERS = ("From", "To", "Cc", "Date", "Subject")
 _LONGEST_HEADER = 20_000  # longer ones stay encoded: the standard library takes quadratic time
 _NEXT_IN_MAILBOX = re.compile(rb"\r?\n\r?\nFrom [^\n]*\d{4}")
 
 
 class _Body(NamedTuple):
-    """What a part says, and whether that was written as plain text."""
+    """The text of a part; `is_plain` if it was written as plain text."""
 
     text: str
     is_plain: bool
 
 
 def parse_email(original: Original) -> Parsed:
-    """The first message: its headers as lines, its text (or its HTML as text), the attachments' names.
+    """Return the first message: headers as lines, its text (or its HTML as text), and the names of the attachments.
 
     Raises:
         UnreadableDocumentError: its parts are nested deeper than the interpreter allows.
     """
-    whole = original.data.removeprefix(b"\xef\xbb\xbf")
-    data = whole.lstrip(b"\r\n")
-    first = 1 + whole[: len(whole) - len(data)].count(b"\n")
+    file = original.data.removeprefix(b"\xef\xbb\xbf")
+    data = file.lstrip(b"\r\n")
+    first = 1 + file[: len(file) - len(data)].count(b"\n")
     if data.startswith(b"From "):
         following = _NEXT_IN_MAILBOX.search(data)
         data = data[: following.start()] if following else data
@@ -55,18 +55,18 @@ def parse_email(original: Original) -> Parsed:
 
 
 def _message_text(message: Message, walk: Walk) -> str:
-    """The text of a message, with marks of the lines on which it stands in the file."""
+    """Return the text of a message, with marks of its lines in the file."""
     attached: list[str] = []
     at = walk.headers()
-    shown = [(name, value) for name in _SHOWN if (value := _header(message, name))]
-    shown.sort(key=lambda header: at.get(header[0].lower(), 0))  # as in the file, whose lines a citation names
-    headers = [_glued(f"{name}: {value}", at.get(name.lower())) for name, value in shown]
+    found = [(name, value) for name in _HEADERS if (value := _header(message, name))]
+    found.sort(key=lambda header: at.get(header[0].lower(), 0))  # the order of the file: citations name its lines
+    headers = [_marked(f"{name}: {value}", at.get(name.lower())) for name, value in found]
     body = _body(message, attached, walk).text.strip("\r\n")
     return "\n\n".join(block for block in ("\n".join(headers), body, "\n".join(attached)) if block) + "\n"
 
 
 def _header(message: Message, name: str) -> str:
-    # As they were sent: reading them by name would replace bytes beyond ASCII.
+    # The raw values: reading them by name would replace bytes beyond ASCII.
     values = (str(value) for key, value in message.raw_items() if key.lower() == name.lower())
     return tidy(", ".join(_decoded(value) for value in values))
 
@@ -80,34 +80,39 @@ def _decoded(value: str) -> str:
         parts = decode_header(plain)
     except (HeaderParseError, ValueError):
         return plain
-    words = "".join(_word(part, charset) for part, charset in parts)
-    return " ".join(words.split()) or plain  # a broken encoded word decodes to nothing
+    words: list[str] = []
+    for part, charset in parts:
+        if isinstance(part, str):
+            words.append(part)
+        else:  # the standard library gives the text between encoded words as bytes of raw-unicode-escape
+            words.append(decode(part, charset) if charset else part.decode("raw-unicode-escape", "replace"))
+    return " ".join("".join(words).split()) or plain  # a broken encoded word decodes to nothing
 
 
-def _word(part: bytes | str, charset: str | None) -> str:
-    if isinstance(part, str):
-        return part
-    # Between encoded words the standard library gives the rest as bytes by this codec.
-    return decode(part, charset) if charset else part.decode("raw-unicode-escape", "replace")
-
-
-def _glued(text: str, line: int | None) -> str:
+def _marked(text: str, line: int | None) -> str:
     return text if line is None else with_line_mark(text, line)
 
 
 def _body(part: Message, attached: list[str], walk: Walk) -> _Body:
-    """What a part says, whose body is where the walk has come to."""
+    """Return the text of a part whose body begins where the walk is; add the names of attachments to `attached`."""
     kind = part.get_content_type()
     if kind == "message/rfc822":
         return _Body("\n".join(_message_text(inner, walk) for inner in _children(part)), True)
     if part.is_multipart():
         bodies = [_part(child, part, attached, walk) for child in _children(part)]
-        return _alternative(bodies) if kind == "multipart/alternative" else _sequence(bodies)
-    name = _filename(part)
+        filled = [body for body in bodies if body.text.strip()]
+        plain = [body for body in filled if body.is_plain]
+        if kind == "multipart/alternative":  # renderings of one text, the richest last (RFC 2046): prefer the plain one
+            return plain[0] if plain else filled[-1] if filled else _Body("", False)
+        return _Body("\n\n".join(body.text.strip("\r\n") for body in filled), bool(plain))
     if part.get_content_disposition() == "attachment" or not kind.startswith("text/"):
+        try:
+            name = tidy(_decoded(str(part.get_filename() or "")))
+        except (LookupError, ValueError):  # an extended parameter (RFC 2231) in an unknown encoding
+            name = ""
         attached.append(f"Attachment: {name or f'({kind})'}")
         return _Body("", False)
-    text = walk.marked(part, tidy(_payload(part)))
+    text = walk.mark_lines(part, tidy(_payload(part)))
     return (
         _Body(marked_text(*split_line_marks(text)), False) if kind == "text/html" else _Body(text, kind == "text/plain")
     )
@@ -119,7 +124,7 @@ def _part(part: Message, container: Message, attached: list[str], walk: Walk) ->
     known = len(attached)
     body = _body(part, attached, walk)
     line = at.get("content-disposition", at.get("content-type"))
-    attached[known:] = [_glued(name, line) for name in attached[known:]]
+    attached[known:] = [_marked(name, line) for name in attached[known:]]
     return body
 
 
@@ -127,26 +132,6 @@ def _children(part: Message) -> Iterator[Message]:
     payload = part.get_payload()
     if isinstance(payload, list):
         yield from cast("list[Message]", payload)
-
-
-def _alternative(bodies: list[_Body]) -> _Body:
-    """One rendering of the same text: the plain one, else the last, which is the richest (RFC 2046)."""
-    filled = [body for body in bodies if body.text.strip()]
-    plain = [body for body in filled if body.is_plain]
-    return plain[0] if plain else filled[-1] if filled else _Body("", False)
-
-
-def _sequence(bodies: list[_Body]) -> _Body:
-    filled = [body for body in bodies if body.text.strip()]
-    text = "\n\n".join(body.text.strip("\r\n") for body in filled)
-    return _Body(text, any(body.is_plain for body in filled))
-
-
-def _filename(part: Message) -> str:
-    try:
-        return tidy(_decoded(str(part.get_filename() or "")))
-    except (LookupError, ValueError):  # an extended parameter (RFC 2231) in an unknown encoding
-        return ""
 
 
 def _payload(part: Message) -> str:

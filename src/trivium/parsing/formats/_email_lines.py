@@ -1,4 +1,4 @@
-"""Where the parts of a message stand in its file; the standard library does not tell."""
+"""The lines of the parts of a message in its file, which the standard library does not tell."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HEADER = re.compile(r"(?m)^([A-Za-z-]+)[ \t]*:")
 
 
 class Walk:
-    """A walk through the file of a message, from part to part in their order.
+    """A cursor in the file of a message, which moves from part to part in their order.
 
     Args:
         data: the file from the first line of its headers on.
@@ -33,7 +33,7 @@ class Walk:
         self._is_lost = False
 
     def headers(self) -> dict[str, int]:
-        """The lines of the headers that begin here, by lower-case name; the walk goes on behind them."""
+        """Return the lines of the headers that begin here, by lower-case name, and move behind them."""
         end = _BLANK_LINE.search(self._raw, self._at)
         block = self._raw[self._at : end.start() if end else None]
         lines: dict[str, int] = {}
@@ -45,7 +45,7 @@ class Walk:
         return {} if self._is_lost else lines
 
     def next_part(self, container: Message) -> None:
-        """Go to the headers of the next part of a container."""
+        """Move to the headers of the next part of a container."""
         boundary = str(container.get_boundary() or "")
         delimiter = re.compile(rf"(?m)^--{re.escape(boundary)}[ \t]*\r?$")
         found = None if self._is_lost or not boundary else delimiter.search(self._raw, self._at)
@@ -54,14 +54,18 @@ class Walk:
         else:
             self._go(found.end())
 
-    def marked(self, part: Message, text: str) -> str:
-        """The text of the part whose body begins here, with marks of its lines."""
-        raw = cast("Any", part)._payload  # as it was sent: what decodes it would guess at bytes beyond ASCII
+    def mark_lines(self, part: Message, text: str) -> str:
+        """Return the text of the part whose body begins here, with marks of its lines."""
+        raw = cast("Any", part)._payload  # the body as it was sent; `get_payload` guesses at bytes beyond ASCII
         if self._is_lost or not isinstance(raw, str) or not self._raw.startswith(raw, self._at):
             return text
-        charset = _charset(part)
         try:
-            segments = _segments(raw.encode("ascii", "surrogateescape"), _encoding(part))
+            charset = str(part.get_content_charset() or "")
+        except (LookupError, ValueError):
+            charset = ""
+        encoding = str(part.get("content-transfer-encoding", "")).strip().lower()
+        try:
+            segments = decoded_lines(raw.encode("ascii", "surrogateescape"), encoding)
         except binascii.Error:
             segments = []
         decoded = [tidy(decode(segment, charset)) for _, segment in segments]
@@ -74,32 +78,25 @@ class Walk:
         self._at = at
 
 
-def _encoding(part: Message) -> str:
-    return str(part.get("content-transfer-encoding", "")).strip().lower()
+def decoded_lines(raw: bytes, encoding: str) -> list[tuple[int, bytes]]:
+    """Decode a body line by line; return each decoded line with the number of its line in the body, from 0.
 
-
-def _charset(part: Message) -> str:
-    try:
-        return str(part.get_content_charset() or "")
-    except (LookupError, ValueError):
-        return ""
-
-
-def _segments(raw: bytes, encoding: str) -> list[tuple[int, bytes]]:
-    """The bytes that each line of a body stands for, with its number from 0, cut behind each line end.
+    Args:
+        raw: the body.
+        encoding: its content transfer encoding.
 
     Raises:
-        binascii.Error: it is not written in its encoding.
+        binascii.Error: the body is not valid in its encoding.
     """
-    pieces = list(_base64(raw)) if encoding == "base64" else raw.splitlines(keepends=True)
+    pieces = list(decode_base64_lines(raw)) if encoding == "base64" else raw.splitlines(keepends=True)
     if encoding == "quoted-printable":
         pieces = [binascii.a2b_qp(line) for line in pieces]
-    return [
-        (number, part) for number, piece in enumerate(_mended(pieces), -1) for part in piece.splitlines(keepends=True)
-    ]
+    mended = enumerate(mend_borders(pieces), -1)
+    return [(number, part) for number, piece in mended for part in piece.splitlines(keepends=True)]
 
 
-def _base64(raw: bytes) -> Iterator[bytes]:
+def decode_base64_lines(raw: bytes) -> Iterator[bytes]:
+    """Decode each line of base64; the digits of a byte may be on two lines."""
     held = b""
     for line in raw.splitlines():
         held += line.strip()
@@ -109,8 +106,8 @@ def _base64(raw: bytes) -> Iterator[bytes]:
     yield binascii.a2b_base64(held + b"===") if held else b""
 
 
-def _mended(pieces: list[bytes]) -> Iterator[bytes]:
-    """The pieces, with a letter of UTF-8 or a line end that is in two of them put into the first."""
+def mend_borders(pieces: list[bytes]) -> Iterator[bytes]:
+    """Return the pieces, with a character of UTF-8 or a line end that is in two of them moved into the first."""
     try:
         b"".join(pieces).decode()
         continued = _CONTINUED

@@ -1,4 +1,4 @@
-"""What a file is: its bytes and name before it is read, its text after, and how its form is recognised."""
+"""Recognition of formats; a file before it is read (`Original`), and after (`Parsed`)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _ACCEPTED = "give a text, Markdown, HTML, e-mail, PDF, DOCX, PPTX, XLSX or CSV f
 
 
 class Original(NamedTuple):
-    """A file as it lies on the disk.
+    """A file before it is read.
 
-    `limit` is the most bytes that its content may unpack to, `charset` the encoding that a server said it has.
+    `limit` is the maximum size of its unpacked content in bytes, `charset` the encoding that a server declared.
     """
 
     data: bytes
@@ -30,21 +30,21 @@ class Original(NamedTuple):
     charset: str | None = None
 
     def unreadable(self, reason: object) -> UnreadableDocumentError:
-        """The error to raise; the reason is put on one line and cut to 300 characters."""
+        """Return the error for a file that cannot be read; the reason becomes one line of at most 300 characters."""
         text = " ".join(str(reason).split())
         return UnreadableDocumentError(f"{escape_unprintable(self.source)}: {text[:300]}", self.source)
 
     def too_large(self, held: str) -> DocumentTooLargeError:
-        """The error to raise when what the file holds passes the limit; `held` says how much that is."""
+        """Return the error for a file whose content exceeds the limit; `held` names its size."""
         text = f"it holds {held}, the limit is {self.limit:,} bytes; give a part of it, or raise max_bytes"
         return DocumentTooLargeError(f"{escape_unprintable(self.source)}: {text}", self.source)
 
 
 class Parsed(NamedTuple):
-    """A file's text, its title and date if it states them, and where its pages begin if it has pages.
+    """The text of a file; its title and date, if it states them; the offsets of its pages, if it has pages.
 
-    `lines` is where lines of the text are not those of the file, `headings` where it has headings, if the format tells;
-    see `DocMetaData`.
+    `lines` maps offsets to lines of the file where they differ from those of the text; `headings` are the headings that
+    the format marks; see `DocMetaData`.
     """
 
     text: str
@@ -104,10 +104,10 @@ _MAIL_ONLY = frozenset([b"received", b"message-id", b"mime-version", b"return-pa
 
 
 def detect_media_type(original: Original) -> str:
-    """The form of a file, by its content first and its suffix second.
+    """Recognise the format of a file, by its content first and its suffix second.
 
     Raises:
-        UnreadableDocumentError: it is not a document; the text names what it is.
+        UnreadableDocumentError: it is not a document; the message names its format.
     """
     data = original.data
     if data.startswith(b"\x1f\x8b"):
@@ -115,15 +115,23 @@ def detect_media_type(original: Original) -> str:
     if b"%PDF-" in data[:1024] and (original.suffix == ".pdf" or data[:1024].lstrip().startswith(b"%PDF-")):
         return PDF
     if data.startswith(b"PK\x03\x04"):
-        return _zipped(original)
-    kind = _binary_kind(data)
-    if kind is not None:
-        raise original.unreadable(f"this is {kind}; {_ACCEPTED}, or convert it to one of them")
-    kind = text_type(original.suffix)
-    return _looked_at(original, kind) if kind in {None, PHP} else str(kind)
+        return detect_zipped_type(original)
+    if binary := name_binary_format(data):
+        raise original.unreadable(f"this is {binary}; {_ACCEPTED}, or convert it to one of them")
+    kind, sample = text_type(original.suffix), data[:_SAMPLE]
+    if kind not in {None, PHP}:
+        return str(kind)
+    if _HTML_START.match(sample.removeprefix(b"\xef\xbb\xbf")):  # pages are often saved under the name of a program
+        return HTML
+    return kind or (EMAIL if looks_like_mail(sample) else PLAIN)
 
 
-def _zipped(original: Original) -> str:
+def detect_zipped_type(original: Original) -> str:
+    """Recognise DOCX, PPTX and XLSX by the names in the archive.
+
+    Raises:
+        UnreadableDocumentError: it is another archive, or damaged.
+    """
     try:
         with zipfile.ZipFile(BytesIO(original.data)) as archive:
             names = frozenset(archive.namelist())
@@ -135,7 +143,8 @@ def _zipped(original: Original) -> str:
     return kind
 
 
-def _binary_kind(data: bytes) -> str | None:
+def name_binary_format(data: bytes) -> str | None:
+    """Return the name of a binary format by its first bytes; "binary data" if it is unknown; None for a text."""
     for magic, kind in _MAGIC:
         # Text may begin with "ID3" or "BZh"; these formats always hold control characters soon after.
         if data.startswith(magic) and (len(magic) > 4 or magic == b"%!PS" or _is_binary(data[:_SAMPLE], 0)):
@@ -149,18 +158,12 @@ def _binary_kind(data: bytes) -> str | None:
 
 
 def _is_binary(sample: bytes, tolerated: float) -> bool:
-    """Whether more than this share of the bytes are control characters; text holds stray ones at most."""
+    """Tell that more than this share of the bytes are control characters; a text holds stray ones at most."""
     return len(sample.translate(None, _NOT_CONTROL)) > tolerated * len(sample)
 
 
-def _looked_at(original: Original, kind: str | None) -> str:
-    """What a text is whose suffix does not tell; pages of servers are often saved under the name of a program."""
-    if _HTML_START.match(original.data[:_SAMPLE].removeprefix(b"\xef\xbb\xbf")):
-        return HTML
-    return kind or (EMAIL if _looks_like_mail(original.data[:_SAMPLE]) else PLAIN)
-
-
-def _looks_like_mail(sample: bytes) -> bool:
+def looks_like_mail(sample: bytes) -> bool:
+    """Tell an e-mail by the headers at its beginning."""
     lines = sample.splitlines()
     if lines and lines[0].startswith(b"From "):
         del lines[0]
@@ -175,7 +178,7 @@ def _looks_like_mail(sample: bytes) -> bool:
 
 
 def suffix_of(name: str) -> str:
-    """The suffix in lower case; that below `.gz` where the file is a compressed one.
+    """Return the suffix in lower case; of a compressed file the suffix before `.gz`.
 
     >>> suffix_of("changelog.Debian.gz"), suffix_of("page.HTML.gz"), suffix_of("README")
     ('.debian', '.html', '')
@@ -185,7 +188,7 @@ def suffix_of(name: str) -> str:
 
 
 def escape_unprintable(source: str) -> str:
-    """A source as one line of a message: control characters are escaped.
+    """Escape the control characters of a source, so that it fits on one line of a message.
 
     >>> escape_unprintable("a\\nb")
     'a\\\\nb'

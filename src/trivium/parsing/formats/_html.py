@@ -1,4 +1,4 @@
-"""What is visible of an HTML page, as lines."""
+"""The visible text of an HTML page, as lines."""
 
 from __future__ import annotations
 
@@ -60,21 +60,21 @@ _DEEPEST_TABLE = 40  # each level copies its text once more
 
 
 def parse_html(original: Original) -> Parsed:
-    """The visible text, the title and the date; the encoding is the page's own."""
+    """Return the visible text, the title and the date of a page, decoded by the encoding that it declares."""
     return parse_page(decode(original.data, original.charset or declared_charset(original.data)))
 
 
 def declared_charset(data: bytes) -> str | None:
-    """The encoding that a page of HTML or XML says at its beginning that it has."""
+    """Return the encoding that HTML or XML declares at its beginning; None if it declares none."""
     declared = _CHARSET.search(data[:4096])
     return (declared[1] or declared[2]).decode("ascii", "replace") if declared else None
 
 
 def parse_page(markup: str) -> Parsed:
-    """The text that a reader of the page sees before any script runs.
+    """Return the text that a reader of the page sees before any script runs.
 
-    Blocks are lines, paragraphs have a blank line between them, and a table row is one line with ` | `
-    between its cells; cells of tables that only lay out the page (they hold tables or paragraphs) are blocks.
+    Each block is a line, and a blank line separates paragraphs. A table row is one line with ` | ` between the cells;
+    the cells of a table that holds tables or paragraphs, and so only lays out the page, are blocks.
 
     >>> parse_page("<h1>Fees</h1><table><tr><td>Entry<td>5&nbsp;EUR</table>").text
     'Fees\\n\\nEntry | 5 EUR\\n'
@@ -85,7 +85,7 @@ def parse_page(markup: str) -> Parsed:
 
 
 def marked_text(markup: str, lines: LinePairs) -> str:
-    """The visible text of a page in a file, with its marks; `lines` are those of the page's own text."""
+    """Return the visible text of a page within a file, with marks of its lines; `lines` are those of the markup."""
     return without_heading_marks(_page(markup, lines).text())
 
 
@@ -97,7 +97,7 @@ def _page(markup: str, lines: LinePairs) -> _Page:
 
 
 class _Lines:
-    """Text that is being written: white space collapses, and breaks wait until text follows."""
+    """Text that is being written: whitespace collapses, and line breaks are written when text follows."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -130,7 +130,7 @@ class _Lines:
 
 
 class _Table:
-    """A table being read: the cells of its open row, and whether they only lay out the page."""
+    """A table being read: the cells of its open row; `is_layout` if the table only lays out the page."""
 
     def __init__(self) -> None:
         self.cells: list[str] = []
@@ -139,7 +139,7 @@ class _Table:
 
 
 class _Hidden:
-    """An element that is not shown, until it ends."""
+    """An invisible element, until it ends."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -162,7 +162,7 @@ class _Page:
         self._lines = [_Lines()]
         self._tables: list[_Table] = []
         self.title = ""
-        self._said: str | None = None
+        self._date: str | None = None
         self._time: str | None = None
         self._raw: str | None = None
         self._preformatted = 0
@@ -173,21 +173,21 @@ class _Page:
         if self._hidden is not None:
             if not self._hidden.ends_at(token):
                 return
-            self._hidden = None  # what ended it may be the start of its neighbour: go on
+            self._hidden = None  # the tag that ended it may start the next element
         if isinstance(token, str):
             self._text(token)
-        elif not token.is_end and _hides(token):
+        elif not token.is_end and is_invisible(token):
             self._hidden = _Hidden(token.name)
         else:
             self._tag(token)
 
     @property
     def published(self) -> str | None:
-        """The date that the page says of itself, else that of its first `time`."""
-        return self._said or self._time
+        """The date in the metadata of the page, else that of its first `time` element."""
+        return self._date or self._time
 
     def text(self) -> str:
-        """What is visible, with marks of the lines it stands on."""
+        """Return the visible text, with marks of its lines and headings."""
         while self._tables:
             self._end_table()
         return "\n".join(line.rstrip() for line in self._lines[0].text().split("\n")) + "\n"
@@ -203,7 +203,7 @@ class _Page:
     def _tag(self, tag: Tag) -> None:
         name = tag.name
         if name in _DATED and not tag.is_end:
-            self._dated(tag)
+            self.read_date(tag)
         self._raw = name if name == "title" and not tag.is_end else None
         if name in _HEADINGS:
             self._heading = 0 if tag.is_end else int(name[1])
@@ -213,17 +213,23 @@ class _Page:
             self._lines[-1].end_line(2 if name in _PARAGRAPH else 1)
         if name == "table":
             self._table(tag)
-        elif self._tables and (name in _CELLS or name in {"tr", "tbody", "thead", "tfoot", "caption"}):
-            self._row_part(tag)
+        elif self._tables and name in _CELLS:
+            self._end_cell()
+            if not tag.is_end:
+                self._tables[-1].in_cell = True
+                self._lines.append(_Lines())
+        elif self._tables and name in {"tr", "tbody", "thead", "tfoot", "caption"}:
+            self._end_row()
         elif name in _CELLS or name == "tr":
             self._lines[-1].end_line(1)
 
-    def _dated(self, tag: Tag) -> None:
+    def read_date(self, tag: Tag) -> None:
+        """Keep the first date of a `meta` or `time` element."""
         attributes = tag.attributes()
         if tag.name == "time":
             self._time = self._time or iso_date(attributes.get("datetime"))
         elif any(attributes.get(key, "").lower() in _DATES for key in ("property", "name", "itemprop")):
-            self._said = self._said or iso_date(attributes.get("content"))
+            self._date = self._date or iso_date(attributes.get("content"))
 
     def _table(self, tag: Tag) -> None:
         if tag.is_end:
@@ -233,15 +239,6 @@ class _Page:
             if self._tables:
                 self._tables[-1].is_layout = True
             self._tables.append(_Table())
-
-    def _row_part(self, tag: Tag) -> None:
-        if tag.name not in _CELLS:
-            self._end_row()
-        else:
-            self._end_cell()
-            if not tag.is_end:
-                self._tables[-1].in_cell = True
-                self._lines.append(_Lines())
 
     def _end_cell(self) -> None:
         table = self._tables[-1]
@@ -272,7 +269,8 @@ class _Page:
         self._lines[-1].end_line(2)
 
 
-def _hides(tag: Tag) -> bool:
+def is_invisible(tag: Tag) -> bool:
+    """Tell an element that is not displayed by its start tag: scripts, hidden elements and the like."""
     if tag.name in _VOID or tag.is_whole_svg:
         return False
     if tag.name in _UNSEEN:

@@ -1,7 +1,7 @@
-"""Lines of the file within its text: marks that travel with the text while it is cut, moved and joined.
+"""Marks in a text that hold the lines of the file: they stay with the text while it is cut, moved and joined.
 
-A mark is a lone surrogate with three more that hold a number, glued to the character that follows. No text that is
-read holds one: `tidy` replaces them, and entities cannot make them.
+A mark is a lone surrogate, then three more that hold a number, directly before a character. No other text holds one:
+`tidy` replaces lone surrogates, and entities cannot create them.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ __all__ = [
 ]
 
 LinePairs: TypeAlias = tuple[tuple[int, int], ...]
-"""Offsets and the lines that stand there, as `DocMetaData.source_lines`."""
+"""Offsets and their lines in the file, as in `DocMetaData.source_lines`."""
 
 _MARK = re.compile("\ud800([\udc00-\udfff]{3})")
 _HEADING = re.compile("\ud801([\udc00-\udfff])")
-# Behind blanks and characters that are never seen, or a line of these alone would count as written.
+# The mark comes behind blanks and invisible characters, or a line of only these would count as text.
 _BLANKS = "(?:[^\\S\n]|[\xad\u200b\u2060\ufeff])*+"
 _FIRST_SEEN = re.compile(rf"(?m)^{_BLANKS}(?=\S)")
 _LEADING = re.compile(r"(?:\s|[\xad\u200b\u2060\ufeff])*+(?=\S)")
 
 
 def line_mark(line: int) -> str:
-    """The mark of a line; up to 2**30."""
+    """Return the mark of a line, below 2**30."""
     return "\ud800" + "".join(chr(0xDC00 + (line >> shift & 1023)) for shift in (20, 10, 0))
 
 
 def with_line_mark(text: str, line: int) -> str:
-    """A text with the mark of a line before its first visible character; as it is, if it has none."""
+    """Put the mark of a line before the first visible character of a text; a blank text stays as it is."""
     return _put(text, line_mark(line))
 
 
 def with_heading_mark(text: str, level: int) -> str:
-    """A text with the mark of a heading of this level before its first visible character."""
+    """Put the mark of a heading of a level before the first visible character of a text."""
     return _put(text, f"\ud801{chr(0xDC00 + level)}")
 
 
@@ -57,12 +57,12 @@ def _put(text: str, sign: str) -> str:
 
 
 def without_heading_marks(text: str) -> str:
-    """The text without its marks of headings."""
+    """Remove the marks of headings."""
     return _HEADING.sub("", text)
 
 
 def split_heading_marks(text: str, lines: LinePairs = ()) -> tuple[str, LinePairs, LinePairs]:
-    """The text without its marks of headings, its lines, and where the lines begin that are headings, with levels.
+    """Remove the marks of headings; return the text, its lines, and the offsets and levels of the headings.
 
     >>> split_heading_marks("a\\n" + with_heading_mark("b", 2) + "\\nc", ((6, 9),))
     ('a\\nb\\nc', ((4, 9),), ((2, 2),))
@@ -79,7 +79,7 @@ def split_heading_marks(text: str, lines: LinePairs = ()) -> tuple[str, LinePair
 
 
 def with_line_marks(text: str, line: int) -> str:
-    """A text with marks before the first visible character of each of its lines, counted from `line`.
+    """Put marks before the first visible character of each line of a text, counted from `line`.
 
     >>> split_line_marks(with_line_marks("a\\n\\n  b", 7).replace("\\n", " "))
     ('a    b', ((0, 7), (5, 9)))
@@ -96,7 +96,7 @@ def with_line_marks(text: str, line: int) -> str:
 
 
 def split_line_marks(text: str) -> tuple[str, LinePairs]:
-    """The text without its marks, and the pairs that say the same; none that follows from the one before it."""
+    """Remove the marks of lines; return the text and their offsets and lines, without those that are consecutive."""
     parts: list[str] = []
     pairs: list[tuple[int, int]] = []
     offset, done, expected = 0, 0, 0
@@ -115,7 +115,7 @@ def split_line_marks(text: str) -> tuple[str, LinePairs]:
 
 
 def join_lines(lines: Iterator[tuple[int, str]], most: int = maxsize) -> tuple[str, LinePairs]:
-    """The next lines as one text that is longer than `most` at last, with pairs of where they stand in the file.
+    """Join the next lines until the text is longer than `most`; return it with offsets and lines in the file.
 
     >>> join_lines(iter([(1, "a\\n"), (2, "b\\n"), (5, "c\\n")]))
     ('a\\nb\\nc\\n', ((0, 1), (4, 5)))
@@ -135,7 +135,7 @@ def join_lines(lines: Iterator[tuple[int, str]], most: int = maxsize) -> tuple[s
 
 
 def line_starts(text: str, pairs: Iterable[tuple[int, int]] = ()) -> Iterator[tuple[int, int]]:
-    """Every offset at which a line begins, with its number, in order.
+    """Return the offset and the number of each line of a text, in order; `pairs` give the lines of the file.
 
     >>> list(line_starts("a\\nb\\nc")), list(line_starts("a b\\nc", [(0, 3), (2, 4)]))
     ([(0, 1), (2, 2), (4, 3)], [(0, 3), (2, 4), (4, 5)])

@@ -1,6 +1,6 @@
-"""HTML as a stream of tags and texts, in linear time however broken it is.
+"""HTML as a stream of tags and texts, in linear time even if it is malformed.
 
-The parsers of the standard library, which Beautiful Soup uses, take quadratic time on comments never closed.
+The parsers of the standard library, which Beautiful Soup uses, take quadratic time on comments without an end.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _NAME = re.compile(r"</?([a-zA-Z][^\s/>]*)")
 _ATTRIBUTE = re.compile(r"([^\s=\"'/>]+)(?:\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+)))?")
 _REST_OF_TAG = re.compile(r"(?:[^>=]++|=\s*+(?:\"[^\"]*+\"|'[^']*+')?+)*+>")  # quotes count after `=` only
 _OPEN_ENTITY = re.compile(r"&[^\s;<&]{0,32}\Z")
-# Their content is text up to their own end tag, whatever it looks like.
+# The content of these elements is text up to their own end tag, even if it looks like tags.
 _RAW = frozenset(["script", "style", "title", "textarea", "iframe", "noembed", "noframes", "xmp"])
 
 
 class Tag(NamedTuple):
-    """A start tag or an end tag; the attributes are still text."""
+    """A start tag or an end tag, with its attributes as text."""
 
     name: str
     is_end: bool
@@ -33,11 +33,11 @@ class Tag(NamedTuple):
 
     @property
     def is_whole_svg(self) -> bool:
-        """Return whether it closes itself, as in SVG; elements of HTML proper are not closed by a slash."""
+        """True for an svg element that closes itself; a slash does not close an element of HTML proper."""
         return self.name == "svg" and self.rest.endswith("/")
 
     def attributes(self) -> dict[str, str]:
-        """Names in lower case and their values; the first of a name counts."""
+        """Return the names in lower case and their values; of equal names the first counts."""
         found: dict[str, str] = {}
         for name, double, single, bare in _ATTRIBUTE.findall(self.rest):
             found.setdefault(name.lower(), _unescaped(double or single or bare))
@@ -45,11 +45,11 @@ class Tag(NamedTuple):
 
 
 def tokenize_html(markup: str, lines: Iterable[tuple[int, int]] | None = None) -> Iterator[Tag | str]:
-    """Tags, and the texts between them with entities decoded; comments and declarations are left out.
+    """Return the tags, and the texts between them with entities decoded; comments and declarations are left out.
 
     Args:
-        markup: a page or a fragment. What is never closed goes on to the end, as in browsers.
-        lines: pairs of an offset and the line there, as `line_starts` takes them; the texts are then marked.
+        markup: a page or a fragment. An element or comment without an end goes on to the end, as in browsers.
+        lines: pairs of an offset and its line, as for `line_starts`; the texts get marks of their lines.
 
     >>> [token if isinstance(token, str) else token.name for token in tokenize_html("a &lt; b<br>c<!-- d -->")]
     ['a < b', 'br', 'c']
@@ -65,22 +65,30 @@ def tokenize_html(markup: str, lines: Iterable[tuple[int, int]] | None = None) -
             return
         name = _NAME.match(markup, opening)
         if name is None:
-            position = _after_declaration(markup, opening)
-            if position == opening + 1:
+            position = opening + 1
+            if markup.startswith("<!--", opening):
+                position = _past(markup, "-->", opening + 2)  # `<!-->` is a whole comment
+            elif markup.startswith(("<!", "<?", "</"), opening):
+                position = _past(markup, ">", opening + 1)
+            else:
                 yield decoded(opening, position)
             continue
-        end, quotes_close = _end_of_tag(markup, name.end(), quotes_close)
-        tag = Tag(name[1].lower(), markup[opening + 1] == "/", markup[name.end() : end].strip())
+        rest = _REST_OF_TAG.match(markup, name.end()) if quotes_close else None
+        quotes_close = rest is not None  # once quotes hid all `>`, none is trusted: to search again is quadratic
+        end = rest.end() if rest is not None else _past(markup, ">", name.end())
+        inside = markup[name.end() : end].removesuffix(">").strip()
+        tag = Tag(name[1].lower(), markup[opening + 1] == "/", inside)
         yield tag
-        position = end + 1
+        position = end
         if tag.name in _RAW and not tag.is_end:
-            closing = _end_of_raw(markup, tag.name, position)
+            found = re.compile(rf"</{tag.name}(?=[\s/>])", re.IGNORECASE).search(markup, position)
+            closing = found.start() if found else len(markup)
             yield decoded(position, closing) if tag.name in {"title", "textarea"} else markup[position:closing]
             position = closing
 
 
 def _decoder(markup: str, lines: Iterable[tuple[int, int]] | None) -> Callable[[int, int], str]:
-    """What gives the text between two offsets, with its entities decoded, and marked if there are lines."""
+    """Return a function of two offsets to the text between them, with entities decoded and marks of lines."""
     if lines is None:
         return lambda start, end: _unescaped(markup[start:end])
     table = list(line_starts(markup, lines))
@@ -99,42 +107,19 @@ def _decoder(markup: str, lines: Iterable[tuple[int, int]] | None) -> Callable[[
 
 
 def _cut(markup: str, start: int, end: int) -> int:
-    """Where a piece ends that is to end there: before an entity that goes on behind, as in mail that wraps lines."""
+    """Return `end`, or the start of an entity that goes on behind it, as in mail that wraps lines."""
     is_open = _OPEN_ENTITY.search(markup, max(start, end - 33), end)
     return is_open.start() if is_open else end
 
 
-def _after_declaration(markup: str, opening: int) -> int:
-    """Past a comment, a declaration or a processing instruction; past the `<` alone where there is none."""
-    if markup.startswith("<!--", opening):
-        return _past(markup, "-->", opening + 2)  # `<!-->` is a whole comment
-    if markup.startswith(("<!", "<?", "</"), opening):
-        return _past(markup, ">", opening + 1)
-    return opening + 1
-
-
 def _past(markup: str, mark: str, start: int) -> int:
+    """Return the offset behind the next mark; the end of the markup if there is none."""
     found = markup.find(mark, start)
     return found + len(mark) if found >= 0 else len(markup)
-
-
-def _end_of_tag(markup: str, start: int, quotes_close: bool) -> tuple[int, bool]:
-    """Where the tag's `>` is. Once quotes hid all of them, none is believed: to search again is quadratic."""
-    if quotes_close:
-        whole = _REST_OF_TAG.match(markup, start)
-        if whole is not None:
-            return whole.end() - 1, True
-    found = markup.find(">", start)
-    return (found if found >= 0 else len(markup)), False
-
-
-def _end_of_raw(markup: str, name: str, start: int) -> int:
-    found = re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE).search(markup, start)
-    return found.start() if found else len(markup)
 
 
 def _unescaped(text: str) -> str:
     try:
         return html.unescape(text) if "&" in text else text
-    except ValueError:  # the interpreter refuses numbers of thousands of digits; no character has eight
+    except ValueError:  # the interpreter refuses numbers of thousands of digits; no code point has eight
         return html.unescape(re.sub(r"&#(?=\d{8})", "&amp;#", text))

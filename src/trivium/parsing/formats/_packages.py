@@ -1,4 +1,4 @@
-"""Packages of Office: ZIP archives of XML, checked before anything in them is parsed."""
+"""Office packages: ZIP archives of XML, which are checked before anything in them is parsed."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _ENCODING = re.compile(rb"\A[^<]{0,4}<\?xml[^>]{0,200}?\sencoding\s*=\s*[\"']([^
 
 @contextmanager
 def reading_package(original: Original, name: str) -> Generator[None]:
-    """Around the code that reads a package: checks it first, and makes one typed error of whatever goes wrong.
+    """Check a package, then run the code that reads it; every exception of that becomes one typed error.
 
     Args:
         original: the package.
-        name: what its format is called.
+        name: the name of its format.
 
     Raises:
-        UnreadableDocumentError: it is damaged, or declares entities, as no program of Office does.
+        UnreadableDocumentError: the package is damaged, or declares entities, as Office programs never do.
         DocumentTooLargeError: it unpacks to more than the limit.
     """
     try:
@@ -41,15 +41,15 @@ def reading_package(original: Original, name: str) -> Generator[None]:
         yield
     except DocumentError:
         raise
-    except Exception as error:  # a broken package raises KeyError, BadZipFile, XMLSyntaxError and more
+    except Exception as error:  # a damaged package raises KeyError, BadZipFile, XMLSyntaxError and more
         what = f"this {name} file is damaged ({error or type(error).__name__})"
         raise original.unreadable(f"{what}; open it and save it as .{name.lower()}") from None
 
 
 def read_properties(original: Original) -> tuple[str | None, str | None]:
-    """The title of a package, and the day or time when it was last changed, else made; None where it says none.
+    """Return the title of a package, and its date of modification, else of creation; None if it does not state them.
 
-    The libraries make them up where a package has none.
+    They are read here, because the libraries invent them for a package without.
     """
     with zipfile.ZipFile(BytesIO(original.data)) as archive:
         if _PROPERTIES not in archive.namelist():
@@ -67,12 +67,12 @@ def _check(original: Original) -> None:
         if sum(info.file_size for info in text) > original.limit or size > _PACKED_AS_MUCH * original.limit:
             raise original.too_large(f"{size:,} bytes when unpacked")
         for info in text:
-            if _declares(archive.read(info)):
-                raise original.unreadable(f"{info.filename} in it declares a document type; no program of Office does")
+            if may_declare_entities(archive.read(info)):
+                raise original.unreadable(f"{info.filename} in it declares a document type; Office programs never do")
 
 
-def _declares(part: bytes) -> bool:
-    """Whether XML declares a document type, through which alone entities come, or hides that by its encoding."""
+def may_declare_entities(part: bytes) -> bool:
+    """Tell XML that declares a document type, which is needed to declare entities, or hides that by its encoding."""
     encoding = _ENCODING.match(part.replace(b"\0", b"") if b"\0" in part[:400] else part)
     if encoding and encoding[1].decode("latin-1").lower() not in _ENCODINGS:
         return True

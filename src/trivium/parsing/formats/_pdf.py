@@ -1,11 +1,11 @@
-"""PDF with a text layer, by pypdf, whose own limits bound what a stream may unpack to."""
+"""PDF with a text layer, read by pypdf, whose own limits bound the size of unpacked streams."""
 
 from __future__ import annotations
 
 import logging
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from io import BytesIO
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ _SCANNED = "this PDF has no text, only images (a scan); run OCR on it (for examp
 
 
 def parse_pdf(original: Original) -> Parsed:
-    """The text page by page, each page beginning on a new line after a blank one.
+    """Return the text page by page; each page begins on a new line after a blank one.
 
     Raises:
         UnreadableDocumentError: it is damaged, encrypted, or a scan without text.
@@ -36,21 +36,25 @@ def parse_pdf(original: Original) -> Parsed:
         import pypdf
     except ImportError:
         raise MissingExtraError("pypdf", "documents") from None
-    with _quiet():
+    with quiet_pypdf():
         try:
             reader = pypdf.PdfReader(BytesIO(original.data))
             if reader.is_encrypted:
-                _unlock(reader, original)
-            return _joined(reader, original)
+                unlock_pdf(reader, original)
+            return join_pages(reader, original)
         except DocumentError:
             raise
-        except Exception as error:  # pypdf documents that broken files may raise anything
+        except Exception as error:  # by its documentation, pypdf may raise any exception for a broken file
             reason = f"this PDF is damaged ({error or type(error).__name__}); open it and print it to a new PDF"
             raise original.unreadable(reason) from None
 
 
-def _unlock(reader: PdfReader, original: Original) -> None:
-    """Opens what only forbids changes: such files have an empty password for reading."""
+def unlock_pdf(reader: PdfReader, original: Original) -> None:
+    """Open a file that only forbids changes: its password for reading is empty.
+
+    Raises:
+        UnreadableDocumentError: it needs a password.
+    """
     from pypdf.errors import DependencyError
 
     try:
@@ -61,7 +65,13 @@ def _unlock(reader: PdfReader, original: Original) -> None:
         raise original.unreadable(_ENCRYPTED)
 
 
-def _joined(reader: PdfReader, original: Original) -> Parsed:
+def join_pages(reader: PdfReader, original: Original) -> Parsed:
+    """Join the texts of the pages.
+
+    Raises:
+        UnreadableDocumentError: no page has text.
+        DocumentTooLargeError: the text is larger than the limit.
+    """
     parts: list[str] = []
     pages: list[int] = []
     length = 0
@@ -75,15 +85,12 @@ def _joined(reader: PdfReader, original: Original) -> Parsed:
     text = "".join(parts)
     if not text.strip():
         raise original.unreadable(_SCANNED)
-    title = str(reader.metadata.title or "") if reader.metadata else ""
-    return Parsed(text, tidy(title).strip() or None, tuple(pages), published=_date(reader))
-
-
-def _date(reader: PdfReader) -> str | None:
-    try:
-        return iso_date(reader.metadata.creation_date) if reader.metadata else None
-    except ValueError:  # many programs write dates in ways of their own
-        return None
+    title, published = "", None
+    if about := reader.metadata:
+        title = str(about.title or "")
+        with suppress(ValueError):  # many programs write dates in notations of their own
+            published = iso_date(about.creation_date)
+    return Parsed(text, tidy(title).strip() or None, tuple(pages), published=published)
 
 
 _is_reading: ContextVar[bool] = ContextVar("_is_reading", default=False)
@@ -94,10 +101,10 @@ def _is_wanted(record: logging.LogRecord) -> bool:
 
 
 @contextmanager
-def _quiet() -> Generator[None]:
-    """Keeps pypdf's remarks on sloppy files out of the log, for this reader only.
+def quiet_pypdf() -> Generator[None]:
+    """Keep pypdf's warnings about malformed files out of the log while this thread or task reads.
 
-    A level set on its logger would be seen by other threads, and by code that uses pypdf itself.
+    A level of its logger would affect other threads and other users of pypdf.
     """
     for name in [name for name in sys.modules if name == "pypdf" or name.startswith("pypdf.")]:
         logging.getLogger(name).addFilter(_is_wanted)  # adding it again changes nothing

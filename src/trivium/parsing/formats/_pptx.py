@@ -15,7 +15,7 @@ __all__ = ["parse_pptx"]
 
 
 def parse_pptx(original: Original) -> Parsed:
-    """The texts and tables of each slide in the order of its shapes, then its notes; hidden slides are empty pages.
+    """Return texts and tables of each slide in the order of its shapes, then its notes; hidden slides are empty.
 
     Raises:
         UnreadableDocumentError: it is damaged or encrypted.
@@ -32,7 +32,7 @@ def parse_pptx(original: Original) -> Parsed:
     with reading_package(original, "PPTX"):
         presentation: Any = pptx.Presentation(BytesIO(original.data))
         for slide in presentation.slides:
-            text = tidy("\n".join(_slide_lines(slide))).strip("\n")
+            text = tidy("\n".join(slide_lines(slide))).strip("\n")
             pages.append(length)
             parts.append(f"{text}\n\n" if text else "")
             length += len(parts[-1])
@@ -40,7 +40,8 @@ def parse_pptx(original: Original) -> Parsed:
     return Parsed("".join(parts), title, tuple(pages), published=published)
 
 
-def _slide_lines(slide: Any) -> Iterator[str]:
+def slide_lines(slide: Any) -> Iterator[str]:
+    """Return the lines of a slide and of its notes; none if it is hidden."""
     if slide._element.get("show") == "0":
         return
     yield from _shape_lines(slide.shapes)
@@ -52,7 +53,7 @@ def _shape_lines(shapes: Any) -> Iterator[str]:
     for shape in shapes:
         if hasattr(shape, "shapes"):  # a group
             yield from _shape_lines(shape.shapes)
-        elif getattr(shape, "has_table", False):
+        elif hasattr(shape, "has_table") and shape.has_table:
             yield from ("", *(_row(row) for row in shape.table.rows), "")
         elif shape.has_text_frame and shape.text_frame.text.strip():
             yield from (_text(shape.text_frame), "")
@@ -63,5 +64,5 @@ def _row(row: Any) -> str:
 
 
 def _text(frame: Any) -> str:
-    """The text of a frame; a break within a paragraph is a vertical tab there."""
+    """Return the text of a frame, in which a break within a paragraph is a vertical tab."""
     return str(frame.text).replace("\v", "\n").strip("\n")

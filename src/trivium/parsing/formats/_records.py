@@ -1,4 +1,4 @@
-"""CSV and TSV: records as lines, each with the names of its columns and its place in the file."""
+"""CSV and TSV: records as lines, with the names of their columns and their lines in the file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from io import StringIO
-from itertools import chain, islice
+from itertools import islice
 from typing import TypeAlias
 
 from trivium.parsing.formats._decoding import decode, tidy
@@ -19,19 +19,19 @@ __all__ = ["parse_csv", "parse_tsv", "record_lines"]
 
 _SEPARATORS = ",;\t|"
 _QUOTED = re.compile(r'"(?:[^"]|"")*+"')
-_MOST_LINES = 1000  # of one record; where a quote is never closed, it is an ordinary character
+_MOST_LINES = 1000  # lines of one record; a quote that is not closed within them is an ordinary character
 
 Record: TypeAlias = tuple[int, list[str]]
-"""The line on which a record begins, and its cells."""
+"""The first line of a record, and its cells."""
 
 
 def parse_csv(original: Original) -> Parsed:
-    """Records as lines with the names of their columns; what separates them is found out."""
+    """Return records as lines with the names of their columns; the separator is detected."""
     return _parsed(original, None)
 
 
 def parse_tsv(original: Original) -> Parsed:
-    """Records as lines, separated by tabs."""
+    """Return records as lines; tabs separate the cells."""
     return _parsed(original, "\t")
 
 
@@ -42,11 +42,11 @@ def _parsed(original: Original, separator: str | None) -> Parsed:
 
 
 def record_lines(lines: Iterable[str], separator: str | None = None) -> Iterator[tuple[int, str]]:
-    """Each record that holds anything as one line, as `row_line` writes it, after the line on which it begins.
+    """Return each record that is not empty as one line, as `row_line` formats it, with its first line in the file.
 
     Args:
-        lines: the file, line by line; they are read one record ahead at most.
-        separator: between cells; None finds it out by the first line that is not blank.
+        lines: the lines of the file; at most one record is read ahead.
+        separator: the separator of cells; None: detected in the first line that is not blank.
 
     >>> list(record_lines(["name;rent\\n", 'Ada;"9\\n', '50"\\n', "Bob;8"]))
     [(1, 'name | rent\\n'), (2, 'name: Ada | rent: 9 50\\n'), (4, 'name: Bob | rent: 8\\n')]
@@ -59,26 +59,33 @@ def record_lines(lines: Iterable[str], separator: str | None = None) -> Iterator
 
 
 def _records(lines: Iterator[str], separator: str | None) -> Iterator[Record]:
-    ahead: deque[str] = deque()  # lines of what was no record after all
+    ahead: deque[str] = deque()  # lines that were read for a quote that is not closed
     number = 1
-    while line := ahead.popleft() if ahead else next(lines, ""):
-        separator = separator or _separator(line)
+
+    def next_line() -> str:
+        return ahead.popleft() if ahead else next(lines, "")
+
+    while line := ahead.popleft() if ahead else next(lines, ""):  # not a call: a table may have millions of lines
+        separator = separator or detect_separator(line)
         cells, taken = None, [line]
         if separator and '"' in line:
-            cells = _quoted(taken, chain(_drained(ahead), lines), separator)
+            cells = quoted_cells(taken, iter(next_line, ""), separator)
         if cells is None:
             ahead.extendleft(reversed(taken[1:]))
             del taken[1:]
             cells = line.rstrip("\n").split(separator) if separator else [line]
         yield number, cells
-        number += line.endswith("\n")  # one that is too long comes in pieces
+        number += line.endswith("\n")  # a line that is too long comes in pieces
         number += len(taken) - 1
 
 
-def _quoted(taken: list[str], following: Iterator[str], separator: str) -> list[str] | None:
-    """The cells of the record that begins with the line taken, and takes more; None if its quotes do not fit.
+def quoted_cells(taken: list[str], following: Iterator[str], separator: str) -> list[str] | None:
+    """Return the cells of a record with quotes, which may take several lines; None if a quote is not closed.
 
-    No line is taken twice in vain: one that leaves a quote open at the start of a record closes it within one.
+    Args:
+        taken: its first line; the lines that the record takes are appended.
+        following: the lines behind it.
+        separator: the separator of cells.
     """
 
     def lines() -> Iterator[str]:
@@ -93,12 +100,8 @@ def _quoted(taken: list[str], following: Iterator[str], separator: str) -> list[
         return None
 
 
-def _drained(ahead: deque[str]) -> Iterator[str]:
-    while ahead:
-        yield ahead.popleft()
-
-
-def _separator(line: str) -> str | None:
+def detect_separator(line: str) -> str | None:
+    """Return the separator that is most frequent outside of quotes; None if there is none."""
     counts = Counter(_QUOTED.sub("", line))
     found = max(_SEPARATORS, key=lambda each: counts[each])
     return found if counts[found] else None

@@ -1,4 +1,4 @@
-"""Long texts in parts, so that memory does not grow with the file."""
+"""Long texts in parts, so that memory does not grow with the size of the file."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ _LAST_LETTER = re.compile(rb"[\xc0-\xff][\x80-\xbf]*\Z|\r\Z")
 
 
 def read_parts(file: IO[bytes], source: str, *, max_bytes: int = 32 * 1024 * 1024) -> Iterator[Document]:
-    """What `read` gives, from an open file, and long ones in parts that follow each other.
+    """Read an open file like `read`, a long text in consecutive parts.
 
-    Plain text, CSV, TSV and JSON Lines of more than 1 MiB come in parts of about that size, however long the file is.
-    A part ends with a line; a longer line is cut. `metadata.first_offset` says where a part begins in the whole text;
-    its lines are those of the file. Any other file is one document of at most `max_bytes`.
+    Plain text, CSV, TSV and JSON Lines of more than 1 MiB come in parts of about that size, without a limit. A part
+    ends with a line; a longer line is cut. `metadata.first_offset` is the offset of a part in the complete text; its
+    lines are those of the file. Any other file is one document of at most `max_bytes`.
 
     Args:
         file: open for reading bytes; it need not be seekable.
         source: its name, whose suffix helps to recognise the format.
-        max_bytes: the most bytes taken of a file that does not come in parts.
+        max_bytes: maximum size of a file that does not come in parts.
 
     Raises:
         DocumentError: as `read`.
@@ -52,23 +52,16 @@ def read_parts(file: IO[bytes], source: str, *, max_bytes: int = 32 * 1024 * 102
     (3, 1048572, 1048572)
     """
     original = Original(b"", source, suffix_of(source), max_bytes)
-    head = _taken(file, _PART + 1, source)
-    kind = _long_kind(original._replace(data=head))
-    if kind is None:
-        original = original._replace(data=head + _taken(file, max_bytes + 1 - len(head), source))
+    head = _read(file, _PART + 1, source)
+    is_long = len(head) > _PART and not head.startswith(b"PK\x03\x04")  # a part of an archive cannot be recognised
+    kind = detect_media_type(original._replace(data=head)) if is_long else ""
+    if kind in _STREAMED:
+        yield from _parts(file, head, source, kind)
+    else:
+        original = original._replace(data=head + _read(file, max_bytes + 1 - len(head), source))
         if len(original.data) > max_bytes:
             raise original.too_large("more")
         yield read_original(original)
-    else:
-        yield from _parts(file, head, source, kind)
-
-
-def _long_kind(head: Original) -> str | None:
-    """The media type of a file that comes in parts, by its beginning; None for others."""
-    if len(head.data) <= _PART or head.data.startswith(b"PK\x03\x04"):  # which is not complete yet
-        return None
-    kind = detect_media_type(head)
-    return kind if kind in _STREAMED else None
 
 
 def _parts(file: IO[bytes], head: bytes, source: str, kind: str) -> Iterator[Document]:
@@ -104,37 +97,38 @@ def _tables(texts: Iterable[str], separator: str | None) -> Iterator[tuple[str, 
 
 
 def _texts(file: IO[bytes], head: bytes, source: str) -> Iterator[str]:
-    """The text in pieces of about a part, that end with a line if one ends in them."""
+    """Return the text in pieces of about the size of a part, which end with a line if one ends in them."""
     wide = next((name for mark, name in _WIDE if head.startswith(mark)), None)
     if wide is not None:
-        yield from map(tidy, _wide_texts(file, head, source, wide))
+        yield from map(tidy, decode_wide(file, head, source, wide))
         return
     held = head
     while held:
-        cut = len(held) if len(held) < _PART else _border(held)
+        cut = len(held) if len(held) < _PART else cut_offset(held)
         yield tidy(decode(held[:cut]))
-        held = held[cut:] + _taken(file, _PART - len(held) + cut, source)
+        held = held[cut:] + _read(file, _PART - len(held) + cut, source)
 
 
-def _wide_texts(file: IO[bytes], head: bytes, source: str, encoding: str) -> Iterator[str]:
+def decode_wide(file: IO[bytes], head: bytes, source: str, encoding: str) -> Iterator[str]:
+    """Decode UTF-16 or UTF-32 piece by piece; `head` is the part of the file that is read already."""
     decoder = codecs.getincrementaldecoder(encoding)("replace")
     held, block = "", head
     while block:
         held += decoder.decode(block)
         cut = held.rfind("\n") + 1 or len(held) - held.endswith("\r")
         yield held[:cut]
-        held, block = held[cut:], _taken(file, _PART, source)
+        held, block = held[cut:], _read(file, _PART, source)
     yield held + decoder.decode(b"", True)
 
 
-def _border(block: bytes) -> int:
-    """Where to cut: behind the last line; where none ends, before the last letter of UTF-8 or line end."""
+def cut_offset(block: bytes) -> int:
+    """Return the offset behind the last line; without a line end, before the last character of UTF-8 or a lone CR."""
     letter = _LAST_LETTER.search(block, len(block) - 4)
     return block.rfind(b"\n") + 1 or (letter.start() if letter else len(block))
 
 
-def _taken(file: IO[bytes], most: int, source: str) -> bytes:
-    """The next bytes, as many as asked for unless the file ends; a pipe may give fewer at a time."""
+def _read(file: IO[bytes], most: int, source: str) -> bytes:
+    """Return the next bytes, fewer than `most` only at the end of the file; a pipe may give fewer at a time."""
     parts: list[bytes] = []
     try:
         while most > 0 and (part := file.read(most)):

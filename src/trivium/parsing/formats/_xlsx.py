@@ -1,4 +1,4 @@
-"""XLSX, by openpyxl: sheets as pages, rows as lines."""
+"""XLSX, read by openpyxl: sheets as pages, rows as lines."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from trivium.parsing.formats._rows import column_names, row_line
 
 __all__ = ["parse_xlsx"]
 
-_BYTES_A_CELL = 4  # what a cell counts against the limit: a few bytes can stand for thousands of empty ones
+_BYTES_A_CELL = 4  # size of a cell for the limit: a few bytes can stand for thousands of empty ones
 _EXACT = 2**53
 _ROWS_ABOVE_NAMES = 5  # a sheet may have a title and remarks above its table
 
 
 def parse_xlsx(original: Original) -> Parsed:
-    """The name of each sheet and its rows, as `row_line` writes them; hidden sheets are empty pages.
+    """Return the name of each sheet and its rows, as `row_line` formats them; hidden sheets are empty pages.
 
-    Of formulas the values are shown that were saved with them.
+    A formula is represented by its saved value.
 
     Raises:
         UnreadableDocumentError: it is damaged or encrypted.
@@ -46,7 +46,7 @@ def parse_xlsx(original: Original) -> Parsed:
         size = 0
         for sheet in book.worksheets:
             pages.append(size)
-            for row, line in _numbered_lines(sheet, original):
+            for row, line in sheet_lines(sheet, original):
                 size += len(line)
                 if size > original.limit:
                     raise original.too_large("more text")
@@ -56,20 +56,24 @@ def parse_xlsx(original: Original) -> Parsed:
     return Parsed(text, title, tuple(pages), lines, published)
 
 
-def _numbered_lines(sheet: Any, original: Original) -> Iterator[tuple[int, str]]:
-    """The lines of a sheet, each with the number of its row; the sheet's name stands with the first."""
+def sheet_lines(sheet: Any, original: Original) -> Iterator[tuple[int, str]]:
+    """Return the lines of a sheet with the numbers of their rows; the name of the sheet is a line of row 1.
+
+    Raises:
+        DocumentTooLargeError: it has too many cells.
+    """
     if sheet.sheet_state != "visible":
         return
     name = f"{tidy(str(sheet.title))}\n"
     names: tuple[str, ...] = ()
     above = 0
     cells = 0
-    sheet.reset_dimensions()  # the size that is written in a file may be wrong, and every row would be filled up to it
+    sheet.reset_dimensions()  # the size in the file may be wrong, and every row would be padded to it
     for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
         cells += 1 + len(row)
         if cells * _BYTES_A_CELL > original.limit:
             raise original.too_large("more cells, most of them empty,")
-        values = [_shown(value) for value in row]
+        values = [cell_text(value) for value in row]
         if not any(values):
             continue
         if name:
@@ -81,8 +85,8 @@ def _numbered_lines(sheet: Any, original: Original) -> Iterator[tuple[int, str]]
             above += 1
 
 
-def _shown(value: Any) -> str:
-    """A cell as people write its value."""
+def cell_text(value: object) -> str:
+    """Return the value of a cell as people write it."""
     if value is None:
         return ""
     if isinstance(value, bool):
