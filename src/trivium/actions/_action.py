@@ -13,7 +13,7 @@ from trivium._arguments import checked
 from trivium._objects import create_object
 from trivium.actions._dual import is_core
 from trivium.actions._run import as_arguments, as_text, attempt_tool, call_function
-from trivium.actions._tool import Tool, read_sections, spec_of, unfenced, with_options
+from trivium.actions._tool import Tool, read_sections, set_options, spec_of, unfenced
 from trivium.commander import driver_neutral, sync_method
 from trivium.exceptions import ConfigurationError, ToolArgumentsError, ToolDefinitionError, ToolkitError
 from trivium.schema import ActionReturn, ActionStatusCode
@@ -286,7 +286,7 @@ def tool_api(
     """
 
     def mark(method: Callable[..., Any]) -> Callable[..., Any]:
-        with_options(method, options)
+        set_options(method, options)
         method.__tool_api__ = explode_return or returns_named_value  # type: ignore[attr-defined]  # pyright: ignore
         return method
 

@@ -17,7 +17,6 @@ from typing import (
     Literal,
     NotRequired,
     TypeAlias,
-    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -27,21 +26,25 @@ import jiter
 from pydantic import ValidationError
 from typing_extensions import TypedDict
 
-from trivium.actions._strict import drop_nulls, strict_schema
+from trivium.actions._strict import JSONSchema, drop_nulls, is_json_array, is_json_object, strict_schema
 from trivium.exceptions import RetryableToolError, ToolArgumentsError, ToolDefinitionError
 from trivium.schema import ToolSpec
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = ["MAX_RESULT", "Effect", "Tool", "describe_errors", "plain_schema", "unless_null"]
+__all__ = ["MAX_RESULT", "Arguments", "Effect", "Tool", "describe_errors", "remove_titles", "unless_null"]
 
 Effect: TypeAlias = Literal["read", "idempotent", "once"]
-"""What a call does to the world: nothing; the same however often it is made; or something that must happen once."""
+"""The effect of a call on the world: none; the same for any number of calls; or one that must happen once."""
 
-Validate: TypeAlias = Callable[[str | Mapping[str, Any]], dict[str, Any]]
+Arguments: TypeAlias = dict[str, Any]
+"""The validated arguments of a call, by name."""
+
+Validate: TypeAlias = Callable[[str | Mapping[str, object]], Arguments]
 MAX_RESULT: Final = 50_000
-_NEW: Final = ("timeout", "retries", "retry_on", "needs_approval", "effect", "sequential", "max_result")
+_OPTIONS: Final = ("timeout", "retries", "retry_on", "needs_approval", "effect", "sequential", "max_result")
+_TOOL, _TOOL_OPTIONS = "__trivium_tool__", "__trivium_options__"  # marks on functions
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +52,19 @@ class Tool:
     """Something that a model may call.
 
     Args:
-        spec: what the model is told.
-        call: what runs, `def` or `async def`, with the validated arguments as keywords.
+        spec: the description sent to the model.
+        call: the function that runs, `def` or `async def`; it gets the validated arguments as keywords.
         validate: turns the model's JSON text, or a dict, into keywords; raises `ToolArgumentsError`.
-        timeout: seconds that one call may take, with all its retries; the time in which approval is waited for is not
-            counted. Sync code that takes longer is left behind in its thread.
-        retries: how often a call is made again that failed with one of `retry_on`, each time after a longer wait.
-        retry_on: the errors that another try may mend.
-        needs_approval: whether a call runs only if somebody says yes (see `ApprovalRequest`), or a quick function that
-            tells it from the validated arguments.
-        effect: what a call does to the world; None is unknown. A tool that must happen once has no retries.
-        sequential: whether a call runs alone where an agent runs several at once.
-        max_result: characters of a result that a model is given; of a longer one it gets the beginning and the end.
-            None gives it all.
+        timeout: seconds that one call may take, with all its retries. Waiting for approval is not counted. Sync code
+            that takes longer is abandoned in its thread. Default: no limit.
+        retries: the number of further tries after one of `retry_on`, each after a longer wait.
+        retry_on: the errors that another try may cure.
+        needs_approval: a call runs only if it is approved (see `ApprovalRequest`): True, False, or a fast function of
+            the validated arguments that returns either.
+        effect: the effect of a call on the world; None: unknown. A tool that must happen once has no retries.
+        sequential: a call runs alone where an agent runs several at once.
+        max_result: the longest result for the model, in characters; of a longer one it gets the beginning and the
+            end. None: no limit.
 
     Raises:
         ToolDefinitionError: the options contradict each other.
@@ -81,7 +84,7 @@ class Tool:
     timeout: float | None = None
     retries: int = 0
     retry_on: tuple[type[Exception], ...] = (RetryableToolError, ConnectionError)
-    needs_approval: bool | Callable[..., Any] = False
+    needs_approval: bool | Callable[..., object] = False
     effect: Effect | None = None
     sequential: bool = False
     max_result: int | None = MAX_RESULT
@@ -91,41 +94,39 @@ class Tool:
             raise ToolDefinitionError(
                 f"the tool {self.name} must happen once and has retries: leave one of the two out", self.name
             )
-        wrong = _wrong_option(self)
+        wrong = find_option_problem(self)
         if wrong:
             raise ToolDefinitionError(f"the tool {self.name} cannot be: {wrong}", self.name)
 
     @property
     def name(self) -> str:
-        """How the model calls it."""
+        """The name by which the model calls it."""
         return self.spec.name
 
     @property
     def runs_alone(self) -> bool:
-        """Whether a call waits for those before it, and those after it wait, where several are run at once."""
+        """True if a call waits for those before it, and those after it wait, where several run at once."""
         return self.sequential or self.effect == "once" or bool(self.needs_approval)
 
-    def replace(self, **changes: Any) -> Tool:
-        """A copy with some of its values replaced; `name`, `description` and `strict` are those of its spec.
+    def but(self, **changes: Any) -> Tool:
+        """Copy the tool with some of its values replaced; `name`, `description` and `strict` are those of its spec.
 
         Raises:
-            ToolDefinitionError: it is to be strict, and no strict schema says what its arguments are.
+            ToolDefinitionError: it is to be strict, and its arguments have no strict schema.
         """
         if changes.pop("strict", False) and not self.spec.strict:
             schema = self.spec.parameters
             changes["spec"] = replace(self.spec, parameters=strict_schema(schema, self.name), strict=True)
             changes["validate"] = unless_null(self.validate, schema)
             return replace(self, **{key: changes.pop(key) for key in ("spec", "validate")}).replace(**changes)
-        _known(changes)
+        check_option_names(changes)
         for_spec = {key: changes.pop(key) for key in ("name", "description") if key in changes}
         tool = replace(self, spec=replace(self.spec, **for_spec)) if for_spec else self
         return replace(tool, **changes) if changes else tool
 
-    __replace__ = replace
-
     @classmethod
     def of(cls, function: Tool | Callable[..., Any]) -> Tool:
-        """The tool made from a function: its name, docstring and annotations say all.
+        """Make the tool of a function from its name, docstring and annotations.
 
         A function's tool is made once and stays with it.
 
@@ -134,31 +135,36 @@ class Tool:
         """
         if isinstance(function, Tool):
             return function
-        made = getattr(function, "__trivium_tool__", None)
+        made = mark_of(function, _TOOL)
         if made is not None:
             # The tool stays with the plain function; a bound method calls its own object.
             return made if not hasattr(function, "__self__") else replace(made, call=function)
         if isinstance(function, type) or not callable(function):  # type: ignore[unnecessary] - users pass anything
             kind = f"the class {function.__name__}" if isinstance(function, type) else type(function).__name__  # type: ignore[unnecessary]
             raise ToolDefinitionError(f"{kind} is no tool: give a function, an object of an action, or a config of one")
-        tool = _from_function(function).replace(**options_of(function))
-        holder = getattr(function, "__func__", function)
+        tool = tool_from_signature(function).replace(**options_of(function))
+        holder = mark_of(function, "__func__") or function
         if isinstance(holder, types.FunctionType):  # a bound method's tool must not keep its object alive there
             kept = tool if holder is function else replace(tool, call=holder)
             holder.__trivium_tool__ = kept  # type: ignore[attr-defined] - a mark on the function
         return tool
 
 
+def mark_of(function: object, name: str) -> Any:
+    """Return an attribute that a decorator has set on a function; None if it is not there."""
+    return getattr(function, name, None)
+
+
 def unless_null(validate: Validate, schema: Mapping[str, Any]) -> Validate:
-    """The same validation for a model that was told a strict schema: where a value need not be given, null is none.
+    """Wrap the validation of a tool whose schema was made strict: a null for an optional argument means "not given".
 
     Args:
         validate: the validation.
-        schema: what it validates, before that was made strict.
+        schema: the schema before it was made strict.
     """
     clean = drop_nulls(schema)
 
-    def validated(arguments: str | Mapping[str, Any]) -> dict[str, Any]:
+    def validated(arguments: str | Mapping[str, object]) -> Arguments:
         if isinstance(arguments, str):
             try:
                 read = loads(unfenced(arguments))
@@ -171,43 +177,51 @@ def unless_null(validate: Validate, schema: Mapping[str, Any]) -> Validate:
     return validated
 
 
-def options_of(function: Callable[..., Any]) -> Mapping[str, Any]:
+def options_of(function: Callable[..., object]) -> Mapping[str, Any]:
     """The options that `@tool` or `@tool_api` gave a function."""
-    return getattr(function, "__trivium_options__", {})
+    return mark_of(function, _TOOL_OPTIONS) or {}
 
 
-def with_options(function: Any, options: Mapping[str, Any]) -> None:
-    """Let a function's tool have these options.
+def set_options(function: Any, options: Mapping[str, Any]) -> None:
+    """Give a function's tool these options.
 
     Raises:
         ToolDefinitionError: there is no such option.
     """
-    _known(options)
+    check_option_names(options)
     if options:
         function.__trivium_options__ = {**options_of(function), **options}
 
 
-def _known(options: Mapping[str, Any]) -> None:
-    unknown = options.keys() - {*_NEW, "name", "description", "strict", "spec", "call", "validate"}
+def check_option_names(options: Mapping[str, Any]) -> None:
+    """Check the names of a tool's options, and that its name and description are text.
+
+    Raises:
+        ToolDefinitionError: there is no such option, or one of the two is no text.
+    """
+    unknown = options.keys() - {*_OPTIONS, "name", "description", "strict", "spec", "call", "validate"}
     if unknown:
         raise ToolDefinitionError(
-            f"a tool has no option {', '.join(sorted(unknown))}; it has {', '.join(_NEW)}, strict"
+            f"a tool has no option {', '.join(sorted(unknown))}; it has {', '.join(_OPTIONS)}, strict"
         )
     for name in ("name", "description"):
         if not isinstance(options.get(name, ""), str):
             raise ToolDefinitionError(f"the {name} of a tool is text, not {type(options[name]).__name__}")
 
 
-def _wrong_option(tool: Tool) -> str:
-    """What is wrong with the values of its options; "" where nothing is."""
+def is_error_class(value: object) -> bool:
+    """True for a class of exceptions."""
+    return isinstance(value, type) and issubclass(value, Exception)
+
+
+def find_option_problem(tool: Tool) -> str:
+    """Describe the first option of a tool that has an impossible value; "" if there is none."""
     if tool.timeout is not None and not (isinstance(tool.timeout, int | float) and 0 < tool.timeout < float("inf")):  # type: ignore[unnecessary] - users pass anything
         return f"timeout is a number of seconds above 0, or None for no end, not {tool.timeout!r}"
     if not isinstance(tool.retries, int) or tool.retries < 0:  # type: ignore[unnecessary]
         return f"retries is a whole number from 0 on, not {tool.retries!r}"
     kinds: Any = tool.retry_on
-    if not isinstance(kinds, tuple) or not all(
-        isinstance(each, type) and issubclass(each, Exception) for each in cast("tuple[Any, ...]", kinds)
-    ):
+    if not isinstance(kinds, tuple) or not all(map(is_error_class, kinds)):  # pyright: ignore[reportUnknownArgumentType]
         return f"retry_on is a tuple of classes of errors, not {kinds!r}"
     if not isinstance(tool.needs_approval, bool) and not callable(tool.needs_approval):  # type: ignore[unnecessary]
         return f"needs_approval is True, False or a function, not {tool.needs_approval!r}"
@@ -218,58 +232,67 @@ def _wrong_option(tool: Tool) -> str:
     return ""
 
 
-def spec_of(function: Callable[..., Any]) -> ToolSpec:
-    """What a model is told of a function; where its tool was made before, none is made anew."""
-    made = getattr(function, "__trivium_tool__", None)
+def spec_of(function: Callable[..., object]) -> ToolSpec:
+    """The description of a function that is sent to the model; read from its tool if it has one already."""
+    made: Tool | None = mark_of(function, _TOOL)
     return (Tool.of(function) if made is None else made).spec
 
 
-def _from_function(function: Callable[..., Any]) -> Tool:
+def tool_from_signature(function: Callable[..., object]) -> Tool:
+    """Make a tool from a function's signature and docstring; see `Tool.of`."""
     from pydantic import PydanticUserError, TypeAdapter  # a third of pydantic's import time
 
-    plain = _unwrapped(function)
-    name = getattr(plain, "__name__", type(plain).__name__)
-    description, parameter_texts = _read_docstring(inspect.getdoc(plain) or "")
-    kinds, notes = _parameters(function, name, parameter_texts)
+    plain = unwrap(function)
+    name: str = mark_of(plain, "__name__") or type(plain).__name__
+    description, sections = read_sections(inspect.getdoc(plain) or "")
+    entries = (sections.get(each, {}) for each in ("Args", "Arguments", "Parameters"))
+    texts = {each: text for section in entries for each, (_, text) in section.items()}
+    kinds, notes = read_parameters(function, name, texts)
     arguments = TypedDict(name, kinds)  # type: ignore[operator, misc] - made from a signature at run time
     arguments.__pydantic_config__ = {"extra": "forbid"}  # pyright: ignore - what pydantic reads
     try:
-        adapter = cast("TypeAdapter[dict[str, Any]]", TypeAdapter(arguments))
-        schema = _with_notes(plain_schema(adapter.json_schema()), notes)
+        adapter: TypeAdapter[Any] = TypeAdapter(arguments)
+        schema = remove_titles(adapter.json_schema())
     except PydanticUserError as error:
         raise ToolDefinitionError(f"the tool {name} has a parameter with no JSON form: {error}", name) from None
-    spec = ToolSpec(name, description, schema)
-    return Tool(spec, function, _validator(name, adapter))
+    properties: dict[str, JSONSchema] = schema.get("properties", {})
+    for each in notes.keys() & properties:
+        properties[each] = dict(sorted({**properties[each], **notes[each]}.items()))
+    return Tool(ToolSpec(name, description, schema), function, make_validator(name, adapter))
 
 
-def _unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Where the name, the docstring and the annotations stand."""
+def unwrap(function: Callable[..., object]) -> Callable[..., object]:
+    """Return the function behind partials and bound methods, which has the name, the docstring and the annotations."""
     while isinstance(function, partial):
-        function = cast("partial[Any]", function).func
-    return getattr(function, "__func__", function)
+        function = function.func  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    return mark_of(function, "__func__") or function
 
 
-def _with_notes(schema: dict[str, Any], notes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """A schema that says of each property what its type does not."""
-    properties = cast("dict[str, dict[str, Any]]", schema.get("properties", {}))
-    for name in notes.keys() & properties:
-        properties[name] = dict(sorted({**properties[name], **notes[name]}.items()))
-    return schema
+def read_parameters(
+    function: Callable[..., object], name: str, texts: Mapping[str, str]
+) -> tuple[dict[str, object], dict[str, JSONSchema]]:
+    """Read the types of a function's parameters by name, and the notes that their types lack.
 
+    Args:
+        function: the function.
+        name: the tool's name, for errors.
+        texts: the descriptions from the docstring, by parameter.
 
-def _parameters(
-    function: Callable[..., Any], name: str, texts: Mapping[str, str]
-) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """The types of the parameters by name, and of those that say nothing themselves what a model is told besides."""
+    Returns:
+        The types, and for parameters without an `Annotated` type what their schema says besides (description, default).
+
+    Raises:
+        ToolDefinitionError: an annotation cannot be read, or a parameter is positional or collects several.
+    """
     from pydantic import Field
 
-    plain = _unwrapped(function)
+    plain = unwrap(function)
     try:
         hints = get_type_hints(plain if inspect.isroutine(plain) else type(plain).__call__, include_extras=True)
     except NameError as error:
         raise ToolDefinitionError(f"an annotation of the tool {name} cannot be read: {error}", name) from None
-    kinds: dict[str, Any] = {}
-    told: dict[str, dict[str, Any]] = {}
+    kinds: dict[str, object] = {}
+    notes_of: dict[str, JSONSchema] = {}
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:
@@ -286,27 +309,25 @@ def _parameters(
         kind = hints.get(parameter.name, Any)
         extra: dict[str, Any] = {}
         notes = get_args(kind)[1:] if get_origin(kind) is Annotated else ()
-        if not any(getattr(each, "description", "") for each in notes):
+        if not any(mark_of(each, "description") for each in notes):
             text = next((each for each in notes if isinstance(each, str)), texts.get(parameter.name))
             extra = {"description": text} if text is not None else {}
-        if parameter.default is not parameter.empty and _is_json(parameter.default):
-            extra["json_schema_extra"] = {"default": parameter.default}
+        default: object = parameter.default
+        if default is None or isinstance(default, str | int | float | bool):
+            extra["json_schema_extra"] = {"default": default}
         if not notes:  # most, and a field would cost more
-            told[parameter.name] = {**extra.pop("json_schema_extra", {}), **extra}
-        elif extra:  # who says more may have another name, or none, in the schema
+            notes_of[parameter.name] = {**extra.pop("json_schema_extra", {}), **extra}
+        elif extra:  # a field with an alias, or left out of the schema, has another name there, or none
             kind = Annotated[kind, Field(**extra)]
         kinds[parameter.name] = kind if parameter.default is parameter.empty else NotRequired[kind]
-    return kinds, told
+    return kinds, notes_of
 
 
-def _is_json(value: Any) -> bool:
-    return value is None or isinstance(value, str | int | float | bool)
-
-
-def _validator(name: str, adapter: TypeAdapter[dict[str, Any]]) -> Validate:
+def make_validator(name: str, adapter: TypeAdapter[Any]) -> Validate:
+    """Make the function that validates the arguments of a call, given as JSON text or as a dict."""
     from_json, from_python = adapter.validator.validate_json, adapter.validator.validate_python
 
-    def validate(arguments: str | Mapping[str, Any]) -> dict[str, Any]:
+    def validate(arguments: str | Mapping[str, object]) -> Arguments:
         try:
             if not isinstance(arguments, str):
                 return from_python(arguments)
@@ -323,7 +344,7 @@ def _validator(name: str, adapter: TypeAdapter[dict[str, Any]]) -> Validate:
 
 
 def unfenced(text: str) -> str:
-    """What stands in a code fence, where a text is one; else the text."""
+    """Return the content of a code fence if the text is one; else the text."""
     if "```" not in text:  # most
         return text
     plain = text.strip()
@@ -331,34 +352,28 @@ def unfenced(text: str) -> str:
 
 
 def describe_errors(name: str, error: ValidationError) -> str:
-    """What was wrong with a tool's arguments, in words that a model can act on."""
+    """Describe the faults of a tool's arguments in words that a model can act on."""
     parts = [f"{'.'.join(map(str, each['loc'])) or 'the arguments'}: {each['msg']}" for each in error.errors()]
     return f"the arguments of {name} do not fit: " + "; ".join(parts)
 
 
-def plain_schema(schema: Any) -> Any:
-    """A JSON schema without the titles that pydantic adds: they cost tokens and say nothing."""
-    if isinstance(schema, list):
-        return [plain_schema(each) for each in cast("list[Any]", schema)]
-    if not isinstance(schema, dict):
+def remove_titles(schema: object) -> Any:
+    """Copy a JSON schema without the titles that pydantic adds: they cost tokens and say nothing."""
+    if is_json_array(schema):
+        return [remove_titles(each) for each in schema]
+    if not is_json_object(schema):
         return schema
-    entries = cast("dict[str, Any]", schema).items()
-    return {key: plain_schema(value) for key, value in entries if not (key == "title" and isinstance(value, str))}
+    return {
+        key: remove_titles(value) for key, value in schema.items() if not (key == "title" and isinstance(value, str))
+    }
 
 
 _SECTION = re.compile(r"^(Args|Arguments|Parameters|Returns|Raises|Yields|Example|Examples|Note)s?:\s*$")
 _ENTRY = re.compile(r"^(?:[*-]\s+)?\*{0,2}(\w+)(?:\s*\(([^)]*)\))?:\s*(.*)$")
 
 
-def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
-    """The description, and the text of each entry below `Args:`."""
-    description, sections = read_sections(text)
-    entries = (sections.get(name, {}) for name in ("Args", "Arguments", "Parameters"))
-    return description, {name: said for each in entries for name, (_, said) in each.items()}
-
-
 def read_sections(text: str) -> tuple[str, dict[str, dict[str, tuple[str, str]]]]:
-    """A docstring: its description, and by section the entries, each with what stands in brackets and its text."""
+    """Read a docstring: its description, and its sections, each with its entries: name → (type in brackets, text)."""
     description: list[str] = []
     sections: dict[str, dict[str, tuple[str, str]]] = {}
     entries: dict[str, tuple[str, str]] | None = None

@@ -8,7 +8,7 @@ from functools import partial
 from types import MethodType
 from typing import Any, TypeVar, overload
 
-from trivium.actions._tool import MAX_RESULT, Effect, Tool, with_options
+from trivium.actions._tool import MAX_RESULT, Effect, Tool, set_options
 from trivium.exceptions import RetryableToolError
 
 __all__ = ["make_tool", "tool"]
@@ -57,7 +57,7 @@ def tool(function: Any = None, /, **options: Any) -> Any:
 
 
 def _made(function: F, options: dict[str, Any]) -> F:
-    with_options(
+    set_options(
         function, {key: value for key, value in options.items() if value not in ("", None) or key == "max_result"}
     )
     return make_tool(function)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel
 
-from trivium.actions._tool import plain_schema, read_sections
+from trivium.actions._tool import read_sections, remove_titles
 
 if TYPE_CHECKING:
     from trivium.actions._tool_message import ToolMessage
@@ -26,7 +26,7 @@ def message_schema(kind: type[ToolMessage]) -> dict[str, Any]:
     No titles; texts from the class's docstring where a field has none; tool messages within it have a fixed
     `request`. The fields are those of the class, `request` included.
     """
-    schema = cast("dict[str, Any]", plain_schema(kind.model_json_schema()))
+    schema = cast("dict[str, Any]", remove_titles(kind.model_json_schema()))
     own = schema.pop("$ref", "").rpartition("/")[2]
     schema = {**schema["$defs"][own], "$defs": schema["$defs"]} if own else schema  # a message that holds itself
     texts = _texts(kind)

@@ -7,7 +7,7 @@ from trivium.actions._action import describe_tool, invalid_api
 from trivium.actions._done_tools import is_done_tool, result_of, text_of_result
 from trivium.actions._read_more import read_more_of
 from trivium.actions._run import reason_of, report_error
-from trivium.actions._tool import describe_errors, plain_schema, unfenced
+from trivium.actions._tool import describe_errors, remove_titles, unfenced
 from trivium.actions._tool_message import cut_result, message_tool
 
 __all__ = [
@@ -17,9 +17,9 @@ __all__ = [
     "invalid_api",
     "is_done_tool",
     "message_tool",
-    "plain_schema",
     "read_more_of",
     "reason_of",
+    "remove_titles",
     "report_error",
     "result_of",
     "text_of_result",

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar, cast, get_args, get_origin
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from trivium.actions import ToolMessage
-from trivium.actions.lowlevel import describe_errors, plain_schema
+from trivium.actions.lowlevel import describe_errors, remove_titles
 from trivium.agents._agent import Agent
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.llms import Reply, Request
@@ -44,7 +44,7 @@ class AnswerFormat:
             if _is_class(kind, ToolMessage):
                 schema = dict(kind.llm_function_schema(request=True, defaults=include_defaults).parameters)
             else:
-                schema = plain_schema(self._adapter.json_schema())
+                schema = remove_titles(self._adapter.json_schema())
         except Exception as error:
             raise ConfigurationError(f"{kind!r} cannot be the type of an answer: {error}") from None
         self.is_wrapped = schema.get("type") != "object"
