@@ -141,7 +141,7 @@ def test_an_approver_that_fails_approves_nothing():
         raise OSError("no terminal")
 
     out = Agent(model(path="a"), tools=[shelf.delete])("x", approve=fail)
-    assert out.content == "error: not approved: whoever was to be asked could not be: no terminal"
+    assert out.content == "error: not approved: the approver failed: no terminal"
     assert shelf.gone == []
 
 

@@ -9,11 +9,12 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, cast
 
-from trivium._arguments import checked
+from trivium._arguments import checked, is_mapping
 from trivium._objects import create_object
 from trivium.actions._dual import is_core
 from trivium.actions._run import as_arguments, as_text, attempt_tool, call_function
-from trivium.actions._tool import Tool, read_sections, set_options, spec_of, unfenced
+from trivium.actions._strict import JSONSchema
+from trivium.actions._tool import Arguments, Tool, mark_of, read_sections, set_options, spec_of, unfenced
 from trivium.commander import driver_neutral, sync_method
 from trivium.exceptions import ConfigurationError, ToolArgumentsError, ToolDefinitionError, ToolkitError
 from trivium.schema import ActionReturn, ActionStatusCode
@@ -25,12 +26,12 @@ _TYPES = {"string": "STRING", "integer": "NUMBER", "number": "FLOAT", "boolean":
 
 
 class BaseParser:
-    """Reads the arguments that an action is called with, and writes what it returns.
+    """Parses the arguments of an action's calls, and renders its results.
 
     Text is the value of the action's only parameter.
 
     Args:
-        action: whose parser it is.
+        action: the action.
     """
 
     PARAMETER_DESCRIPTION: ClassVar[str] = "Give the argument as plain text."
@@ -38,49 +39,52 @@ class BaseParser:
     def __init__(self, action: BaseAction) -> None:
         self.action = action
 
-    def parse_inputs(self, inputs: Any, name: str = "run") -> dict[str, Any]:
-        """The arguments by name.
+    def parse_inputs(self, inputs: str | Mapping[str, Any], name: str = "run") -> Arguments:
+        """Parse the arguments of a call.
 
         Args:
             inputs: text as a model wrote it, or a dict.
             name: the method that is called.
 
+        Returns:
+            The arguments by name.
+
         Raises:
             ToolArgumentsError: they cannot be read, or are not those of the method.
         """
-        parameters = spec_of(getattr(self.action, name)).parameters
+        parameters = spec_of(self.action.method(name)).parameters
         names = list(parameters["properties"])
         values = self.read(inputs, names) if isinstance(inputs, str) else inputs
-        if not isinstance(values, (dict, Mapping)):  # the class first: an abstract one is slow to ask
+        if not is_mapping(values):
             raise ToolArgumentsError(f"invalid json format: {inputs}", self.action.name)
-        given = dict(cast("Mapping[str, Any]", values))
+        given = dict(values)
         if [*given] == names:  # most calls
             return given
         wrong = {"unknown": given.keys() - names, "missing required": {*parameters.get("required", ())} - given.keys()}
         for problem, which in wrong.items():
             if which:
-                said = ", ".join(map(repr, sorted(map(str, which))))
-                raise ToolArgumentsError(f"{problem} arguments: {{{said}}}", self.action.name)
+                listed = ", ".join(map(repr, sorted(map(str, which))))
+                raise ToolArgumentsError(f"{problem} arguments: {{{listed}}}", self.action.name)
         return given
 
-    def read(self, inputs: str, names: Sequence[str]) -> Any:
-        """The arguments that a text holds."""
+    def read(self, inputs: str, names: Sequence[str]) -> object:
+        """Read the arguments from text; a result that is no dict is refused."""
         if len(names) != 1:
             raise ToolArgumentsError(f"text cannot be the arguments {', '.join(names)}", self.action.name)
         return {names[0]: inputs}
 
-    def parse_outputs(self, outputs: Any) -> list[dict[str, Any]]:
-        """What an action returned, as the items of an `ActionReturn`; no character of it is lost."""
+    def parse_outputs(self, outputs: object) -> list[dict[str, Any]]:
+        """Render the result of an action as the items of an `ActionReturn`, with no character lost."""
         return [{"type": "text", "content": as_text(outputs)}]
 
 
 class JsonParser(BaseParser):
-    """Arguments as a JSON object, which may stand in a code fence."""
+    """Parses arguments written as a JSON object, also within a code fence."""
 
     PARAMETER_DESCRIPTION = "Give the arguments as one JSON object, from each parameter's name to its value."
 
-    def read(self, inputs: str, names: Sequence[str]) -> Any:
-        """The object; no text is no argument."""
+    def read(self, inputs: str, names: Sequence[str]) -> object:
+        """Read the object; empty text means no arguments."""
         try:
             return json.loads(unfenced(inputs).strip() or "{}", strict=False)
         except (ValueError, RecursionError):
@@ -88,17 +92,17 @@ class JsonParser(BaseParser):
 
 
 class TupleParser(BaseParser):
-    """Arguments as a Python tuple of literals, in the order of the parameters."""
+    """Parses arguments written as a Python tuple of literals, in the order of the parameters."""
 
     PARAMETER_DESCRIPTION = "Give the arguments as a Python tuple, in the order of the parameters."
 
-    def read(self, inputs: str, names: Sequence[str]) -> Any:
-        """The values by name; one alone needs no tuple."""
+    def read(self, inputs: str, names: Sequence[str]) -> object:
+        """Read the values by name; a single one needs no tuple."""
         try:
-            literal = ast.literal_eval(unfenced(inputs).strip() or "()")
+            literal: Any = ast.literal_eval(unfenced(inputs).strip() or "()")
         except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
             raise ToolArgumentsError(f"invalid tuple format: {inputs}", self.action.name) from None
-        values = cast("tuple[Any, ...]", literal if isinstance(literal, tuple) else (literal,))
+        values = cast("tuple[object, ...]", literal if isinstance(literal, tuple) else (literal,))
         if len(values) > len(names):
             raise ToolArgumentsError(f"too many arguments: {len(values)} for {len(names)}", self.action.name)
         return dict(zip(names, values, strict=False))
@@ -107,19 +111,19 @@ class TupleParser(BaseParser):
 class BaseAction:
     """A tool, or a kit of tools, as a class.
 
-    A class with a `run` is one tool, called by the name of the class. A class with methods marked by `@tool_api`
-    is a toolkit, and each is a tool called `Class.method`. Annotations and docstrings say what a model is told,
-    as for a function; methods may be `def` or `async def`.
+    A class with a `run` is one tool with the name of the class. A class with methods marked by `@tool_api` is a
+    toolkit: each of these methods is a tool with the name `Class.method`. As for functions, annotations and docstrings
+    are the description sent to the model; methods may be `def` or `async def`.
 
-    Calling the object runs one method and gives its outcome, good or bad, as an `ActionReturn`.
+    Calling the object runs one method, and returns its result or its failure as an `ActionReturn`.
 
     Args:
-        description: in place of what the class says: `name`, `description`, `parameters` and `required`, or for a
-            toolkit `name`, `description` and `api_list`.
-        parser: reads arguments and writes results.
+        description: replaces the description made from the class: `name`, `description`, `parameters` and `required`,
+            or for a toolkit `name`, `description` and `api_list`.
+        parser: parses arguments and renders results.
 
     Raises:
-        ConfigurationError: the description lacks something, or requires what is no parameter.
+        ConfigurationError: the description lacks an entry, or requires a parameter that is not there.
 
     Example:
         >>> class Double(BaseAction):
@@ -142,9 +146,9 @@ class BaseAction:
             name
             for base in reversed(cls.__mro__)
             for name, value in vars(base).items()
-            if hasattr(value, "__tool_api__") and name != "run" and not is_core(base, name)
+            if mark_of(value, "__tool_api__") is not None and name != "run" and not is_core(base, name)
         )
-        has_run = callable(getattr(cls, "run", None))
+        has_run = callable(mark_of(cls, "run"))
         if has_run and marked:
             raise ToolkitError(
                 f"{cls.__name__} has a run and the APIs {', '.join(marked)}: be a tool or a toolkit", cls.__name__
@@ -154,54 +158,58 @@ class BaseAction:
     @checked
     def __init__(self, description: Mapping[str, Any] | None = None, parser: type[BaseParser] = JsonParser) -> None:
         if description is not None:
-            self._given = _checked(description, self.is_toolkit)
+            self._given = check_description(description, self.is_toolkit)
         self._parser_class = parser
 
     @property
     def is_toolkit(self) -> bool:
-        """Whether it is several tools."""
+        """True if it is several tools."""
         return self._apis != ("run",)
 
     @property
     def name(self) -> str:
-        """How it is called: the description's name, else that of the class."""
+        """The name: that of the description, else that of the class."""
         return self._given["name"] if self._given is not None else type(self).__name__
 
     @property
     def description(self) -> dict[str, Any]:
-        """What a model is told: name, description, and the parameters, or those of each API of a toolkit."""
+        """The description sent to the model: name, text, and the parameters, or those of each API of a toolkit."""
         if self._given is not None:
             return copy.deepcopy(dict(self._given))
-        apis = [self._describe(api) for api in self._apis]
+        apis = [self.describe_api(api) for api in self._apis]
         if self.is_toolkit:
             return {"name": self.name, "description": self._class_text(), "api_list": apis}
         return {**apis[0], "name": self.name, "description": apis[0]["description"] or self._class_text()}
 
     @classmethod
     def _class_text(cls) -> str:
-        """What the class says of itself, not what `BaseAction` says."""
+        """The description in the class's docstring, without that of `BaseAction`."""
         docs = (kind.__doc__ for kind in cls.__mro__[: cls.__mro__.index(BaseAction)])
         return read_sections(inspect.cleandoc(next((each for each in docs if each), "")))[0]
 
-    def _describe(self, api: str) -> dict[str, Any]:
-        function = getattr(self, api)
-        said = describe_tool(Tool.of(function).replace(name=api))
-        kinds = read_sections(inspect.getdoc(function) or "")[1].get("Args", {})
-        hints = inspect.signature(function).parameters
-        for each in said["parameters"]:  # what no annotation says, the docstring may
+    def method(self, api: str) -> Callable[..., Any]:
+        """The method of that name: `run`, or an API of a toolkit."""
+        return getattr(self, api)
+
+    def describe_api(self, api: str) -> dict[str, Any]:
+        """Describe one of its methods to a model; types that no annotation names come from the docstring."""
+        function = self.method(api)
+        description = describe_tool(Tool.of(function).replace(name=api))
+        sections = read_sections(inspect.getdoc(function) or "")[1]
+        kinds, hints = sections.get("Args", {}), inspect.signature(function).parameters
+        for each in description["parameters"]:
             kind = kinds.get(each["name"], ("", ""))[0]
             if kind and hints[each["name"]].annotation is inspect.Parameter.empty:
                 each["type"] = _python_type(kind)
-        if getattr(function, "__tool_api__", False):
-            entries = read_sections(inspect.getdoc(function) or "")[1].get("Returns", {})
-            said["return_data"] = [
+        if mark_of(function, "__tool_api__"):
+            description["return_data"] = [
                 {"name": name, "description": text, "type": _python_type(kind)}
-                for name, (kind, text) in entries.items()
+                for name, (kind, text) in sections.get("Returns", {}).items()
             ]
-        return {**said, "parameter_description": self._parser_class.PARAMETER_DESCRIPTION}
+        return {**description, "parameter_description": self._parser_class.PARAMETER_DESCRIPTION}
 
     def tools(self) -> list[Tool]:
-        """Its tools, as everything that runs tools takes them.
+        """Return its tools.
 
         Raises:
             ToolDefinitionError: the class has neither a `run` nor a method marked by `@tool_api`.
@@ -213,8 +221,8 @@ class BaseAction:
         return [self.tool(api) for api in self._apis]
 
     def tool(self, api: str = "run") -> Tool:
-        """One of its methods as a tool."""
-        function, parser = getattr(self, api), self._parser_class(self)
+        """Return one of its methods as a tool."""
+        function, parser = self.method(api), self._parser_class(self)
         tool = Tool.of(function)
 
         @driver_neutral
@@ -222,25 +230,19 @@ class BaseAction:
             out = await call_function(function, **values)
             return out if isinstance(out, ActionReturn) else ActionReturn(result=parser.parse_outputs(out))
 
-        def parse(arguments: Any) -> dict[str, Any]:
+        def parse(arguments: str | Mapping[str, Any]) -> Arguments:
             return tool.validate(parser.parse_inputs(arguments, api))
 
-        return tool.replace(
-            name=self.name if api == "run" else f"{self.name}.{api}",
-            description=self._said(api, tool.spec.description),
-            call=call,
-            validate=parse,
-        )
-
-    def _said(self, api: str, text: str) -> str:
         given = self._given or {}
-        many = given.get("api_list", ()) if self.is_toolkit else [{**given, "name": "run"}]
-        text = text or ("" if self.is_toolkit else self._class_text())
-        return next((each.get("description", text) for each in many if each["name"] == api), text)
+        described = given.get("api_list", ()) if self.is_toolkit else [{**given, "name": "run"}]
+        text = tool.spec.description or ("" if self.is_toolkit else self._class_text())
+        text = next((each.get("description", text) for each in described if each["name"] == api), text)
+        name = self.name if api == "run" else f"{self.name}.{api}"
+        return tool.replace(name=name, description=text, call=call, validate=parse)
 
     @driver_neutral
     async def acall(self, inputs: str | Mapping[str, Any] = "", name: str = "run") -> ActionReturn:
-        """Run a method by its name; the same as calling the object, from async code.
+        """Run a method by its name; the same as calling the object, for async code.
 
         Args:
             inputs: the arguments, as text for the parser or by name.
@@ -263,7 +265,7 @@ def tool_api(
     returns_named_value: bool = False,
     **options: Any,
 ) -> Any:
-    """Mark a method as a tool of its class, with or without brackets; below `@dual`, where that is there too.
+    """Mark a method as a tool of its class; used with or without brackets, and below `@dual`.
 
     Args:
         function: the method.
@@ -294,21 +296,21 @@ def tool_api(
 
 
 def describe_tool(tool: Tool) -> dict[str, Any]:
-    """What a model that reads tools in the text is told of one."""
-    properties = tool.spec.parameters.get("properties", {})
+    """Describe a tool to a model that reads about its tools in the prompt."""
+    properties: dict[str, JSONSchema] = tool.spec.parameters.get("properties", {})
     parameters = [
-        {"name": name, "type": _type_of(said), "description": said.get("description", "")}
-        for name, said in properties.items()
+        {"name": name, "type": _type_of(schema), "description": schema.get("description", "")}
+        for name, schema in properties.items()
     ]
     required = list(tool.spec.parameters.get("required", ()))
     return {"name": tool.name, "description": tool.spec.description, "parameters": parameters, "required": required}
 
 
 def descriptions_of(actions: Any) -> list[dict[str, Any]]:
-    """What a model is told of several actions; each API of a toolkit by its whole name."""
-    many = cast("Iterable[Any]", actions) if isinstance(actions, list | tuple) else [actions]
+    """Describe actions, tools, functions or configs of actions to a model; each API of a toolkit has its full name."""
+    many: Iterable[Any] = actions if isinstance(actions, list | tuple) else [actions]  # pyright: ignore[reportUnknownVariableType]
     found: list[dict[str, Any]] = []
-    for action in map(create_object, many):
+    for action in map(create_object, many):  # pyright: ignore[reportUnknownArgumentType]
         if not isinstance(action, BaseAction):
             found.append(describe_tool(Tool.of(action)))
         elif action.is_toolkit:
@@ -318,24 +320,29 @@ def descriptions_of(actions: Any) -> list[dict[str, Any]]:
     return found
 
 
-def invalid_api(kit: str, api: str, arguments: Any) -> ActionReturn:
-    """The outcome of a call of an API that a toolkit does not have."""
+def invalid_api(kit: str, api: str, arguments: str | Mapping[str, Any]) -> ActionReturn:
+    """The result of a call of an API that a toolkit does not have."""
     state = ActionStatusCode.API_ERROR
     return ActionReturn(type=kit, args=as_arguments(api, arguments), state=state, errmsg=f"invalid API: {api}")
 
 
 def _type_of(schema: Mapping[str, Any]) -> str:
-    """The type of a parameter; of several, the first that is not null."""
+    """The name of a parameter's type; of several, the first that is not null."""
     many = (schema, *schema.get("anyOf", ()))
     return next((_TYPES[each["type"]] for each in many if each.get("type") in _TYPES), "STRING")
 
 
-def _python_type(said: str) -> str:
-    plain = said.strip().replace(":class:", "").strip("`").lower().partition(",")[0].partition("[")[0].strip()
+def _python_type(name: str) -> str:
+    plain = name.strip().replace(":class:", "").strip("`").lower().partition(",")[0].partition("[")[0].strip()
     return {"str": "STRING", "int": "NUMBER", "float": "FLOAT", "bool": "BOOLEAN", "list": "Array"}.get(plain, "STRING")
 
 
-def _checked(description: Mapping[str, Any], is_toolkit: bool) -> Mapping[str, Any]:
+def check_description(description: Mapping[str, Any], is_toolkit: bool) -> Mapping[str, Any]:
+    """Check that an action's description has all entries, and requires only parameters that it lists.
+
+    Raises:
+        ConfigurationError: it does not.
+    """
     wanted = ("name", "description", "api_list") if is_toolkit else ("name", "description", "parameters", "required")
     missing = [key for key in wanted if key not in description]
     if missing:

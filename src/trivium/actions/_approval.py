@@ -1,4 +1,4 @@
-"""Approval: a call that needs it runs only if somebody who was asked said yes."""
+"""Approval: a call that needs it runs only after an approver has said yes."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from trivium.actions._run import reason_of
 from trivium.actions._tool import Tool
 from trivium.actions._tool_message import ToolMessage
 from trivium.commander import CallNode, Event, driver_neutral, invoke
-from trivium.commander.lowlevel import settle
+from trivium.commander._doors import settle
 from trivium.events import on_one_line, to_json_value
 from trivium.exceptions import ToolNotApprovedError
 from trivium.schema._values import copied
 
-__all__ = ["ApprovalDecision", "ApprovalEvent", "ApprovalRequest", "Denied", "approved"]
+__all__ = ["ApprovalDecision", "ApprovalEvent", "ApprovalRequest", "Denied", "require_approval"]
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:
-    """What somebody is asked to approve: one call, with the arguments that will run.
+    """The request to approve one call, with the arguments that will run.
 
     Args:
-        tool: what would run.
-        arguments: the validated arguments, by name. They are a copy: to change them changes nothing.
-        node: the call; its `path`, `key`, `session_id` and `context` say whose it is.
+        tool: the tool.
+        arguments: the validated arguments, by name. They are a copy: changing them has no effect.
+        node: the node of the call, with its `path`, `key`, `session_id` and `context`.
     """
 
     tool: Tool
@@ -35,7 +35,7 @@ class ApprovalRequest:
 
     @property
     def name(self) -> str:
-        """What would run."""
+        """The tool's name."""
         return self.tool.name
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class ApprovalRequest:
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """No, and why: the model reads the reason.
+    """A refusal with a reason, which the model reads.
 
     Example:
         >>> bool(Denied("not on a Sunday")), Denied("not on a Sunday").reason
@@ -58,7 +58,7 @@ class Denied:
 
 
 class ApprovalDecision(NamedTuple):
-    """What came of a request: whether the call runs, and if not, why."""
+    """The decision on a request: the call runs, or it does not, with the reason."""
 
     request: ApprovalRequest
     is_approved: bool
@@ -84,42 +84,37 @@ class ApprovalEvent(Event[ApprovalDecision, Literal["approval"]]):
 
 
 @driver_neutral
-async def approved(node: CallNode, tool: Tool, values: Mapping[str, Any]) -> None:
-    """Return where a call may run: it needs no approval, or whoever is asked said yes.
+async def require_approval(node: CallNode, tool: Tool, values: Mapping[str, Any]) -> None:
+    """Return if a call may run: it needs no approval, or the approver has said yes.
 
     Raises:
-        ToolNotApprovedError: it was refused, nobody could be asked, or whoever was asked failed.
+        ToolNotApprovedError: it was refused, there is no approver, or the approver failed.
     """
     needed = tool.needs_approval
-    if callable(needed):
-        needed = await settle(needed(**_with_defaults(tool, values)))
+    if callable(needed):  # it gets the defaults of the arguments that the model left out too
+        parameters = signature(tool.call).parameters.values()
+        defaults = {each.name: each.default for each in parameters if each.default is not each.empty}
+        needed = await settle(needed(**{**defaults, **values}))
     if not needed:
         return
     message = values.get("tool_message")
-    shown = message.arguments() if isinstance(message, ToolMessage) else copied(dict(values), {})
-    request = ApprovalRequest(tool, shown, node)
-    reason = await _refusal(request)
+    arguments = message.arguments() if isinstance(message, ToolMessage) else copied(dict(values), {})
+    request = ApprovalRequest(tool, arguments, node)
+    reason = await find_refusal(request)
     node._emit(ApprovalEvent, ApprovalDecision(request, reason is None, reason or ""))
     if reason is not None:
         raise ToolNotApprovedError(reason, tool.name)
 
 
-def _with_defaults(tool: Tool, values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The arguments of a call, and the defaults of those that a model left out."""
-    parameters = signature(tool.call).parameters.values()
-    left = {each.name: each.default for each in parameters if each.default is not each.empty}
-    return {**left, **values}
-
-
-async def _refusal(request: ApprovalRequest) -> str | None:
-    """Why a call is refused; None where it is approved. Only a plain True approves."""
+async def find_refusal(request: ApprovalRequest) -> str | None:
+    """Ask the approver; return the reason of a refusal, or None if the call is approved. Only True approves."""
     approve = request.node._scope.approve
     if approve is None:
         return "nobody to ask; go on without it, and say what you could not do"
     try:
         answer: object = await invoke(approve, request)
     except Exception as error:
-        return f"whoever was to be asked could not be: {reason_of(error)}"
+        return f"the approver failed: {reason_of(error)}"
     if answer is True:
         return None
     if isinstance(answer, Denied) and answer.reason:

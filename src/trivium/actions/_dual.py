@@ -1,8 +1,9 @@
-"""Methods of actions in a sync and an async form: written once as coroutines, called plainly or awaited."""
+"""Methods of actions that are written once as coroutines, and called in sync code or awaited."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from inspect import getattr_static
 from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
@@ -16,7 +17,7 @@ T = TypeVar("T")
 
 
 class AsyncActionMixin:
-    """Put before an action's class, it makes calls of the object, and of its `dual` methods, give a coroutine."""
+    """A mixin before an action's class: calls of the object and of its `dual` methods return a coroutine."""
 
     acall: Callable[..., Awaitable[ActionReturn]]
 
@@ -26,9 +27,9 @@ class AsyncActionMixin:
 
 
 class dual(Generic[P, T]):
-    """A method written once as `async def`: called plainly on an action, awaited on its async twin.
+    """A method written once as `async def`: called in sync code on an action, awaited on its async form.
 
-    The coroutine function itself is there too, under the method's name with `_async` behind it.
+    The coroutine function itself has the method's name with the suffix `_async`.
 
     Example:
         >>> import asyncio
@@ -66,5 +67,5 @@ class dual(Generic[P, T]):
 
 
 def is_core(owner: type, name: str) -> bool:
-    """Whether an attribute of a class is the coroutine function that a dual method put there."""
-    return name.endswith("_async") and isinstance(vars(owner).get(name.removesuffix("_async")), dual)
+    """True if an attribute of a class is the coroutine function of a dual method."""
+    return name.endswith("_async") and isinstance(getattr_static(owner, name.removesuffix("_async"), None), dual)

@@ -1,18 +1,20 @@
-"""Who handles a tool message, and with what; which tool a model meant that did not say."""
+"""Handlers of tool messages: the search for one, and for the tool that a call without a name means."""
 
 from __future__ import annotations
 
 import inspect
 import re
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import Any
+from types import CodeType
+from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
 from trivium.actions._run import call_function
+from trivium.actions._tool import mark_of
 from trivium.actions._tool_message import ToolMessage
 from trivium.commander import driver_neutral
-from trivium.commander.lowlevel import is_blocking
+from trivium.commander._doors_loop import blocking
 from trivium.exceptions import ToolDefinitionError
 from trivium.module import Module
 from trivium.schema import Message
@@ -20,49 +22,49 @@ from trivium.schema import Message
 __all__ = ["find_handler", "infer_request"]
 
 _MESSAGES = frozenset({"Message", "AgentMessage", "ChatDocument", "ChatDoc"})
-Handler = Callable[[Message], Coroutine[Any, Any, Any]]
+Handler: TypeAlias = Callable[[Message], Coroutine[Any, Any, Any]]
+"""A coroutine function of the message that carried the call."""
 
 
-def find_handler(agent: Any, message: ToolMessage) -> Handler | None:
-    """What handles a tool message at an agent.
+def find_handler(agent: object, message: ToolMessage) -> Handler | None:
+    """Find the handler of a tool message at an agent.
 
-    The agent's method comes first, called like the tool's `_handler`, else like its `request`; then the tool's
-    own `handle`, then its `response`. Each may be written with `_async` behind its name; where both are, the one
-    that suits how this code runs is taken, and either is enough. What every module has (`reset`, `stream`, …)
-    handles nothing.
+    The agent's method comes first, named like the tool's `_handler`, else like its `request`; then the tool's own
+    `handle`, then its `response`. Each may have the suffix `_async`; of both forms, the one that suits the running
+    driver is taken, and either is enough. The methods of every module (`reset`, `stream`, …) handle nothing.
 
-    A method of the agent gets the tool message first. What else it has as parameters, and those of `handle` in
-    any order, are the agent and the message that carried the call, by annotation, else by name (`agent`,
-    `chat_doc`); a single one of neither is the message. `response` gets the agent, then the message.
+    A method of the agent gets the tool message first. Its other parameters, and those of `handle` in any order, are
+    the agent and the message that carried the call, matched by annotation, else by name (`agent`, `chat_doc`); a
+    single parameter that matches neither is the message. `response` gets the agent, then the message.
 
     Returns:
         A coroutine function of the message that carried the call, or None.
 
     Raises:
-        ToolDefinitionError: the handler has parameters of which nobody can tell what they are.
+        ToolDefinitionError: several parameters of the handler match neither the agent nor the message.
     """
     kind = type(message)
     name = kind._handler or message.request
-    if not hasattr(Module, name) and not isinstance(getattr(agent, name, None), Module):
-        method = _form(agent, agent, name)
+    if not hasattr(Module, name) and not isinstance(mark_of(agent, name), Module):
+        method = _find_form(agent, agent, name)
         if method is not None:
-            return _bound(method, agent, _roles(method, agent, ["tool"]), message)
-    handle = _form(kind, message, "handle")
+            return _bind(method, agent, _assign_parameters(method, agent, ["tool"]), message)
+    handle = _find_form(kind, message, "handle")
     if handle is not None:
-        return _bound(handle, agent, _roles(handle, agent, []))
-    response = _form(kind, message, "response")
+        return _bind(handle, agent, _assign_parameters(handle, agent, []))
+    response = _find_form(kind, message, "response")
     if response is None:
         return None
-    return _bound(response, agent, ["agent", "message"][: len(inspect.signature(response).parameters)])
+    return _bind(response, agent, ["agent", "message"][: len(inspect.signature(response).parameters)])
 
 
-def _form(owner: Any, of: Any, name: str) -> Callable[..., Any] | None:
-    """A method in the form, sync or async, that suits how this code runs, else in the other."""
-    names = (name, f"{name}_async") if is_blocking() else (f"{name}_async", name)
-    return next((getattr(of, each) for each in names if callable(getattr(owner, each, None))), None)
+def _find_form(owner: object, of: object, name: str) -> Callable[..., Any] | None:
+    """Find a method in the form, sync or async, that suits the running driver, else in the other form."""
+    names = (name, f"{name}_async") if blocking() else (f"{name}_async", name)
+    return next((mark_of(of, each) for each in names if callable(mark_of(owner, each))), None)
 
 
-def _bound(method: Callable[..., Any], agent: Any, roles: list[str], tool: ToolMessage | None = None) -> Handler:
+def _bind(method: Callable[..., Any], agent: object, roles: list[str], tool: ToolMessage | None = None) -> Handler:
     @driver_neutral
     async def call(chat_message: Message) -> Any:
         given = {"tool": tool, "agent": agent, "message": chat_message}
@@ -72,27 +74,27 @@ def _bound(method: Callable[..., Any], agent: Any, roles: list[str], tool: ToolM
     return call
 
 
-def _roles(method: Callable[..., Any], agent: Any, first: list[str]) -> list[str]:
-    """What each parameter gets, behind those that are known."""
-    code = getattr(method, "__code__", None)
+def _assign_parameters(method: Callable[..., object], agent: object, first: list[str]) -> list[str]:
+    """Assign to each parameter of a handler the tool, the agent or the message; `first` are assigned already."""
+    code: CodeType | None = mark_of(method, "__code__")
     is_plain = code is not None and not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
     if code is not None and is_plain and code.co_argcount - inspect.ismethod(method) == len(first):
         return first  # most handlers take no more, and to read a signature costs as much as all the rest
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = [each for each in inspect.signature(method).parameters.values() if each.kind in kinds][len(first) :]
-    roles = [_role(each, agent) for each in parameters]
+    roles = [role_of(each, agent) for each in parameters]
     while roles and roles[-1] is None and parameters[len(roles) - 1].default is not inspect.Parameter.empty:
         roles.pop()  # the handler's own affair
     if roles.count(None) > 1:
-        name = getattr(method, "__qualname__", repr(method))
+        name = mark_of(method, "__qualname__") or repr(method)
         raise ToolDefinitionError(
-            f"{name} has parameters of which nobody can tell what they are: annotate them, or call them "
-            "`agent` and `chat_doc`"
+            f"{name} has parameters of unknown meaning: annotate them, or call them `agent` and `chat_doc`"
         )
     return first + [role or "message" for role in roles]
 
 
-def _role(parameter: inspect.Parameter, agent: Any) -> str | None:
+def role_of(parameter: inspect.Parameter, agent: object) -> str | None:
+    """The role of a handler's parameter, "agent" or "message"; None if neither its annotation nor its name tells."""
     annotation = parameter.annotation
     if annotation is not parameter.empty:
         text = annotation.__name__ if isinstance(annotation, type) else str(annotation)
@@ -106,14 +108,14 @@ def _role(parameter: inspect.Parameter, agent: Any) -> str | None:
 
 
 def infer_request(values: Mapping[str, Any], classes: Iterable[type[ToolMessage]]) -> type[ToolMessage] | None:
-    """The tool that a model meant which wrote an object without `request`: the only one that it fits.
+    """Find the tool that a model means by an object without `request`: the only one that the object fits.
 
-    It fits a tool if each of its keys is one of the tool's fields, at least one of them the tool's own, and the
+    An object fits a tool if each of its keys is a field of the tool, at least one of them a field of its own, and the
     values are valid.
 
     Args:
         values: the object.
-        classes: the tools that may be meant: those that are handled where it arrived.
+        classes: the candidates: the tools that the receiver handles.
 
     Example:
         >>> class Square(ToolMessage):

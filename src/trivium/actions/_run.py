@@ -1,4 +1,4 @@
-"""Running a tool: the one place where that happens, and how every outcome becomes a return."""
+"""Running a tool: the one place where that happens, and its results and failures as returns."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any, Literal, TypeAlias
 from pydantic_core import to_jsonable_python
 
 from trivium._arguments import is_mapping
-from trivium.actions._tool import Tool
+from trivium.actions._tool import Arguments, Tool, mark_of
 from trivium.commander import CallNode, Event, current, driver_neutral, invoke, step, wait
-from trivium.commander.lowlevel import invoke_or_abandon, make_scope
+from trivium.commander._node import make_scope
 from trivium.events import on_one_line, to_json_value
 from trivium.exceptions import (
     CommanderError,
@@ -168,7 +168,7 @@ async def run_tool(
             if returned is not None:
                 returned.args = values
             if tool.needs_approval or tool.retries or tool.timeout is not None:
-                result = await _guarded(node, tool, values)
+                result = await _call_with_options(node, tool, values)
             else:
                 result = await invoke(tool.call, **values)
             if node._stopping is not None or node._scope.deadline is not None:
@@ -207,12 +207,12 @@ def report_error(name: str, error: Exception, on_error: OnToolError = "answer") 
         raise ToolFailedError(said, name) from error
 
 
-async def _guarded(node: CallNode, tool: Tool, values: dict[str, Any]) -> Any:
-    """Call a tool that is not simply called: it wants approval, has a time of its own, or is tried again."""
+async def _call_with_options(node: CallNode, tool: Tool, values: Arguments) -> Any:
+    """Call a tool that needs approval, has a time limit of its own, or is tried again."""
     if tool.needs_approval:
-        from trivium.actions._approval import approved  # most tools need none
+        from trivium.actions._approval import require_approval  # most tools need none
 
-        await approved(node, tool, values)
+        await require_approval(node, tool, values)
     if tool.timeout is not None:
         node._scope = make_scope(node, timeout=tool.timeout, limits=None)
         node._may_be_left = True
@@ -224,19 +224,21 @@ async def _guarded(node: CallNode, tool: Tool, values: dict[str, Any]) -> Any:
             if tries >= tool.retries:
                 raise
             node._emit(ToolRetryEvent, error)
-            after = getattr(error, "after", None)
+            after: float | None = mark_of(error, "after")
             longest = min(_LONGEST_WAIT, _FIRST_WAIT * 2**tries)
             await wait(uniform(longest / 2, longest) if after is None else after)  # noqa: S311 - no secret
 
 
 @driver_neutral
 async def call_function(function: Callable[..., Any], /, *args: Any, **values: Any) -> Any:
-    """Call the function behind a tool; where that has a time of its own, sync code is left behind after it."""
+    """Call the function of a tool; sync code is abandoned in its thread if it takes longer than the tool's timeout."""
     node = current.get()
     if node is None or not node._may_be_left:
         return await invoke(function, *args, **values)
+    from trivium.commander._leaving import invoke_or_leave
+
     on_left = partial(node._emit, ToolLeftEvent, node._name.removeprefix("tool:"))
-    return await invoke_or_abandon(partial(function, *args) if args else function, on_left, **values)
+    return await invoke_or_leave(partial(function, *args) if args else function, on_left, **values)
 
 
 @driver_neutral
@@ -279,7 +281,7 @@ async def attempt_tool(
 
 
 def reason_of(error: BaseException) -> str:
-    """What an error says, else what it is; an error of a user's own may even fail to say it."""
+    """The text of an error, or its class where it has none; the `__str__` of a user's error may itself fail."""
     try:
         return str(error) or type(error).__name__
     except Exception:
@@ -300,23 +302,23 @@ def _render_result(name: str, result: object, on_error: OnToolError) -> str:
         raise ToolError(f"{name} ran, but its result ({kind}) cannot be told as text: {why}", name) from error
 
 
-def as_arguments(name: str, arguments: Any) -> dict[str, Any]:
-    """The arguments of a call as they came, where they could not be understood."""
+def as_arguments(name: str, arguments: object) -> Arguments:
+    """The arguments of a call before their validation."""
     is_text = arguments.__class__ is str  # first: a model writes text
     return dict(arguments) if not is_text and is_mapping(arguments) else {"inputs": arguments, "name": name}
 
 
 def sendable(text: str) -> str:
-    """The text as UTF-8 can have it: half of a character that was cut in two becomes a question mark."""
+    """Replace lone surrogates, which UTF-8 cannot encode, by question marks."""
     return text.encode("utf-8", "replace").decode()
 
 
 def as_text(value: Any) -> str:
-    """A tool's result as a model reads it: text as it is, anything else as JSON where it can be."""
+    """Render a tool's result as a model reads it: text as it is, anything else as JSON if possible."""
     if isinstance(value, str):
         return value
     if value.__class__ is int:
-        return str(value)  # as JSON has it, at a tenth of the price
+        return str(value)  # as JSON has it, ten times as fast
     if isinstance(value, Message):
         return as_text(value.content)
     if hasattr(value, "model_dump_json") and not isinstance(value, type):
@@ -327,9 +329,9 @@ def as_text(value: Any) -> str:
         return str(value)
 
 
-def _jsonable(value: Any) -> Any:
-    """The value by parts that JSON has; an iterator is not used up for it: it may be endless, and it travels too."""
+def to_json_parts(value: object) -> Any:
+    """Convert a value to what JSON has. An iterator is not consumed: it may be endless, and the caller gets it too."""
     return repr(value) if hasattr(value, "__next__") else to_jsonable_python(value)
 
 
-_to_json = json.JSONEncoder(ensure_ascii=False, default=_jsonable).encode
+_to_json = json.JSONEncoder(ensure_ascii=False, default=to_json_parts).encode

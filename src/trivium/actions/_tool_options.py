@@ -33,15 +33,15 @@ def tool(
     max_result: int | None = MAX_RESULT,
 ) -> Callable[[F], F]: ...
 def tool(function: Any = None, /, **options: Any) -> Any:
-    """Make a tool of a function or of an action's method, which stays what it is: it is called as before.
+    """Make a tool of a function or of an action's method, which can still be called as before.
 
-    Name, docstring and annotations say what a model is told. Without the decorator a function can be a tool too;
-    with it, what cannot be one is refused where it is written, and it may have options.
+    Its name, docstring and annotations are the description sent to the model. A function can be a tool without the
+    decorator too; with it, a function that cannot be one is refused at its definition, and it may have options.
 
     Args:
         function: the function.
-        **options: `name` and `description` in place of its own; `strict`, to have the provider hold the model to
-            the schema; all others are those of `Tool`.
+        **options: `name` and `description` instead of its own; `strict`, to have the provider enforce the schema; the
+            other options are those of `Tool`.
 
     Raises:
         ToolDefinitionError: the function cannot be a tool, or not with these options.
@@ -53,10 +53,11 @@ def tool(function: Any = None, /, **options: Any) -> Any:
         >>> double(3), Tool.of(double).spec.description, Tool.of(double).timeout
         (6, 'Double a number.', 3)
     """
-    return partial(_made, options=options) if function is None else _made(function, options)
+    return partial(mark_as_tool, options=options) if function is None else mark_as_tool(function, options)
 
 
-def _made(function: F, options: dict[str, Any]) -> F:
+def mark_as_tool(function: F, options: dict[str, Any]) -> F:
+    """Give a function options, and make its tool; see `tool`."""
     set_options(
         function, {key: value for key, value in options.items() if value not in ("", None) or key == "max_result"}
     )
@@ -64,8 +65,8 @@ def _made(function: F, options: dict[str, Any]) -> F:
 
 
 def make_tool(function: F) -> F:
-    """Make the function's tool, anew if it has one."""
-    vars(function).pop("__trivium_tool__", None)
+    """Make the function's tool, again if it has one already."""
+    function.__trivium_tool__ = None  # type: ignore[attr-defined] - else it would be found
     is_method = next(iter(inspect.signature(function).parameters), "") == "self"
     made = Tool.of(MethodType(function, object()) if is_method else function)
     function.__trivium_tool__ = made.replace(call=function)  # type: ignore[attr-defined] - where Tool.of looks
