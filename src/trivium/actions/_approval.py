@@ -11,7 +11,7 @@ from trivium.actions._run import reason_of
 from trivium.actions._tool import Tool
 from trivium.actions._tool_message import ToolMessage
 from trivium.commander import CallNode, Event, driver_neutral, invoke
-from trivium.commander._doors import settle
+from trivium.commander.lowlevel import emit, scope_of, settle
 from trivium.events import on_one_line, to_json_value
 from trivium.exceptions import ToolNotApprovedError
 from trivium.schema._values import copied
@@ -101,14 +101,14 @@ async def require_approval(node: CallNode, tool: Tool, values: Mapping[str, Any]
     arguments = message.arguments() if isinstance(message, ToolMessage) else copied(dict(values), {})
     request = ApprovalRequest(tool, arguments, node)
     reason = await find_refusal(request)
-    node._emit(ApprovalEvent, ApprovalDecision(request, reason is None, reason or ""))
+    emit(node, ApprovalEvent, ApprovalDecision(request, reason is None, reason or ""))
     if reason is not None:
         raise ToolNotApprovedError(reason, tool.name)
 
 
 async def find_refusal(request: ApprovalRequest) -> str | None:
     """Ask the approver; return the reason of a refusal, or None if the call is approved. Only True approves."""
-    approve = request.node._scope.approve
+    approve = scope_of(request.node).approve
     if approve is None:
         return "nobody to ask; go on without it, and say what you could not do"
     try:

@@ -17,7 +17,7 @@ from trivium.actions._read_more import READ_MORE, how_to_read_on, whole_text
 from trivium.actions._run import OnToolError, as_arguments, as_text, attempt_tool
 from trivium.actions._tool import MAX_RESULT, Tool
 from trivium.commander import current, driver_neutral, gather
-from trivium.commander.lowlevel import settle
+from trivium.commander.lowlevel import scope_of, settle
 from trivium.exceptions import (
     CallOriginError,
     ConfigurationError,
@@ -200,7 +200,7 @@ class ActionExecutor(Module):
                 answers.append(await self._answer_until(ended, call, False))
         else:
             node = current.get()
-            budget = None if node is None else node._scope.budget
+            budget = None if node is None else scope_of(node).budget
             if is_counted := budget is not None:
                 budget.take_tool_call(len(calls))
             for group in self._groups(calls):

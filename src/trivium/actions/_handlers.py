@@ -14,7 +14,7 @@ from trivium.actions._run import call_function
 from trivium.actions._tool import mark_of
 from trivium.actions._tool_message import ToolMessage
 from trivium.commander import driver_neutral
-from trivium.commander._doors_loop import blocking
+from trivium.commander.lowlevel import is_blocking
 from trivium.exceptions import ToolDefinitionError
 from trivium.module import Module
 from trivium.schema import Message
@@ -60,7 +60,7 @@ def find_handler(agent: object, message: ToolMessage) -> Handler | None:
 
 def _find_form(owner: object, of: object, name: str) -> Callable[..., Any] | None:
     """Find a method in the form, sync or async, that suits the running driver, else in the other form."""
-    names = (name, f"{name}_async") if blocking() else (f"{name}_async", name)
+    names = (name, f"{name}_async") if is_blocking() else (f"{name}_async", name)
     return next((mark_of(of, each) for each in names if callable(mark_of(owner, each))), None)
 
 

@@ -15,7 +15,7 @@ from pydantic_core import to_jsonable_python
 from trivium._arguments import is_mapping
 from trivium.actions._tool import Arguments, Tool, mark_of
 from trivium.commander import CallNode, Event, current, driver_neutral, invoke, step, wait
-from trivium.commander._node import make_scope
+from trivium.commander.lowlevel import emit, invoke_or_abandon, make_scope, scope_of
 from trivium.events import on_one_line, to_json_value
 from trivium.exceptions import (
     CommanderError,
@@ -161,9 +161,10 @@ async def run_tool(
     node = step(f"tool:{name}")
     try:
         with node:
-            node._emit(ToolCallEvent, (name, arguments))
-            if node._scope.budget is not None and not is_counted:
-                node._scope.budget.take_tool_call()
+            emit(node, ToolCallEvent, (name, arguments))
+            budget = scope_of(node).budget
+            if budget is not None and not is_counted:
+                budget.take_tool_call()
             values = tool.validate(arguments)
             if returned is not None:
                 returned.args = values
@@ -171,9 +172,9 @@ async def run_tool(
                 result = await _call_with_options(node, tool, values)
             else:
                 result = await invoke(tool.call, **values)
-            if node._stopping is not None or node._scope.deadline is not None:
+            if node._stopping is not None or scope_of(node).deadline is not None:
                 node._check()  # sync code cannot be interrupted: what came too late fails here
-            node._emit(ToolResultEvent, result)
+            emit(node, ToolResultEvent, result)
             return result
     except SystemExit as error:
         raise ToolError(f"the tool {name} tried to end the program (exit status {error.code})", name) from error
@@ -223,7 +224,7 @@ async def _call_with_options(node: CallNode, tool: Tool, values: Arguments) -> A
         except tool.retry_on as error:
             if tries >= tool.retries:
                 raise
-            node._emit(ToolRetryEvent, error)
+            emit(node, ToolRetryEvent, error)
             after: float | None = mark_of(error, "after")
             longest = min(_LONGEST_WAIT, _FIRST_WAIT * 2**tries)
             await wait(uniform(longest / 2, longest) if after is None else after)  # noqa: S311 - no secret
@@ -235,10 +236,8 @@ async def call_function(function: Callable[..., Any], /, *args: Any, **values: A
     node = current.get()
     if node is None or not node._may_be_left:
         return await invoke(function, *args, **values)
-    from trivium.commander._leaving import invoke_or_leave
-
-    on_left = partial(node._emit, ToolLeftEvent, node._name.removeprefix("tool:"))
-    return await invoke_or_leave(partial(function, *args) if args else function, on_left, **values)
+    on_left = partial(emit, node, ToolLeftEvent, node._name.removeprefix("tool:"))
+    return await invoke_or_abandon(partial(function, *args) if args else function, on_left, **values)
 
 
 @driver_neutral

@@ -108,7 +108,7 @@ class Tool:
         """True if a call waits for those before it, and those after it wait, where several run at once."""
         return self.sequential or self.effect == "once" or bool(self.needs_approval)
 
-    def but(self, **changes: Any) -> Tool:
+    def replace(self, **changes: Any) -> Tool:
         """Copy the tool with some of its values replaced; `name`, `description` and `strict` are those of its spec.
 
         Raises:
@@ -123,6 +123,8 @@ class Tool:
         for_spec = {key: changes.pop(key) for key in ("name", "description") if key in changes}
         tool = replace(self, spec=replace(self.spec, **for_spec)) if for_spec else self
         return replace(tool, **changes) if changes else tool
+
+    __replace__ = replace
 
     @classmethod
     def of(cls, function: Tool | Callable[..., Any]) -> Tool:
