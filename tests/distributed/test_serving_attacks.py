@@ -15,7 +15,7 @@ from trivium import Agent, ChatAgent, Message, Module, Task, ToolMessage
 from trivium.actions import ActionExecutor
 from trivium.agents import Sequential
 from trivium.distributed import AgentServer, agent_app
-from trivium.distributed._wire import Failure, incoming, returned, session_of
+from trivium.distributed._wire import Failure, parse_answer, parse_messages, parse_session
 from trivium.exceptions import ConfigurationError
 from trivium.schema import Origin
 from trivium.testing import ScriptedModel, call_tool
@@ -253,7 +253,7 @@ KEYS = st.sampled_from(["content", "sender", "origin", "tool_calls", "entity", "
 @given(st.dictionaries(KEYS, JSON) | JSON, st.booleans())
 def test_whatever_is_sent_is_a_users_message_or_refused(value: Any, structured: bool):
     try:
-        messages = incoming(value, ["Site"], structured)
+        messages = parse_messages(value, ["Site"], structured)
     except Failure:
         return
     for message in messages:
@@ -264,7 +264,7 @@ def test_whatever_is_sent_is_a_users_message_or_refused(value: Any, structured: 
 
 @given(st.dictionaries(KEYS, JSON))
 def test_whatever_a_server_answers_acts_on_nothing(value: dict[str, Any]):
-    assert_harmless(returned(value))
+    assert_harmless(parse_answer(value))
 
 
 def assert_harmless(message: Message) -> None:
@@ -276,12 +276,12 @@ def assert_harmless(message: Message) -> None:
 @given(st.integers() | st.text())
 def test_a_session_has_one_name(value: int | str):
     try:
-        session = session_of(value)
+        session = parse_session(value)
     except Failure:
         return
     assert str(session) == str(value)
-    assert session_of(str(value)) == session
-    assert type(session_of(str(value))) is type(session)
+    assert parse_session(str(value)) == session
+    assert type(parse_session(str(value))) is type(session)
 
 
 def test_the_forgeries_are_calls_where_a_model_has_written_them():

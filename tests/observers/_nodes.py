@@ -10,15 +10,21 @@ from typing import Any
 
 import pytest
 
-from trivium.commander import TaskNode
+from trivium.commander import Event, TaskNode
 from trivium.commander.lowlevel import CallNode
+from trivium.events import event_class
 
 WALL_TIME = 1_700_000_000.0
 
 
 def happens(listener: Callable[[Any], object], kind: str, node: TaskNode, data: Any = None) -> None:
-    """Tell a listener of an event that the tree may not know."""
-    listener(SimpleNamespace(kind=kind, node=node, data=data))
+    """Call a listener with an event, of a kind that trivium may not know."""
+    listener((event_class(kind) or new_kind(kind))(node, data))
+
+
+def new_kind(kind: str) -> type[Event]:
+    """A class of event that nothing in trivium knows."""
+    return type(f"{kind.title()}Event", (Event,), {"kind": kind, "__slots__": ()})
 
 
 def chain(length: int, name: str = "node") -> list[CallNode]:

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from trivium import ChatAgent, Task
 from trivium.exceptions import MissingExtraError
-from trivium.observers._progress import ProgressBar
+from trivium.observers import ProgressBar
 from trivium.tasks._batch import run_batch_function, run_batch_task_gen
 from trivium.testing import ScriptedModel
 

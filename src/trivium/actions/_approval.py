@@ -12,7 +12,7 @@ from trivium.actions._tool import Tool
 from trivium.actions._tool_message import ToolMessage
 from trivium.commander import CallNode, Event, driver_neutral, invoke
 from trivium.commander.lowlevel import emit, scope_of, settle
-from trivium.events import on_one_line, to_json_value
+from trivium.events import JSONObject, on_one_line, to_json_value
 from trivium.exceptions import ToolNotApprovedError
 from trivium.schema._values import copied
 
@@ -76,7 +76,7 @@ class ApprovalEvent(Event[ApprovalDecision, Literal["approval"]]):
         call = on_one_line(str(request)) if content else request.name
         return f"{call} is approved" if is_approved else f"{call} is refused: {on_one_line(reason)}"
 
-    def fields(self, content: bool = False) -> dict[str, Any]:
+    def fields(self, content: bool = False) -> JSONObject:
         """Return the tool's name, the decision and the reason, and the arguments."""
         request, is_approved, reason = self.data
         known = {"name": request.name, "is_approved": is_approved, "reason": reason}

@@ -16,7 +16,7 @@ from trivium._arguments import is_mapping
 from trivium.actions._tool import Arguments, Tool, mark_of
 from trivium.commander import CallNode, Event, current, driver_neutral, invoke, step, wait
 from trivium.commander.lowlevel import emit, invoke_or_abandon, make_scope, scope_of
-from trivium.events import on_one_line, to_json_value
+from trivium.events import JSONObject, on_one_line, to_json_value
 from trivium.exceptions import (
     CommanderError,
     ConfigurationError,
@@ -67,7 +67,7 @@ class ToolCallEvent(Event[tuple[str, str | Mapping[str, Any]], Literal["tool_cal
         name, arguments = self.data
         return on_one_line(f"{name}({as_text(arguments)})") if content else name
 
-    def fields(self, content: bool = False) -> dict[str, Any]:
+    def fields(self, content: bool = False) -> JSONObject:
         """Return the tool's name and the arguments."""
         name, arguments = self.data
         return {"name": name, **({"arguments": to_json_value(arguments)} if content else {})}
@@ -78,7 +78,7 @@ class ToolCallEvent(Event[tuple[str, str | Mapping[str, Any]], Literal["tool_cal
         return str(fields.get("name", "")), fields.get("arguments", "")
 
     def is_for_clients(self) -> bool:
-        """Whether a server sends this event: yes."""
+        """Return True: servers send it."""
         return True
 
 
@@ -91,7 +91,7 @@ class ToolResultEvent(Event[Any, Literal["tool_result"]]):
         """Give the result as a model reads it."""
         return on_one_line(as_text(self.data)) if content else ""
 
-    def fields(self, content: bool = False) -> dict[str, Any]:
+    def fields(self, content: bool = False) -> JSONObject:
         """Return the result."""
         return {"result": to_json_value(self.data)} if content else {}
 
@@ -101,7 +101,7 @@ class ToolResultEvent(Event[Any, Literal["tool_result"]]):
         return fields.get("result")
 
     def is_for_clients(self) -> bool:
-        """Whether a server sends this event: yes."""
+        """Return True: servers send it."""
         return True
 
 
@@ -120,7 +120,7 @@ class ToolLeftEvent(Event[str, Literal["tool_left"]], level=WARNING):
         """Name the tool."""
         return self.data
 
-    def fields(self, content: bool = False) -> dict[str, Any]:
+    def fields(self, content: bool = False) -> JSONObject:
         """Return the tool's name."""
         return {"name": self.data}
 

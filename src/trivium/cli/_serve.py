@@ -5,8 +5,7 @@ from __future__ import annotations
 from trivium.cli._objects_at import object_at
 from trivium.cli._screen import one_line, say
 from trivium.distributed import AgentServer, ServeOptions
-from trivium.distributed.http_serve._guard import is_loopback
-from trivium.distributed.http_serve._server import HTTPServing
+from trivium.distributed.lowlevel import HTTPServing, is_loopback
 from trivium.exceptions import ConfigurationError
 from trivium.module import Module
 

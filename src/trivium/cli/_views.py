@@ -15,8 +15,7 @@ from rich.tree import Tree
 
 from trivium.cli._screen import one_line, printable
 from trivium.cli._tally import is_refusal
-from trivium.observers import RecordedNode
-from trivium.observers._picture import used
+from trivium.observers import RecordedNode, format_usage
 
 __all__ = ["as_words", "records_view", "run_tree"]
 
@@ -119,6 +118,6 @@ def run_tree(root: RecordedNode) -> Tree:
 
 
 def _node_text(node: RecordedNode, label: str) -> Text:
-    facts = "".join(f"  {each}" for each in (f"{node.seconds:.2f} s", *used(node.usage)))
+    facts = "".join(f"  {each}" for each in (f"{node.seconds:.2f} s", *format_usage(node.usage)))
     text = Text.assemble((one_line(label), "bold"), (facts, "dim"))
     return text.append(f"  {one_line(node.error)}", style="red") if node.error else text

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from logging import DEBUG, WARNING
-from typing import Any, Literal
+from typing import Literal
 
-from trivium.events import Event, Listener, to_json_value
+from trivium.events import Event, JSONObject, Listener, to_json_value
 
 __all__ = ["EndedEvent", "Event", "Listener", "QueuedEvent", "RetriedEvent", "StartedEvent"]
 
@@ -21,7 +21,7 @@ class StartedEvent(Event[None, Literal["started"]], level=DEBUG):
 
     __slots__ = ()
 
-    def fields(self, content: bool = False) -> dict[str, Any]:
+    def fields(self, content: bool = False) -> JSONObject:
         """Return what the node was asked, if it keeps that: the request of a model call."""
         request = self.node._request if content else None
         return {} if request is None else {"request": to_json_value(request)}
@@ -38,7 +38,7 @@ class EndedEvent(Event[BaseException | None, Literal["ended"]], level=DEBUG):
 
     __slots__ = ()
 
-    def fields(self, content: bool = False) -> dict[str, Any]:
+    def fields(self, content: bool = False) -> JSONObject:
         """Return the state and the error, and the result if the node keeps it."""
         result = self.node.result if content else None
         found = {} if result is None else {"result": to_json_value(result)}

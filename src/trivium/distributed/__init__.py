@@ -1,4 +1,4 @@
-"""Agents in other processes: served over HTTP, or as actors of Ray; the one who calls sees a module."""
+"""Agents in other processes: served over HTTP, or as actors of Ray; to the caller each is a module."""
 
 from trivium.distributed.http_serve import (
     AgentServer,

@@ -1,4 +1,4 @@
-"""Configs of agents on their way to another process: only dotted paths and JSON values travel."""
+"""Configs of agents for another process: only dotted paths and JSON values travel."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from trivium._objects import factory_of, load_class_from_string
 from trivium.exceptions import ConfigurationError
 from trivium.module import Module
 
-__all__ = ["Config", "config_text", "import_path", "made_from", "maker_text"]
+__all__ = ["Config", "config_text", "dotted_path", "import_path", "make_module", "maker_text"]
 
 Config = Mapping[str, Any]
 
 
 def config_text(config: Config) -> str:
-    """A config as JSON; classes and functions in it become their dotted paths.
+    """Return a config as JSON; classes and functions in it become their dotted paths.
 
     Raises:
-        ConfigurationError: it holds what has neither a JSON form nor a place in a module.
+        ConfigurationError: a value in it is neither a JSON value nor importable.
     """
     if "type" not in config:
-        raise ConfigurationError("the config of an agent says what it is: {'type': 'package.module.Name', …}")
+        raise ConfigurationError("the config of an agent names its type: {'type': 'package.module.Name', …}")
     kept = {name: value for name, value in config.items() if name != "python_path"}
     try:
-        return json.dumps(kept, default=_dotted, allow_nan=False)
+        return json.dumps(kept, default=dotted_path, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ConfigurationError(f"the config cannot be sent to another process: {error}") from None
 
 
 def maker_text(config: Config | Callable[[], Module]) -> str | Callable[[], Module]:
-    """The same for a function too, where it stands in a module; one that does not is given back as it is."""
+    """Return a config, or a function that can be imported, as JSON; any other function as it is."""
     if not callable(config):
         return config_text(config)
     try:
@@ -41,7 +41,12 @@ def maker_text(config: Config | Callable[[], Module]) -> str | Callable[[], Modu
         return config
 
 
-def _dotted(value: Any) -> str:
+def dotted_path(value: Any) -> str:
+    """Return the dotted path by which a class or a function can be imported.
+
+    Raises:
+        ConfigurationError: there is none.
+    """
     path = f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
     try:
         if not path.startswith("__main__.") and load_class_from_string(path) is value:
@@ -54,18 +59,18 @@ def _dotted(value: Any) -> str:
 
 
 def import_path(config: Config) -> list[str]:
-    """Where the other process looks for modules: where this one does, after the config's `python_path`."""
+    """Return the import path of the other process: the config's `python_path`, then the path of this process."""
     first = config.get("python_path")
     return [*([str(first)] if first else []), *sys.path]
 
 
-def made_from(config: Config | Callable[[], Module]) -> Module:
-    """The module that a config describes: what its type, a class or a function, makes; or what a function makes.
+def make_module(config: Config | Callable[[], Module]) -> Module:
+    """Make the module that a config describes: its type, a class or a function, is called; or a function itself.
 
     Raises:
         ConfigurationError: it makes no module.
     """
-    made: Any = config() if callable(config) else factory_of(config)()
+    made: object = config() if callable(config) else factory_of(config)()
     if not isinstance(made, Module):
         raise ConfigurationError(f"the config makes a {type(made).__name__}, which is no module")
     return made

@@ -1,30 +1,31 @@
-"""What travels between processes: messages, sessions, events and errors as JSON. No I/O.
+"""Messages, sessions, events and errors as JSON, as they travel between processes. No I/O.
 
-What comes in is a person's word, whatever it says of itself: of a message only what it says, who says it and what
-goes along with it are read. So nobody outside can forge a tool call, an answer of the model or the end of a task.
+A message that comes in is a user's, whatever it claims: only its content, its sender and what goes along with it are
+read. So nobody outside can forge a tool call, an answer of the model or the end of a task.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import fields
-from typing import Any, NoReturn, cast
+from typing import Any, Final, NoReturn, cast
 
-from pydantic_core import to_jsonable_python
-
-from trivium.actions import ToolCallEvent, ToolResultEvent
-from trivium.commander import Event
+from trivium.commander import Event, TaskNode
+from trivium.commander.lowlevel import emit
+from trivium.events import JSONObject, event_class
 from trivium.exceptions import DeadlineExceededError, LimitExceededError, ModelError, RunKilledError
-from trivium.llms import DeltaEvent, Reasoning
 from trivium.schema import Entity, Message, Usage
 
-__all__ = ["Failure", "Session", "as_dict", "as_event", "failure_of", "incoming", "read_json", "returned", "session_of"]
+__all__ = [
+    "Failure", "Session", "event_json", "forward_event", "parse_answer", "parse_body", "parse_messages",
+    "parse_session", "to_failure",
+]  # fmt: skip
 
 Session = int | str
-"""What a session is called outside: a number or a text; a text that writes a number is that number."""
+"""A session as clients name it: a number or a text; a text that writes a number is that number."""
 
-MAX_NAME = 256
+MAX_NAME: Final = 256
 _ROLES = frozenset(
     {"assistant", "model", "tool", *(str(entity).lower() for entity in Entity if entity is not Entity.USER)}
 )
@@ -37,19 +38,19 @@ _FAILURES: tuple[tuple[type[Exception], int, str], ...] = (
 
 
 class Failure(Exception):
-    """What a client is told: an HTTP status, a kind, and a text that gives nothing away."""
+    """The error that a client receives: an HTTP status, a kind, and a text that reveals nothing of the server."""
 
     def __init__(self, status: int, kind: str, message: str) -> None:
         super().__init__(message)
         self.status, self.kind, self.message = status, kind, message
 
-    def body(self) -> dict[str, Any]:
-        """The answer as JSON."""
+    def body(self) -> JSONObject:
+        """Return the failure as JSON."""
         return {"error": {"type": self.kind, "message": self.message}}
 
 
-def failure_of(error: BaseException) -> Failure:
-    """What a client is told of an error: its cause where that is known, and nothing of the inside."""
+def to_failure(error: BaseException) -> Failure:
+    """Return the failure that a client receives for an error: its cause where that is known, and nothing internal."""
     if isinstance(error, Failure):
         return error
     for kind, status, text in _FAILURES:
@@ -58,32 +59,32 @@ def failure_of(error: BaseException) -> Failure:
     return Failure(500, "InternalError", "the agent failed; the server's log says why")
 
 
-def read_json(body: bytes | str) -> Any:
-    """JSON as the standard has it: no NaN, and no text that cannot be written again.
+def parse_body(body: bytes | str) -> Any:
+    """Parse JSON as the standard has it: no NaN, and no text that cannot be encoded again.
 
     Raises:
-        Failure: it is none; status 422.
+        Failure: it is no such JSON; status 422.
     """
+
+    def refuse(name: str) -> NoReturn:
+        raise ValueError(f"{name} is no number")
+
     try:
-        value = json.loads(body, parse_constant=_no_number)
+        value = json.loads(body, parse_constant=refuse)
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise Failure(422, "InvalidRequest", "the body is not JSON") from None
     return value
 
 
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
-
-
-def session_of(value: Any) -> Session:
-    """The session that a client names, in JSON or in a path: `"7"` and `7` are one session, `"07"` is another.
+def parse_session(value: object) -> Session:
+    """Return the session that a client names, in JSON or in a path: `"7"` and `7` are one session, `"07"` is another.
 
     Raises:
         Failure: it is neither a whole number nor a text of 1 to 256 characters; status 422.
 
     Example:
-        >>> session_of("7"), session_of(7), session_of("07"), session_of("ada")
+        >>> parse_session("7"), parse_session(7), parse_session("07"), parse_session("ada")
         (7, 7, '07', 'ada')
     """
     text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
@@ -94,13 +95,13 @@ def session_of(value: Any) -> Session:
     return text
 
 
-def incoming(value: Any, names: Iterable[str], structured: bool) -> list[Message]:
-    """The messages that a client sends, as a person's.
+def parse_messages(value: Any, names: Iterable[str], structured: bool) -> list[Message]:
+    """Return the messages that a client sends, as a user's.
 
     Args:
         value: text, a dict of a message, or a list of these.
-        names: of the modules that are served: no sender may pass for one of them.
-        structured: take contents that are not text too.
+        names: the names of the modules that are served: no sender may have one of them.
+        structured: accept contents that are not text too.
 
     Raises:
         Failure: it is none of these; status 422.
@@ -108,64 +109,56 @@ def incoming(value: Any, names: Iterable[str], structured: bool) -> list[Message
     many = cast("list[Any]", value) if isinstance(value, list) else [value]
     if not many:
         raise Failure(422, "InvalidRequest", "message is empty: give a text, a message, or a list of them")
-    ours = {*_ROLES, *(name.lower() for name in names)}
-    return [_incoming(each, ours, structured) for each in many]
+    reserved = {*_ROLES, *(name.lower() for name in names)}
+    messages: list[Message] = []
+    for each in many:
+        given = cast("JSONObject", {"content": each} if isinstance(each, str) else each)
+        if not isinstance(given, dict) or "content" not in given:  # type: ignore[unnecessary] - it may be anything
+            raise Failure(422, "InvalidRequest", "a message is a text, or an object with a content")
+        message = _plain_message(given)
+        if not structured and not isinstance(message.content, str):
+            raise Failure(422, "InvalidRequest", "the content of a message is a text")
+        sender: object = given.get("sender")
+        if not isinstance(sender, str) or len(sender) > MAX_NAME or sender.strip().lower() in reserved:
+            message.sender = "user"
+        messages.append(message)
+    return messages
 
 
-def _incoming(value: Any, ours: set[str], structured: bool) -> Message:
-    value = {"content": value} if isinstance(value, str) else value
-    if not isinstance(value, dict) or "content" not in value:
-        raise Failure(422, "InvalidRequest", "a message is a text, or an object with a content")
-    given = cast("dict[str, Any]", value)
-    if not structured and not isinstance(given["content"], str):
-        raise Failure(422, "InvalidRequest", "the content of a message is a text")
-    sender = given.get("sender")
-    if not isinstance(sender, str) or len(sender) > MAX_NAME or sender.strip().lower() in ours:
-        sender = "user"
+def parse_answer(given: JSONObject) -> Message:
+    """Return the message that a server answered with: its content, its sender and its usage, and nothing that acts."""
+    message, usage = _plain_message(given), given.get("usage")
+    if not isinstance(usage, dict):
+        return message
+    reported, counts = cast("JSONObject", usage), JSONObject()
+    for each in fields(Usage):
+        number = reported.get(each.name)
+        if isinstance(number, type(each.default)):
+            counts[each.name] = max(number or 0, 0)
+    return message.replace(usage=Usage(**counts))
+
+
+def _plain_message(given: JSONObject) -> Message:
+    """Return a message with as much of an object as another process may set."""
     kind = given.get("type")
     return Message(
-        content=given["content"],
-        sender=sender,
-        type=kind if isinstance(kind, str) else None,
-        extra_info=given.get("extra_info"),
-    )
-
-
-def returned(value: Any) -> Message:
-    """The message that a server answered with: what it says, who says it and what it cost, and nothing that acts."""
-    given = cast("dict[str, Any]", value)
-    kind, usage = given.get("type"), given.get("usage")
-    message = Message(
         content=given.get("content"),
         sender=str(given.get("sender") or "user"),
         type=kind if isinstance(kind, str) else None,
         extra_info=given.get("extra_info"),
     )
-    return message.replace(usage=_usage(cast("dict[str, Any]", usage))) if isinstance(usage, dict) else message
 
 
-def _usage(given: Mapping[str, Any]) -> Usage:
-    numbers: dict[str, Any] = {each.name: given.get(each.name) for each in fields(Usage)}
-    zeros = {each.name: each.default for each in fields(Usage)}
-    return Usage(**{name: max(n, 0) for name, n in numbers.items() if isinstance(n, type(zeros[name]))})
+def event_json(event: Event) -> JSONObject | None:
+    """Return an event as a client receives it, or None if it is not for clients.
+
+    `type` is the kind, or what the event itself says there, as "reasoning".
+    """
+    return {"type": event.kind, **event.as_json(content=True)} if event.is_for_clients() else None
 
 
-def as_dict(value: Any) -> Any:
-    """A message, or anything else, as JSON values; what JSON does not know becomes text."""
-    return to_jsonable_python(value, fallback=str, inf_nan_mode="null")
-
-
-def as_event(event: Event) -> dict[str, Any] | None:
-    """What a client sees of an event, or None where it is not meant for one."""
-    told: dict[str, Any]
-    if isinstance(event, DeltaEvent) and isinstance(event.data, str):
-        told = {"type": "delta", "text": event.data}
-    elif isinstance(event, DeltaEvent) and isinstance(event.data, Reasoning):
-        told = {"type": "reasoning", "text": event.data.text}
-    elif isinstance(event, ToolCallEvent):
-        told = {"type": "tool_call", "name": event.data[0], "arguments": as_dict(event.data[1])}
-    elif isinstance(event, ToolResultEvent):
-        told = {"type": "tool_result", "result": as_dict(event.data)}
-    else:
-        return None
-    return {**told, "path": event.node._path()}
+def forward_event(node: TaskNode, received: JSONObject) -> None:
+    """Emit an event of a server at a node of this program; unknown kinds, and those not for clients, are dropped."""
+    kind = event_class(str(received.get("kind", received.get("type"))))
+    if kind is not None and kind(node, data := kind.parse(received)).is_for_clients():
+        emit(node, kind, data)

@@ -14,7 +14,8 @@ Example::
 from typing import TYPE_CHECKING
 
 from trivium._lazy import lazy_names
-from trivium.events._event import Event, Listener, event_kinds, exception_line, on_one_line, to_json_value
+from trivium.events._event import Event, JSONObject, Listener, exception_line, on_one_line, to_json_value
+from trivium.events._registry import HOMES, event_class, event_kinds
 
 if TYPE_CHECKING:
     from trivium.actions import ApprovalEvent, ToolCallEvent, ToolLeftEvent, ToolResultEvent, ToolRetryEvent
@@ -43,6 +44,7 @@ __all__ = [
     "Event",
     "FallbackEvent",
     "IngestEvent",
+    "JSONObject",
     "Listener",
     "MessageEvent",
     "OverflowEvent",
@@ -59,35 +61,11 @@ __all__ = [
     "ToolResultEvent",
     "ToolRetryEvent",
     "UsageEvent",
+    "event_class",
     "event_kinds",
     "exception_line",
     "on_one_line",
     "to_json_value",
 ]
-
-HOMES = {
-    "ApprovalEvent": "actions",
-    "CacheEvent": "llms",
-    "DeltaEvent": "llms",
-    "EmbeddedEvent": "knowledge.embeddings",
-    "EndedEvent": "commander",
-    "FallbackEvent": "llms",
-    "IngestEvent": "knowledge",
-    "MessageEvent": "module",
-    "OverflowEvent": "llms",
-    "PartialEvent": "module",
-    "QueuedEvent": "commander",
-    "RateLimitEvent": "llms",
-    "ResponseEvent": "tasks",
-    "RetriedEvent": "commander",
-    "RetryEvent": "llms",
-    "StartedEvent": "commander",
-    "ToolCallEvent": "actions",
-    "ToolLeftEvent": "actions",
-    "ToolResultEvent": "actions",
-    "ToolRetryEvent": "actions",
-    "UsageEvent": "llms",
-}
-"""For each kind of event the package that emits it; imported when the class is used."""
 
 __getattr__, __dir__ = lazy_names(__name__, {**HOMES, "RunEvent": "events._union"}, __all__, below="trivium")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from importlib import import_module
+from collections.abc import Callable, Mapping
 from logging import INFO
 from time import time
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, TypeAlias, get_args, get_origin
@@ -15,8 +14,10 @@ if TYPE_CHECKING:
     from trivium.events._union import RunEvent
     from trivium.schema import Usage
 
-__all__ = ["Event", "Listener", "event_kinds", "exception_line", "on_one_line", "to_json_value"]
+__all__ = ["Event", "JSONObject", "Listener", "exception_line", "on_one_line", "to_json_value"]
 
+JSONObject: TypeAlias = dict[str, Any]
+"""Named JSON values."""
 D_co = TypeVar("D_co", covariant=True, default=Any)
 K_co = TypeVar("K_co", covariant=True, bound=str, default=str)
 
@@ -78,7 +79,7 @@ class Event(Generic[D_co, K_co]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name}, {self.data!r})"
 
-    # ---- the node
+    # ---- the node: what views need of it; on a node itself users may have names of their own
     @property
     def name(self) -> str:
         """The name of the node: of an agent, "model", "tool:add" and so on."""
@@ -95,9 +96,14 @@ class Event(Generic[D_co, K_co]):
         return self.node._get_key()
 
     @property
-    def session_id(self) -> Hashable:
-        """The session that the node belongs to."""
-        return self.node._scope.session_id
+    def parent(self) -> TaskNode | None:
+        """The node above; None at the root of a run."""
+        return self.node._parent
+
+    @property
+    def node_kind(self) -> str:
+        """The kind of node: "call", "job", "handler" or "commander"."""
+        return self.node._kind
 
     # ---- the description; subclasses override these where they know better
     def detail(self, content: bool = False) -> str:
@@ -113,7 +119,7 @@ class Event(Generic[D_co, K_co]):
             return on_one_line(data)
         return ""
 
-    def fields(self, content: bool = False) -> dict[str, Any]:
+    def fields(self, content: bool = False) -> JSONObject:
         """Return `data` as named JSON values.
 
         Args:
@@ -130,13 +136,16 @@ class Event(Generic[D_co, K_co]):
         return fields.get("data")
 
     def is_for_clients(self) -> bool:
-        """Whether a server sends this event, with its content, to the client that made the call; default: no."""
+        """Return True if servers send this event, with its content, to the client that made the call; default no."""
         return False
 
     @property
-    def piece(self) -> str:
-        """The text by which this event extends an answer that is still growing; "" for all others."""
-        return ""
+    def piece(self) -> str | None:
+        """The text by which this event extends an answer that still grows; None for events that are no pieces.
+
+        It is "" for pieces of something else than the text, as of reasoning.
+        """
+        return None
 
     @property
     def usage(self) -> Usage | None:
@@ -149,7 +158,7 @@ class Event(Generic[D_co, K_co]):
         detail = self.detail(content)
         return f"{self.kind}: {detail}" if detail else self.kind
 
-    def as_json(self, content: bool = False) -> dict[str, Any]:
+    def as_json(self, content: bool = False) -> JSONObject:
         """Return the event as JSON values: kind, time, the node's name, key and path, and the `fields` of its kind.
 
         Args:
@@ -164,20 +173,6 @@ if TYPE_CHECKING:
 else:
     Listener = Callable[[Event], object]
 """A function that is called in place for each event: it must be quick, must not raise and must not wait."""
-
-
-def event_kinds() -> dict[str, type[Event]]:
-    """Return every class of event by its kind: all of `RunEvent`, and your own that are imported.
-
-    Of two classes with one kind it is the later one.
-    """
-    import_module("trivium.events._union")  # imports the packages that emit events; they stand above this one
-    found: dict[str, type[Event]] = {"note": Event}
-    todo: list[type[Event]] = Event.__subclasses__()
-    for each in todo:
-        found[str(each.kind)] = each
-        todo += each.__subclasses__()
-    return found
 
 
 def exception_line(error: BaseException) -> str:

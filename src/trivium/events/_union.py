@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias, Union
 
 from trivium import events
+from trivium.events._registry import HOMES, built_in
 
 __all__ = ["RunEvent"]
 
@@ -33,5 +34,5 @@ if TYPE_CHECKING:
         | events.UsageEvent
     )
 else:  # without import statements: the packages that emit them stand above this one
-    RunEvent = Union[tuple(getattr(events, name) for name in events.HOMES)]  # noqa: UP007
+    RunEvent = Union[tuple(map(built_in, HOMES))]  # noqa: UP007
 """Any event that trivium emits; `kind` tells them apart."""

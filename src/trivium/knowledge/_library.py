@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 from trivium._arguments import checked, positive
 from trivium.commander import CallNode, Event, Listener, current, driver_neutral, invoke, iterate, step, sync_method
 from trivium.commander.lowlevel import make_scope
-from trivium.events import on_one_line
+from trivium.events import JSONObject, on_one_line
 from trivium.exceptions import (
     DocumentError,
     DocumentNotFoundError,
@@ -72,7 +72,7 @@ class IngestEvent(Event[IngestProgress, Literal["ingest"]]):
         """Name the source, with its outcome and the sources done so far."""
         return on_one_line(f"{self.data.source} {self.data.outcome}, {self.data.done} of {self.data.total}")
 
-    def fields(self, content: bool = False) -> dict[str, Any]:
+    def fields(self, content: bool = False) -> JSONObject:
         """Return the parts of the progress."""
         return self.data._asdict()
 

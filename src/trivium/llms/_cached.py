@@ -14,7 +14,7 @@ from trivium._settings import settings
 from trivium.caches import Cache
 from trivium.caches.lowlevel import Flights, hash_json
 from trivium.commander import Event, current, invoke, wait
-from trivium.events import exception_line, on_one_line
+from trivium.events import JSONObject, exception_line, on_one_line
 from trivium.exceptions import CacheError, ConfigurationError
 from trivium.llms._protocol import (
     Delta,
@@ -66,7 +66,7 @@ class CacheEvent(Event[Lookup, Literal["cache"]]):
             return f"the answer is not stored: {on_one_line(exception_line(error))}"
         return f"hit, {saved.total:,} tokens saved" if hit and saved is not None else "hit" if hit else "miss"
 
-    def fields(self, content: bool = False) -> dict[str, Any]:
+    def fields(self, content: bool = False) -> JSONObject:
         """Return the key, whether the answer was there, what that saved, and the error."""
         key, hit, saved, error = self.data
         found = {} if saved is None else {"saved": asdict(saved)}

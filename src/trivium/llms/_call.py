@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from trivium.commander import CallNode, Event, current, driver_neutral
 from trivium.commander.lowlevel import Budget, pull
-from trivium.events import on_one_line
+from trivium.events import JSONObject, on_one_line
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.llms._prices import expected_usage, expected_usd, priced
 from trivium.llms._protocol import (
@@ -44,7 +44,7 @@ class DeltaEvent(Event[str | ToolCallPart | Reasoning, Literal["delta"]]):
         """Give the piece."""
         return on_one_line(self.data if isinstance(self.data, str) else str(self.data)) if content else ""
 
-    def fields(self, content: bool = False) -> dict[str, Any]:
+    def fields(self, content: bool = False) -> JSONObject:
         """Return the piece; `type` tells reasoning and parts of tool calls from text."""
         if not content:
             return {}
@@ -61,7 +61,7 @@ class DeltaEvent(Event[str | ToolCallPart | Reasoning, Literal["delta"]]):
         return Reasoning(text) if fields.get("type") == "reasoning" else text
 
     def is_for_clients(self) -> bool:
-        """Whether a server sends this event: text and reasoning, but no parts of tool calls."""
+        """Return True for text and reasoning; parts of tool calls are not sent."""
         return not isinstance(self.data, ToolCallPart)
 
 
@@ -80,7 +80,7 @@ class UsageEvent(Event[Usage, Literal["usage"]], level=DEBUG):
         dollars = f", ${self.data.usd:.2g}" if self.data.usd else ""
         return f"{self.data.total:,} tokens{dollars}"
 
-    def fields(self, content: bool = False) -> dict[str, Any]:
+    def fields(self, content: bool = False) -> JSONObject:
         """Return the counts."""
         return asdict(self.data)
 

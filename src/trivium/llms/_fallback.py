@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from trivium._arguments import checked
 from trivium.commander import Event, current
-from trivium.events import exception_line, on_one_line
+from trivium.events import JSONObject, exception_line, on_one_line
 from trivium.exceptions import (
     AllModelsFailedError,
     ConfigurationError,
@@ -54,7 +54,7 @@ class FallbackEvent(Event[Fallback, Literal["fallback"]], level=WARNING):
         failed, error, model = self.data
         return f"{model} is asked instead of {failed}: {on_one_line(exception_line(error))}"
 
-    def fields(self, content: bool = False) -> dict[str, Any]:
+    def fields(self, content: bool = False) -> JSONObject:
         """Return the names of both models, and the error."""
         return {"failed": self.data.failed, "model": self.data.model, "error": exception_line(self.data.error)}
 

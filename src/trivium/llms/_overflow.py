@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 from trivium._arguments import checked
 from trivium.commander import Event, current, invoke
-from trivium.events import exception_line, to_json_value
+from trivium.events import JSONObject, exception_line, to_json_value
 from trivium.exceptions import ConfigurationError, ContextOverflowError
 from trivium.llms._protocol import Delta, ModelProtocol, Request
 from trivium.llms._wrapped import WrappedModel, beginning, deltas_of
@@ -46,7 +46,7 @@ class OverflowEvent(Event[Overflow, Literal["overflow"]], level=WARNING):
         """Say how many messages were left out."""
         return f"{len(self.data.dropped)} messages are left out, {self.data.kept} are sent"
 
-    def fields(self, content: bool = False) -> dict[str, Any]:
+    def fields(self, content: bool = False) -> JSONObject:
         """Return how many messages were left out and are sent, the error, and the messages that were left out."""
         dropped = {"messages": to_json_value(self.data.dropped)} if content else {}
         counts = {"dropped": len(self.data.dropped), "kept": self.data.kept}

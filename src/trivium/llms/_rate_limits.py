@@ -8,11 +8,12 @@ from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 from uuid import uuid4
 
 from trivium._arguments import checked, positive
 from trivium.commander import Event, ThreadEvent, current, invoke, wait
+from trivium.events import JSONObject
 from trivium.exceptions import ConfigurationError, RateLimitStoreError
 from trivium.llms._prices import expected_usage
 from trivium.llms._protocol import Delta, ModelProtocol, Request
@@ -36,7 +37,7 @@ class RateLimitEvent(Event[float, Literal["rate_limit"]]):
         """Give the seconds."""
         return f"waits {self.data:.1f} s"
 
-    def fields(self, content: bool = False) -> dict[str, Any]:
+    def fields(self, content: bool = False) -> JSONObject:
         """Return the seconds."""
         return {"seconds": self.data}
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import uuid4
 
 from trivium.actions import BaseAction, Tool, as_text, attempt_tool
-from trivium.distributed._wire import as_event, failure_of
+from trivium.distributed.lowlevel import to_failure
 from trivium.exceptions import ConfigurationError, MissingExtraError, ToolArgumentsError
 from trivium.module import Module
 from trivium.schema import ActionReturn
@@ -86,7 +86,7 @@ class Offers:
         except ToolArgumentsError as error:
             return _failure(str(error))
         except Exception as error:
-            failure = failure_of(error)
+            failure = to_failure(error)
             if failure.status in (500, 502):
                 _log.error("a run failed", exc_info=error)
             return _failure(f"{failure.kind}: {failure.message}")
@@ -122,9 +122,7 @@ async def _tell(call: Any, ctx: Any) -> None:
     done = 0
     wants = "progress_token" in (ctx.meta or {})
     async for event in call:
-        told = as_event(event) if wants else None
-        text = None if told is None else told.get("text") or told.get("name")
-        if text:
+        if wants and event.is_for_clients() and (text := event.fields(content=True).get("text") or event.detail()):
             done += 1
             await ctx.session.report_progress(done, None, text)
 

@@ -12,8 +12,7 @@ from typing import Any, Final, Literal, cast
 from trivium._arguments import checked, positive
 from trivium.commander import ThreadEvent, wait
 from trivium.commander.lowlevel import run_on_loop, submit
-from trivium.distributed.http_serve._guard import Guard, checked_tokens
-from trivium.distributed.http_serve._server import HTTPServing
+from trivium.distributed.lowlevel import Guard, HTTPServing, check_tokens
 from trivium.exceptions import ConfigurationError
 from trivium.mcp._offers import Offers
 
@@ -74,9 +73,7 @@ class ToolServer(HTTPServing):
         super().__init__(host, port, token, grace)
         positive(timeout=1.0 if timeout is None else timeout, max_bytes=max_bytes)
         self.name = name
-        guard = partial(
-            Guard, tokens=checked_tokens(self.token), hosts=self._hosts, origins=origins, max_bytes=max_bytes
-        )
+        guard = partial(Guard, tokens=check_tokens(self.token), hosts=self._hosts, origins=origins, max_bytes=max_bytes)
         self._service = self._mcp = _Service(Offers(what, timeout), name, guard, list(origins), max_bytes)
 
     def __repr__(self) -> str:

@@ -1,6 +1,16 @@
-"""Observers: listeners that keep, show or count what happens in a run. A run never waits for them."""
+"""Observers: listeners that record, show or count what happens in runs. A run never waits for them."""
 
 from trivium.observers._live import LiveTree
+from trivium.observers._picture import format_seconds, format_usage
+from trivium.observers._progress import ProgressBar
 from trivium.observers._record import RecordedEvent, RecordedNode, RunRecord
 
-__all__ = ["LiveTree", "RecordedEvent", "RecordedNode", "RunRecord"]
+__all__ = [
+    "LiveTree",
+    "ProgressBar",
+    "RecordedEvent",
+    "RecordedNode",
+    "RunRecord",
+    "format_seconds",
+    "format_usage",
+]

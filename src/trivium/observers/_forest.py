@@ -1,23 +1,32 @@
-"""The runs as they stand now: what the live view draws. What has ended is folded into counts."""
+"""The runs as they stand now: what the live view draws. Nodes that have ended are folded into counts."""
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any
 
-from trivium.commander import Event, NodeState, TaskNode
-from trivium.observers._export import plain
-from trivium.observers._nodes import describe, facts_of, text_of
+from trivium.commander import EndedEvent, Event, NodeState, QueuedEvent, StartedEvent, TaskNode
+from trivium.commander.lowlevel import scope_of
+from trivium.events import exception_line
+from trivium.observers._export import json_scalar
 from trivium.schema import Usage
 
-_KEPT = 8
-_TAIL = 240
+__all__ = ["Branch", "Forest"]
+
+_MOST_RECENT = 8
+_LONGEST_TAIL = 240
 
 
 @dataclass(slots=True, eq=False)
 class Branch:
-    """A node that runs, with sums of what has ended below it; or one of the few that ended last."""
+    """A node that runs, with the sums of all that has ended below it; or one of the few that ended last.
+
+    Args:
+        tail: the last words of a model, or the summary of the last event.
+        streams: the tail is a growing text, which further pieces extend.
+        below: the open nodes below.
+        recent: the nodes below that ended last.
+    """
 
     name: str
     started: float
@@ -29,92 +38,98 @@ class Branch:
     done: int = 0
     failed: int = 0
     tail: str = ""
+    streams: bool = False
     below: dict[TaskNode, Branch] = field(default_factory=dict[TaskNode, "Branch"])
     recent: list[Branch] = field(default_factory=list["Branch"])
 
-    def take_in(self, child: Branch) -> None:
-        """Fold a child that has ended into this one."""
+    def show(self, event: Event) -> None:
+        """Let the tail show an event: a piece of a stream extends it, any other event replaces it."""
+        piece = event.piece
+        if piece is None:
+            self.tail = event.summary()
+        else:
+            self.tail = ((self.tail if self.streams else "") + piece)[-_LONGEST_TAIL:]
+        self.streams = piece is not None
+
+    def fold(self, child: Branch) -> None:
+        """Fold a child that has ended into this branch."""
         self.done += child.done + 1
         self.failed += child.failed + (child.state is NodeState.EXCEPTION)
         self.usage += child.usage
         self.recent.append(child)
-        if len(self.recent) > _KEPT:
+        if len(self.recent) > _MOST_RECENT:
             del self.recent[0]
 
 
 class Forest:
-    """All runs that are watched. It grows with what is open, not with what has been; one thread at a time.
+    """All runs that are watched. It grows with the open nodes, not with those that were; one thread at a time.
 
     Attributes:
         top: stands above the roots.
         failures: the last nodes that failed, each with an error that no other in the list has.
-        queued: what waits to start.
-        done: how many nodes have ended, `failed` of them with an error of their own; `usage` is of all.
+        queued: the nodes that wait to start.
+        done: how many nodes have ended, `failed` of them with an error of their own; `usage` is the sum of all.
     """
 
     def __init__(self) -> None:
         self.top = Branch("", 0.0, None)
         self.open: dict[TaskNode, Branch] = {}
         self.queued: dict[TaskNode, None] = {}
-        self.failures: deque[Branch] = deque(maxlen=_KEPT)
+        self.failures: deque[Branch] = deque(maxlen=_MOST_RECENT)
         self.began: float | None = None
         self.done = self.failed = 0
         self.usage = Usage()
 
     def take(self, now: float, event: Event) -> None:
-        """Take one event that happened at `now`."""
-        kind, node, branch = event.kind, event.node, self.open.get(event.node)
-        if kind == "started" and branch is None:
-            self._start(now, node)
-        elif kind == "queued":
-            self.queued[node] = None
-        elif kind == "ended":
-            self._end(now, node, branch, event.data)
-        elif kind == "usage" and branch is not None:
-            branch.usage += event.data
-            self.usage += event.data
+        """Accept one event that happened at `now`, on the monotonic clock."""
+        branch = self.open.get(event.node)
+        if isinstance(event, StartedEvent):
+            if branch is None:  # else it is run again
+                self.start(now, event)
+        elif isinstance(event, QueuedEvent):
+            self.queued[event.node] = None
+        elif isinstance(event, EndedEvent):
+            self.end(now, event)
         elif branch is not None:
-            _note(branch, event)
+            usage = event.usage
+            if usage is None:
+                branch.show(event)
+            else:
+                branch.usage += usage
+                self.usage += usage
 
-    def _start(self, now: float, node: TaskNode) -> None:
+    def start(self, now: float, event: StartedEvent) -> None:
+        """Open a branch for a node."""
+        node, parent, session_id = event.node, event.parent, scope_of(event.node).session_id
         self.queued.pop(node, None)
         self.began = now if self.began is None else self.began
-        facts = facts_of(node)
-        above = self.open.get(facts.parent, self.top) if facts.parent is not None else self.top
-        name = facts.name if above is not self.top else _root_name(facts.name, facts.session_id)
+        above = self.top if parent is None else self.open.get(parent, self.top)
+        is_named = above is not self.top or session_id in (0, "")
+        name = event.name if is_named else f"{event.name} ({json_scalar(session_id)})"
         self.open[node] = above.below[node] = Branch(name, now, above)
 
-    def _end(self, now: float, node: TaskNode, branch: Branch | None, error: object) -> None:
+    def end(self, now: float, event: EndedEvent) -> None:
+        """Fold the branch of a node into the one above."""
+        node = event.node
         self.queued.pop(node, None)
+        branch = self.open.pop(node, None)
         if branch is None or branch.above is None:
             return
         above = branch.above
-        del self.open[node], above.below[node]
+        del above.below[node]
         branch.seconds, branch.state, branch.tail = now - branch.started, node.state, ""
-        if error is not None:
-            branch.error = describe(error)
+        if event.data is not None:
+            branch.error = exception_line(event.data)
             if all(each.error != branch.error for each in self.failures):
                 self.failures.append(branch)
-        for child in branch.below.values():  # nobody awaited them: they are told to stop, and end later
+        for child in branch.below.values():  # nobody awaited them: they are being stopped, and end later
             child.above = above
         above.below.update(branch.below)
         branch.below = {}
         if above is not self.top:
             branch.recent.clear()
         elif not self.open:
-            self.queued.clear()  # what never started never will
-        above.take_in(branch)
+            self.queued.clear()  # nodes that have not started never will
+        above.fold(branch)
         self.done += 1
         self.failed += branch.state is NodeState.EXCEPTION
-
-
-def _root_name(name: str, session_id: object) -> str:
-    return name if session_id in (0, "") else f"{name} ({plain(session_id)})"
-
-
-def _note(branch: Branch, event: Event) -> None:
-    data: Any = event.data
-    if event.kind == "delta":
-        branch.tail = (branch.tail + data)[-_TAIL:]
-    else:
-        branch.tail = text_of(event) or event.kind

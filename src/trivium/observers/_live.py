@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
+from logging import INFO
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from trivium.commander import Event
+from trivium.commander import EndedEvent, Event, QueuedEvent, StartedEvent
 from trivium.exceptions import MissingExtraError
 from trivium.observers._forest import Forest
 
@@ -19,21 +20,23 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
 
-_SHOWN = frozenset({"queued", "started", "ended", "usage", "delta", "note", "retried"})
+_LIFE = (StartedEvent, EndedEvent, QueuedEvent)
 _MOST_WAITING = 10_000
 
 
 class LiveTree:
-    """Shows in the terminal what runs: a tree of the open nodes with their time, their tokens and what models say.
+    """A tree of the nodes that run, drawn in the terminal: their time, their tokens, and what happened there last.
 
-    What has ended folds into counts, so that a run of any size stays within the height of the terminal; the last
-    picture stays. Where there is no terminal nothing is written. Enter it, and give it as a listener to calls or
-    commanders, as many as you like, from any thread. It is drawn beside the run, which never waits for it.
+    Behind a node stand the last words of its model, or the summary of its last event: a tool call, a retry, a fallback,
+    a wait for a rate limit, a cache hit, an approval, or an event of your own. Nodes that have ended fold into counts,
+    so a run of any size stays within the height of the terminal; the last picture stays. Without a terminal nothing is
+    written. Enter it, and give it as a listener to any number of calls and commanders, from any thread. It is drawn
+    beside the run, which never waits for it.
 
     Args:
         console: a `rich` console to draw on; stderr by default, so that stdout stays clean.
         summary: write the last picture, without colours, also where there is no terminal.
-        refresh_per_second: how often it is drawn.
+        refresh_per_second: how often it is drawn; default 8.
 
     Raises:
         MissingExtraError: `rich` is not installed; it comes with the extra "cli".
@@ -56,16 +59,16 @@ class LiveTree:
         self._is_drawn = self.console.is_terminal and not self.console.is_dumb_terminal
         self._is_watched = self._is_drawn or summary
         self._live: Live | None = None
-        # Listening is one append. Whoever draws, or finds too much waiting, brings the forest up to date.
+        # Listening is one append. The thread that draws brings the forest up to date, or a listener if too many wait.
         self._waiting: deque[tuple[float, Event]] = deque()
         self._forest = Forest()
         self._forest_lock = Lock()
 
     def __call__(self, event: Event) -> None:
-        """Take one event."""
-        if not self._is_watched or event.kind not in _SHOWN:
+        """Accept one event."""
+        if not self._is_watched or event.piece == "":
             return
-        if event.kind == "delta" and not isinstance(event.data, str):
+        if event.level < INFO and event.usage is None and not isinstance(event, _LIFE):
             return
         self._waiting.append((time.monotonic(), event))
         # Without waiting for the lock: this may run inside a finalizer, within the very block that holds it.
@@ -80,11 +83,11 @@ class LiveTree:
             self._forest.take(*self._waiting.popleft())
 
     def _draw(self) -> RenderableType:
-        from trivium.observers._picture import picture
+        from trivium.observers._picture import Picture
 
         with self._forest_lock:
             self._catch_up()
-            return picture(self._forest, time.monotonic(), self.console)
+            return Picture(self._forest, time.monotonic(), self.console).render()
 
     def __enter__(self) -> Self:
         if self._is_drawn and self._live is None:

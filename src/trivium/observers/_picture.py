@@ -1,4 +1,4 @@
-"""How the live view looks: so many lines as the terminal has, whatever runs."""
+"""The picture of the live view: as many lines as the terminal has, whatever runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MARKS = {
 }
 
 
-class _Chain:
+class Chain:
     """Nodes of which each but the last has one child and no history: they share a line."""
 
     def __init__(self, first: Branch) -> None:
@@ -41,127 +41,124 @@ class _Chain:
         self.names = names
 
 
-def picture(forest: Forest, now: float, console: Console) -> RenderableType:
-    """What is open as a tree, then the last failures and the sums; lower than the terminal, whatever runs."""
-    from rich.console import Group
+class Picture:
+    """One picture of a forest: the open nodes as a tree, the last failures and the sums, in the rows that there are.
 
-    failures = [_of_failure(each, console) for each in list(forest.failures)[-_MOST_FAILURES:] if each.error]
-    rows = max(1, console.height - 2 - len(failures))
-    return Group(_tree(forest.top, rows, now, console), *failures, _sums(forest, now, console))
+    Args:
+        forest: the runs.
+        now: the time on the monotonic clock.
+        console: the terminal that it must fit.
+    """
+
+    def __init__(self, forest: Forest, now: float, console: Console) -> None:
+        self.forest, self.now, self.console = forest, now, console
+
+    def render(self) -> RenderableType:
+        """Return the picture, lower than the terminal."""
+        from rich.console import Group
+
+        failed = [each for each in list(self.forest.failures)[-_MOST_FAILURES:] if each.error]
+        failures = [self.line(each.state, each.name, (), f"  {each.error}", "red") for each in failed]
+        rows = max(1, self.console.height - 2 - len(failures))
+        return Group(self.tree(rows), *failures, self.sums())
+
+    def tree(self, rows: int) -> Tree:
+        """Return the open nodes as a tree, level by level until the rows are used, each with what ended last below."""
+        from rich.tree import Tree
+
+        chains: dict[Branch, list[Chain]] = {}
+        todo = deque([self.forest.top])
+        while todo:
+            branch = todo.popleft()
+            chains[branch] = [Chain(child) for child in islice(branch.below.values(), rows)]
+            rows -= len(chains[branch])
+            todo.extend(chain.last for chain in chains[branch])
+        tree = Tree("", hide_root=True, guide_style="dim")
+        twigs: dict[Branch, tuple[Tree, int]] = {self.forest.top: (tree, 0)}
+        for branch, below in chains.items():  # parents first, so that each finds its place
+            twig, depth = twigs[branch]
+            rows = self.add_ended(twig, branch, rows)
+            for chain in below:
+                twigs[chain.last] = twig.add(self.open_line(chain, depth)), depth + 1
+        return tree
+
+    def add_ended(self, twig: Tree, branch: Branch, rows: int) -> int:
+        """Add the nodes that ended last below a branch, and what ended last below these, newest first.
+
+        Returns:
+            The rows that are left.
+        """
+        recent = branch.recent[-rows:] if rows > 0 else []
+        rows -= len(recent)
+        inner: dict[Branch, Sequence[Branch]] = {}
+        for ended in reversed(recent):
+            inner[ended] = ended.recent[-rows:] if rows > 0 else []
+            rows -= len(inner[ended])
+        for ended in recent:
+            below = twig.add(self.ended_line(ended))
+            for each in inner[ended]:
+                below.add(self.ended_line(each))
+        return rows
+
+    # ---- lines
+    def open_line(self, chain: Chain, depth: int) -> Text:
+        """Return the line of nodes that run; its end is as much of the end of the tail as fits."""
+        from rich.cells import cell_len
+
+        first, last = chain.first, chain.last
+        facts = [format_seconds(self.now - first.started), *format_usage(chain.usage), *_counts(last)]
+        text = self.line(last.state, " › ".join(chain.names), facts)
+        room = self.console.width - 4 * depth - text.cell_len - 2
+        tail = self.printable(last.tail)
+        while cell_len(tail) > max(room, 0):
+            tail = tail[1:]
+        return text.append("  " + tail, style="italic")
+
+    def ended_line(self, branch: Branch) -> Text:
+        """Return the line of a node that has ended."""
+        facts = [format_seconds(branch.seconds), *format_usage(branch.usage), *_counts(branch)]
+        return self.line(branch.state, branch.name, facts, f"  {branch.error}" if branch.error else "", "red")
+
+    def line(self, state: NodeState, name: str, facts: Sequence[str], end: str = "", style: str = "") -> Text:
+        """Return a line: the mark of the state, the name, some facts, and an end."""
+        from rich.text import Text
+
+        sign, plain_sign, colour = _MARKS.get(state, _MARKS[NodeState.ACTIVE])
+        parts = [(f"{plain_sign if self.console.options.ascii_only else sign} ", colour), (name, "bold")]
+        parts += [("".join(f"  {each}" for each in facts), "dim"), (end, style)]
+        parts[1:] = [(self.printable(text), style) for text, style in parts[1:]]
+        return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
+
+    def sums(self) -> Text:
+        """Return the last line: how many nodes run, wait and have ended, with their tokens and the time."""
+        from rich.text import Text
+
+        forest = self.forest
+        parts = [f"{len(forest.open):,} running"] if forest.open else []
+        parts += [f"{len(forest.queued):,} queued"] if forest.queued else []
+        parts += [*_counts(forest), *format_usage(forest.usage)]
+        parts += [format_seconds(self.now - forest.began)] if forest.began is not None and forest.open else []
+        text = self.printable(", ".join(parts) or "nothing runs yet")
+        return Text(text, "dim", no_wrap=True, overflow="ellipsis")
+
+    def printable(self, text: str) -> str:
+        """Return a text on one line, without control characters, in letters that the terminal can write."""
+        kept = "".join(each if each.isprintable() else " " for each in text)
+        return kept.encode(self.console.encoding, "replace").decode(self.console.encoding)
 
 
-def _tree(top: Branch, rows: int, now: float, console: Console) -> Tree:
-    from rich.tree import Tree
-
-    shown = _choose(top, rows)
-    rows -= sum(map(len, shown.values()))
-    tree = Tree("", hide_root=True, guide_style="dim")
-    places: dict[Branch, tuple[Tree, int]] = {top: (tree, 0)}
-    for branch, chains in shown.items():  # parents first, so that each finds its place
-        place, depth = places[branch]
-        rows = _add_ended(place, branch, rows, console)
-        for chain in chains:
-            places[chain.last] = place.add(_of_open(chain, now, depth, console)), depth + 1
-    return tree
-
-
-def _add_ended(place: Tree, branch: Branch, rows: int, console: Console) -> int:
-    """Add what ended last below a branch, and below that, while there are rows; the newest first come to theirs."""
-    recent = _last(branch.recent, rows)
-    rows -= len(recent)
-    inner: dict[Branch, Sequence[Branch]] = {}
-    for ended in reversed(recent):
-        inner[ended] = _last(ended.recent, rows)
-        rows -= len(inner[ended])
-    for ended in recent:
-        twig = place.add(_of_ended(ended, console))
-        for each in inner[ended]:
-            twig.add(_of_ended(each, console))
-    return rows
-
-
-def _last(branches: Sequence[Branch], rows: int) -> Sequence[Branch]:
-    return branches[-rows:] if rows > 0 else ()
-
-
-def _choose(top: Branch, rows: int) -> dict[Branch, list[_Chain]]:
-    """The open nodes that are shown, by what they stand below: level by level until the rows are used."""
-    shown: dict[Branch, list[_Chain]] = {}
-    todo = deque([top])
-    while todo:
-        branch = todo.popleft()
-        chains = [_Chain(child) for child in islice(branch.below.values(), rows)]
-        rows -= len(chains)
-        shown[branch] = chains
-        todo.extend(chain.last for chain in chains)
-    return shown
-
-
-def _of_open(chain: _Chain, now: float, depth: int, console: Console) -> Text:
-    first, last = chain.first, chain.last
-    said = [_time(now - first.started), *used(chain.usage), *_folded(last)]
-    text = _label(last.state, " › ".join(chain.names), said, console)
-    room = console.width - 4 * depth - text.cell_len - 2
-    return text.append("  " + _end_of(_printable(last.tail, console), room), style="italic")
-
-
-def _end_of(text: str, room: int) -> str:
-    """As much of the end of a text as fits: what a model says last."""
-    from rich.cells import cell_len
-
-    while cell_len(text) > max(room, 0):
-        text = text[1:]
-    return text
-
-
-def _of_ended(branch: Branch, console: Console) -> Text:
-    text = _label(branch.state, branch.name, [_time(branch.seconds), *used(branch.usage), *_folded(branch)], console)
-    return text.append("  " + _printable(branch.error, console), style="red") if branch.error else text
-
-
-def _of_failure(branch: Branch, console: Console) -> Text:
-    text = _label(branch.state, branch.name, [], console)
-    return text.append("  " + _printable(branch.error or "", console), style="red")
-
-
-def _sums(forest: Forest, now: float, console: Console) -> Text:
-    parts = [f"{len(forest.open):,} running"] if forest.open else []
-    parts += [f"{len(forest.queued):,} queued"] if forest.queued else []
-    parts += [*_folded(forest), *used(forest.usage)]
-    parts += [_time(now - forest.began)] if forest.began is not None and forest.open else []
-    return _line((_printable(", ".join(parts) or "nothing runs yet", console), "dim"))
-
-
-def _label(state: NodeState, name: str, said: Sequence[str], console: Console) -> Text:
-    sign, plain_sign, style = _MARKS.get(state, _MARKS[NodeState.ACTIVE])
-    mark = plain_sign if console.options.ascii_only else sign
-    facts = "".join(f"  {each}" for each in said)
-    return _line((f"{mark} ", style), (_printable(name, console), "bold"), (_printable(facts, console), "dim"))
-
-
-def _line(*parts: tuple[str, str]) -> Text:
-    from rich.text import Text
-
-    return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
-
-
-def _folded(branch: Branch | Forest) -> list[str]:
+def _counts(branch: Branch | Forest) -> list[str]:
     failed = [f"{branch.failed:,} failed"] if branch.failed else []
     return [f"{branch.done:,} done", *failed] if branch.done else []
 
 
-def used(usage: Usage) -> list[str]:
-    """Tokens and dollars in a word each, where there are any."""
+def format_usage(usage: Usage) -> list[str]:
+    """Return tokens and dollars, each as a short text, where there are any."""
     dollars = [f"${usage.usd:,.2f}" if usage.usd >= 1 else f"${usage.usd:.2g}"] if usage.usd else []
     return [f"{usage.total:,} tokens", *dollars] if usage.total or dollars else []
 
 
-def _time(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
+    """Return a time: seconds below a minute, else minutes and seconds."""
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes}:{rest:02} min" if minutes else f"{seconds:.1f} s"
-
-
-def _printable(text: str, console: Console) -> str:
-    """Text on one line, without what would steer the terminal, in letters that it can show."""
-    kept = "".join(each if each.isprintable() else " " for each in text)
-    return kept.encode(console.encoding, "replace").decode(console.encoding)

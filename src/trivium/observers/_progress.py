@@ -1,4 +1,4 @@
-"""A bar that says how much of a batch is done."""
+"""A progress bar for batches."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["ProgressBar"]
 
 
 class ProgressBar:
-    """A bar on stderr; nothing where nobody watches. Enter it, and call it with what is done and the total.
+    """A bar on stderr, drawn on terminals only. Enter it, and call it with the items done and the total.
 
     Args:
-        title: stands before the bar.
+        title: the text before the bar.
         console: a `rich` console to draw on; stderr by default, so that stdout stays clean.
 
     Raises:
@@ -48,7 +48,7 @@ class ProgressBar:
         self._task = self._progress.add_task(title, total=None)
 
     def __call__(self, done: int, total: int | None) -> None:
-        """So many are done, of so many; None where nobody knows."""
+        """Set how many items are done, and of how many; None: the total is not known."""
         self._progress.update(self._task, completed=done, total=total)
 
     def __enter__(self) -> Self:

@@ -5,24 +5,36 @@ from __future__ import annotations
 import time
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
+from logging import INFO
 from os import PathLike
 from threading import Lock
-from typing import Any
 
-from trivium.commander import Event, NodeState, TaskNode
+from trivium.commander import EndedEvent, Event, NodeState, QueuedEvent, StartedEvent, TaskNode
+from trivium.commander.lowlevel import scope_of
+from trivium.events import JSONObject, exception_line
 from trivium.observers._chrome import chrome_trace
 from trivium.observers._export import run_json, write_atomically
-from trivium.observers._nodes import describe, facts_of, is_over, text_of
+from trivium.observers._redaction import mask_secrets
 from trivium.schema import Usage
+
+__all__ = ["RecordedEvent", "RecordedNode", "RunRecord"]
 
 
 @dataclass(slots=True)
 class RecordedEvent:
-    """Something that happened at a node: its kind, when (on the clock of `RecordedNode.started`), a word about it."""
+    """Something that happened at a node.
+
+    Args:
+        kind: the kind of event.
+        at: when it happened, on the clock of `RecordedNode.started`.
+        text: its detail on one line; no content.
+        data: its fields as JSON values; contents only in a `RunRecord(content=True)`.
+    """
 
     kind: str
     at: float
     text: str = ""
+    data: JSONObject = field(default_factory=JSONObject)
 
 
 @dataclass(slots=True, eq=False)
@@ -38,10 +50,10 @@ class RecordedNode:
         error: what ended it, on one line.
         children: what was started below it, in order.
         kind: "call", "job", "handler" or "commander".
-        state: where it stood when it was last heard of.
+        state: the last state that is known.
         queued: when it was put in a queue, if it was.
         wall_time: when a root began, in seconds since the epoch; None below.
-        events: its tool calls and notes, and the first piece of a model's stream; of no message more than its kind.
+        events: tool calls, retries, notes and the like, and the first piece of a model's stream.
     """
 
     name: str
@@ -59,7 +71,7 @@ class RecordedNode:
 
     @property
     def usage(self) -> Usage:
-        """Tokens and dollars of this node and all below, also of requests that failed after their usage was told."""
+        """Tokens and dollars of this node and all below, those of requests that failed included."""
         return sum((node.own_usage for node in self.walk()), Usage())
 
     @property
@@ -69,11 +81,11 @@ class RecordedNode:
 
     @property
     def is_open(self) -> bool:
-        """Whether it had not ended when it was last heard of."""
-        return self.state is NodeState.ACTIVE or self.state is NodeState.PENDING
+        """True until the node has ended, as far as is known."""
+        return _is_open(self.state)
 
     def walk(self: RecordedNode) -> Iterator[RecordedNode]:
-        """This node and all below, parents first."""
+        """Yield this node and all below, parents first."""
         todo = [self]
         while todo:
             node = todo.pop()
@@ -82,9 +94,15 @@ class RecordedNode:
 
 
 class RunRecord:
-    """Keeps the tree of every run that it listens to; it may listen to several at once, from any thread.
+    """A listener that keeps the tree of every run; it may listen to several at once, from any thread.
 
-    Of messages, arguments and results it keeps nothing: a record can be shown to people who may not read them.
+    By default it keeps names, times, counts and errors, and nothing of messages, arguments and results: such a record
+    can be shown to people who may not read these.
+
+    Args:
+        content: keep contents too, in the `data` of the events: the requests that models got and their replies,
+            messages, arguments and results of tools. Values under names such as `password` or `api_key`, and texts
+            of the form of a key, become `***`.
 
     Attributes:
         roots: the runs, in the order in which they began.
@@ -99,7 +117,8 @@ class RunRecord:
         ['Agent', 'model']
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, content: bool = False) -> None:
+        self.content = content
         self.roots: list[RecordedNode] = []
         # No lock around these: each step below is one operation of a dict or a list. Counting is not.
         self._open: dict[TaskNode, RecordedNode] = {}
@@ -107,31 +126,36 @@ class RunRecord:
         self._counting = Lock()
 
     def __call__(self, event: Event) -> None:
-        """Take one event."""
-        kind = event.kind
-        if kind == "started":
-            self._started(event.node)
-        elif kind == "ended":
-            self._ended(event.node, event.data)
-        elif kind == "usage":
-            self._used(event.node, event.data)
-        elif kind == "queued":
+        """Accept one event."""
+        if isinstance(event, StartedEvent):
+            self._start(event)
+        elif isinstance(event, QueuedEvent):
             now = time.monotonic()
-            self._queued[event.node] = recorded = self._add(event.node, now)
+            self._queued[event.node] = recorded = self._add(event, now)
             recorded.state, recorded.queued = NodeState.PENDING, now
-        elif kind != "message":
-            self._happened(event)
+        recorded = self._open.get(event.node) or self._queued.get(event.node)
+        if recorded is None:
+            return
+        usage = event.usage
+        if usage is not None:
+            with self._counting:
+                recorded.own_usage += usage
+        if self.content or event.level >= INFO:
+            self._keep(event, recorded)
+        if isinstance(event, EndedEvent):
+            self._end(event, recorded)
 
     @property
     def usage(self) -> Usage:
         """Tokens and dollars of all runs."""
         return sum((root.usage for root in self.roots), Usage())
 
-    def as_json(self) -> dict[str, Any]:
-        """The record as JSON values: `runs`, and all `nodes` in one flat list, each with its `id` and its `parent`.
+    def as_json(self) -> JSONObject:
+        """Return the record as JSON values: `runs`, and all `nodes` in one flat list, with the `id` of each `parent`.
 
         Parents stand before their children. Times are seconds after the first run began; `seconds` is null for a
-        node that has not ended. A session that is no JSON value is given as its repr.
+        node that has not ended. A session that is no JSON value is written as its repr.
+        The `data` of an event are its fields; it is left out where there are none.
 
         Example:
             >>> from trivium import Agent
@@ -143,10 +167,10 @@ class RunRecord:
         """
         return run_json(self.roots)
 
-    def as_chrome_trace(self) -> dict[str, Any]:
-        """The record in the Trace Event Format, which ui.perfetto.dev and chrome://tracing open.
+    def as_chrome_trace(self) -> JSONObject:
+        """Return the record in the Trace Event Format, which ui.perfetto.dev and chrome://tracing open.
 
-        What ran at the same time is laid on lanes of its own. Each slice names its parent in its arguments.
+        Nodes that ran at the same time lie on lanes of their own. Each slice names its parent in its arguments.
 
         Example:
             >>> from trivium import Agent
@@ -159,7 +183,7 @@ class RunRecord:
         return chrome_trace(self.roots)
 
     def write_json(self, path: str | PathLike[str]) -> None:
-        """Write `as_json()` to a file; who reads it sees the old file or the new one, never a part.
+        """Write `as_json()` to a file; a reader sees the old file or the new one, never a part.
 
         Raises:
             OutputError: it cannot be written.
@@ -174,11 +198,51 @@ class RunRecord:
         """
         write_atomically(path, self.as_chrome_trace())
 
-    # ---- one kind of event each
-    def _add(self, node: TaskNode, now: float) -> RecordedNode:
-        name, kind, session_id, parent = facts_of(node)
-        recorded = RecordedNode(name, session_id, now, kind=kind)
-        above = self._at(parent)
+    # ---- what events do
+    def _start(self, event: StartedEvent) -> None:
+        """Begin the record of a node, unless it is only run again."""
+        node = event.node
+        if node in self._open:
+            return
+        now = time.monotonic()
+        recorded = self._queued.get(node) or self._add(event, now)
+        recorded.started, recorded.state = now, NodeState.ACTIVE
+        self._open[node] = recorded  # before it leaves the queue: other threads find it in one of the two
+        self._queued.pop(node, None)
+
+    def _keep(self, event: Event, recorded: RecordedNode) -> None:
+        """Keep an event; of the pieces of a stream only the first, and of events of every run only their content."""
+        kind, fields = event.kind, event.fields()
+        if event.piece is not None:
+            if any(each.kind == kind for each in recorded.events):
+                return
+        elif self.content:
+            known, fields = fields, event.fields(content=True)
+            if event.level < INFO and known == fields:
+                return
+            fields = mask_secrets(fields)
+        recorded.events.append(RecordedEvent(kind, time.monotonic(), event.detail(), fields))
+
+    def _end(self, event: EndedEvent, recorded: RecordedNode) -> None:
+        """Close the record of a node; with a root end the nodes of its run that were queued and never started."""
+        node = event.node
+        if self._open.pop(node, None) is not None:
+            recorded.seconds = time.monotonic() - recorded.started
+        self._queued.pop(node, None)
+        recorded.error = None if event.data is None else exception_line(event.data)
+        recorded.state = node.state
+        if recorded.wall_time is None:
+            return
+        for waiting, left in self._queued.copy().items():
+            above = waiting.parent
+            if not _is_open(waiting.state) or (isinstance(above, TaskNode) and not _is_open(above.state)):
+                self._queued.pop(waiting, None)
+                left.state = NodeState.TERMINATED
+
+    def _add(self, event: Event, now: float) -> RecordedNode:
+        recorded = RecordedNode(event.name, scope_of(event.node).session_id, now, kind=event.node_kind)
+        parent = event.parent
+        above = None if parent is None else self._open.get(parent) or self._queued.get(parent)
         if above is None:
             recorded.wall_time = time.time()
             self.roots.append(recorded)
@@ -186,48 +250,6 @@ class RunRecord:
             above.children.append(recorded)
         return recorded
 
-    def _at(self, node: TaskNode | None) -> RecordedNode | None:
-        if node is None:
-            return None
-        return self._open.get(node) or self._queued.get(node)
 
-    def _started(self, node: TaskNode) -> None:
-        if node in self._open:  # it is tried again
-            return
-        now = time.monotonic()
-        recorded = self._queued.get(node) or self._add(node, now)
-        recorded.started, recorded.state = now, NodeState.ACTIVE
-        self._open[node] = recorded  # before it leaves the queue: whoever looks finds it in one of the two
-        self._queued.pop(node, None)
-
-    def _ended(self, node: TaskNode, error: object) -> None:
-        recorded = self._open.pop(node, None)
-        if recorded is not None:
-            recorded.seconds = time.monotonic() - recorded.started
-        else:
-            recorded = self._queued.pop(node, None)
-        if recorded is None:
-            return
-        recorded.error = None if error is None else describe(error)
-        recorded.state = node.state
-        if recorded.wall_time is not None:
-            self._let_go()
-
-    def _let_go(self) -> None:
-        """A run is over: what was queued in it and never started has ended too."""
-        for node, recorded in self._queued.copy().items():
-            if is_over(node):
-                self._queued.pop(node, None)
-                recorded.state = NodeState.TERMINATED
-
-    def _used(self, node: TaskNode, usage: Any) -> None:
-        recorded = self._at(node)
-        if recorded is not None:
-            with self._counting:
-                recorded.own_usage += usage
-
-    def _happened(self, event: Event) -> None:
-        recorded = self._at(event.node)
-        if recorded is None or (event.kind == "delta" and recorded.events):
-            return
-        recorded.events.append(RecordedEvent(event.kind, time.monotonic(), text_of(event)))
+def _is_open(state: NodeState) -> bool:
+    return state is NodeState.ACTIVE or state is NodeState.PENDING

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from trivium.commander import Event
-from trivium.events import on_one_line, to_json_value
+from trivium.events import JSONObject, on_one_line, to_json_value
 from trivium.schema import Message
 
 __all__ = ["Response", "ResponseEvent"]
@@ -42,7 +42,7 @@ class ResponseEvent(Event[Response, Literal["response"]]):
         said = f": {message.content}" if content else ""
         return on_one_line(f"{responder} responds in {task}{' (the result of the step)' if is_result else ''}{said}")
 
-    def fields(self, content: bool = False) -> dict[str, Any]:
+    def fields(self, content: bool = False) -> JSONObject:
         """Return the parts of the response; the message only on request."""
         known = {name: value for name, value in self.data._asdict().items() if name != "message"}
         return {**known, **({"message": to_json_value(self.data.message)} if content else {})}

@@ -14,7 +14,7 @@ from trivium._arguments import positive
 from trivium.commander import CallNode, Limits, current, driver_neutral, for_each
 from trivium.commander.lowlevel import drive, invoke_in_place, is_in_trio, make_scope, run_from_trio
 from trivium.exceptions import ArgumentTypeError
-from trivium.observers._progress import ProgressBar
+from trivium.observers import ProgressBar
 
 Items: TypeAlias = Iterable[Any] | AsyncIterable[Any]
 Progress: TypeAlias = bool | Callable[[int, int | None], object]

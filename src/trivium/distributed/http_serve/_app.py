@@ -1,50 +1,53 @@
-"""The routes: a module behind HTTP. Who may come in is decided by the guard before."""
+"""The routes: a module behind HTTP. The guard in front of them decides who may call."""
 
 from __future__ import annotations
 
 import json
 import logging
 from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping
+from dataclasses import dataclass, fields
 from functools import partial
 from time import time
 from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 
 from trivium.commander import AsyncStream, Limits, ThreadEvent, gather, wait
-from trivium.distributed._wire import Failure, as_dict, as_event, failure_of, incoming, read_json, session_of
-from trivium.distributed.http_serve._guard import LOOPBACK, Guard, checked_tokens
+from trivium.distributed._wire import Failure, event_json, parse_body, parse_messages, parse_session, to_failure
+from trivium.distributed.http_serve._guard import LOOPBACK, Guard, check_tokens
+from trivium.events import JSONObject, to_json_value
 from trivium.exceptions import ConfigurationError, MissingExtraError
 from trivium.module import Module
 from trivium.schema import Message
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+    from starlette.exceptions import HTTPException
     from starlette.requests import Request
     from starlette.responses import Response
 
 __all__ = ["ServeOptions", "Service", "agent_app"]
 
 PING_SECONDS: Final = 15.0
-_OURS = frozenset({"approve", "context", "limits", "listeners", "message", "session_id", "stream", "timeout"})
+_RESERVED = frozenset({"approve", "context", "limits", "listeners", "message", "session_id", "stream", "timeout"})
 _HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 _log = logging.getLogger("trivium.serve")
 
-Receive = Callable[[], Awaitable[Any]]
-Send = Callable[[Any], Awaitable[None]]
+Receive = Callable[[], Awaitable[JSONObject]]
+Send = Callable[[JSONObject], Awaitable[None]]
 
 
 class ServeOptions(TypedDict, total=False):
-    """What the owner of a server may choose.
+    """The options of a server.
 
     Attributes:
         origins: web origins (`"https://app.example"`) whose pages may call the server; default none.
         keywords: names that a client may send beside its message, and that reach the agent's `forward`, as
             `"temperature"`; default none.
-        timeout: seconds that a run may take; default no end.
-        limits: what each run may spend.
-        max_runs: runs at once; who comes later is answered 429. Default 100.
-        max_bytes: size of a request's body; default 1 MiB.
-        structured: take contents that are not text. An executor among the agents runs such a content as a call, so
-            it stays off unless the agents are made for it.
+        timeout: seconds that a run may take; default None: no limit.
+        limits: what each run may spend; default None: no limit.
+        max_runs: runs at once; further requests are answered 429. Default 100.
+        max_bytes: the largest body of a request in bytes; default 1 MiB.
+        structured: accept contents that are not text; default False. An executor among the agents runs such a content
+            as a call, so it stays off unless the agents are made for it.
     """
 
     origins: Collection[str]
@@ -56,15 +59,17 @@ class ServeOptions(TypedDict, total=False):
     structured: bool
 
 
-_DEFAULTS: Final[ServeOptions] = {
-    "origins": (),
-    "keywords": (),
-    "timeout": None,
-    "limits": None,
-    "max_runs": 100,
-    "max_bytes": 1 << 20,
-    "structured": False,
-}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """The same with their defaults."""
+
+    origins: Collection[str] = ()
+    keywords: Collection[str] = ()
+    timeout: float | None = None
+    limits: Limits | None = None
+    max_runs: int = 100
+    max_bytes: int = 1 << 20
+    structured: bool = False
 
 
 def agent_app(
@@ -74,18 +79,18 @@ def agent_app(
     hosts: Collection[str] | None = LOOPBACK,
     options: ServeOptions | None = None,
 ) -> Starlette:
-    """The ASGI application that serves a module, for a server of your own; `AgentServer` brings one.
+    """Return the ASGI application that serves a module, for a server of your own; `AgentServer` brings one.
 
-    `POST /chat_completion` asks the agent, and streams its events where the body says `"stream": true`;
+    `POST /chat_completion` calls the agent, and streams its events where the body says `"stream": true`;
     `GET /memory/{session}` shows what it remembers and `DELETE` forgets it; `GET /health_check` needs no token.
-    A client that leaves has its run killed.
+    When a client disconnects, its run is killed.
 
     Args:
-        agent: what is asked: an agent, a task, or any other module, sync or async.
-        token: what clients must send as `Authorization: Bearer …`; `""` lets in everybody. A dict gives each user,
-            by name, a token and sessions of his own.
-        hosts: what a request's Host header may name; None is anything, for a server behind a known name.
-        options: what else the owner chooses; see `ServeOptions`.
+        agent: an agent, a task, or any other module, sync or async.
+        token: the token that clients send as `Authorization: Bearer …`; `""` admits everybody. A dict gives each user,
+            by name, a token and sessions of their own.
+        hosts: the names that a request's Host header may have; None: any, for a server behind a known name.
+        options: see `ServeOptions`.
 
     Raises:
         ConfigurationError: a token, a user's name or an option cannot be used.
@@ -95,7 +100,7 @@ def agent_app(
 
 
 class Service:
-    """A module, what its owner chose, and the runs that are going on."""
+    """A served module with its options and the runs that are going on."""
 
     def __init__(
         self,
@@ -104,181 +109,173 @@ class Service:
         hosts: Collection[str] | None,
         options: ServeOptions,
     ) -> None:
-        unknown = [name for name in options if name not in _DEFAULTS]
+        known = sorted(each.name for each in fields(Chosen))
+        unknown = [name for name in options if name not in known]
         if unknown:
-            raise ConfigurationError(f"there is no option {unknown[0]!r}; there are {', '.join(sorted(_DEFAULTS))}")
-        self.agent, self.options = agent, cast("ServeOptions", {**_DEFAULTS, **options})
-        if reserved := _OURS.intersection(self._option("keywords")):
+            raise ConfigurationError(f"there is no option {unknown[0]!r}; there are {', '.join(known)}")
+        self.agent, self.options = agent, Chosen(**options)
+        if reserved := _RESERVED.intersection(self.options.keywords):
             raise ConfigurationError(f"no client may set {', '.join(sorted(reserved))}: leave it out of keywords")
-        self.runs: set[_Run] = set()
-        self.app = self._application(checked_tokens(token), hosts)
+        self.runs: set[RunResponse] = set()
+        self.app = self.build(check_tokens(token), hosts)
 
-    def _option(self, name: str) -> Any:
-        return cast("dict[str, Any]", self.options)[name]
-
-    def _application(self, tokens: Mapping[str, str], hosts: Collection[str] | None) -> Starlette:
+    def build(self, tokens: Mapping[str, str], hosts: Collection[str] | None) -> Starlette:
+        """Build the application: the routes behind the guard."""
         try:
             from starlette.applications import Starlette
-            from starlette.exceptions import HTTPException
             from starlette.middleware import Middleware
             from starlette.middleware.cors import CORSMiddleware
             from starlette.routing import Route
         except ImportError:
             raise MissingExtraError("starlette", "serve") from None
-        origins = list(self._option("origins"))
+        origins = list(self.options.origins)
         methods = ["GET", "POST", "DELETE"]
         headers = ["authorization", "content-type"]
         cors = Middleware(CORSMiddleware, allow_origins=origins, allow_methods=methods, allow_headers=headers)
-        guard = Middleware(Guard, tokens=tokens, hosts=hosts, origins=origins, max_bytes=self._option("max_bytes"))
+        guard = Middleware(Guard, tokens=tokens, hosts=hosts, origins=origins, max_bytes=self.options.max_bytes)
+        no_route = partial(refuse_route, text="there is no such route")
+        no_method = partial(refuse_route, text="this route does not take that method")
+        handlers: dict[Any, Any] = {404: no_route, 405: no_method, Failure: refuse, Exception: refuse}
         return Starlette(
             routes=[
-                Route("/health_check", self._health, methods=["GET"]),
-                Route("/chat_completion", self._chat, methods=["POST"]),
-                Route("/memory/{session_id:path}", self._memory, methods=["GET", "DELETE"]),
+                Route("/health_check", self.health_check, methods=["GET"]),
+                Route("/chat_completion", self.chat_completion, methods=["POST"]),
+                Route("/memory/{session_id:path}", self.memory, methods=["GET", "DELETE"]),
             ],
             middleware=[cors, guard] if origins else [guard],
-            exception_handlers={Failure: _told, HTTPException: _told_by_route, Exception: _told},
+            exception_handlers=handlers,
         )
 
     async def end_runs(self, grace: float, over: ThreadEvent) -> None:
-        """Kill the runs that are not over after that many seconds."""
+        """Kill the runs that have not ended after that many seconds."""
         await wait(grace, event=over)
         for run in list(self.runs):
             run.kill("the server is shutting down")
 
     # ---- the routes
-    async def _health(self, request: Request) -> Response:
+    async def health_check(self, request: Request) -> Response:
+        """Say that the server is there."""
         return _json({"status": "success", "timestamp": time()})
 
-    async def _chat(self, request: Request) -> Response:
-        body = read_json(await _body_of(request, self._option("max_bytes")))
+    async def chat_completion(self, request: Request) -> Response:
+        """Call the agent with the messages of the body."""
+        options, content = self.options, bytearray()
+        async for piece in request.stream():
+            content += piece
+            if len(content) > options.max_bytes:
+                raise Failure(413, "TooLarge", f"the body is larger than {options.max_bytes} bytes")
+        body = parse_body(bytes(content))
         if not isinstance(body, dict) or "message" not in body:
             raise Failure(422, "InvalidRequest", 'the body is an object with "message"')
-        given = cast("dict[str, Any]", body)
+        given = cast("JSONObject", body)
         names = [module.name for _, module in self.agent.named_modules()]
-        messages = incoming(given.pop("message"), names, self._option("structured"))
+        messages = parse_messages(given.pop("message"), names, options.structured)
         session_id = _session(request, given.pop("session_id", 0))
         streamed = given.pop("stream", False) is True or "text/event-stream" in request.headers.get("accept", "")
-        allowed = sorted(self._option("keywords"))
+        allowed = sorted(options.keywords)
         if refused := [name for name in given if name not in allowed]:
             known = f"the server takes {', '.join(allowed) or 'none'}"
             raise Failure(422, "InvalidRequest", f"{refused[0][:100]!r} is no keyword of a call here; {known}")
-        if len(self.runs) >= self._option("max_runs"):
+        if len(self.runs) >= options.max_runs:
             raise Failure(429, "Overloaded", "the server runs as much as it may; try again later")
-        settings = {"timeout": self._option("timeout"), "limits": self._option("limits")}
+        settings = {"timeout": options.timeout, "limits": options.limits}
         call = self.agent.open(*messages, session_id=session_id, **settings, **given)
-        return cast("Response", _Run(self.runs, call, streamed))
+        return cast("Response", RunResponse(self.runs, call, streamed))
 
-    async def _memory(self, request: Request) -> Response:
+    async def memory(self, request: Request) -> Response:
+        """Show or forget what the agent remembers of a session."""
         session_id = _session(request, request.path_params["session_id"])
         if all(memory.get(session_id) is None for _, memory in self.agent._memories()):
             raise Failure(404, "UnknownSession", "nothing was said in that session")
         if request.method == "DELETE":
             self.agent.reset(session_id, recursive=True)
             return _json({"status": "success"})
-        return _json(as_dict(self.agent.state_dict(session_id)))
+        return _json(to_json_value(self.agent.state_dict(session_id)))
 
 
-class _Run:
-    """One call, as the response that starlette sends: it runs while the client is there."""
+class RunResponse:
+    """One call as the response that starlette sends: it runs while the client is connected."""
 
-    def __init__(self, runs: set[_Run], call: AsyncStream[Message], streamed: bool) -> None:
+    def __init__(self, runs: set[RunResponse], call: AsyncStream[Message], streamed: bool) -> None:
         self._runs, self._call, self._streamed = runs, call, streamed
         self.kill = call._node.kill
         runs.add(self)
 
-    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
-        works = [partial(self._answer, send, over := ThreadEvent()), partial(self._watch, receive)]
+    async def __call__(self, scope: object, receive: Receive, send: Send) -> None:
+        over = ThreadEvent()
+
+        async def kill_on_disconnect() -> None:  # a client that has its answer counts as disconnected
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            self.kill("the client has left")
+
+        async def ping() -> None:  # signs of life while nothing is sent, so that no proxy and no client gives up
+            while not over.is_set():
+                await wait(PING_SECONDS, event=over)
+                if not over.is_set():
+                    await send({"type": "http.response.body", "body": b": ping\n\n", "more_body": True})
+
+        works = [partial(self.answer, send, over), kill_on_disconnect]
         if self._streamed:
-            await send(_start(200, "text/event-stream; charset=utf-8", {"x-accel-buffering": "no"}))
-            works.append(partial(_ping, send, over))
+            headers = {"content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no", **_HEADERS}
+            pairs = [(name.encode(), value.encode()) for name, value in headers.items()]
+            await send({"type": "http.response.start", "status": 200, "headers": pairs})
+            works.append(ping)
         try:
             await gather(*works)
         finally:
             self._runs.discard(self)
 
-    async def _watch(self, receive: Receive) -> None:
-        """Kill the run when the client leaves; a client that has its answer counts as one who left."""
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        self.kill("the client has left")
-
-    async def _answer(self, send: Send, over: ThreadEvent) -> None:
+    async def answer(self, send: Send, over: ThreadEvent) -> None:
+        """Send the events, if the client wants them, and the outcome."""
         try:
-            status, last = 200, as_dict(await self._listen(send))
+            async with self._call as events:
+                async for event in events:
+                    if self._streamed and (sent := event_json(event)) is not None:
+                        await _send_event(send, sent)
+            status, last = 200, to_json_value(self._call.result)
         except Exception as error:
-            failure = failure_of(error)
+            failure = to_failure(error)
             status, last = failure.status, failure.body()
             if status in (500, 502):
                 _log.error("a run failed", exc_info=error)
         finally:
             over.set()
-        if not self._streamed:
-            await _json(last, status)({"type": "http"}, _never, send)
-            return
-        kind = {"type": "message", "message": last} if status == 200 else {"type": "error", "status": status, **last}
-        await send(_event(kind))
-        await send({"type": "http.response.body", "body": b"data: [DONE]\n\n"})
-
-    async def _listen(self, send: Send) -> Message:
-        async with self._call as events:
-            async for event in events:
-                if self._streamed and (told := as_event(event)) is not None:
-                    await send(_event(told))
-        return self._call.result
+        if self._streamed:
+            failed = {"type": "error", "status": status, **last}
+            done = {"type": "message", "message": last} if status == 200 else failed
+            await _send_event(send, done)
+            await send({"type": "http.response.body", "body": b"data: [DONE]\n\n"})
+        else:
+            response = _json(last, status)
+            await send({"type": "http.response.start", "status": status, "headers": response.raw_headers})
+            await send({"type": "http.response.body", "body": response.body})
 
 
-async def _ping(send: Send, over: ThreadEvent) -> None:
-    """Signs of life while nothing is said, so that no proxy and no client gives up."""
-    while not over.is_set():
-        await wait(PING_SECONDS, event=over)
-        if not over.is_set():
-            await send({"type": "http.response.body", "body": b": ping\n\n", "more_body": True})
-
-
-async def _never() -> Any:
-    raise AssertionError("a whole response does not read")
-
-
-async def _body_of(request: Request, most: int) -> bytes:
-    body = bytearray()
-    async for piece in request.stream():
-        body += piece
-        if len(body) > most:
-            raise Failure(413, "TooLarge", f"the body is larger than {most} bytes")
-    return bytes(body)
-
-
-def _session(request: Request, value: Any) -> Hashable:
-    """The session inside: a user's sessions are his own."""
-    session_id, user = session_of(value), request.scope["trivium.user"]
+def _session(request: Request, value: object) -> Hashable:
+    """Return the session inside the server: each user has sessions of their own."""
+    session_id, user = parse_session(value), request.scope["trivium.user"]
     return f"{user}:{session_id}" if user else session_id
 
 
-def _event(told: dict[str, Any]) -> dict[str, Any]:
-    body = b"data: " + json.dumps(told, ensure_ascii=False).encode("utf-8", "replace") + b"\n\n"
-    return {"type": "http.response.body", "body": body, "more_body": True}
+async def _send_event(send: Send, event: JSONObject) -> None:
+    body = b"data: " + json.dumps(event, ensure_ascii=False).encode("utf-8", "replace") + b"\n\n"
+    await send({"type": "http.response.body", "body": body, "more_body": True})
 
 
-def _start(status: int, kind: str, headers: dict[str, str]) -> dict[str, Any]:
-    pairs = {"content-type": kind, **_HEADERS, **headers}
-    encoded = [(name.encode(), value.encode()) for name, value in pairs.items()]
-    return {"type": "http.response.start", "status": status, "headers": encoded}
-
-
-def _json(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+def _json(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     from starlette.responses import Response
 
     body = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
     return Response(body, status, {**_HEADERS, **(headers or {})}, "application/json")
 
 
-async def _told(request: Request, error: Exception) -> Response:
-    failure = failure_of(error)
+async def refuse(request: Request, error: Exception) -> Response:
+    """Answer with an error."""
+    failure = to_failure(error)
     return _json(failure.body(), failure.status, {"retry-after": "1"} if failure.status == 429 else None)
 
 
-async def _told_by_route(request: Request, error: Any) -> Response:
-    names = {404: "there is no such route", 405: "this route does not take that method"}
-    text = names.get(error.status_code, "the request cannot be answered")
+async def refuse_route(request: Request, error: HTTPException, text: str) -> Response:
+    """Answer a request that fits no route."""
     return _json(Failure(error.status_code, "InvalidRequest", text).body(), error.status_code, error.headers)

@@ -1,4 +1,4 @@
-"""What runs in the child process of an `HTTPAgentServer`."""
+"""The child process of an `HTTPAgentServer`."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from functools import partial
 from pathlib import Path
 
 from trivium.commander.lowlevel import submit
-from trivium.distributed._config import made_from
+from trivium.distributed._config import make_module
 from trivium.distributed.http_serve._server import AgentServer
 
 __all__ = ["main"]
 
 
 def main() -> None:
-    """Read what is to be served from the first line of stdin, and serve it until stdin ends or a signal comes."""
+    """Read the order from the first line of stdin, and serve the agent until stdin ends or a signal arrives."""
     order = json.loads(sys.stdin.buffer.readline())
-    agent = made_from(json.loads(order["config"]))
+    agent = make_module(json.loads(order["config"]))
     server = AgentServer(agent, order["host"], order["port"], token=order["token"], grace=order["grace"])
     folder = Path(order["folder"])
     submit(partial(_follow, server, folder))
@@ -27,7 +27,7 @@ def main() -> None:
 
 
 def _follow(server: AgentServer, folder: Path) -> None:
-    """Stop when the parent is gone, and tidy up in its place: however it ended, its end of the pipe is closed."""
+    """Stop when the parent is gone, and clean up in its place: however it ended, its end of the pipe is closed."""
     while os.read(sys.stdin.fileno(), 4096):
         pass
     shutil.rmtree(folder, ignore_errors=True)

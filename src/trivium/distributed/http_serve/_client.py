@@ -1,4 +1,4 @@
-"""The client: a served agent as a module of this program."""
+"""Clients: served agents as modules of this program."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
 from trivium._arguments import checked, positive
-from trivium.actions import ToolCallEvent, ToolResultEvent
-from trivium.commander import TaskNode, current, driver_neutral, invoke, iterate, run_sync
-from trivium.distributed._wire import as_dict, returned
+from trivium.commander import current, driver_neutral, invoke, iterate, run_sync
+from trivium.distributed._wire import forward_event, parse_answer
+from trivium.events import JSONObject, to_json_value
 from trivium.exceptions import ConfigurationError, ModelError, RemoteAgentError, RemoteConnectionError
-from trivium.llms import DeltaEvent, Reasoning
 from trivium.llms.http import exchange, redact
 from trivium.llms.wire import EventDecoder, error_text
 from trivium.module import AsyncModule, Module
@@ -30,19 +29,19 @@ MAX_ANSWER = 64 << 20
 
 
 class HTTPAgentClient(Module):
-    """An agent on a server, called like any other: alone, in a sequence, as the agent of a tree.
+    """An agent on a server, called like any other module: alone, in a sequence, as the agent of a tree.
 
-    Its call is a node: the deltas, tool calls and tool results of the server are its events, and a kill or a
-    deadline closes the connection, at which the server kills its run. What it answers is a user's message
-    (`origin`), and brings nothing that acts: no tool calls, no `formatted`, no status. The memory stays at the
-    server, by session. Keywords of a call are sent along; the server says which it takes.
+    Its call is a node. The events of the server's run (deltas, tool calls, tool results) are events of this node. A
+    kill or a deadline closes the connection, and the server then kills its run. The answer is a user's message
+    (`origin`) without anything that acts: no tool calls, no `formatted`, no status. The memory stays at the server, by
+    session. Keywords of a call are sent along; the server accepts those that its owner allows.
 
     Args:
         host: a name or an address; or the beginning of a URL with its scheme, as `"https://agents.example"`.
-        port: where it listens there; ignored where `host` is a URL.
-        timeout: seconds without a sign of life after which the server is given up; default 60. A server sends
-            one each 15 seconds while an agent works.
-        token: what the server wants to be shown.
+        port: the port there; ignored if `host` is a URL.
+        timeout: seconds without a sign of life after which the call fails; default 60. A server sends one every 15
+            seconds while an agent works.
+        token: the server's token.
         name: default: the name of the class.
 
     Example::
@@ -74,13 +73,13 @@ class HTTPAgentClient(Module):
 
     @property
     def url(self) -> str:
-        """Where the server is."""
+        """The address of the server."""
         if self.host.startswith(("http://", "https://")):
             return self.host.rstrip("/")
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
     def extra_repr(self) -> str:
-        """The name and the place; never the token."""
+        """Return the name and the address, never the token."""
         return f"name={self.name!r}, url={self.url!r}"
 
     # ---- the call
@@ -89,16 +88,20 @@ class HTTPAgentClient(Module):
         """Send the messages, pass on the server's events, and return its answer."""
         node = current.get()
         assert node is not None, "a call runs in its node"
-        body = {"message": [as_dict(each) for each in message], "session_id": _named(session_id)}
+        body = {"message": [to_json_value(each) for each in message], "session_id": _named(session_id)}
         answer: Message | None = None
         async with aclosing(iterate(self._events, {**kwargs, **body, "stream": True})) as events:
             async for event in events:
-                answer = _taken(node, event) or answer
+                content: object = event.get("message")
+                if event.get("type") == "message" and isinstance(content, dict):
+                    answer = parse_answer(cast("JSONObject", content))
+                else:
+                    forward_event(node, event)
         if answer is None:
             raise RemoteConnectionError(f"{self.url} broke off its answer; call it again, or look into its log")
         return answer
 
-    async def _events(self, body: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+    async def _events(self, body: JSONObject) -> AsyncGenerator[JSONObject]:
         decoder = EventDecoder()
         async with (
             self._connected() as client,
@@ -112,7 +115,7 @@ class HTTPAgentClient(Module):
 
     @asynccontextmanager
     async def _connected(self, silent: float | None = None) -> AsyncGenerator[AsyncClient]:
-        """A client for one request, with every error of the transport turned into one of ours."""
+        """Open an HTTP client for one request; errors of the transport become errors of trivium."""
         import httpx2
 
         timeout = httpx2.Timeout(silent or self.timeout or SILENT_SECONDS, connect=silent or CONNECT_SECONDS)
@@ -138,7 +141,7 @@ class HTTPAgentClient(Module):
         return exchange(request, partial(client.send, stream=True), (self._token,))
 
     async def _checked(self, response: Response) -> bytes:
-        """The body of an answer that is no stream.
+        """Return the body of an answer that is no stream; b"" for a stream.
 
         Raises:
             RemoteAgentError: the server refused.
@@ -159,22 +162,27 @@ class HTTPAgentClient(Module):
             told = None
         raise self._refusal(response.status_code, told)
 
-    def _refusal(self, status: int, told: Any) -> RemoteAgentError:
-        error = cast("dict[str, Any]", told).get("error") if isinstance(told, dict) else None
-        kind = str(cast("dict[str, Any]", error).get("type", "")) if isinstance(error, dict) else ""
+    def _refusal(self, status: int, told: object) -> RemoteAgentError:
+        error: object = cast("JSONObject", told).get("error") if isinstance(told, dict) else None
+        kind = str(cast("JSONObject", error).get("type", "")) if isinstance(error, dict) else ""
         hint = {401: "; give the server's token as token=", 429: "; wait, or call it less at once"}.get(status, "")
         text = redact(error_text(told), [self._token])[:500] or "no reason given"
         return RemoteAgentError(f"{self.url} answered {status}: {text}{hint}", status, kind)
 
     def _object(self, data: str | bytes) -> dict[str, Any]:
-        """What the server sent as JSON; an error that it tells of is raised."""
+        """Parse what the server sent.
+
+        Raises:
+            RemoteAgentError: it is an error of the run.
+            RemoteConnectionError: it is no object.
+        """
         try:
             told = json.loads(data)
         except (ValueError, RecursionError):
             told = None
         if not isinstance(told, dict):
             raise RemoteConnectionError(f"{self.url} sent what is no answer; check host and port")
-        found = cast("dict[str, Any]", told)
+        found = cast("JSONObject", told)
         if found.get("type") == "error":
             status = found.get("status")
             raise self._refusal(status if isinstance(status, int) else 500, found)
@@ -186,7 +194,7 @@ class HTTPAgentClient(Module):
             return self._object(await self._checked(response))
 
     async def is_alive_async(self) -> bool:
-        """Whether the server answers."""
+        """Return True if the server answers."""
         try:
             await self._ask("GET", "/health_check", min(self.timeout or ALIVE_SECONDS, ALIVE_SECONDS))
         except RemoteAgentError:
@@ -195,36 +203,36 @@ class HTTPAgentClient(Module):
 
     @property
     def is_alive(self) -> bool:
-        """Whether the server answers."""
+        """Return True if the server answers."""
         return run_sync(invoke, self.is_alive_async)
 
-    async def state_dict_async(self, session_id: Hashable = 0) -> dict[str, list[dict[str, Any]]]:
-        """What the agent at the server remembers of a session.
+    async def state_dict_async(self, session_id: Hashable = 0) -> dict[str, list[JSONObject]]:
+        """Return what the agent at the server remembers of a session.
 
         Raises:
-            RemoteAgentError: nothing was said in that session (`status` is 404), or the server refused.
+            RemoteAgentError: the session is unknown (`status` is 404), or the server refused.
         """
         return await self._ask("GET", f"/memory/{_quoted(session_id)}")
 
     async def reset_async(self, session_id: Hashable = 0) -> None:
-        """Let the server forget a session: the agent and all below it."""
+        """Make the server forget a session: the agent and all below it."""
         try:
             await self._ask("DELETE", f"/memory/{_quoted(session_id)}")
         except RemoteAgentError as error:
             if error.status != 404:
                 raise
 
-    def state_dict(self, session_id: Hashable = 0) -> dict[str, list[dict[str, Any]]]:
-        """What the agent at the server remembers of a session; see `state_dict_async`."""
+    def state_dict(self, session_id: Hashable = 0) -> dict[str, list[JSONObject]]:
+        """Return what the agent at the server remembers of a session; see `state_dict_async`."""
         return run_sync(invoke, self.state_dict_async, session_id)
 
     def reset(self, session_id: Hashable = 0, keypath: str | None = None, recursive: bool = True) -> None:
-        """Let the server forget a session: the agent and all below it, whatever else is given."""
+        """Make the server forget a session: the agent and all below it, whatever else is given."""
         run_sync(invoke, self.reset_async, session_id)
 
 
 class AsyncHTTPAgentClient(AsyncModule, HTTPAgentClient):
-    """An `HTTPAgentClient` whose call gives a coroutine."""
+    """An `HTTPAgentClient` whose call returns a coroutine."""
 
 
 def _named(session_id: Hashable) -> int | str:
@@ -235,19 +243,3 @@ def _named(session_id: Hashable) -> int | str:
 
 def _quoted(session_id: Hashable) -> str:
     return quote(str(_named(session_id)), safe="")
-
-
-def _taken(node: TaskNode, event: dict[str, Any]) -> Message | None:
-    """Tell of one event of the server; the message, where it is that."""
-    kind, text = event.get("type"), str(event.get("text", ""))
-    if kind == "delta":
-        node._emit(DeltaEvent, text)
-    elif kind == "reasoning":
-        node._emit(DeltaEvent, Reasoning(text))
-    elif kind == "tool_call":
-        node._emit(ToolCallEvent, (str(event.get("name", "")), event.get("arguments", "")))
-    elif kind == "tool_result":
-        node._emit(ToolResultEvent, event.get("result"))
-    elif kind == "message" and isinstance(event.get("message"), dict):
-        return returned(event["message"])
-    return None  # an event of a newer server is passed over

@@ -1,4 +1,4 @@
-"""Who may come in: the guard before the routes."""
+"""The guard in front of the routes: it admits requests or refuses them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 from trivium.distributed._wire import Failure
 from trivium.exceptions import ConfigurationError
 
-__all__ = ["LOOPBACK", "Guard", "checked_tokens", "is_loopback"]
+__all__ = ["LOOPBACK", "Guard", "check_tokens", "is_loopback"]
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
-"""The names by which a machine calls itself."""
+"""The names of the own machine."""
 _OPEN = "/health_check"
 _PORT = re.compile(r":\d+$")
 
@@ -24,15 +24,15 @@ Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches what listens there."""
+    """Return True if only this machine reaches a server that listens at this address."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
 
 
-def checked_tokens(token: str | Mapping[str, str]) -> dict[str, str]:
-    """Tokens by user; the one user of a server with one token has no name.
+def check_tokens(token: str | Mapping[str, str]) -> dict[str, str]:
+    """Return the tokens by user; the one user of a server with one token has no name.
 
     Raises:
         ConfigurationError: a token cannot stand in a header, or a user's name cannot be told from a session.
@@ -46,12 +46,12 @@ def checked_tokens(token: str | Mapping[str, str]) -> dict[str, str]:
         if not isinstance(token, str) and (not user or not each or ":" in user):
             raise ConfigurationError("each user has a name without ':' and a token that is not empty")
     if len(set(tokens.values())) < len(tokens) or not tokens:
-        raise ConfigurationError("give each user a token of his own")
+        raise ConfigurationError("give each user a token of their own")
     return tokens
 
 
 class Guard:
-    """Refuses what comes from elsewhere, without the token, or too large; says who came (`trivium.user`)."""
+    """Refuses requests of other hosts and origins, without the token, or too large; notes the user (`trivium.user`)."""
 
     def __init__(
         self,
@@ -69,14 +69,19 @@ class Guard:
         if scope["type"] == "http":
             headers = {name.lower(): value for name, value in scope["headers"]}
             try:
-                self._check(headers)
-                scope["trivium.user"] = "" if scope["path"] == _OPEN else self._user(headers)
+                self.check(headers)
+                scope["trivium.user"] = "" if scope["path"] == _OPEN else self.find_user(headers)
             except Failure as failure:
-                await _refuse(send, failure)
+                headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
+                if failure.status == 401:
+                    headers.append((b"www-authenticate", b"Bearer"))
+                await send({"type": "http.response.start", "status": failure.status, "headers": headers})
+                await send({"type": "http.response.body", "body": json.dumps(failure.body()).encode()})
                 return
         await self._app(scope, receive, send)
 
-    def _check(self, headers: Mapping[bytes, bytes]) -> None:
+    def check(self, headers: Mapping[bytes, bytes]) -> None:
+        """Raise a Failure for a Host or an Origin that is not allowed, and for a body that is too large."""
         host = headers.get(b"host", b"").decode("latin-1").lower()
         if self._hosts is not None and _PORT.sub("", host) not in self._hosts:
             raise Failure(403, "Forbidden", "the server does not go by that Host")  # a page whose name was re-bound
@@ -87,7 +92,8 @@ class Guard:
         if length.isdigit() and (len(length) > 18 or int(length) > self._max_bytes):
             raise Failure(413, "TooLarge", f"the body is larger than {self._max_bytes} bytes")
 
-    def _user(self, headers: Mapping[bytes, bytes]) -> str:
+    def find_user(self, headers: Mapping[bytes, bytes]) -> str:
+        """Return the user whose token the request has; raise a Failure if there is none."""
         scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
         given = scheme.lower() + b" " + token.strip()
         # Every token is compared, each in constant time: how long it takes tells nothing.
@@ -95,11 +101,3 @@ class Guard:
         if not found and b"" not in self._tokens.values():
             raise Failure(401, "Unauthorized", "send the token: Authorization: Bearer …")
         return found[0] if found else ""
-
-
-async def _refuse(send: Any, failure: Failure) -> None:
-    headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
-    if failure.status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "http.response.start", "status": failure.status, "headers": headers})
-    await send({"type": "http.response.body", "body": json.dumps(failure.body()).encode()})

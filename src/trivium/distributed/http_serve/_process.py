@@ -32,19 +32,19 @@ _BOOT = "import sys; sys.path[:] = sys.argv[1:]; from trivium.distributed.http_s
 class HTTPAgentServer(HTTPAgentClient):
     """An agent in a process of its own, made there from a config, and its client here.
 
-    The process ends with `shutdown`, at the end of a `with` block, when nothing holds this object any more, and
-    when this process ends, in whatever way. What it writes is kept in a file that goes with it.
+    The process ends with `shutdown`, at the end of a `with` block, when this object is collected, and when this
+    process ends, in whatever way. Its output is kept in a file that is removed with it.
 
     Args:
-        gpu_id: the graphics cards that it sees (`CUDA_VISIBLE_DEVICES`), as `0` or `"0,1"`; `""` none, None all.
-        config: what makes the agent there, as `{"type": "trivium.Agent", "llm": "default"}`: `type` is a class or a
+        gpu_id: the graphics cards that it sees (`CUDA_VISIBLE_DEVICES`), as `0` or `"0,1"`; `""`: none; None: all.
+        config: the config of the agent, as `{"type": "trivium.Agent", "llm": "default"}`: `type` is a class or a
             function, or its dotted path; `python_path` a folder to import from. Only from your program: it is code.
-        host: where it listens.
-        port: 0 takes a free one; `port` is that one afterwards.
-        token: what it wants to be shown; default: one is made.
+        host: the address at which it listens.
+        port: 0: any free port; the attribute `port` is that one afterwards.
+        token: the token of the server; default: one is made.
         timeout: as for `HTTPAgentClient`.
-        start_seconds: how long the agent may take to be made.
-        grace: seconds that runs have to end at a shutdown; then they are killed.
+        start_seconds: the longest time that making the agent may take; default 120.
+        grace: seconds that runs have to end at a shutdown, before they are killed; default 5.
         name: default: the name of the class.
 
     Raises:
@@ -80,7 +80,7 @@ class HTTPAgentServer(HTTPAgentClient):
         self._end = finalize(self, _end, self.process, self._folder, grace)
         try:
             self._tell({**order, "folder": str(self._folder)})
-            self._await_start(start_seconds)
+            self._wait_until_ready(start_seconds)
         except BaseException:
             self._end()
             raise
@@ -102,7 +102,7 @@ class HTTPAgentServer(HTTPAgentClient):
             self.process.stdin.write(json.dumps(order).encode() + b"\n")
             self.process.stdin.flush()
 
-    def _await_start(self, seconds: float) -> None:
+    def _wait_until_ready(self, seconds: float) -> None:
         until, ready = time.monotonic() + seconds, self._folder / "port"
         while not ready.exists():
             if self.process.poll() is not None:
@@ -120,7 +120,7 @@ class HTTPAgentServer(HTTPAgentClient):
 
     @property
     def log(self) -> str:
-        """The last lines that the process wrote; nothing once it was shut down."""
+        """The last lines that the process wrote; "" after a shutdown."""
         try:
             lines = (self._folder / "log").read_text(errors="replace").splitlines()
         except OSError:
@@ -139,7 +139,7 @@ class HTTPAgentServer(HTTPAgentClient):
 
 
 class AsyncHTTPAgentServer(AsyncModule, HTTPAgentServer):
-    """An `HTTPAgentServer` whose call gives a coroutine; also for `async with`."""
+    """An `HTTPAgentServer` whose call returns a coroutine; also for `async with`."""
 
     async def __aenter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""A server for one module: uvicorn, with a token and an end that loses nothing."""
+"""A server for one module: uvicorn, with a token and a graceful shutdown."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ __all__ = ["AgentServer", "HTTPServing"]
 
 
 class Served(Protocol):
-    """What listens: an ASGI application, and how its runs are ended."""
+    """A service to listen for: an ASGI application, and a way to end its runs."""
 
     @property
-    def app(self) -> Any:
+    def app(self) -> Callable[..., Any]:
         """The application."""
+        ...
 
     async def end_runs(self, grace: float, over: ThreadEvent) -> None:
-        """Kill the runs that are not over after that many seconds."""
+        """Kill the runs that have not ended after that many seconds."""
 
 
 class HTTPServing:
@@ -36,12 +37,12 @@ class HTTPServing:
 
     Args:
         host: where to listen.
-        port: 0 takes a free one.
-        token: what clients must show, as `AgentServer` takes it.
+        port: 0: any free port.
+        token: the token that clients send, as for `AgentServer`.
         grace: seconds that runs have to end.
 
     Raises:
-        ConfigurationError: anybody could come in from other machines.
+        ConfigurationError: there is no token, and other machines can reach the server.
     """
 
     _service: Served
@@ -62,26 +63,26 @@ class HTTPServing:
 
     @property
     def url(self) -> str:
-        """Where it is reached."""
+        """The address of the server."""
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
     def serve(self, ready: Callable[[], object] = bool) -> None:
-        """Serve until `stop`, SIGINT or SIGTERM; the signal is raised again when all has ended.
+        """Serve until `stop`, SIGINT or SIGTERM; the signal is raised again after the shutdown.
 
         Args:
             ready: called when the server listens.
 
         Raises:
-            ConfigurationError: it cannot listen there.
+            ConfigurationError: the address cannot be used.
         """
         run_on_loop(partial(self.serve_async, ready))
 
     async def serve_async(self, ready: Callable[[], object] = bool) -> None:
-        """The same on a loop of yours."""
+        """Serve as `serve` does, on the running loop."""
         listener = self._listen()
         with listener:
             self.port = listener.getsockname()[1]
-            self._server = _uvicorn(self._service, self.grace, ready)
+            self._server = make_uvicorn(self._service, self.grace, ready)
             if not self._stopped:
                 await self._server.serve(sockets=[listener])
 
@@ -90,13 +91,13 @@ class HTTPServing:
         try:
             return socket.create_server((self.host, self.port), family=family)
         except (OSError, OverflowError) as error:
-            why = getattr(error, "strerror", None) or str(error)
+            why = (error.strerror if isinstance(error, OSError) else None) or str(error)
             raise ConfigurationError(
                 f"cannot listen at {self.host}:{self.port} ({why}); choose another port, 0 for a free one"
             ) from None
 
     def stop(self) -> None:
-        """End it from any thread: no new runs, `grace` for those that go on. Returns at once."""
+        """Stop the server, from any thread: no new runs, and `grace` seconds for those that go on. Returns at once."""
         self._stopped = True
         if self._server is not None:
             self._server.should_exit = True
@@ -104,7 +105,7 @@ class HTTPServing:
     # ---- in the background
     @driver_neutral
     async def start_async(self) -> None:
-        """Serve in a worker; returns when the server listens."""
+        """Serve in a worker thread; return when the server listens."""
         ready = ThreadEvent()
         self._over = over = ThreadEvent()
         failed: list[BaseException] = []
@@ -125,7 +126,7 @@ class HTTPServing:
 
     @driver_neutral
     async def close_async(self) -> None:
-        """Stop it, and wait for its end."""
+        """Stop the server, and wait for its end."""
         self.stop()
         if self._over is not None:
             await wait(event=self._over)
@@ -151,18 +152,18 @@ class AgentServer(HTTPServing):
     """Serves a module over HTTP: in the background as a context manager, or in place with `serve`.
 
     Args:
-        agent: what is served: an agent, a task or any other module.
-        host: where to listen; the default is reached from this machine only.
-        port: 0 takes a free one.
-        token: what clients must show; default `$TRIVIUM_SERVE_TOKEN`, else one is made. `""` lets in everybody, on
-            this machine only. A dict gives each user, by name, a token and sessions of his own.
+        agent: an agent, a task or any other module.
+        host: where to listen; only this machine can reach the default.
+        port: 0: any free port.
+        token: the token that clients send; default `$TRIVIUM_SERVE_TOKEN`, else one is made. `""` admits everybody, on
+            this machine only. A dict gives each user, by name, a token and sessions of their own.
         grace: seconds that runs have to end when the server stops; then they are killed.
         **options: see `ServeOptions`.
 
     Attributes:
-        token: the token, where there is one for all.
-        token_is_made: whether it was made here, so that somebody has to be told.
-        port: where it listens, once it runs.
+        token: the token, if there is one for all.
+        token_is_made: True if it was made here, so that its users do not know it.
+        port: the port, once the server listens.
 
     Raises:
         ConfigurationError: the token or an option cannot be used.
@@ -196,8 +197,8 @@ class AgentServer(HTTPServing):
         return f"AgentServer({self.agent.name!r}, {self.url!r})"
 
 
-def _uvicorn(service: Served, grace: float, ready: Callable[[], object]) -> Any:
-    """A uvicorn that says when it listens, and that kills what runs too long after it was stopped."""
+def make_uvicorn(service: Served, grace: float, ready: Callable[[], object]) -> Any:
+    """Make a uvicorn server that calls `ready` when it listens, and kills runs that outlive `grace` after its stop."""
     try:
         import uvicorn
     except ImportError:

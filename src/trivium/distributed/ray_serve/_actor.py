@@ -13,8 +13,8 @@ from typing import Any, Self, cast
 from trivium._arguments import checked
 from trivium.commander import invoke, run_sync
 from trivium.commander.lowlevel import invoke_in_place
-from trivium.distributed._config import Config, import_path, made_from, maker_text
-from trivium.distributed._wire import as_dict
+from trivium.distributed._config import Config, import_path, make_module, maker_text
+from trivium.events import to_json_value
 from trivium.exceptions import ConfigurationError, MissingExtraError, RemoteAgentError, RemoteConnectionError
 from trivium.module import AsyncModule, Module
 from trivium.schema import Message
@@ -28,18 +28,18 @@ AT_ONCE = 1000
 class AgentRayActor(Module):
     """An agent in an actor of Ray, called like any other module.
 
-    Any number of sessions run at once in one actor. A kill or a deadline here kills the call there. Its deltas stay
-    there. If Ray is not initialised, it is started on this machine alone, with no dashboard and no usage report;
-    call `ray.init` before for anything else.
+    Any number of sessions run at once in one actor. A kill or a deadline here kills the call there. Deltas are not
+    sent. If Ray is not initialised, it is started on this machine alone, with no dashboard and no usage report; call
+    `ray.init` before for anything else.
 
-    Ray speaks pickle between its processes, which runs code when it is read: let only machines that you trust into a
-    cluster. What is sent here are texts: configs, messages and answers are JSON. Only a function given as `config`
-    that stands in no module, a lambda for instance, is pickled.
+    Ray's processes exchange pickles, and loading a pickle runs code: admit only machines that you trust to a cluster.
+    trivium sends texts: configs, messages and answers are JSON. Only a function given as `config` that cannot be
+    imported, a lambda for instance, is pickled.
 
     Args:
-        config: what makes the agent there, as `{"type": "trivium.Agent", …}`, see `HTTPAgentServer`; or a function
-            that makes it.
-        num_gpus: graphics cards that it takes, or parts of one.
+        config: the config of the agent, as `{"type": "trivium.Agent", …}`, see `HTTPAgentServer`; or a function
+            that makes the agent.
+        num_gpus: graphics cards for the actor, or a part of one; default 0.
         name: default: the name of the class.
 
     Raises:
@@ -69,11 +69,11 @@ class AgentRayActor(Module):
 
     async def forward(self, *message: Message, session_id: Hashable, **kwargs: Any) -> Message:
         """Ask the agent in the actor; keywords go to its `forward`."""
-        sent = json.dumps([as_dict(each) for each in message])
+        sent = json.dumps([to_json_value(each) for each in message])
         return Message.model_validate(await self._ask("call", sent, session_id, json.dumps(kwargs)))
 
     async def _ask(self, method: str, *arguments: Any) -> Any:
-        """What a method of the actor answers; if this wait is cancelled, so is the work there."""
+        """Call a method of the actor and return its answer; if this wait is cancelled, so is the work there."""
         reference = getattr(self.agent_actor, method).remote(*arguments)
         try:
             answer = json.loads(await reference)
@@ -90,23 +90,23 @@ class AgentRayActor(Module):
         return answer["value"]
 
     def state_dict(self, session_id: Hashable = 0) -> dict[str, list[dict[str, Any]]]:
-        """What the agent in the actor remembers of a session."""
+        """Return what the agent in the actor remembers of a session."""
         return run_sync(invoke, self._ask, "state_dict", session_id)
 
     def load_state_dict(self, state: Mapping[str, Sequence[Any]], session_id: Hashable = 0) -> None:
-        """Let the agent in the actor take what `state_dict` gave.
+        """Make the agent in the actor load what `state_dict` returned.
 
         Raises:
             RemoteAgentError: the state does not fit it.
         """
-        run_sync(invoke, self._ask, "load_state_dict", json.dumps(as_dict(state)), session_id)
+        run_sync(invoke, self._ask, "load_state_dict", json.dumps(to_json_value(state)), session_id)
 
     def reset(self, session_id: Hashable = 0, keypath: str | None = None, recursive: bool = False) -> None:
-        """Let the agent in the actor forget a session; see `Module.reset`."""
+        """Make the agent in the actor forget a session; see `Module.reset`."""
         run_sync(invoke, self._ask, "reset", session_id, keypath, recursive)
 
     def shutdown(self) -> None:
-        """End the actor; its calls fail. Without it the actor ends when nothing holds this object any more."""
+        """End the actor; its calls fail. Otherwise the actor ends when this object is collected."""
         self._ray.kill(self.agent_actor)
 
     def __enter__(self) -> Self:
@@ -117,7 +117,7 @@ class AgentRayActor(Module):
 
 
 class AsyncAgentRayActor(AsyncModule, AgentRayActor):
-    """An `AgentRayActor` whose call gives a coroutine; also for `async with`."""
+    """An `AgentRayActor` whose call returns a coroutine; also for `async with`."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -127,14 +127,14 @@ class AsyncAgentRayActor(AsyncModule, AgentRayActor):
 
 
 class _Actor:
-    """What lives in Ray: the agent, answering in JSON. Its coroutines run at once, on the actor's loop."""
+    """The agent in the actor, which answers in JSON. Its coroutines run at once, on the actor's loop."""
 
     def __init__(self, made_of: str | Callable[[], Module], path: list[str]) -> None:
         sys.path[:] = path
         self._agent: Module | None = None
         self._failed: BaseException | None = None
         try:
-            self._agent = made_from(json.loads(made_of) if isinstance(made_of, str) else made_of)
+            self._agent = make_module(json.loads(made_of) if isinstance(made_of, str) else made_of)
         except Exception as error:  # an actor that fails here would be gone, and its reason hard to find
             self._failed = error
 
@@ -163,7 +163,7 @@ class _Actor:
 
 async def _answer(work: Callable[[], Any]) -> str:
     try:
-        return json.dumps({"value": as_dict(await invoke_in_place(work))})
+        return json.dumps({"value": to_json_value(await invoke_in_place(work))})
     except Exception as error:
         return json.dumps({"error": [type(error).__name__, str(error)[:2000]]})
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, get
 
 from trivium.commander import CallNode, Event, Listener, current, driver_neutral, for_each, invoke, sync_method
 from trivium.commander.lowlevel import make_scope
+from trivium.events import JSONObject
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, EmbeddingError
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class EmbeddedEvent(Event[EmbeddingProgress, Literal["embedded"]]):
         """Give the texts done so far."""
         return f"{self.data.done} of {self.data.total} texts"
 
-    def fields(self, content: bool = False) -> dict[str, Any]:
+    def fields(self, content: bool = False) -> JSONObject:
         """Return the parts of the progress."""
         return self.data._asdict()
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from logging import WARNING
 from threading import Lock
 from time import monotonic
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from trivium._arguments import positive
 from trivium.commander import Event, current
-from trivium.events import exception_line, on_one_line
+from trivium.events import JSONObject, exception_line, on_one_line
 from trivium.exceptions import (
     ConfigurationError,
     ContextOverflowError,
@@ -123,7 +123,7 @@ class RetryEvent(Event[Retry, Literal["retry"]], level=WARNING):
         attempt, delay, error = self.data
         return f"attempt {attempt} failed, the next follows in {delay:.1f} s: {on_one_line(exception_line(error))}"
 
-    def fields(self, content: bool = False) -> dict[str, Any]:
+    def fields(self, content: bool = False) -> JSONObject:
         """Return the number of the attempt, the delay in seconds and the error."""
         return {"attempt": self.data.attempt, "delay": self.data.delay, "error": exception_line(self.data.error)}
 
