@@ -21,7 +21,7 @@ from trivium.llms import Reasoning
 from trivium.module import overridable
 from trivium.schema import ActionReturn
 from trivium.terminal import Screen, Terminal
-from trivium.terminal._words import call_text, cut, result_text, shown
+from trivium.terminal._words import call_text, cut, result_text, safe_text
 from trivium.testing import ScriptedModel, call_tool
 
 
@@ -123,7 +123,7 @@ def test_an_answer_that_breaks_off_is_partial_until_the_next_turn():
     with pytest.raises(ModelError):
         Agent(ScriptedModel(broken), name="Ada")("hi", listeners=[view])
     assert (view.partial, text()) == ("so far", "Ada: so far\n")
-    view.heard()
+    view.begin_turn()
     assert view.partial == ""
 
 
@@ -139,11 +139,11 @@ def test_without_the_extra_there_is_an_install_line(monkeypatch: pytest.MonkeyPa
 # ---- words
 @given(st.text())
 def test_nothing_that_is_shown_steers_a_terminal(text: str):
-    out = shown(text)
+    out = safe_text(text)
     assert not any((ord(each) < 32 and each != "\n") or 127 <= ord(each) < 160 for each in out)
     assert not set(out) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
     out.encode()
-    assert shown(out) == out
+    assert safe_text(out) == out
 
 
 @given(st.text(st.characters(categories=["L", "N", "P", "Z", "S", "M"]), max_size=80), st.integers(2, 40))

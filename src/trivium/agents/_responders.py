@@ -280,7 +280,7 @@ class Responders(ToolUse):
                 "default_human_response, or give the agent an ask_user function"
             )
         if "_terminal" not in self.__dict__:
-            from trivium.terminal._terminal import user_port  # who never asks a person does not load it
+            from trivium.terminal.lowlevel import user_port  # who never asks a person does not load it
 
             self._terminal = user_port()
         return self._terminal

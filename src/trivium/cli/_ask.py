@@ -19,7 +19,7 @@ from trivium.commander import Event
 from trivium.exceptions import ConfigurationError
 from trivium.llms import DeltaEvent
 from trivium.schema import Message
-from trivium.terminal._words import shown
+from trivium.terminal.lowlevel import safe_text
 
 __all__ = ["Options", "ask"]
 
@@ -95,7 +95,7 @@ def _parted(words: Sequence[str], store: Path | None) -> tuple[Sequence[str], st
 
 def _write(event: Event[Any]) -> None:
     if isinstance(event, DeltaEvent) and isinstance(event.data, str):
-        sys.stdout.write(shown(event.data))
+        sys.stdout.write(safe_text(event.data))
         sys.stdout.flush()
 
 

@@ -21,9 +21,14 @@ from trivium.exceptions import ConfigurationError, TriviumError
 from trivium.llms import DeltaEvent
 from trivium.schema import Message
 from trivium.terminal import Terminal
-from trivium.terminal._chat import COMMANDS, Conversation, at_terminal, on_lines
-from trivium.terminal._terminal import is_terminal
-from trivium.terminal._words import result_text
+from trivium.terminal.lowlevel import (
+    COMMANDS,
+    Conversation,
+    chat_at_terminal,
+    chat_on_lines,
+    is_terminal,
+    result_text,
+)
 
 __all__ = ["Options", "chat"]
 
@@ -62,14 +67,14 @@ def chat(options: Options) -> int:
     agent = _reader(options, terminal) if options.docs else _agent(options)
     conversation = Conversation(agent, file=options.session)
     if terminal is not None:
-        at_terminal(conversation, terminal)
+        chat_at_terminal(conversation, terminal)
         return 0
     if not sys.stdin.isatty() and hasattr(sys.stdin, "reconfigure"):
         cast("Any", sys.stdin).reconfigure(encoding="utf-8", errors="replace")
     if options.json:
-        failed = on_lines(conversation, (_JSONLines(),), _write_answer, _write_error)
+        failed = chat_on_lines(conversation, (_JSONLines(),), _write_answer, _write_error)
     else:
-        failed = on_lines(conversation, (), _write_text, lambda error: say(f"error: {as_error(error)}"))
+        failed = chat_on_lines(conversation, (), _write_text, lambda error: say(f"error: {as_error(error)}"))
     return FAILED if failed else 0
 
 

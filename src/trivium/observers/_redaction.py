@@ -24,8 +24,8 @@ def mask_secrets(value: object, name: str = "") -> Any:
     """Return JSON values with `***` in place of each secret: by the name that it has, or by its form.
 
     Example:
-        >>> mask_secrets({"password": "x", "max_tokens": 5, "text": "use sk-abcdefghijklmnopqrstu", "raw": '{"token": "x"}'})
-        {'password': '***', 'max_tokens': 5, 'text': 'use ***', 'raw': '{"token": "***"}'}
+        >>> mask_secrets({"password": "x", "max_tokens": 5, "raw": '{"token": "x"}'})
+        {'password': '***', 'max_tokens': 5, 'raw': '{"token": "***"}'}
     """
     if isinstance(value, str):
         return _HIDDEN if value and _NAME.search(name) else _VALUE.sub(_HIDDEN, _IN_JSON.sub(rf"\1{_HIDDEN}", value))

@@ -1,4 +1,4 @@
-"""A person at a terminal: what runs do is shown as it happens, and what they ask is answered there."""
+"""The user at a terminal: runs are displayed as they happen, and their questions are answered there."""
 
 from __future__ import annotations
 

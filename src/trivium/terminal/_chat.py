@@ -9,20 +9,19 @@ import sys
 import tempfile
 from collections.abc import Callable, Hashable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from trivium.commander import Listener
 from trivium.exceptions import ConfigurationError, OutputError, RunKilledError, StateError, TriviumError
 from trivium.module import Module
 from trivium.schema import Message
-from trivium.terminal._screen import Screen
 from trivium.terminal._terminal import Terminal, is_terminal
-from trivium.terminal._words import one_line
+from trivium.terminal._words import safe_line
 
 if TYPE_CHECKING:
     from trivium.actions import ApprovalRequest
 
-__all__ = ["Conversation", "at_terminal", "chat", "on_lines"]
+__all__ = ["COMMANDS", "Conversation", "chat", "chat_at_terminal", "chat_on_lines", "run_command"]
 
 COMMANDS = {
     "/help": "show this list",
@@ -45,20 +44,20 @@ def chat(
     history: Path | None = None,
     listeners: tuple[Listener, ...] = (),
 ) -> int:
-    """Talk to a module until the person leaves: at a terminal with a screen, else one line of input a turn.
+    """Chat with a module until the user leaves: at a terminal with a screen, else with one line of input for each turn.
 
-    Ctrl-C stops an answer, and the conversation goes on: what the model has said so far is remembered as its answer,
-    and a question that got none is forgotten. The same holds where a model fails.
+    Ctrl-C stops an answer, and the conversation goes on: the text so far is remembered as the answer, and a question
+    without any is forgotten. The same holds if a model fails.
 
     Args:
         module: an agent, or any other module; a task is run once for each turn.
         session_id: the session of its memory.
-        session_file: a file that keeps the conversation: read at the start if it is there, written after each turn.
+        session_file: a file that keeps the conversation: read at the start if it exists, written after each turn.
         history: as for `Terminal`.
-        listeners: are told all that happens besides.
+        listeners: further listeners of the runs.
 
     Returns:
-        How many turns failed.
+        The number of turns that failed.
 
     Raises:
         MissingExtraError: at a terminal, `rich` or `prompt_toolkit` is not installed.
@@ -71,12 +70,22 @@ def chat(
     """
     conversation = Conversation(module, session_id, session_file)
     if is_terminal():
-        return at_terminal(conversation, Terminal(commands=COMMANDS, history=history), listeners)
-    return on_lines(conversation, listeners, _write_answer, _write_error)
+        return chat_at_terminal(conversation, Terminal(commands=COMMANDS, history=history), listeners)
+
+    def write(stream: TextIO, line: object) -> None:
+        stream.write(f"{line}\n")
+        stream.flush()
+
+    return chat_on_lines(
+        conversation,
+        listeners,
+        lambda answer: write(sys.stdout, answer.content),
+        lambda error: write(sys.stderr, f"error: {safe_line(error)}"),
+    )
 
 
 class Conversation:
-    """A module's session as somebody talks to it; what could not be answered leaves no trace in it."""
+    """A module's session in a chat; a question without an answer leaves no trace in it."""
 
     def __init__(self, module: Module, session_id: Hashable = 0, file: Path | None = None) -> None:
         self.module, self.session_id, self.file = module, session_id, file
@@ -84,7 +93,7 @@ class Conversation:
         if file is not None and file.exists():
             self._load(file)
         else:
-            self.save()  # a file that cannot be written is told before anything is asked
+            self.save()  # a file that cannot be written is an error before the first question
 
     def ask(
         self,
@@ -93,9 +102,13 @@ class Conversation:
         partial: Callable[[], str],
         approve: Callable[[ApprovalRequest], Any] | None = None,
     ) -> Message:
-        """One turn; `partial` is asked for what was said where it does not come to its end.
+        """Call the module for one turn.
 
-        Who approves calls of tools is whom the module has, else `approve`.
+        Args:
+            text: the user's input.
+            listeners: the listeners of the call.
+            partial: returns the text so far of an answer that is not complete.
+            approve: decides on calls of tools, unless the module has a function for that.
         """
         before = len(self.messages())
         try:
@@ -108,17 +121,17 @@ class Conversation:
         return answer
 
     def messages(self) -> list[Message]:
-        """What was said so far."""
+        """Return the messages so far."""
         memory = None if self.module.memory is None else self.module.memory.get(self.session_id)
         return [] if memory is None else memory.get_memory()
 
     def reset(self) -> None:
-        """Forget what was said."""
+        """Forget the conversation."""
         self.module.reset(self.session_id, recursive=True)
         self.save()
 
     def _close(self, before: int, partial: str) -> None:
-        """Leave a history that can go on: every question has an answer."""
+        """Leave a history that can be continued: every question has an answer."""
         memory = None if self.module.memory is None else self.module.memory.get(self.session_id)
         if memory is None:
             return
@@ -129,7 +142,7 @@ class Conversation:
         self.save()
 
     def save(self, file: Path | None = None) -> None:
-        """Write the conversation, at once or not at all, so that its owner alone may read it.
+        """Write the conversation to a file, completely or not at all; only its owner may read it.
 
         Raises:
             OutputError: it cannot be written.
@@ -154,38 +167,36 @@ class Conversation:
             raise ConfigurationError(f"{file} holds no conversation of this agent: name a new file") from None
 
 
-def at_terminal(conversation: Conversation, terminal: Terminal, listeners: tuple[Listener, ...] = ()) -> int:
-    """Talk at a terminal until the person leaves; how many turns failed."""
+def chat_at_terminal(conversation: Conversation, terminal: Terminal, listeners: tuple[Listener, ...] = ()) -> int:
+    """Chat at a terminal until the user leaves; return the number of turns that failed."""
     terminal.note(f"{_KEYS}; /help says more.")
     while (text := terminal.read()) is not None:
         word = text.strip()
         if word.lower() in _QUIT:
             break
         if _COMMAND.match(word):
-            _obey(word, conversation, terminal)
-        elif word:
-            _turn(text, conversation, terminal, listeners)
+            run_command(word, conversation, terminal)
+        if not word or _COMMAND.match(word):
+            continue
+        terminal.begin_turn()
+        try:
+            answer = conversation.ask(text, (terminal, *listeners), lambda: terminal.partial, terminal.approve)
+        except (KeyboardInterrupt, RunKilledError):
+            terminal.stop()
+            terminal.note("\ninterrupted; say what to do next", "yellow")  # behind the ^C that the terminal has written
+        except TriviumError as error:
+            conversation.failed += 1
+            terminal.stop()
+            terminal.note(f"error: {safe_line(error)}", "red")
+        else:
+            content = answer.content if isinstance(answer.content, str) else str(answer.content or "")
+            if content and not terminal.has_displayed(content):  # as of a module that calls no model
+                terminal.say(answer.sender, content, "agent")
     return conversation.failed
 
 
-def _turn(text: str, conversation: Conversation, terminal: Terminal, listeners: tuple[Listener, ...]) -> None:
-    terminal.heard()
-    try:
-        answer = conversation.ask(text, (terminal, *listeners), lambda: terminal.partial, terminal.approve)
-    except (KeyboardInterrupt, RunKilledError):
-        terminal.stop()
-        terminal.note("\ninterrupted; say what to do next", "yellow")  # behind the ^C that the terminal has written
-    except TriviumError as error:
-        conversation.failed += 1
-        terminal.stop()
-        terminal.note(f"error: {one_line(error)}", "red")
-    else:
-        content = answer.content if isinstance(answer.content, str) else str(answer.content or "")
-        if content and not terminal.has_said(content):  # as of a module that asks no model
-            terminal.say(answer.sender, content, "agent")
-
-
-def _obey(line: str, conversation: Conversation, terminal: Terminal) -> None:
+def run_command(line: str, conversation: Conversation, terminal: Terminal) -> None:
+    """Run a command of the user: a word of `COMMANDS`, and its argument."""
     word, _, rest = line.partition(" ")
     rest = rest.strip()
     if word == "/help":
@@ -196,44 +207,36 @@ def _obey(line: str, conversation: Conversation, terminal: Terminal) -> None:
         else:
             terminal.show_tools()
     elif word == "/history":
-        _show_history(conversation, terminal)
+        for message in conversation.messages():
+            is_own = message.sender == conversation.module.name
+            for call in message.tool_calls:
+                terminal.note(f"  {safe_line(f'{call.name}({call.arguments})')}")
+            if message.content:
+                terminal.say(message.sender, str(message.content), "llm" if is_own else "user")
     elif word == "/reset":
         conversation.reset()
         terminal.note("forgotten")
     elif word == "/save":
-        _save(rest, conversation, terminal)
+        if not rest and conversation.file is None:
+            terminal.note("name a file: /save FILE", "red")
+            return
+        try:
+            conversation.save(Path(rest).expanduser() if rest else None)
+        except OutputError as error:
+            terminal.note(f"error: {safe_line(error)}", "red")
+        else:
+            terminal.note(f"saved in {rest or conversation.file}")
     else:
-        terminal.note(f"there is no command {one_line(word)}; /help lists them", "red")
+        terminal.note(f"there is no command {safe_line(word)}; /help lists them", "red")
 
 
-def _save(name: str, conversation: Conversation, terminal: Terminal) -> None:
-    if not name and conversation.file is None:
-        terminal.note("name a file: /save FILE", "red")
-        return
-    try:
-        conversation.save(Path(name).expanduser() if name else None)
-    except OutputError as error:
-        terminal.note(f"error: {one_line(error)}", "red")
-    else:
-        terminal.note(f"saved in {name or conversation.file}")
-
-
-def _show_history(conversation: Conversation, screen: Screen) -> None:
-    for message in conversation.messages():
-        is_own = message.sender == conversation.module.name
-        for call in message.tool_calls:
-            screen.note(f"  {one_line(f'{call.name}({call.arguments})')}")
-        if message.content:
-            screen.say(message.sender, str(message.content), "llm" if is_own else "user")
-
-
-def on_lines(
+def chat_on_lines(
     conversation: Conversation,
     listeners: tuple[Listener, ...],
     answered: Callable[[Message], object],
     failed: Callable[[TriviumError], object],
 ) -> int:
-    """Each line of standard input is a turn; how many turns failed."""
+    """Read a turn from each line of standard input; return the number of turns that failed."""
     for line in sys.stdin:
         text = line.strip()
         if text.lower() in _QUIT:
@@ -250,13 +253,3 @@ def on_lines(
         else:
             answered(answer)
     return conversation.failed
-
-
-def _write_answer(answer: Message) -> None:
-    sys.stdout.write(f"{answer.content}\n")
-    sys.stdout.flush()
-
-
-def _write_error(error: TriviumError) -> None:
-    sys.stderr.write(f"error: {one_line(error)}\n")
-    sys.stderr.flush()

@@ -1,31 +1,34 @@
-"""The screen: a listener that writes what happens in runs, as it happens."""
+"""The screen: a listener that writes runs to a terminal as they happen."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from functools import partial
+from logging import WARNING
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trivium.actions import ToolCallEvent, ToolResultEvent
-from trivium.commander import EndedEvent, Event, TaskNode
+from trivium.commander import EndedEvent, TaskNode
 from trivium.exceptions import MissingExtraError
 from trivium.llms import DeltaEvent, Reasoning
-from trivium.schema import Entity, Message
-from trivium.terminal._words import call_text, cut, result_text, shown
+from trivium.schema import Entity
+from trivium.terminal._words import call_text, cut, result_text, safe_text
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from trivium.events import RunEvent
+    from trivium.tasks import Response
 
 __all__ = ["Screen"]
 
 COLOURS = {"agent": "red", "llm": "green", "user": "blue", "system": "magenta"}
 """The colour of each role, as in Langroid."""
-_FOLDED = 20
-"""Lines of a tool's result that are shown unfolded."""
 
 
-class ToolUse(NamedTuple):
-    """A call of a tool, and what came of it."""
+class DisplayedCall(NamedTuple):
+    """A tool call on the screen, with its result or its error."""
 
     call: str
     result: str
@@ -33,19 +36,19 @@ class ToolUse(NamedTuple):
 
 
 class Screen:
-    """Shows runs on a terminal: what models say as it comes, tool calls with their results, what a task decides.
+    """A listener that displays runs: the words of models, tool calls with their results, the responses of tasks.
 
-    Give it as a listener to any call. A model's answer is written piece by piece; where several answer at once, the
-    others come whole when they are complete. A tool call is one line until `unfold` is set. Without colours
-    (`NO_COLOR`, a dumb terminal, a pipe) the same text is written plainly.
+    A model's answer is written piece by piece; if several models answer at once, the other answers are written when
+    they are complete. A tool call is one line until `unfold` is set. Retries, fallbacks and all other events of the
+    level WARNING are a line each. Without colours (`NO_COLOR`, a dumb terminal, a pipe) the text is the same.
 
     Args:
         console: a `rich` console to write to; default: stdout.
-        unfold: show arguments and results of tools in full.
+        unfold: display arguments and results of tools in full.
 
     Attributes:
-        tools: the tool calls that were shown, oldest first.
-        partial: what the model has said of an answer that has not come to its end, or was cut off.
+        tools: the tool calls that were displayed, oldest first.
+        partial: the text so far of an answer that is not complete, or was cut off.
 
     Raises:
         MissingExtraError: `rich` is not installed; it comes with the extra "cli".
@@ -64,50 +67,50 @@ class Screen:
             console = Console(highlight=False, soft_wrap=True, emoji=False)
         self.console, self.unfold = console, unfold
         self._lock = Lock()
-        self.tools: list[ToolUse] = []
-        self._live: TaskNode | None = None  # whose answer is written piece by piece
-        self._waiting: list[Callable[[], None]] = []  # what is written when its line has ended
+        self.tools: list[DisplayedCall] = []
+        self._live: TaskNode | None = None  # the model call whose answer is written piece by piece
+        self._waiting: list[Callable[[], None]] = []  # to be written when the line of that answer has ended
         self._texts: dict[TaskNode, str] = {}
-        self._cut = ""  # what an answer had said that was cut off
+        self._cut = ""  # the text of an answer that was cut off
         self._calls: dict[TaskNode, str] = {}
-        self._said: list[str] = []  # what models have said since a person spoke
-        self._is_answered = False  # whether a model has spoken since a task's last step
+        self._displayed: list[str] = []  # since the user's last input
+        self._is_answered = False  # a model has answered since a task's last step
         self._is_at_start = True
         self._thinks = False
 
     @property
     def partial(self) -> str:
-        """What the model has said of an answer that has not come to its end, or was cut off."""
+        """The text so far of an answer that is not complete, or was cut off."""
         return self._cut if self._live is None else self._texts.get(self._live, "")
 
     # ---- listening
-    def __call__(self, event: Event[Any]) -> None:
-        """Take one event; they come from any thread."""
+    def __call__(self, event: RunEvent) -> None:
+        """Accept one event, from any thread."""
         with self._lock:
-            self._take(event)
+            if isinstance(event, DeltaEvent):
+                self._write_delta(event)
+            elif isinstance(event, ToolCallEvent):
+                self._calls[event.node] = call_text(*event.data)
+            elif isinstance(event, ToolResultEvent):
+                self._end_tool(event.node, result_text(event.data), False)
+            elif isinstance(event, EndedEvent):
+                self._end(event.node, event.data)
+            elif event.kind == "response":
+                self._write_response(event.data)
+            elif event.level >= WARNING:
+                self._when_free(partial(self.note, event.summary(), "yellow"))
 
-    def _take(self, event: Event[Any]) -> None:
-        if isinstance(event, DeltaEvent):
-            self._take_delta(event.node, event.data)
-        elif isinstance(event, ToolCallEvent):
-            self._calls[event.node] = call_text(*event.data)
-        elif isinstance(event, ToolResultEvent):
-            self._end_tool(event.node, result_text(event.data), False)
-        elif isinstance(event, EndedEvent):
-            self._take_end(event.node, event.data)
-        elif event.kind == "response" and event.data.is_result:
-            self._take_response(event.data.responder, event.data.message)
-
-    def _take_delta(self, node: TaskNode, delta: Any) -> None:
+    def _write_delta(self, event: DeltaEvent) -> None:
+        node, delta = event.node, event.data
         thinks = isinstance(delta, Reasoning)
-        text = delta.text if thinks else delta
-        if not isinstance(text, str) or not text:
+        text = delta.text if thinks else event.piece
+        if not text:
             return
         before = self._texts.get(node, "")
         if self._live is None:
             self._live = node
             self.label(_speaker(node), "llm")
-            self._write(before)  # of one that had to wait
+            self._write(before)  # of an answer that had to wait
         if not thinks:
             self._texts[node] = before + text
         if self._live is node:
@@ -116,7 +119,7 @@ class Screen:
             self._thinks = thinks
             self._write(text, "dim" if thinks else "")
 
-    def _take_end(self, node: TaskNode, error: BaseException | None) -> None:
+    def _end(self, node: TaskNode, error: BaseException | None) -> None:
         if error is not None and node in self._calls:
             self._end_tool(node, f"{error}" or type(error).__name__, True)
         text = self._texts.pop(node, None)
@@ -126,57 +129,52 @@ class Screen:
             self.end_line()
             self._write_waiting()
         elif text is not None and error is None:
-            self._when_free(lambda: self.say(_speaker(node), text, "llm"))
+            self._when_free(partial(self.say, _speaker(node), text, "llm"))
         if text is not None:
-            self._said.append(text.strip())
+            self._displayed.append(text.strip())
             self._is_answered = True
 
-    def _take_response(self, responder: str, message: Message | None) -> None:
-        if message is None or responder == Entity.USER or not isinstance(message.content, str):
+    def _write_response(self, response: Response) -> None:
+        responder, message = response.responder, response.message
+        if not response.is_result or responder == Entity.USER:
             return
-        is_of_a_model = self._is_answered and responder != Entity.AGENT
-        is_of_a_model = is_of_a_model or (
-            responder not in tuple(Entity) and bool(self._said)
-        )  # who is below has said it
+        if message is None or not isinstance(message.content, str):
+            return
+        is_entity, text = responder in tuple(Entity), message.content
+        # A model's answer is on the screen as the model wrote it; so is that of a sub-task.
+        is_written = (self._is_answered and responder != Entity.AGENT) or (not is_entity and bool(self._displayed))
         self._is_answered = False
-        if is_of_a_model or message.content.strip() in ("", *self._said):
-            return  # it stands there, as the model wrote it
+        if is_written or text.strip() in ("", *self._displayed):
+            return
         role = "llm" if responder == Entity.LLM else "agent"
-        self._said.append(message.content.strip())
-        speaker = message.sender if responder in tuple(Entity) else responder
-        self._when_free(lambda: self.say(speaker, message.content, role))
+        self._displayed.append(text.strip())
+        self._when_free(partial(self.say, message.sender if is_entity else responder, text, role))
 
     def _end_tool(self, node: TaskNode, result: str, has_failed: bool) -> None:
-        use = ToolUse(self._calls.pop(node, node._name), result, has_failed)
+        use = DisplayedCall(self._calls.pop(node, node._name), result, has_failed)
         self.tools.append(use)
-        self._said.append(result.strip())
-        self._when_free(lambda: self._write_tool(use))
+        self._displayed.append(result.strip())
+        self._when_free(partial(self._write_tool, use))
 
-    def _write_tool(self, use: ToolUse) -> None:
+    def _write_tool(self, use: DisplayedCall) -> None:
         self.end_line()
-        for line in self._tool_lines(use):
-            self._write(f"{line}\n", "red" if use.has_failed else "dim")
-
-    def _tool_lines(self, use: ToolUse) -> Iterator[str]:
-        mark, arrow = ("⚙", "→") if self._can_write("⚙→…│") else ("*", "->")
-        if not self.unfold:
+        mark, arrow = "⚙", "→"
+        try:
+            "⚙→…│".encode(self.console.encoding)
+        except (UnicodeEncodeError, LookupError):
+            mark, arrow = "*", "->"
+        if self.unfold:
+            results = use.result.splitlines() or [""]
+            lines = [f"  {mark} {use.call}", *(f"    {' ' if at else arrow} {line}" for at, line in enumerate(results))]
+        else:
             width = max(20, self.console.width - 4)
             call = cut(use.call, width * 2 // 3)
-            yield f"  {mark} {cut(f'{call} {arrow} {use.result}', width - 1)}"
-            return
-        yield f"  {mark} {use.call}"
-        lines = use.result.splitlines() or [""]
-        yield from (f"    {arrow if not at else ' '} {line}" for at, line in enumerate(lines))
-
-    def _can_write(self, text: str) -> bool:
-        try:
-            text.encode(self.console.encoding)
-        except (UnicodeEncodeError, LookupError):
-            return False
-        return True
+            lines = [f"  {mark} {cut(f'{call} {arrow} {use.result}', width - 1)}"]
+        for line in lines:
+            self._write(f"{line}\n", "red" if use.has_failed else "dim")
 
     def _when_free(self, write: Callable[[], None]) -> None:
-        """Write at once, or after the answer that is being written: nothing cuts its line."""
+        """Write at once, or after the answer that is being written: nothing breaks its line."""
         if self._live is None:
             write()
         else:
@@ -189,29 +187,29 @@ class Screen:
 
     # ---- writing
     def label(self, name: str, role: str) -> None:
-        """Begin a line with who speaks, in the colour of the role."""
+        """Begin a line with the name of the speaker, in the colour of the role."""
         self.end_line()
         self._write(f"{name}: ", f"bold {COLOURS.get(role, '')}")
 
     def say(self, name: str, text: str, role: str) -> None:
-        """Write what somebody has said."""
+        """Write a message of a speaker."""
         self.label(name, role)
         self._write(text)
         self.end_line()
 
     def note(self, text: str, style: str = "dim") -> None:
-        """Write a line that nobody has said."""
+        """Write a line of the program's own."""
         self.end_line()
         self._write(f"{text}\n", style)
 
     def show(self, lines: Iterable[Any]) -> None:
-        """Write what `rich` can print, each from the start of a line."""
+        """Write objects that `rich` can print, each from the start of a line."""
         self.end_line()
         for each in lines:
             self.console.print(each, soft_wrap=True)
 
     def show_tools(self) -> None:
-        """Write the tool calls since a person spoke last in full."""
+        """Write the tool calls since the user's last input in full."""
         before, self.unfold = self.unfold, True
         for use in self.tools:
             self._write_tool(use)
@@ -219,14 +217,14 @@ class Screen:
             self.note("no tool was called")
         self.unfold = before
 
-    def heard(self) -> None:
-        """A person has spoken: what comes now is new."""
-        self._said.clear()
+    def begin_turn(self) -> None:
+        """Begin a new turn: forget the tool calls and the texts of the last one."""
+        self._displayed.clear()
         self.tools.clear()
         self._cut = ""
 
     def stop(self) -> None:
-        """Nothing more comes of what is under way."""
+        """End the answers and tool calls under way: nothing more comes of them."""
         self._live, self._thinks, self._cut = None, False, ""
         self._texts.clear()
         self._calls.clear()
@@ -234,18 +232,18 @@ class Screen:
         self._write_waiting()
 
     def end_line(self) -> None:
-        """Go to the start of a line, if the cursor is not there."""
+        """Begin a new line, unless the cursor is at the start of one."""
         if not self._is_at_start:
             self._write("\n")
 
-    def has_said(self, text: str) -> bool:
-        """Whether the text stands on the screen already."""
-        return text.strip() in self._said
+    def has_displayed(self, text: str) -> bool:
+        """Return True if the text is on the screen already."""
+        return text.strip() in self._displayed
 
     def _write(self, text: str, style: str = "") -> None:
         from rich.text import Text
 
-        text = shown(text)
+        text = safe_text(text)
         if text:
             self.console.print(Text(text, style), end="")
             self.console.file.flush()

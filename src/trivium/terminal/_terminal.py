@@ -1,4 +1,4 @@
-"""The terminal: a screen, and a line to type in."""
+"""The terminal: a screen with an input line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trivium.actions import Denied
 from trivium.commander.lowlevel import running_loop
 from trivium.exceptions import ConfigurationError, MissingExtraError
 from trivium.terminal._screen import COLOURS, Screen
-from trivium.terminal._words import call_text, shown
+from trivium.terminal._words import call_text, safe_text
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -28,17 +28,17 @@ _QUIT = "q"
 
 
 class Terminal(Screen):
-    """Shows runs and asks the person who sits there: the screen of a run and its user port in one.
+    """A screen that can ask the user: the display of a run and its user port in one.
 
-    Enter sends what was typed, Alt-Enter begins a new line, and what is pasted may have several; the arrows go
-    through what was typed before. Ctrl-C clears the line; on an empty line it ends the conversation, as Ctrl-D does.
+    Enter sends the input, Alt-Enter begins a new line, and pasted text may have several lines; the arrows go through
+    earlier inputs. Ctrl-C clears the line; on an empty line it ends the conversation, as Ctrl-D does.
 
     Args:
         console: as for `Screen`.
         unfold: as for `Screen`.
-        commands: words that begin with "/" and what they do; they are offered while one is typed.
-        history: a file that keeps what was typed for the next time, readable by its owner alone. Default: none,
-            what was typed is forgotten at the end.
+        commands: words that begin with "/", each with a description; they are offered while one is typed.
+        history: a file that keeps the inputs for the next time, readable by its owner alone. Default: no file, the
+            inputs are forgotten at the end.
 
     Raises:
         MissingExtraError: `rich` or `prompt_toolkit` is not installed; both come with the extra "cli".
@@ -60,73 +60,41 @@ class Terminal(Screen):
         history: Path | None = None,
     ) -> None:
         super().__init__(console, unfold=unfold)
-        self._commands = dict(commands or {})
-        # A dumb terminal can neither move its cursor nor show colours: what is typed there is a plain line.
-        self._session = None if self.console.is_dumb_terminal else self._new_session(history)
+        # A dumb terminal can neither move its cursor nor show colours: its input is a plain line.
+        self._session = None if self.console.is_dumb_terminal else make_session(commands or {}, history)
 
     def ask(self, prompt: str = "") -> str:
-        """What the person says to the prompt; "q", which ends a task, where the person leaves.
+        """Return the user's answer to the prompt; "q", which ends a task, if the user leaves.
 
-        The prompt is shown, if it is not what was shown last.
+        The prompt is displayed, unless it is on the screen already.
         """
-        if prompt and not self.has_said(prompt):
+        if prompt and not self.has_displayed(prompt):
             self.note(prompt, "")
-        said = self.read()
-        self.heard()
-        return _QUIT if said is None else said
+        answer = self.read()
+        self.begin_turn()
+        return _QUIT if answer is None else answer
 
     def approve(self, request: ApprovalRequest) -> bool | Denied:
-        """Whether the person lets a call run: y is yes, n is no, anything else is no and the reason."""
+        """Ask the user whether a call may run: y is yes, n is no, anything else is no with this reason."""
         self.note(f"{request.name} wants to run:", "yellow")
         self.note(call_text(request.name, request.arguments), "")
-        said = (self.read("run it? y, n, or why not") or "").strip()
-        if said.lower() in ("y", "yes"):
+        answer = (self.read("run it? y, n, or why not") or "").strip()
+        if answer.lower() in ("y", "yes"):
             return True
-        return Denied("" if said.lower() in ("", "n", "no") else said)
+        return Denied("" if answer.lower() in ("", "n", "no") else answer)
 
     def read(self, name: str = "you") -> str | None:
-        """What is typed next; None where the person leaves."""
+        """Return the next input; None if the user leaves."""
         self.end_line()
         text = None
         with suppress(EOFError, KeyboardInterrupt):
-            text = self._type(f"{name}: ")
+            if self._session is None:
+                text = input(f"{name}: ")
+            else:  # the input line is a loop of its own: on a loop's thread it needs another one
+                style = f"bold ansi{COLOURS['user']}"
+                text = self._session.prompt([(style, f"{name}: ")], in_thread=running_loop() is not None)
         self._is_at_start = True
         return text
-
-    def _type(self, prompt: str) -> str:
-        if self._session is None:
-            return input(prompt)
-        is_in_loop = running_loop() is not None  # the line is a loop of its own: it takes a thread
-        return self._session.prompt([(f"bold {_ansi('user')}", prompt)], in_thread=is_in_loop)
-
-    def _new_session(self, history: Path | None) -> PromptSession[str]:
-        try:
-            from prompt_toolkit import PromptSession
-            from prompt_toolkit.application import get_app
-            from prompt_toolkit.completion import WordCompleter
-            from prompt_toolkit.filters import Condition
-            from prompt_toolkit.history import FileHistory, InMemoryHistory
-        except ImportError:
-            raise MissingExtraError("prompt_toolkit", "cli") from None
-        words = WordCompleter(list(self._commands), meta_dict=self._commands, sentence=True)
-        return PromptSession(
-            history=FileHistory(_private(history)) if history is not None else InMemoryHistory(),
-            completer=words,
-            complete_while_typing=Condition(lambda: get_app().current_buffer.text.startswith("/")),
-            multiline=True,
-            prompt_continuation=_continuation,
-            key_bindings=_keys(),
-            enable_open_in_editor=True,
-            reserve_space_for_menu=len(self._commands),
-        )
-
-
-def _ansi(role: str) -> str:
-    return f"ansi{COLOURS[role]}"
-
-
-def _continuation(width: int, line: int, wraps: int) -> str:
-    return " " * width
 
 
 def _keys() -> KeyBindings:
@@ -153,35 +121,64 @@ def _keys() -> KeyBindings:
     return keys
 
 
-def _private(path: Path) -> str:
-    """The file, made so that its owner alone may read it."""
+def make_session(commands: Mapping[str, str], history: Path | None) -> PromptSession[str]:
+    """Make the input line of a `Terminal`: with completion of commands, and with a history.
+
+    Raises:
+        MissingExtraError: `prompt_toolkit` is not installed.
+        ConfigurationError: the history cannot be written.
+    """
+    try:
+        from prompt_toolkit import PromptSession
+        from prompt_toolkit.application import get_app
+        from prompt_toolkit.completion import WordCompleter
+        from prompt_toolkit.filters import Condition
+        from prompt_toolkit.history import FileHistory, InMemoryHistory
+    except ImportError:
+        raise MissingExtraError("prompt_toolkit", "cli") from None
+    words = WordCompleter(list(commands), meta_dict=dict(commands), sentence=True)
+    return PromptSession(
+        history=FileHistory(make_private(history)) if history is not None else InMemoryHistory(),
+        completer=words,
+        complete_while_typing=Condition(lambda: get_app().current_buffer.text.startswith("/")),
+        multiline=True,
+        prompt_continuation=lambda width, line, wraps: " " * width,
+        key_bindings=_keys(),
+        enable_open_in_editor=True,
+        reserve_space_for_menu=len(commands),
+    )
+
+
+def make_private(path: Path) -> str:
+    """Create a file that only its owner may read, and return its path.
+
+    Raises:
+        ConfigurationError: it cannot be created.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
     except OSError as error:
-        raise ConfigurationError(f"{path} cannot keep what is typed: {error.strerror}; name another file") from None
+        raise ConfigurationError(f"{path} cannot keep the inputs: {error.strerror}; name another file") from None
     return str(path)
 
 
 def user_port() -> Callable[[str], str]:
-    """How a person at this terminal is asked: at a `Terminal`, or where the extra "cli" is not installed, plainly."""
+    """Return the function that asks the user of this process: a `Terminal`, or plain input without the extra "cli"."""
     if is_terminal():
         with suppress(MissingExtraError):
             return Terminal().ask
-    return _ask_plainly
 
+    def ask(prompt: str) -> str:
+        try:
+            return input(f"{safe_text(prompt)}\nyou: " if prompt else "you: ")
+        except EOFError:
+            return _QUIT
 
-def _ask_plainly(prompt: str) -> str:
-    try:
-        return input(f"{shown(prompt)}\nyou: " if prompt else "you: ")
-    except EOFError:
-        return _QUIT
+    return ask
 
 
 def is_terminal() -> bool:
-    """Whether a person sits at this process's input and output."""
-    return all(_is_tty(stream) for stream in (sys.stdin, sys.stdout))
-
-
-def _is_tty(stream: Any) -> bool:
-    return bool(getattr(stream, "isatty", bool)())
+    """Return True if the standard input and output of this process are a terminal."""
+    streams: tuple[Any, ...] = (sys.stdin, sys.stdout)  # which other code may have replaced, also with None
+    return all(getattr(stream, "isatty", bool)() for stream in streams)

@@ -1,69 +1,70 @@
-"""Text that a terminal may be given: whatever a model or a tool wrote, it moves no cursor and hides nothing."""
+"""Text that is safe to write to a terminal: whatever a model or a tool wrote, it moves no cursor and hides nothing."""
 
 from __future__ import annotations
 
 import json
 import unicodedata
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, cast
 
 from pydantic_core import to_jsonable_python
 
-__all__ = ["call_text", "cut", "shown"]
+from trivium.schema import ActionReturn
 
-# Marks that reorder what stands around them; the joiners that emoji and many scripts need are no such marks.
+__all__ = ["call_text", "cut", "result_text", "safe_line", "safe_text"]
+
+# Marks that reorder the text around them; the joiners that emoji and many scripts need are no such marks.
 _REORDERING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 
 
-def shown(text: str) -> str:
-    """The text without what would steer the terminal; line breaks stay, tabs are spaces.
+def safe_text(text: str) -> str:
+    """Return the text without control characters and marks that reorder it; line breaks stay, tabs become spaces.
 
     Example:
-        >>> shown("a\\x1b[2Jb\\tc\\r\\n"), shown("naïve 表 👩\u200d🔬")
+        >>> safe_text("a\\x1b[2Jb\\tc\\r\\n"), safe_text("naïve 表 👩\u200d🔬")
         ('a[2Jb    c\\n', 'naïve 表 👩\u200d🔬')
     """
     if text.isascii() and text.isprintable():  # most pieces
         return text
-    return "".join(map(_character, text))
+    kept: list[str] = []
+    for each in text:
+        category = unicodedata.category(each)
+        if each.isprintable() or each == "\n":
+            kept.append(each)
+        elif each == "\t":
+            kept.append("    ")
+        elif category == "Cs":  # half of a character
+            kept.append("?")
+        elif category not in ("Cc", "Co", "Cn") and each not in _REORDERING:
+            kept.append(each)
+    return "".join(kept)
 
 
-def _character(each: str) -> str:
-    if each.isprintable() or each == "\n":
-        return each
-    if each == "\t":
-        return "    "
-    if unicodedata.category(each) == "Cs":  # half of a character
-        return "?"
-    return "" if unicodedata.category(each) in ("Cc", "Co", "Cn") or each in _REORDERING else each
-
-
-def one_line(text: object) -> str:
-    """Text on one line."""
-    return shown(" ".join(str(text).split()))
+def safe_line(text: object) -> str:
+    """Return the text of a value on one line, as `safe_text`."""
+    return safe_text(" ".join(str(text).split()))
 
 
 def call_text(name: str, arguments: str | Mapping[str, Any]) -> str:
-    """A tool call as a person writes it.
+    """Return a tool call as Python code would write it.
 
     Example:
         >>> call_text("add", '{"a": 1, "b": "two"}'), call_text("add", "{")
         ("add(a=1, b='two')", 'add({)')
     """
-    given: Any = arguments
+    given: object = arguments
     if isinstance(arguments, str):
-        try:
+        with suppress(ValueError, RecursionError):
             given = json.loads(arguments or "{}")
-        except (ValueError, RecursionError):
-            given = arguments
-    if not isinstance(given, Mapping):
-        return f"{name}({given})"
-    values = cast("Mapping[str, Any]", given).items()
-    return f"{name}({', '.join(f'{key}={value!r}' for key, value in values)})"
+    if isinstance(given, Mapping):
+        given = ", ".join(f"{key}={value!r}" for key, value in cast("Mapping[str, object]", given).items())
+    return f"{name}({given})"
 
 
-def result_text(result: Any) -> str:
-    """What a tool returned as a person reads it."""
-    if hasattr(result, "format_result"):
+def result_text(result: object) -> str:
+    """Return the result of a tool as text."""
+    if isinstance(result, ActionReturn):
         return str(result.errmsg or result.format_result())
     if isinstance(result, str):
         return result
@@ -74,7 +75,7 @@ def result_text(result: Any) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """The text on one line that is no wider than `width` cells of a terminal; what is cut off is an ellipsis.
+    """Return the text on one line of at most `width` cells of a terminal; an ellipsis replaces the rest.
 
     Example:
         >>> cut("one\\ntwo three", 8), cut("表表表", 5)
@@ -82,7 +83,7 @@ def cut(text: str, width: int) -> str:
     """
     from rich.cells import cell_len, chop_cells
 
-    line = one_line(text)
+    line = safe_line(text)
     if cell_len(line) <= width:
         return line
     parts = chop_cells(line, max(1, width - 1))

@@ -13,10 +13,10 @@ from trivium.commander.lowlevel import submit
 from trivium.distributed._config import make_module
 from trivium.distributed.http_serve._server import AgentServer
 
-__all__ = ["main"]
+__all__ = ["run_child"]
 
 
-def main() -> None:
+def run_child() -> None:
     """Read the order from the first line of stdin, and serve the agent until stdin ends or a signal arrives."""
     order = json.loads(sys.stdin.buffer.readline())
     agent = make_module(json.loads(order["config"]))

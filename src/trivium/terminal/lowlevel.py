@@ -1,0 +1,19 @@
+"""Parts of the terminal for other front ends: conversations, commands, and text that is safe to write."""
+
+from trivium.terminal._chat import COMMANDS, Conversation, chat_at_terminal, chat_on_lines, run_command
+from trivium.terminal._terminal import is_terminal, user_port
+from trivium.terminal._words import call_text, result_text, safe_line, safe_text
+
+__all__ = [
+    "COMMANDS",
+    "Conversation",
+    "call_text",
+    "chat_at_terminal",
+    "chat_on_lines",
+    "is_terminal",
+    "result_text",
+    "run_command",
+    "safe_line",
+    "safe_text",
+    "user_port",
+]
