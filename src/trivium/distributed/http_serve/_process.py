@@ -26,9 +26,7 @@ __all__ = ["AsyncHTTPAgentServer", "HTTPAgentServer"]
 
 POLL_SECONDS, END_SECONDS, KEPT_LINES = 0.05, 10.0, 20
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}  # noqa: S104 - where such a server is reached
-_BOOT = (
-    "import sys; sys.path[:] = sys.argv[1:]; from trivium.distributed.http_serve import _child; _child.run_child()"
-)
+_BOOT = "import sys; sys.path[:] = sys.argv[1:]; from trivium.distributed.http_serve import _child; _child.run_child()"
 
 
 class HTTPAgentServer(HTTPAgentClient):
