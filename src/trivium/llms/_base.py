@@ -120,7 +120,7 @@ class _TextModel(ChatModel):
     def _ignoring_request(self, prompt: str, parameters: Mapping[str, Any], request: Request) -> Answer:
         return self.complete(prompt, parameters)
 
-    def _asked_by(self, method: str) -> ModelProtocol:
+    def _model_for(self, method: str) -> ModelProtocol:
         other = "chat" if method == "stream_chat" else "stream_chat"
         is_other = self._writes == frozenset({other})
 

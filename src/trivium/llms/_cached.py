@@ -1,13 +1,13 @@
-"""A model whose answers are kept: an equal request is answered from a cache, piece by piece."""
+"""A model whose answers are stored: an equal request is answered from a cache, delta by delta."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from pathlib import PurePath
-from typing import Any, Final, Literal, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple, Protocol, cast, runtime_checkable
 
 from trivium._arguments import checked
 from trivium._settings import settings
@@ -16,6 +16,7 @@ from trivium.caches.lowlevel import Flights, hash_json
 from trivium.commander import Event, current, invoke, wait
 from trivium.events import JSONObject, exception_line, on_one_line
 from trivium.exceptions import CacheError, ConfigurationError
+from trivium.llms._chat_model import identity_of
 from trivium.llms._protocol import (
     Delta,
     Finish,
@@ -28,24 +29,23 @@ from trivium.llms._protocol import (
     ToolCallPart,
 )
 from trivium.llms._wrapped import WrappedModel, deltas_of
+from trivium.llms.wire._fields import is_json
 from trivium.schema import Usage
-from trivium.schema._values import USAGE
 
 __all__ = ["CacheEvent", "CachedModel", "Lookup"]
 
-FORMAT: Final = 2  # a change of what is kept, or of what is in a key, makes it one more
+FORMAT: Final = 3  # raised by each change of the stored form or of the values in a key
 _COMPLETE: Final = (None, "stop", "tool_calls")
-_NOT_IN_KEY: Final = frozenset({"api_key", "headers", "litellm_proxy"})
 
 
 class Lookup(NamedTuple):
     """A look into a cache.
 
     Args:
-        key: what was looked up.
-        hit: whether it was there.
-        saved: what the request would have used, where it was.
-        error: why an answer could not be kept; it was given out all the same.
+        key: the key.
+        hit: True if the cache had the answer.
+        saved: the usage that a hit saved.
+        error: the error for which an answer could not be stored; the caller got it all the same.
     """
 
     key: str
@@ -74,23 +74,26 @@ class CacheEvent(Event[Lookup, Literal["cache"]]):
 
 
 class CachedModel(WrappedModel):
-    """A model that is asked once for each request; an equal one gets the same answer again, in the same pieces.
+    """A model that is called once for each request; an equal request gets the same deltas again.
 
-    Requests are equal if everything is that can change an answer: the model, where it is asked, its own parameters and
-    those of the request, messages with their images and files, tools, and the schema. The API key is no part of it.
-    Whole answers are kept, at whatever temperature; one that failed, was cut off at its longest, was filtered, or calls
-    a tool with what is not JSON is not. An answer from the cache counts as a turn, and costs no tokens and no dollars:
-    its usage is zero, and a `CacheEvent` tells what was saved. Equal requests at once, in one process, ask once.
+    Requests are equal if everything is equal that can change an answer: the model, its server, its own parameters and
+    those of the request, messages with their images and files, tools, and the schema. The API key does not count.
+    Complete answers are stored, at any temperature; an answer is not stored if it failed, was cut off at its length,
+    was filtered, or has a tool call whose arguments are not JSON. An answer from the cache counts as a turn, and costs
+    no tokens and no dollars: its usage is zero, and a `CacheEvent` holds the saved usage. Equal concurrent requests of
+    one process call the model once.
 
-    A model class of your own whose options change its answers says so by an attribute `cache_identity`, a JSON value.
+    The key contains the `cache_identity` of the model. All models of trivium have one. A model class of your own
+    without this attribute is known by its class and name alone: if its options change its answers, give it a
+    `cache_identity`, a JSON value.
 
     Args:
-        model: who is asked.
-        cache: where answers are kept.
-        ttl: for how many seconds; None is for ever.
+        model: the model that is called.
+        cache: the store of the answers.
+        ttl: seconds for which an answer is stored; None: without end.
 
     Raises:
-        ConfigurationError: one of them is none.
+        ConfigurationError: `model` is not a model, or `cache` is not a cache.
 
     Example:
         >>> import tempfile
@@ -116,16 +119,16 @@ class CachedModel(WrappedModel):
         return f"CachedModel({self._model!r}, {self._cache!r})"
 
     def key(self, request: Request) -> str:
-        """Under which key the answer of a request is kept.
+        """Return the key of a request's answer.
 
         Raises:
-            ConfigurationError: the request holds what is no JSON value.
+            ConfigurationError: the request, or the identity of the model, has a value that is not JSON.
         """
         request = self._completed(request)
         tools = [[tool.name, tool.description, tool.parameters, tool.strict] for tool in request.tools]
         try:
-            asked = _plain(request.messages), _plain(request.output_schema), _plain(request.parameters)
-            return hash_json(FORMAT, identity_of(self._model), tools, request.tool_choice, *asked)
+            values = identity_of(self._model), request.messages, request.output_schema, request.parameters
+            return hash_json(FORMAT, tools, request.tool_choice, *map(json_value, values))
         except (TypeError, ValueError, RecursionError) as error:
             raise ConfigurationError(
                 f"a message, a parameter or an option of the model is no JSON value ({error}): change it, or give the "
@@ -136,17 +139,17 @@ class CachedModel(WrappedModel):
         return request._replace(parameters=self.update_gen_params(**request.parameters)) if self.gen_params else request
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta]:
-        """Yield the answer that is kept, or ask the model, yield its answer piece by piece, and keep it.
+        """Yield the stored answer; or call the model, yield its deltas, and store them.
 
         Raises:
-            CacheError: the cache cannot be used; the model was not asked.
+            CacheError: the cache cannot be used; the model was not called.
             ModelError: the model could not answer.
         """
         request = self._completed(request)
         key = self.key(request) if settings.cache else ""
-        kept = await self._kept_or_mine(key) if key else None
-        if kept is not None:
-            for delta in kept:
+        stored = await self.look_up(key) if key else None
+        if stored is not None:
+            for delta in stored:
                 yield delta
             return
         try:
@@ -155,119 +158,89 @@ class CachedModel(WrappedModel):
                 async for delta in deltas:
                     answer.append(delta)
                     yield delta
-            if key and _is_complete(answer):
-                await self._keep(key, answer)
+            if key and is_reusable(answer):
+                await self._store(key, answer)
         finally:
             if key:
                 self._flights.leave(key)
 
-    async def _kept_or_mine(self, key: str) -> list[Delta] | None:
-        """The answer that is kept; None where it is to be asked for now, by who called this and by nobody else."""
-        while (kept := await self._kept(key)) is None:
-            event = self._flights.enter(key)
-            if event is not None:
-                await wait(event=event)
+    async def look_up(self, key: str) -> list[Delta] | None:
+        """Return the stored answer. None: this caller must call the model, and no other caller does so meanwhile."""
+        while (stored := await self._get(key)) is None:
+            other = self._flights.enter(key)
+            if other is not None:
+                await wait(event=other)
                 continue
             try:
-                kept = await self._kept(key)  # it may have come in between
+                stored = await self._get(key)  # another call may have stored it meanwhile
             except BaseException:
                 self._flights.leave(key)
                 raise
-            if kept is None:
-                _tell(Lookup(key, hit=False))
+            if stored is None:
+                _emit_lookup(Lookup(key, hit=False))
                 return None
             self._flights.leave(key)
             break
-        _tell(Lookup(key, hit=True, saved=next((each for each in kept if isinstance(each, Usage)), None)))
-        return [Usage() if isinstance(each, Usage) else each for each in kept]
+        saved = next((each for each in stored if isinstance(each, Usage)), None)
+        _emit_lookup(Lookup(key, hit=True, saved=saved))
+        return [Usage() if isinstance(each, Usage) else each for each in stored]
 
-    async def _kept(self, key: str) -> list[Delta] | None:
+    async def _get(self, key: str) -> list[Delta] | None:
         text = await invoke(self._cache.get, key)
-        return None if text is None else _read(text)
+        return None if text is None else parse_answer(text)
 
-    async def _keep(self, key: str, answer: list[Delta]) -> None:
+    async def _store(self, key: str, answer: list[Delta]) -> None:
+        text = json.dumps([_entry(each) for each in answer if each != ""], separators=(",", ":"))
         try:
-            await invoke(self._cache.set, key, _written(answer), self._ttl)
-        except CacheError as error:  # the answer was paid for: it is not lost with its copy
-            _tell(Lookup(key, hit=False, error=error))
+            await invoke(self._cache.set, key, text, self._ttl)
+        except CacheError as error:  # the answer was paid for: it is not lost because it cannot be stored
+            _emit_lookup(Lookup(key, hit=False, error=error))
 
 
-def identity_of(model: Any) -> Any:
-    """What of a model can change its answers, as JSON values, and nothing secret."""
-    if (own := getattr(model, "cache_identity", None)) is not None:
-        return own
-    kind = cast("type[Any]", type(model))
-    found: dict[str, Any] = {"class": f"{kind.__module__}.{kind.__qualname__}", "name": getattr(model, "name", None)}
-    found["parameters"] = _plain(getattr(model, "gen_params", None) or {})
-    found["url"] = getattr(getattr(model, "_transport", None), "known_url", None)
-    paths = (getattr(model, name, None) for name in ("_path", "path"))
-    found["path"] = next((str(path) for path in paths if isinstance(path, str | PurePath)), None)
-    found["template"] = _plain(getattr(model, "meta_template", None))
-    if (config := getattr(model, "config", None)) is not None and hasattr(config, "model_dump"):
-        given = cast("dict[str, Any]", vars(config)).items()
-        shown = ((name, each) for name, each in given if name not in _NOT_IN_KEY)
-        found["config"] = {name: each for name, each in shown if isinstance(each, str | int | float | None)}
-        if (more := getattr(config, "params", None)) is not None:
-            found["more"] = _plain(more.model_dump())
-    for name in ("capabilities", "interface", "profile"):
-        found[name] = _plain(each) if isinstance(each := getattr(model, name, None), tuple | str) else None
-    if callable(getattr(model, "_strategy", None)):
-        found["strategy"] = getattr(model._strategy, "__qualname__", None)
-    if (inner := getattr(model, "_model", None)) is not None:
-        found["inner"] = identity_of(inner)
-    if links := getattr(model, "_links", None):
-        found["links"] = [[identity_of(each.model()), _plain(each._parameters)] for each in links]
-    return found
-
-
-def _plain(value: Any) -> Any:
-    """JSON values of what messages and parameters hold: mappings and tuples of any kind, bytes by content."""
+def json_value(value: object) -> object:
+    """Return the JSON value of what messages and parameters hold: mappings and tuples of any kind, paths as text,
+    bytes by content. Any other value is returned as it is."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in cast("Mapping[Any, Any]", value).items()}
-    if hasattr(value, "_asdict"):
-        return _plain(value._asdict())
+        return {str(key): json_value(each) for key, each in cast("Mapping[object, object]", value).items()}
+    if isinstance(value, NamedTupleLike):
+        return json_value(value._asdict())
     if isinstance(value, bytes | bytearray):
         return {"bytes": value.hex()}
+    if isinstance(value, PurePath):
+        return str(value)
     if isinstance(value, Sequence | frozenset | set) and not isinstance(value, str):
-        items = [_plain(each) for each in cast("Sequence[Any]", value)]
-        return items if isinstance(value, Sequence) else sorted(items)
+        items = [json_value(each) for each in cast("Sequence[object]", value)]
+        return items if isinstance(value, Sequence) else sorted(cast("list[str]", items))
     return value
 
 
+@runtime_checkable
+class NamedTupleLike(Protocol):
+    """A value with names for its parts."""
+
+    def _asdict(self) -> dict[str, object]: ...
+
+
 # ---- an answer as text
-def _is_complete(answer: list[Delta]) -> bool:
-    """Whether an answer came to its own end and says something that can be used again."""
+def is_reusable(answer: list[Delta]) -> bool:
+    """Tell whether an answer came to its own end, is not empty, and all its calls have JSON as arguments."""
     reason = next((each.reason for each in reversed(answer) if isinstance(each, Finish)), None)
     calls: dict[int, str] = {}
     for each in answer:
         if isinstance(each, ToolCallPart):
             calls[each.index] = calls.get(each.index, "") + each.arguments
-    says = bool(calls) or any(isinstance(each, str) and each for each in answer)
-    return says and reason in _COMPLETE and all(map(_is_json, calls.values()))
+    is_empty = not calls and not any(isinstance(each, str) and each for each in answer)
+    return not is_empty and reason in _COMPLETE and all(is_json(each or "{}") for each in calls.values())
 
 
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _written(answer: list[Delta]) -> str:
-    return json.dumps([_entry(each) for each in answer if each != ""], separators=(",", ":"))
-
-
-def _entry(delta: Delta) -> Any:
+def _entry(delta: Delta) -> object:
     if isinstance(delta, str):
         return delta
-    if isinstance(delta, Usage):
-        return ["Usage", *(getattr(delta, name) for name in USAGE)]
-    return [type(delta).__name__, *delta]
+    return [type(delta).__name__, *(astuple(delta) if isinstance(delta, Usage) else delta)]
 
 
-def _read(text: str) -> list[Delta] | None:
-    """The deltas of what was written; None for what is not to be read, as what another program put there."""
+def parse_answer(text: str) -> list[Delta] | None:
+    """Return the deltas of a stored answer; None for a text in another form, as another program may have stored it."""
     try:
         entries = json.loads(text)
         if not isinstance(entries, list) or not entries:
@@ -278,7 +251,7 @@ def _read(text: str) -> list[Delta] | None:
         return None
 
 
-def _logprobs(tokens: list[Any]) -> Logprobs:
+def _logprobs(tokens: Any) -> Logprobs:
     return Logprobs(
         tuple(TokenLogprob(token, each, tuple((near, how) for near, how in top)) for token, each, top in tokens)
     )
@@ -288,7 +261,7 @@ def _state(form: str, model: str, items: list[Any]) -> ReasoningState:
     return ReasoningState(form, model, tuple(items))
 
 
-_READERS: Final[Mapping[str, Any]] = {
+_READERS: Final[Mapping[str, Callable[..., Delta]]] = {
     "Finish": Finish,
     "Logprobs": _logprobs,
     "Reasoning": Reasoning,
@@ -298,6 +271,6 @@ _READERS: Final[Mapping[str, Any]] = {
 }
 
 
-def _tell(lookup: Lookup) -> None:
+def _emit_lookup(lookup: Lookup) -> None:
     if (node := current.get()) is not None:
         node._emit(CacheEvent, lookup)

@@ -1,4 +1,4 @@
-"""A model call: a node of its own, counted, streamed to whoever listens, and checked before it is believed."""
+"""The model call: a node of its own, counted, streamed as events, and checked before its reply is returned."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trivium.commander import CallNode, Event, current, driver_neutral
 from trivium.commander.lowlevel import Budget, pull
 from trivium.events import JSONObject, on_one_line
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
-from trivium.llms._prices import expected_usage, expected_usd, priced
+from trivium.llms._prices import expected_usage, expected_usd, price_of, priced
 from trivium.llms._protocol import (
     Delta,
     Finish,
@@ -85,8 +85,17 @@ class UsageEvent(Event[Usage, Literal["usage"]], level=DEBUG):
         return asdict(self.data)
 
 
+class _CallSoFar:
+    """A tool call as far as its parts have arrived."""
+
+    __slots__ = ("arguments", "id", "name")
+
+    def __init__(self, part: ToolCallPart) -> None:
+        self.id, self.name, self.arguments = part.id, part.name, [part.arguments]
+
+
 class _Answer:
-    """What has arrived of an answer so far."""
+    """The deltas of an answer so far."""
 
     __slots__ = ("_calls", "_node", "finish_reason", "logprobs", "reasoning", "reasoning_state", "text", "usage")
 
@@ -94,18 +103,22 @@ class _Answer:
         self._node = node
         self.text: list[str] = []
         self.reasoning: list[str] = []
-        self._calls: dict[int, list[Any]] = {}
+        self._calls: dict[int, _CallSoFar] = {}
         self.usage: Usage | None = None
         self.finish_reason: str | None = None
         self.reasoning_state: ReasoningState | None = None
         self.logprobs: tuple[TokenLogprob, ...] = ()
 
-    def take(self, delta: Delta) -> None:
-        """Add one delta, and tell those who listen."""
+    def add(self, delta: Delta) -> None:
+        """Add one delta, and emit it if anything listens."""
         if isinstance(delta, str):  # first: most are
             self.text.append(delta)
         elif isinstance(delta, ToolCallPart):
-            self._take_call(delta)
+            if (call := self._calls.get(delta.index)) is None:
+                self._calls[delta.index] = _CallSoFar(delta)
+            else:
+                call.id, call.name = call.id or delta.id, call.name or delta.name
+                call.arguments.append(delta.arguments)
         elif isinstance(delta, Usage):
             self.usage = delta
             return
@@ -122,83 +135,68 @@ class _Answer:
             self.reasoning.append(delta.text)
         else:
             raise MalformedAnswerError(
-                f"the model's stream yields {type(delta).__name__}, which is no delta: yield text, ToolCallPart, "
+                f"the model's stream yielded {type(delta).__name__}, which is not a delta: yield text, ToolCallPart, "
                 "Reasoning, Usage or Finish"
             )
         if delta and self._node._scope.listeners:  # a provider may give "" as a sign of life
             self._node._emit(DeltaEvent, delta)
 
-    def _take_call(self, part: ToolCallPart) -> None:
-        call = self._calls.get(part.index)
-        if call is None:
-            self._calls[part.index] = [part.id, part.name, [part.arguments]]
-            return
-        call[0], call[1] = call[0] or part.id, call[1] or part.name
-        call[2].append(part.arguments)
-
     def reply(self, model: ModelProtocol, request: Request) -> Reply:
-        """The whole answer to a request.
+        """Return the complete answer to a request.
 
         Raises:
-            MalformedAnswerError: there is neither text nor a tool call, or it ended where it could not.
+            MalformedAnswerError: there is neither text nor a tool call, or the answer was cut off within a call.
         """
-        text, calls = "".join(self.text), self._whole_calls(request) if self._calls else ()
-        reasoning, reason = "".join(self.reasoning), self.finish_reason
-        if fault := _fault(text, calls, reason):
+        text, reasoning, reason = "".join(self.text), "".join(self.reasoning), self.finish_reason
+        calls = self.complete_calls(request) if self._calls else ()
+        fault = ""
+        if not calls:
+            fault = "" if text else "answered nothing"
+        elif reason == "content_filter":
+            fault = "was stopped by a filter while it called tools, so none was run"
+        elif reason == "length" and any(is_cut_off(call.arguments) for call in calls):
+            fault = "was cut off within a tool call"
+        if fault:
             why = f" (it stopped with '{reason}')" if reason else ""
             raw = "\n".join([reasoning, text, *map(str, calls)]).strip()
             raise MalformedAnswerError(f"the model {model.name} {fault}{why}; ask again or raise max_tokens", raw)
         return Reply(text, calls, self.usage, reason, reasoning, self.reasoning_state, self.logprobs)
 
-    def _whole_calls(self, request: Request) -> tuple[ToolCall, ...]:
-        """The calls, each with an id that no other call has: providers refuse a history with one twice."""
-        taken: set[Any] = set()
+    def complete_calls(self, request: Request) -> tuple[ToolCall, ...]:
+        """Return the calls, each with an id that no other call of the history has: providers refuse duplicates."""
+        taken: set[object] = set()
         for message in request.messages:
             if "tool_calls" in message:
                 taken.update([call.get("id") for call in message["tool_calls"] or ()])
         found: list[ToolCall] = []
-        for index, (given, name, arguments) in sorted(self._calls.items()):
-            call_id = given or f"call_{index}"
+        for index, call in sorted(self._calls.items()):
+            call_id = call.id or f"call_{index}"
             if call_id in taken:
                 call_id = next(made for number in count(len(taken)) if (made := f"call_{number}") not in taken)
             taken.add(call_id)
-            found.append(ToolCall(call_id, (name or "").strip(), "".join(arguments)))
+            found.append(ToolCall(call_id, (call.name or "").strip(), "".join(call.arguments)))
         return tuple(found)
 
 
-def _fault(text: str, calls: tuple[ToolCall, ...], reason: str | None) -> str:
-    """Why an answer that has ended so is none; "" for a good one."""
-    if not calls:
-        return "" if text else "answered nothing"
-    if reason == "content_filter":
-        return "was stopped by a filter while it called tools, so none was run"
-    if reason == "length" and not all(_is_whole(call.arguments) for call in calls):
-        return "was cut off within a tool call"
-    return ""
+def is_cut_off(arguments: str) -> bool:
+    """Tell whether the arguments of a call are not complete JSON."""
+    from trivium.llms.wire._fields import is_json  # seldom needed
 
-
-def _is_whole(arguments: str) -> bool:
-    import jiter  # for what seldom happens
-
-    try:
-        jiter.from_json(arguments.encode("utf-8", "replace"))
-    except ValueError:
-        return False
-    return True
+    return not is_json(arguments)
 
 
 class ModelNode(CallNode):
     """The node of a model call.
 
-    A model whose own `chat` asks the built-in one is called within its own call: what the inner call does is told by
-    the outer one, and by nobody twice.
+    A model whose own `chat` calls the built-in one makes a model call within a model call: the outer call emits the
+    events of the inner one, so that none is emitted twice.
     """
 
     __slots__ = ("_request",)
 
 
 def model_node() -> ModelNode:
-    """The node of a model call from here."""
+    """Make the node of a model call below the current node."""
     node = ModelNode("model", current.get())
     if node._parent.__class__ is ModelNode:
         node._scope = node._scope.replace(listeners=(), pipes=())
@@ -207,16 +205,16 @@ def model_node() -> ModelNode:
 
 @driver_neutral
 async def call_model(model: ModelProtocol, request: Request, node: ModelNode | None = None) -> Reply:
-    """Ask a model and return its whole answer; its deltas are events of the call's node.
+    """Call a model and return its complete reply; its deltas are events of the call's node.
 
     Args:
-        model: who is asked.
-        request: the question.
-        node: the call's node, where it was made before.
+        model: the model.
+        request: the request.
+        node: the node of the call, if it was made before.
 
     Raises:
-        LimitExceededError: the run has no turn or no token left; the model is not asked.
-        ConfigurationError: dollars are limited, and what the model costs is not known; it is not asked.
+        LimitExceededError: the run has no turn or no token left; the model is not called.
+        ConfigurationError: dollars are limited and the model's price is not known; the model is not called.
         ModelError: the model could not answer.
     """
     node = node or model_node()
@@ -227,11 +225,11 @@ async def call_model(model: ModelProtocol, request: Request, node: ModelNode | N
         reserved = (0, 0.0)
         if budget is not None and outer is None:
             counts = budget.limits_any("tokens", "usd")
-            reserved = budget.take_turn(*_estimate(model, request, budget)) if counts else budget.take_turn()
+            reserved = budget.take_turn(*expected_cost(model, request, budget)) if counts else budget.take_turn()
         answer = _Answer(node)
         try:
-            await pull(answer.take, model.stream, request)
-        finally:  # what a request used before it failed counts too
+            await pull(answer.add, model.stream, request)
+        finally:  # the usage of a request that failed counts too
             usage = answer.usage
             if usage is not None:
                 usage = answer.usage = priced(model, usage)
@@ -243,13 +241,17 @@ async def call_model(model: ModelProtocol, request: Request, node: ModelNode | N
         return node.result
 
 
-def _estimate(model: ModelProtocol, request: Request, budget: Budget) -> tuple[int, float | None]:
-    """The tokens that a request will take at least, and what they will cost, where that is known."""
+def expected_cost(model: ModelProtocol, request: Request, budget: Budget) -> tuple[int, float | None]:
+    """Estimate the tokens of a request and their cost; None for an unknown cost.
+
+    Raises:
+        ConfigurationError: the budget limits dollars, and the price of the model is not known.
+    """
     expected = expected_usage(model, request)
     usd = expected_usd(model, expected)
-    if usd is None and getattr(model, "price", None) is not None and budget.limits_any("usd"):
+    if usd is None and price_of(model) is not None and budget.limits_any("usd"):
         raise ConfigurationError(
-            f"what {model.name} costs is not known, so Limits(usd=…) could not hold: give its price=Price(…), or "
+            f"the price of {model.name} is not known, so Limits(usd=…) could not hold: give its price=Price(…), or "
             "install the extra 'prices'"
         )
     return expected.total, usd

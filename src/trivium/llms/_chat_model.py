@@ -1,31 +1,33 @@
-"""What every model of trivium can do beside `stream`: be asked for a whole answer, or for one that grows."""
+"""The base of all models of trivium: complete answers, growing answers, prices and the identity for caches."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from trivium.commander import AsyncStream, CallNode, Event, Stream, driver_neutral, gather, sync_method
 from trivium.exceptions import ConfigurationError
 from trivium.llms._call import DeltaEvent, call_model, model_node
 from trivium.llms._prices import Pricing
-from trivium.llms._protocol import Delta, ModelProtocol, Reply, Request
+from trivium.llms._protocol import ChatMessage, Delta, ModelProtocol, Parameters, Reply, Request
 from trivium.schema import ModelStatusCode
 
-__all__ = ["AsyncModelMixin", "ChatModel", "as_messages"]
+__all__ = ["AsyncModelMixin", "ChatModel", "as_messages", "identity_of"]
 
-Messages = Sequence[Mapping[str, Any]]
-Growing = tuple[ModelStatusCode, str, None]
+Messages: TypeAlias = Sequence[ChatMessage]
+Growing: TypeAlias = tuple[ModelStatusCode, str, None]
+Answers: TypeAlias = Any
+"""A text, or a list of texts for several conversations; a coroutine of it where a model's methods are async."""
 
 
 class ChatModel:
-    """A model that can be asked without an agent too; a subclass writes `stream`.
+    """A model that can also be called without an agent; a subclass writes `stream`.
 
     Attributes:
-        name: how the model is called.
-        gen_params: sampling parameters of every request; those of a call go before, for that call only. A change of
-            them counts from the next call on.
+        name: the model's name.
+        gen_params: sampling parameters of every request; those of a call override them for that call. A change
+            applies from the next call on.
 
     Example:
         >>> from trivium.testing import ScriptedModel
@@ -36,11 +38,12 @@ class ChatModel:
     name: str
     gen_params: dict[str, Any]
     _price: Pricing | None = None
+    _cache_identity: object = None
 
     @property
     def price(self) -> Pricing | None:
-        """What its tokens cost: the `Price` that was set, else what is published; None where nothing is known."""
-        return self._price or self._published_price()
+        """The price of the model's tokens: the one that was set, else the published one; None if neither is known."""
+        return self._price or self.published_price()
 
     @price.setter
     def price(self, price: Pricing | None) -> None:
@@ -48,29 +51,47 @@ class ChatModel:
             raise ConfigurationError(f"a model's price is Price(…), or what has a method usd(usage), not {price!r}")
         self._price = price
 
-    def _published_price(self) -> Pricing | None:
+    def published_price(self) -> Pricing | None:
+        """The published price of the model; None if it has none. A subclass overrides it."""
         return None
 
-    def _asked_models(self) -> list[tuple[Any, Mapping[str, Any]]]:
-        """The models that answer for one that is made of others, each with parameters for it alone."""
-        return []
+    @property
+    def cache_identity(self) -> object:
+        """A JSON value that differs between models whose answers may differ; nothing secret stands in it.
+
+        The default is `_identity()`. A model may set another value as an attribute.
+        """
+        return self._identity() if self._cache_identity is None else self._cache_identity
+
+    @cache_identity.setter
+    def cache_identity(self, identity: object) -> None:
+        self._cache_identity = identity
+
+    def _identity(self) -> dict[str, object]:
+        """Return class, name and parameters of the model. A subclass adds its own options to those of `super()`."""
+        kind = type(self)
+        return {"class": f"{kind.__module__}.{kind.__qualname__}", "name": self.name, "parameters": self.gen_params}
+
+    def inner_models(self) -> Sequence[tuple[ModelProtocol, Parameters]]:
+        """The models that this one calls, each with parameters for it alone; none for most."""
+        return ()
 
     def stream(self, request: Request) -> Iterable[Delta] | AsyncIterable[Delta]:
-        """Ask the model and yield what it answers, piece by piece."""
+        """Request an answer and yield its deltas."""
         raise NotImplementedError(f"{type(self).__name__} has no stream: write `def stream(self, request)`")
 
-    def update_gen_params(self, **gen_params: Any) -> dict[str, Any]:
-        """The parameters of one call: a copy of `gen_params` with these put in."""
+    def update_gen_params(self, **gen_params: object) -> dict[str, Any]:
+        """Return a copy of `gen_params` with these parameters put in."""
         return {**self.gen_params, **gen_params}
 
     @driver_neutral
-    async def chat_async(self, inputs: Any, session_ids: Any = None, **gen_params: Any) -> Any:
-        """Ask the model and return the text of its answer.
+    async def chat_async(self, inputs: object, session_ids: object = None, **gen_params: object) -> Answers:
+        """Call the model and return the text of its answer.
 
         Args:
             inputs: chat messages, one of them, or the text of a user; or several lists of messages, which are
-                answered at once.
-            session_ids: which conversations these are, where the model keeps something for each.
+                answered concurrently.
+            session_ids: ids of the conversations, for models that keep state for each.
             **gen_params: sampling parameters of this call.
 
         Returns:
@@ -80,35 +101,38 @@ class ChatModel:
             ModelError: the model could not answer.
         """
         gen_params.pop("session_id", None)  # a forward may hand on all that it was given
-        asked = as_messages(inputs)
-        parts: list[Any] = list(cast("Sequence[Any]", asked)) if isinstance(asked, Sequence) else [None]
+        messages = as_messages(inputs)
+        parts = list(messages) if isinstance(messages, Sequence) else [None]  # type: ignore[unnecessary] - users pass anything
         if not all(isinstance(each, Mapping | Sequence) for each in parts):
-            raise ConfigurationError("a model is asked with a list of chat messages, each a dict with role and content")
+            raise ConfigurationError(
+                "a model is called with a list of chat messages, each a dict with role and content"
+            )
         if not parts or isinstance(parts[0], Mapping):
-            return (await self._asked(parts, gen_params)).text
-        works = [partial(self._asked, as_messages(each), gen_params) for each in parts]
+            return (await self._reply_to(messages, gen_params)).text
+        works = [partial(self._reply_to, as_messages(each), gen_params) for each in parts]
         return [reply.text for reply in await gather(*works)]
 
     chat = sync_method(chat_async)
 
     @driver_neutral
-    async def _asked(self, messages: Messages, gen_params: Mapping[str, Any]) -> Reply:
-        return await call_model(self._asked_by("chat"), self._question(messages, gen_params))
+    async def _reply_to(self, messages: Messages, gen_params: Parameters) -> Reply:
+        """Call the model as `chat` does and return the complete reply."""
+        return await call_model(self._model_for("chat"), self._request_for(messages, gen_params))
 
-    def _question(self, messages: Messages, gen_params: Mapping[str, Any]) -> Request:
-        """What the built-in `chat` and `stream_chat` ask."""
+    def _request_for(self, messages: Messages, gen_params: Parameters) -> Request:
+        """Make the request of the built-in `chat` and `stream_chat`."""
         return Request(messages, parameters=gen_params)
 
-    def _asked_by(self, method: str) -> ModelProtocol:
-        """Whom the built-in `chat` or `stream_chat` asks."""
+    def _model_for(self, method: str) -> ModelProtocol:
+        """Return the model that the built-in `chat` or `stream_chat` calls: this one, if no subclass says otherwise."""
         return self
 
-    def stream_chat(self, inputs: Any, session_id: Any = None, **gen_params: Any) -> Generator[Growing]:
-        """Ask the model and yield its answer as it grows: a status, the text so far, and None.
+    def stream_chat(self, inputs: object, session_id: object = None, **gen_params: object) -> Generator[Growing]:
+        """Call the model and yield its answer as it grows: a status, the text so far, and None.
 
         Args:
             inputs: chat messages.
-            session_id: which conversation this is, where the model keeps something for each.
+            session_id: id of the conversation, for models that keep state for each.
             **gen_params: sampling parameters of this call.
 
         Raises:
@@ -123,9 +147,9 @@ class ChatModel:
         yield ModelStatusCode.END, text, None
 
     async def stream_chat_async(
-        self, inputs: Any, session_id: Any = None, **gen_params: Any
+        self, inputs: object, session_id: object = None, **gen_params: object
     ) -> AsyncGenerator[Growing]:
-        """The same from async code."""
+        """Do the same as `stream_chat`, from async code."""
         text = ""
         async with AsyncStream(*self._call(inputs, gen_params)) as events:
             async for event in events:
@@ -134,31 +158,38 @@ class ChatModel:
                     yield ModelStatusCode.STREAM_ING, text, None
         yield ModelStatusCode.END, text, None
 
-    def _call(self, messages: Any, gen_params: Mapping[str, Any]) -> tuple[CallNode, Any]:
-        node = model_node()
-        return node, partial(
-            call_model, self._asked_by("stream_chat"), self._question(as_messages(messages), gen_params), node
-        )
+    def _call(
+        self, inputs: object, gen_params: Parameters
+    ) -> tuple[CallNode, Callable[[], Coroutine[Any, Any, Reply]]]:
+        node, request = model_node(), self._request_for(as_messages(inputs), gen_params)
+        return node, partial(call_model, self._model_for("stream_chat"), request, node)
 
 
 class AsyncModelMixin(ChatModel):
-    """Put before a model's class, it makes `chat` give a coroutine and `stream_chat` an async generator."""
+    """A mixin before a model's class: `chat` returns a coroutine, and `stream_chat` an async generator."""
 
-    def chat(self, inputs: Any, session_ids: Any = None, **gen_params: Any) -> Any:
-        """Ask the model; see `ChatModel.chat_async`."""
+    def chat(self, inputs: object, session_ids: object = None, **gen_params: object) -> Answers:
+        """Call the model; see `ChatModel.chat_async`."""
         return self.chat_async(inputs, session_ids, **gen_params)
 
-    def stream_chat(self, inputs: Any, session_id: Any = None, **gen_params: Any) -> Any:
-        """Ask the model and yield its answer as it grows; see `ChatModel.stream_chat`."""
+    def stream_chat(self, inputs: object, session_id: object = None, **gen_params: object) -> Any:
+        """Call the model and yield its answer as it grows; see `ChatModel.stream_chat`."""
         return self.stream_chat_async(inputs, session_id, **gen_params)
 
 
-def as_messages(inputs: Any) -> Any:
-    """Chat messages; a text is a user's, and one message may stand alone."""
+def identity_of(model: ModelProtocol) -> object:
+    """Return the `cache_identity` of a model; class and name of a model that has none."""
+    kind = type(model)
+    own = getattr(model, "cache_identity", None)
+    return {"class": f"{kind.__module__}.{kind.__qualname__}", "name": model.name} if own is None else own
+
+
+def as_messages(inputs: object) -> Messages:
+    """Return chat messages: a text becomes a user's message, and a single message a list of one."""
     if isinstance(inputs, str):
         return [{"role": "user", "content": inputs}]
-    return [cast("Any", inputs)] if isinstance(inputs, Mapping) else inputs
+    return [cast("ChatMessage", inputs)] if isinstance(inputs, Mapping) else cast("Messages", inputs)
 
 
 def _text(event: Event[Any]) -> str:
-    return event.data if isinstance(event, DeltaEvent) and isinstance(event.data, str) else ""
+    return event.piece if isinstance(event, DeltaEvent) else ""

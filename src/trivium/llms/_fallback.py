@@ -1,8 +1,8 @@
-"""A chain of models: where one cannot answer, the next is asked."""
+"""A chain of models: if one cannot answer, the next is called."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from logging import WARNING
 from threading import Lock
@@ -18,25 +18,25 @@ from trivium.exceptions import (
     ProviderConnectionError,
     ProviderQuotaError,
 )
-from trivium.llms._chat_model import ChatModel
+from trivium.llms._chat_model import ChatModel, identity_of
 from trivium.llms._prices import priced
-from trivium.llms._protocol import Delta, ModelProtocol, Request
-from trivium.llms._wrapped import beginning, deltas_of
+from trivium.llms._protocol import Delta, ModelProtocol, Parameters, Request
+from trivium.llms._wrapped import deltas_of, first_delta
 from trivium.schema import Usage
 
 __all__ = ["Fallback", "FallbackEvent", "FallbackModel"]
 
 PASSING: Final = (ProviderConnectionError, ProviderBusyError, ProviderQuotaError, AllModelsFailedError)
-Link: TypeAlias = ModelProtocol | str | tuple[ModelProtocol | str, Mapping[str, Any]]
+Link: TypeAlias = ModelProtocol | str | tuple[ModelProtocol | str, Parameters]
 
 
 class Fallback(NamedTuple):
     """A step along a chain.
 
     Args:
-        failed: the name of the model that could not answer.
-        error: why.
-        model: the name of the one that is asked instead.
+        failed: name of the model that could not answer.
+        error: its error.
+        model: name of the model that is called instead.
     """
 
     failed: str
@@ -45,14 +45,14 @@ class Fallback(NamedTuple):
 
 
 class FallbackEvent(Event[Fallback, Literal["fallback"]], level=WARNING):
-    """A model of a chain could not answer, and the next is asked; the last such event names the one that answered."""
+    """A model of a chain could not answer, and the next is called; the last such event names the one that answered."""
 
     __slots__ = ()
 
     def detail(self, content: bool = False) -> str:
         """Name both models, and the error."""
         failed, error, model = self.data
-        return f"{model} is asked instead of {failed}: {on_one_line(exception_line(error))}"
+        return f"{model} is called instead of {failed}: {on_one_line(exception_line(error))}"
 
     def fields(self, content: bool = False) -> JSONObject:
         """Return the names of both models, and the error."""
@@ -60,22 +60,22 @@ class FallbackEvent(Event[Fallback, Literal["fallback"]], level=WARNING):
 
 
 class FallbackModel(ChatModel):
-    """Asks the first of several models, and where it cannot answer the next, and so on.
+    """Calls the first of several models, and the next one if it cannot answer, and so on.
 
-    A model is asked after the one before has used up its own retries, and never after the first piece of an answer was
-    given out. Each step is a `FallbackEvent` at the node of the model call.
+    A model is called after the one before has used up its own retries, and never after the first delta of an answer
+    was yielded. Each step is a `FallbackEvent` at the node of the model call.
 
     Args:
-        models: in order; each a model or a name for `resolve`, which is looked up when it is needed; or a pair of one
-            and parameters, which go before those of a request for this model alone.
-        on: the classes of errors after which the next is asked. Default: the server cannot be reached
-            (`ProviderConnectionError`), cannot answer now (`ProviderBusyError`, as 408, 429 and 5xx), or the account
+        models: the models in order. Each is a model, or a name for `resolve`, which is looked up at the first use; or a
+            pair of one of these and parameters, which override those of a request for this model only.
+        on: classes of errors after which the next model is called. Default: the server cannot be reached
+            (`ProviderConnectionError`), cannot answer now (`ProviderBusyError`, for 408, 429 and 5xx), or the account
             has no quota left (`ProviderQuotaError`). Any other error is raised at once: a bad request is bad
-            everywhere, and a wrong key is to be seen.
-        name: how the chain is called; default: the names of the models.
+            everywhere, and a wrong key must be noticed.
+        name: name of the chain; default: the names of the models.
 
     Raises:
-        ConfigurationError: there is no model, or `on` has something that is no class of errors.
+        ConfigurationError: there is no model, or `on` has an item that is not a class of errors.
 
     Example:
         >>> from trivium.testing import ScriptedModel
@@ -107,15 +107,20 @@ class FallbackModel(ChatModel):
     def __repr__(self) -> str:
         return f"FallbackModel({[link.name for link in self._links]})"
 
-    def _asked_models(self) -> list[tuple[Any, Mapping[str, Any]]]:
-        return [(link._model, link._parameters) for link in self._links if not isinstance(link._model, str)]
+    def inner_models(self) -> Sequence[tuple[ModelProtocol, Parameters]]:
+        """Return the models of the chain that exist so far, each with its own parameters."""
+        return [(link.made, link.parameters) for link in self._links if not isinstance(link.made, str)]
+
+    def _identity(self) -> dict[str, object]:
+        links = [[identity_of(link.model()), link.parameters] for link in self._links]
+        return {**super()._identity(), "links": links}
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta]:
-        """Ask one model after the other until one answers, and yield its answer piece by piece.
+        """Call one model after the other until one answers, and yield its deltas.
 
         Raises:
-            AllModelsFailedError: none could; the error has that of each.
-            ModelError: one failed with an error that no other model would help with.
+            AllModelsFailedError: none could answer; the error holds the error of each.
+            ModelError: one failed with an error that is not in `on`.
         """
         request = request._replace(parameters=self.update_gen_params(**request.parameters))
         errors: list[Exception] = []
@@ -125,12 +130,14 @@ class FallbackModel(ChatModel):
                 node._emit(FallbackEvent, Fallback(self._links[len(errors) - 1].name, errors[-1], link.name))
             try:
                 model = link.model()
-                async with aclosing(deltas_of(model, link.asked(request))) as deltas:
-                    for delta in await beginning(deltas):
+                async with aclosing(deltas_of(model, link.request_for(request))) as deltas:
+                    for delta in await first_delta(deltas):
                         begun = True
                         yield delta
                     async for delta in deltas:
-                        yield priced(model, delta) if type(delta) is Usage else delta  # who answered is paid
+                        yield (
+                            priced(model, delta) if type(delta) is Usage else delta
+                        )  # the price is that of the model that answered
                 return
             except self._on as error:
                 if begun:
@@ -142,21 +149,21 @@ class FallbackModel(ChatModel):
 
 
 class _Link:
-    """A model of a chain, made when it is needed, and its own parameters."""
+    """A model of a chain, made when it is first needed, and its own parameters."""
 
-    def __init__(self, model: ModelProtocol | str, parameters: Mapping[str, Any] | None = None) -> None:
-        self._model, self._parameters, self._lock = model, dict(parameters or {}), Lock()
+    def __init__(self, model: ModelProtocol | str, parameters: Parameters | None = None) -> None:
+        self.made, self.parameters, self._lock = model, dict(parameters or {}), Lock()
         self.name = model if isinstance(model, str) else model.name
 
     def model(self) -> ModelProtocol:
         with self._lock:
-            if isinstance(self._model, str):
+            if isinstance(self.made, str):
                 from trivium.llms._resolve import resolve
 
-                self._model = resolve(self._model)
-            return self._model
+                self.made = resolve(self.made)
+            return self.made
 
-    def asked(self, request: Request) -> Request:
-        if not self._parameters:
+    def request_for(self, request: Request) -> Request:
+        if not self.parameters:
             return request
-        return request._replace(parameters={**request.parameters, **self._parameters})
+        return request._replace(parameters={**request.parameters, **self.parameters})

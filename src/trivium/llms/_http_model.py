@@ -13,7 +13,7 @@ from trivium.llms._base import BaseAPILLM
 from trivium.llms._chat_model import Messages, as_messages
 from trivium.llms._meta_template import MetaTemplate
 from trivium.llms._prices import Pricing, PublishedPrice
-from trivium.llms._protocol import Delta, Request
+from trivium.llms._protocol import Delta, Parameters, Request
 from trivium.llms.http._transport import Keys, Transport
 
 __all__ = ["OURS", "HTTPModel", "roles"]
@@ -90,10 +90,10 @@ class HTTPModel(BaseAPILLM):
         messages, parameters = self.template_parser(request.messages), self.update_gen_params(**request.parameters)
         return self._answer(request._replace(messages=messages, parameters=parameters))
 
-    def _question(self, messages: Messages, gen_params: Mapping[str, Any]) -> Request:
+    def _request_for(self, messages: Messages, gen_params: Parameters) -> Request:
         parameters = dict(gen_params)
         self._check_parameters(parameters)
-        return super()._question(messages, parameters)
+        return super()._request_for(messages, parameters)
 
     def _check_parameters(self, gen_params: dict[str, Any]) -> None:
         if "max_tokens" in gen_params:

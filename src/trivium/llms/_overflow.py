@@ -1,8 +1,8 @@
-"""What is done where messages do not fit into a model's window: as the user states it, and never in silence."""
+"""Strategies for messages that do not fit into a model's context window; each use emits an event."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from logging import WARNING
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
@@ -11,29 +11,29 @@ from trivium._arguments import checked
 from trivium.commander import Event, current, invoke
 from trivium.events import JSONObject, exception_line, to_json_value
 from trivium.exceptions import ConfigurationError, ContextOverflowError
-from trivium.llms._protocol import Delta, ModelProtocol, Request
-from trivium.llms._wrapped import WrappedModel, beginning, deltas_of
+from trivium.llms._protocol import ChatMessage, Delta, ModelProtocol, Request
+from trivium.llms._wrapped import WrappedModel, deltas_of, first_delta
 
 __all__ = ["Overflow", "OverflowEvent", "OverflowModel", "without_oldest"]
 
-ChatMessages: TypeAlias = Sequence[Mapping[str, Any]]
+ChatMessages: TypeAlias = Sequence[ChatMessage]
 Strategy: TypeAlias = Literal["drop_oldest"] | Callable[[ChatMessages], ChatMessages | Awaitable[ChatMessages]]
 MAX_TRIES: Final = 4
 _ROOM = 0.9
-"""The share of the window that is filled again: what a message takes is only estimated, by its characters."""
+"""The share of the window that is filled again: the tokens of a message are only estimated, by its characters."""
 
 
 class Overflow(NamedTuple):
-    """Messages that did not fit, and what was done.
+    """Messages that did not fit, and the messages that are sent instead.
 
     Args:
-        error: says how many tokens they took and how many fit, where that is known.
-        dropped: the messages that are not sent any more.
-        kept: how many messages are sent now.
+        error: the error, with the tokens of the messages and of the window where they are known.
+        dropped: the messages that are no longer sent.
+        kept: number of messages that are sent now.
     """
 
     error: ContextOverflowError
-    dropped: tuple[Mapping[str, Any], ...]
+    dropped: tuple[ChatMessage, ...]
     kept: int
 
 
@@ -54,17 +54,17 @@ class OverflowEvent(Event[Overflow, Literal["overflow"]], level=WARNING):
 
 
 class OverflowModel(WrappedModel):
-    """A model that is asked again with less where the messages do not fit into its window.
+    """A model that is called again with fewer messages if they do not fit into its context window.
 
-    Without it such a request is a `ContextOverflowError`. The memory of an agent stays as it is: only what is sent is
-    made smaller. What was left out is told by an `OverflowEvent` at the node of the model call.
+    Without it such a request raises a `ContextOverflowError`. The memory of an agent does not change: only the request
+    is shortened. An `OverflowEvent` at the node of the model call names the dropped messages.
 
     Args:
-        model: who is asked.
-        strategy: "drop_oldest" leaves out the oldest turns, whole: a user's message with all that followed it. System
-            messages and the last user message stay, and tool calls stay together with their results. Where only the
-            last turn is left, its oldest calls go. Or a function, sync or async, from the messages to those to send.
-        max_tries: how often the model is asked at most.
+        model: the model that is called.
+        strategy: "drop_oldest" drops the oldest complete turns: a user's message and everything up to the next. System
+            messages and the last user message stay, and tool calls stay together with their results. If only the last
+            turn is left, its oldest calls are dropped. Or a sync or async function from the messages to those to send.
+        max_tries: the most calls of the model for one request.
 
     Raises:
         ConfigurationError: there is no such strategy.
@@ -88,21 +88,25 @@ class OverflowModel(WrappedModel):
         super().__init__(model)
         self._strategy, self._max_tries = strategy, max_tries
 
+    def _identity(self) -> dict[str, object]:
+        strategy = self._strategy if isinstance(self._strategy, str) else getattr(self._strategy, "__qualname__", None)
+        return {**super()._identity(), "strategy": strategy}
+
     def __repr__(self) -> str:
         return f"OverflowModel({self._model!r}, {self._strategy!r})"
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta]:
-        """Ask the model, with less where it is too much, and yield its answer piece by piece.
+        """Call the model, with fewer messages if they do not fit, and yield its deltas.
 
         Raises:
-            ContextOverflowError: nothing more can be left out, or it was still too much after so many tries.
+            ContextOverflowError: nothing more can be dropped, or the messages did not fit after `max_tries` calls.
         """
         request = request._replace(parameters=self.update_gen_params(**request.parameters))
         for left in reversed(range(self._max_tries)):
             begun = False
             try:
                 async with aclosing(deltas_of(self._model, request)) as deltas:
-                    for delta in await beginning(deltas):
+                    for delta in await first_delta(deltas):
                         begun = True
                         yield delta
                     async for delta in deltas:
@@ -111,20 +115,20 @@ class OverflowModel(WrappedModel):
             except ContextOverflowError as error:
                 if begun or not left:
                     raise
-                request = request._replace(messages=await self._smaller(request.messages, error))
+                request = request._replace(messages=await self.shortened(request.messages, error))
 
-    async def _smaller(self, messages: ChatMessages, error: ContextOverflowError) -> ChatMessages:
-        """Fewer messages, or other ones.
+    async def shortened(self, messages: ChatMessages, error: ContextOverflowError) -> ChatMessages:
+        """Apply the strategy to messages that did not fit, and emit an `OverflowEvent`.
 
         Raises:
-            ContextOverflowError: they are the same.
-            ConfigurationError: the user's strategy returned something else.
+            ContextOverflowError: the strategy changed nothing.
+            ConfigurationError: the user's strategy did not return messages.
         """
         if isinstance(self._strategy, str):
             share = _ROOM * error.window / error.tokens if error.window and error.tokens > error.window else 0.5
             found = without_oldest(messages, share)
         else:
-            given: Any = await invoke(self._strategy, list(messages))
+            given: object = await invoke(self._strategy, list(messages))
             if not isinstance(given, Sequence) or isinstance(given, str):
                 raise ConfigurationError(f"a strategy returns the messages to send, not {type(given).__name__}")
             found = list(cast("ChatMessages", given))
@@ -137,14 +141,14 @@ class OverflowModel(WrappedModel):
         return found
 
 
-def without_oldest(messages: ChatMessages, share: float) -> list[Mapping[str, Any]]:
-    """Messages without the oldest ones, until what is left has that share of the characters.
+def without_oldest(messages: ChatMessages, share: float) -> list[ChatMessage]:
+    """Drop the oldest messages until the rest has at most a share of the characters.
 
-    What belongs together goes together, and at least one piece goes, if one can.
+    A turn, or a call with its results, is dropped as one. At least one is dropped, if any can be.
 
     Args:
-        messages: oldest first.
-        share: of the characters of all messages, between 0 and 1.
+        messages: the messages, oldest first.
+        share: share of the characters of all messages, between 0 and 1.
     """
     sizes = [len(str(message.get("content") or "")) + len(str(message.get("tool_calls") or "")) for message in messages]
     wanted, dropped = sum(sizes) * share, set[int]()
@@ -158,7 +162,7 @@ def without_oldest(messages: ChatMessages, share: float) -> list[Mapping[str, An
 
 
 def _pieces(messages: ChatMessages) -> list[list[int]]:
-    """The places of what can be left out, a piece at a time, oldest first: whole turns, then calls of the last turn."""
+    """Return groups of indices to drop together, oldest first: complete turns, then calls of the last turn."""
     roles = [str(message.get("role")) for message in messages]
     users = [at for at, role in enumerate(roles) if role == "user"]
     last = users[-1] if users else -1

@@ -1,21 +1,21 @@
-"""What tokens cost: a price that a user states, or the one that genai-prices knows."""
+"""Prices of tokens: one that the user states, or the published one that genai-prices knows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 from urllib.parse import urlsplit
 
 from trivium.exceptions import ConfigurationError
 from trivium.schema import Usage
 
 if TYPE_CHECKING:
-    from trivium.llms._protocol import Request
+    from trivium.llms._protocol import ChatMessage, ModelProtocol, Parameters, Request
 
-__all__ = ["Price", "Pricing", "PublishedPrice", "expected_usage", "expected_usd", "priced"]
+__all__ = ["Price", "Pricing", "PublishedPrice", "expected_usage", "expected_usd", "price_of", "priced"]
 
 _FILE_TOKENS = 1000
 _LONGEST = ("max_tokens", "max_completion_tokens", "max_new_tokens", "max_output_tokens")
@@ -23,26 +23,26 @@ _LONGEST = ("max_tokens", "max_completion_tokens", "max_new_tokens", "max_output
 
 @runtime_checkable
 class Pricing(Protocol):
-    """What a model's `price` is: anything that says what a usage costs."""
+    """The type of a model's `price`: any object that computes the cost of a usage."""
 
     def usd(self, usage: Usage) -> float | None:
-        """US dollars; None where that is not known."""
+        """Return the cost in US dollars; None if it is not known."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars for a million tokens; put it on a model as `model.price`, and it goes before what is published.
+    """US dollars for a million tokens; assigned to `model.price` it overrides the published price.
 
     Args:
-        input: tokens read.
-        output: tokens written.
-        cached: tokens read that the provider had kept; default as `input`.
-        cache_write: tokens read that it keeps for later requests; default as `input`.
-        above: other prices for requests that read more tokens than so many, for all of their tokens.
+        input: price of input tokens.
+        output: price of output tokens.
+        cached: price of input tokens read from the provider's cache; default as `input`.
+        cache_write: price of input tokens written to that cache; default as `input`.
+        above: prices by a number of input tokens; they apply to all tokens of requests with more input tokens.
 
     Raises:
-        ConfigurationError: a price is negative, or no number.
+        ConfigurationError: a price is negative or not a number.
 
     Example:
         >>> Price(3.0, 15.0, cached=0.3).usd(Usage(1_000_000, 100_000, cached_tokens=500_000))
@@ -63,11 +63,11 @@ class Price:
             raise ConfigurationError("above= has a Price for each number of tokens: {200_000: Price(…)}")
 
     def usd(self, usage: Usage) -> float:
-        """What a usage costs, in US dollars."""
+        """Return the cost of a usage in US dollars."""
         reached = [start for start in self.above if usage.input_tokens > start]
         if reached:
             return replace(self.above[max(reached)], above={}).usd(usage)
-        cached, kept = _parts(usage)
+        cached, kept = _cached_parts(usage)
         cost = (usage.input_tokens - cached - kept) * self.input + usage.output_tokens * self.output
         cost += cached * (self.input if self.cached is None else self.cached)
         return (cost + kept * (self.input if self.cache_write is None else self.cache_write)) / 1_000_000
@@ -75,15 +75,15 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class PublishedPrice:
-    """The price that the package genai-prices knows for a model, looked up when it is needed.
+    """The price of a model in the table of the package genai-prices, looked up at each use.
 
     The table comes with the package and is read once, at the first look-up; nothing is fetched. Without the package,
-    and for models and places that it does not know, there is no price, and no error.
+    and for unknown models and servers, there is no price, and no error.
 
     Args:
         model: the model's name at its provider.
-        provider: the provider's id in genai-prices, as "openai".
-        url: where the model is asked, which tells the provider too; no request to this machine costs anything.
+        provider: the provider's id in genai-prices, such as "openai".
+        url: address of the server, which also identifies the provider; requests to this machine cost nothing.
 
     Example:
         >>> price = PublishedPrice("gpt-5-mini", "openai")
@@ -98,15 +98,15 @@ class PublishedPrice:
     url: str = ""
 
     def usd(self, usage: Usage) -> float | None:
-        """What a usage costs, in US dollars; None where that is not known."""
-        if self.url and _is_near(self.url):
+        """Return the cost of a usage in US dollars; None if it is not known."""
+        if self.url and is_private_host(self.url):
             return 0.0
         try:
             from genai_prices import Usage as Counted
             from genai_prices import calc_price
         except ImportError:
             return None
-        cached, kept = _parts(usage)
+        cached, kept = _cached_parts(usage)
         counted = Counted(
             input_tokens=usage.input_tokens,
             cache_read_tokens=cached,
@@ -123,63 +123,71 @@ class PublishedPrice:
             return None
 
 
-def priced(model: Any, usage: Usage) -> Usage:
-    """The usage with what it costs at the model's price; one that says so itself stays."""
-    price: Pricing | None = getattr(model, "price", None)
+def price_of(model: ModelProtocol) -> Pricing | None:
+    """Return the `price` of a model; None for a model that has none."""
+    return getattr(model, "price", None)
+
+
+def priced(model: ModelProtocol, usage: Usage) -> Usage:
+    """Return the usage with its cost at the model's price; a cost that the provider stated stays."""
+    price = price_of(model)
     usd = None if usage.usd or price is None else price.usd(usage)
     return replace(usage, usd=usd) if usd else usage
 
 
-def expected_usage(model: Any, request: Request) -> Usage:
-    """What a request will use, as far as can be said before: its text at four characters a token, 1,000 tokens for
-    each image or file, and the longest answer that it asks for."""
-    read = sum(_size(message) for message in request.messages) // 4
+def expected_usage(model: ModelProtocol, request: Request) -> Usage:
+    """Estimate the usage of a request before it is sent: its text at four characters a token, 1,000 tokens for each
+    image or file, and the longest answer that it allows."""
+    read = sum(map(count_characters, request.messages)) // 4
     read += sum(len(tool.description) + len(str(tool.parameters)) for tool in request.tools) // 4
-    return Usage(read, _longest(model, request.parameters))
+    return Usage(read, longest_answer(model, request.parameters))
 
 
-def expected_usd(model: Any, usage: Usage) -> float | None:
-    """What a usage will cost at most, whoever of a chain answers; None where that is not known."""
-    price: Pricing | None = getattr(model, "price", None)
+def expected_usd(model: ModelProtocol, usage: Usage) -> float | None:
+    """Return the highest cost of a usage over all models that may answer; None if no cost is known."""
+    price = price_of(model)
     if price is not None:
         return price.usd(usage)
-    costs = (expected_usd(each, usage) for each, _ in _asked_models(model))
+    costs = (expected_usd(each, usage) for each, _ in _inner_models(model))
     return max((usd for usd in costs if usd is not None), default=None)
 
 
-def _longest(model: Any, given: Mapping[str, Any]) -> int:
-    """The longest answer that is asked for, by a model or by those that it asks."""
-    parameters: dict[str, Any] = {**(getattr(model, "gen_params", None) or {}), **given}
-    if asked := _asked_models(model):
-        return max(_longest(each, {**parameters, **own}) for each, own in asked)
+def longest_answer(model: ModelProtocol, given: Parameters) -> int:
+    """Return the limit of tokens for an answer of a model, or of the models that it calls; 0 for no limit."""
+    own: Parameters = getattr(model, "gen_params", None) or {}
+    if inner := _inner_models(model):
+        return max(longest_answer(each, {**own, **given, **its_own}) for each, its_own in inner)
+    parameters = {**own, **given}
     return next((value for name in _LONGEST if isinstance(value := parameters.get(name), int)), 0)
 
 
-def _asked_models(model: Any) -> list[tuple[Any, Mapping[str, Any]]]:
-    tell: Any = getattr(model, "_asked_models", None)
-    return cast("list[tuple[Any, Mapping[str, Any]]]", tell()) if callable(tell) else []
+@runtime_checkable
+class _Composed(Protocol):
+    def inner_models(self) -> Sequence[tuple[ModelProtocol, Parameters]]: ...
 
 
-def _size(message: Mapping[str, Any]) -> int:
-    """Characters of a message, with images and files as so many as their tokens stand for."""
-    content: Any = message.get("content") or ""
-    parts = cast("list[Any]", content if isinstance(content, list) else [content])
-    return sum(map(_part_size, parts)) + len(str(message.get("tool_calls") or ""))
+def _inner_models(model: ModelProtocol) -> Sequence[tuple[ModelProtocol, Parameters]]:
+    return model.inner_models() if isinstance(model, _Composed) else ()
 
 
-def _part_size(part: Any) -> int:
-    text = cast("Mapping[str, Any]", part).get("text") if isinstance(part, Mapping) else part
-    return 4 * _FILE_TOKENS if text is None else len(str(text))
+def count_characters(message: ChatMessage) -> int:
+    """Return the characters of a message; an image or a file counts as the characters of 1,000 tokens."""
+    content: object = message.get("content") or ""
+    count = len(str(message.get("tool_calls") or ""))
+    for part in cast("list[object]", content) if isinstance(content, list) else [content]:
+        text = cast("ChatMessage", part).get("text") if isinstance(part, Mapping) else part
+        count += 4 * _FILE_TOKENS if text is None else len(str(text))
+    return count
 
 
-def _parts(usage: Usage) -> tuple[int, int]:
-    """The tokens read again and those kept, never more than were read."""
+def _cached_parts(usage: Usage) -> tuple[int, int]:
+    """Return the input tokens read from and written to the provider's cache, never more than there were."""
     cached = min(usage.cached_tokens, usage.input_tokens)
     return cached, min(usage.cache_write_tokens, usage.input_tokens - cached)
 
 
-def _is_near(url: str) -> bool:
-    """Whether a URL is one of this machine or of a network without public names: no published price is for it."""
+def is_private_host(url: str) -> bool:
+    """Tell whether the host of a URL is an address or a name without dots, to which no published price applies."""
     host = urlsplit(url).hostname or ""
     try:
         return bool(ip_address(host))

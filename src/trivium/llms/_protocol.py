@@ -1,4 +1,4 @@
-"""What a provider writes: a name and one method, `stream`, from a request to deltas."""
+"""The contract of a model: a name and one method, `stream`, from a request to deltas."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 from trivium.schema import ToolCall, ToolSpec, Usage
 
 __all__ = [
+    "ChatMessage",
     "Delta",
     "Finish",
     "Logprobs",
     "ModelProtocol",
+    "Parameters",
     "Reasoning",
     "ReasoningState",
     "Reply",
@@ -22,24 +24,32 @@ __all__ = [
 ]
 
 
+ChatMessage: TypeAlias = Mapping[str, Any]
+"""A chat message in the common form: a mapping with `role` and `content`."""
+
+Parameters: TypeAlias = Mapping[str, Any]
+"""Sampling parameters by name."""
+
+
 class Request(NamedTuple):
-    """One question to a model.
+    """One request to a model.
 
     Args:
         messages: chat messages, oldest first, as dicts with `role` and `content` (the common chat form;
             an assistant message may carry `tool_calls`, a tool message its `tool_call_id`). An assistant message may
-            also carry `reasoning`, a text, and `reasoning_state`; a provider sends what it wants back of them.
-        tools: what the model may call.
+            also carry `reasoning`, a text, and `reasoning_state`; each wire format sends back the parts that its
+            provider expects.
+        tools: the tools that the model may call.
         tool_choice: "auto", "none", "required", or the name of the one tool that it must call.
         output_schema: a JSON schema that the answer's text must satisfy, or None for free text.
         parameters: sampling parameters by their common names (temperature, max_tokens, stop, seed, …).
     """
 
-    messages: Sequence[Mapping[str, Any]]
+    messages: Sequence[ChatMessage]
     tools: Sequence[ToolSpec] = ()
     tool_choice: str = "auto"
     output_schema: Mapping[str, Any] | None = None
-    parameters: Mapping[str, Any] = MappingProxyType({})
+    parameters: Parameters = MappingProxyType({})
 
 
 class ToolCallPart(NamedTuple):
@@ -52,19 +62,19 @@ class ToolCallPart(NamedTuple):
 
 
 class Reasoning(NamedTuple):
-    """A piece of what the model thinks before it answers."""
+    """A piece of the model's reasoning before its answer."""
 
     text: str
 
 
 class ReasoningState(NamedTuple):
-    """What a provider wants back with the next request: its thoughts in its own form, signed or encrypted.
+    """Reasoning in the provider's own form, signed or encrypted, that the provider expects back with the next request.
 
-    It is given once, when the answer is whole, and stands in the assistant's message as `reasoning_state`. A wire
-    format sends back what is of its own form and leaves out all other.
+    A stream yields it once, when the answer is complete; it stands in the assistant's message as `reasoning_state`. A
+    wire format sends back a state of its own form and leaves out any other.
 
     Args:
-        form: the wire format whose it is: "openai-responses", "anthropic", "gemini", "openai-chat".
+        form: the wire format: "openai-responses", "anthropic", "gemini", "openai-chat".
         model: the model that made it.
         items: JSON values, as the provider sent them.
     """
@@ -75,12 +85,12 @@ class ReasoningState(NamedTuple):
 
 
 class TokenLogprob(NamedTuple):
-    """A token of the answer, with how likely it was.
+    """A token of the answer and its log probability.
 
     Args:
-        token: its text.
-        logprob: the logarithm of its probability.
-        top: the likeliest tokens at its place with theirs, likeliest first.
+        token: the token's text.
+        logprob: the natural logarithm of its probability.
+        top: the most likely tokens at its position and their log probabilities, most likely first.
     """
 
     token: str
@@ -89,23 +99,23 @@ class TokenLogprob(NamedTuple):
 
 
 class Logprobs(NamedTuple):
-    """How likely some tokens of the answer were, in order; asked for by the parameter `logprobs`."""
+    """Log probabilities of tokens of the answer, in order; requested by the parameter `logprobs`."""
 
     tokens: tuple[TokenLogprob, ...]
 
 
 class Finish(NamedTuple):
-    """Why the model stopped: "stop", "length", "tool_calls", "content_filter" or a provider's own word."""
+    """The reason why the answer ended: "stop", "length", "tool_calls", "content_filter" or a provider's own word."""
 
     reason: str
 
 
 Delta: TypeAlias = str | ToolCallPart | Reasoning | ReasoningState | Logprobs | Usage | Finish
-"""What a model's stream yields; text is plain `str`, and "" is a sign of life at which a stopped run ends."""
+"""An item of a model's stream; text is plain `str`, and "" is a keep-alive at which a cancelled run ends."""
 
 
 class Reply(NamedTuple):
-    """A whole answer."""
+    """A complete answer."""
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
@@ -118,14 +128,15 @@ class Reply(NamedTuple):
 
 @runtime_checkable
 class ModelProtocol(Protocol):
-    """The whole contract of a provider.
+    """The complete contract of a model.
 
     `stream` may be a plain or an async generator function; each item is a `Delta`. It raises a
-    `ProviderError` (or another `ModelError`) when the model cannot answer.
+    `ProviderError` (or another `ModelError`) when the model cannot answer. A model may have three more attributes,
+    which all models of trivium have: `price` (see `Pricing`), `gen_params`, and `cache_identity` (see `CachedModel`).
     """
 
     name: str
 
     def stream(self, request: Request) -> Iterable[Delta] | AsyncIterable[Delta]:
-        """Ask the model and yield what it answers, piece by piece."""
+        """Request an answer and yield its deltas."""
         ...

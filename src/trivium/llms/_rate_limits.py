@@ -18,7 +18,7 @@ from trivium.exceptions import ConfigurationError, RateLimitStoreError
 from trivium.llms._prices import expected_usage
 from trivium.llms._protocol import Delta, ModelProtocol, Request
 from trivium.llms._rate_stores import MemoryRateStore, Rate, RateStore, RedisRateStore, SQLiteRateStore
-from trivium.llms._wrapped import WrappedModel, beginning, deltas_of
+from trivium.llms._wrapped import WrappedModel, deltas_of, first_delta
 from trivium.llms.http._policy import before_retry
 from trivium.schema import Usage
 
@@ -189,7 +189,7 @@ class LimitedModel(WrappedModel):
             async with aclosing(deltas_of(self._model, request)) as deltas:
                 token = before_retry.set(partial(self._again, before_retry.get(), estimate))
                 try:
-                    first = await beginning(deltas)
+                    first = await first_delta(deltas)
                 finally:
                     before_retry.reset(token)
                 for delta in first:

@@ -1,18 +1,16 @@
-"""Models made of models: how one is asked from the stream of another."""
+"""Models made of other models, and the stream of one read from the stream of another."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Iterable, Mapping
-from functools import partial
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Iterable, Sequence
 from typing import Any, cast
 
 from trivium.commander import current, iterate
-from trivium.commander.lowlevel import is_blocking
-from trivium.llms._chat_model import ChatModel
-from trivium.llms._prices import Pricing
-from trivium.llms._protocol import Delta, ModelProtocol, Request
+from trivium.llms._chat_model import ChatModel, identity_of
+from trivium.llms._prices import Pricing, price_of
+from trivium.llms._protocol import Delta, ModelProtocol, Parameters, Request
 
-__all__ = ["WrappedModel", "beginning", "deltas_of"]
+__all__ = ["WrappedModel", "deltas_of", "first_delta"]
 
 
 class WrappedModel(ChatModel):
@@ -22,43 +20,43 @@ class WrappedModel(ChatModel):
         self._model = model
         self.name, self.gen_params = model.name, {}
 
-    def _asked_models(self) -> list[tuple[Any, Mapping[str, Any]]]:
+    def inner_models(self) -> Sequence[tuple[ModelProtocol, Parameters]]:
+        """Return the wrapped model."""
         return [(self._model, {})]
 
-    def _published_price(self) -> Pricing | None:
-        return getattr(self._model, "price", None)
+    def published_price(self) -> Pricing | None:
+        """Return the price of the wrapped model."""
+        return price_of(self._model)
+
+    def _identity(self) -> dict[str, object]:
+        return {**super()._identity(), "inner": identity_of(self._model)}
 
 
 def deltas_of(model: ModelProtocol, request: Request) -> AsyncGenerator[Delta]:
-    """What a model streams, whether its `stream` is sync or async; the caller closes it."""
-    if current.get() is not None and is_blocking():
+    """Stream the deltas of a model whose `stream` is sync or async; the caller closes the generator."""
+    if current.get() is not None and blocking():
         return iterate(model.stream, request)
-    source: Any = model.stream(request)
-    if isinstance(source, AsyncGenerator):  # whoever pulls the outer stream can stop it
+    source = model.stream(request)
+    if isinstance(source, AsyncGenerator):  # the reader of the outer stream can cancel it
         return cast("AsyncGenerator[Delta]", source)
-    return _in_place(source) if current.get() is None else iterate(partial(_same, source))
+    # Outside any run nothing can be cancelled, so no worker is needed.
+    return read_in_place(source) if current.get() is None else iterate(lambda: source)
 
 
-async def beginning(deltas: AsyncGenerator[Delta]) -> list[Delta]:
-    """The first delta that says something, or none: until then an answer can be had from elsewhere."""
+async def first_delta(deltas: AsyncGenerator[Delta]) -> list[Delta]:
+    """Return the first delta that is no keep-alive, or none: before it, another model can still be called."""
     async for delta in deltas:
         if delta != "":
             return [delta]
     return []
 
 
-async def _in_place(source: Any) -> AsyncGenerator[Delta]:
-    """Outside any run nobody could stop it, so it needs no worker."""
-    items: Any = source
-    if isinstance(source, Awaitable):
-        items = await cast("Awaitable[Any]", source)
+async def read_in_place(source: object) -> AsyncGenerator[Delta]:
+    """Yield the deltas of a sync or async stream, or of an awaitable of one, without a worker."""
+    items: Any = await cast("Awaitable[Any]", source) if isinstance(source, Awaitable) else source
     if isinstance(items, AsyncIterable):
         async for delta in cast("AsyncIterable[Delta]", items):
             yield delta
     else:
         for delta in cast("Iterable[Delta]", items):
             yield delta
-
-
-def _same(source: Any) -> Any:
-    return source

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from trivium._lazy import lazy_names
 from trivium.schema._conversions import ChatDocLoggerFields
 from trivium.schema._documents import ChatDocMetaData, DocMetaData, Document
+from trivium.schema._json import JSONObject, JSONValue
 from trivium.schema._message import Message, MessageExtra
 from trivium.schema._no_effect import ConfigModel, NoEffect, NoEffectWarning
 from trivium.schema._registry import ObjectRegistry
@@ -56,6 +57,8 @@ __all__ = [
     "Entity",
     "FileAttachment",
     "FunctionCall",
+    "JSONObject",
+    "JSONValue",
     "LLMFunctionCall",
     "LLMFunctionSpec",
     "LLMMessage",

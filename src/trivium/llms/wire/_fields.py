@@ -26,6 +26,7 @@ __all__ = [
     "get_dict",
     "get_dicts",
     "get_text",
+    "is_json",
     "own_state",
 ]
 
@@ -155,6 +156,15 @@ def data_of(part: Mapping[str, Any]) -> Data | None:
         return Data(url=where, file_id=file_id, name=name)
     mime, _, data = where.removeprefix("data:").partition(";base64,")
     return Data(mime, data, name=name)
+
+
+def is_json(text: str) -> bool:
+    """Tell whether a text is one complete JSON value."""
+    try:
+        jiter.from_json(text.encode("utf-8", "replace"))
+    except ValueError:
+        return False
+    return True
 
 
 def get_dict(values: Mapping[str, Any], key: str) -> dict[str, Any]:
