@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 from urllib.parse import quote
 
 from pydantic import model_validator
 
 from trivium.exceptions import ConfigurationError
-from trivium.language_models.openai_gpt import OpenAIGPT, OpenAIGPTConfig, _Place
-from trivium.llms.http import Keys, Transport
-from trivium.llms.lowlevel import OPENAI_PATH
+from trivium.language_models.openai_gpt import Endpoint, OpenAIGPT, OpenAIGPTConfig, config_keys
+from trivium.llms import PROFILES
+from trivium.llms.http import Transport
+from trivium.llms.lowlevel import OPENAI_PATH, key_headers
 
 __all__ = ["AzureConfig", "AzureGPT"]
 
@@ -20,7 +20,7 @@ class AzureConfig(OpenAIGPTConfig):
     """A model that Azure serves.
 
     Args:
-        api_key: the key; default `$AZURE_OPENAI_API_KEY`, read at each request.
+        api_key: the key; default `$TRIVIUM_API_KEY` or `$AZURE_OPENAI_API_KEY`, read at each request.
         api_base: the resource, as "https://NAME.openai.azure.com"; it must be given.
         api_version: of Azure's interface.
         deployment_name: how the deployment is called; None is as the model.
@@ -55,28 +55,22 @@ class AzureGPT(OpenAIGPT):
         super().__init__(config or AzureConfig())
         self._named = True
 
-    def _place(self) -> _Place:
+    def _endpoint(self) -> Endpoint:
         config = self.config
         name = config.deployment_name or config.chat_model
         if not config.api_base or name == "configured":
             raise ConfigurationError("a model of Azure needs api_base, and deployment_name or chat_model")
-        return _Place(f"{config.api_base.rstrip('/')}/openai/deployments/{quote(name, safe='')}", config.chat_model)
+        url = f"{config.api_base.rstrip('/')}/openai/deployments/{quote(name, safe='')}"
+        return Endpoint(url, config.chat_model, PROFILES["azure"])
 
-    def _transport(self, place: _Place) -> Transport:
+    def _transport(self, endpoint: Endpoint) -> Transport:
         config = self.config
-        url = f"{place.url}{OPENAI_PATH}?api-version={quote(config.api_version, safe='')}"
-
-        def key() -> str:
-            given = config.api_key_provider() if config.api_key_provider is not None else config.api_key
-            found = given or os.environ.get("AZURE_OPENAI_API_KEY") or ""
-            if not found:
-                raise ConfigurationError("Azure needs an API key: set AZURE_OPENAI_API_KEY, or give api_key=")
-            return found
-
+        url = f"{endpoint.url}{OPENAI_PATH}?api-version={quote(config.api_version, safe='')}"
+        keys = config_keys(config, endpoint)
         return Transport(
             url,
-            Keys((), key),
-            lambda key: {"api-key": key, **config.headers},
+            keys,
+            lambda key: {**key_headers(endpoint.profile, key), **config.headers},
             setting="api_base",
             timeout=config.timeout,
         )

@@ -318,13 +318,20 @@ class LanguageModel(ChatModel):
         counts = list(self.usage_cost_dict.values())
         return sum(each.total_tokens for each in counts), sum(each.cost for each in counts)
 
+    def _identity(self) -> dict[str, object]:
+        given = self.config.model_dump(exclude={"api_key", "headers", "litellm_proxy"})
+        plain = (str, int, float, dict, type(None))  # no functions: they have no JSON form
+        config: dict[str, object] = {name: each for name, each in given.items() if isinstance(each, plain)}
+        return {**super()._identity(), "config": config}
+
     def _counted(self, usage: Usage) -> Usage:
         """The usage of a call with its price, which is counted."""
         usage = priced(self, usage)
         self.update_usage_cost(True, usage.input_tokens, usage.output_tokens, usage.usd)
         return usage
 
-    def _published_price(self) -> Pricing | None:
+    def published_price(self) -> Pricing | None:
+        """Return the published price of the model."""
         info = _sizes(self.chat_model_orig)
         known = info.provider is not ModelProvider.UNKNOWN
         return PublishedPrice(info.name, info.provider.value) if known else None

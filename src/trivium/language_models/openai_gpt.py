@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from functools import partial
@@ -20,10 +19,10 @@ from trivium.commander.lowlevel import settle
 from trivium.exceptions import ConfigurationError
 from trivium.language_models.base import LanguageModel, LLMConfig
 from trivium.language_models.model_info import OpenAIChatModel, OpenAICompletionModel
-from trivium.llms import PROFILES, Delta, Dialect, Profile, Reasoning, Request, ToolCallPart, capabilities_of, resolve
+from trivium.llms import PROFILES, Delta, Profile, Reasoning, Request, ToolCallPart, capabilities_of, resolve
 from trivium.llms.http import Keys, Transport, bearer, with_path
-from trivium.llms.lowlevel import OPENAI_PATH, OPENAI_URL, common_names, request_openai
-from trivium.llms.wire import OPENAI
+from trivium.llms.lowlevel import OPENAI_PATH, OPENAI_URL, common_names, keys_for, request_openai
+from trivium.llms.providers import COMPATIBLE
 from trivium.schema import NoEffect, StreamEventType, Usage
 
 __all__ = [
@@ -36,13 +35,15 @@ __all__ = [
 ]
 
 
-_GEMINI: Final = Profile("gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY")
+_GEMINI: Final = PROFILES["gemini"]._replace(
+    url="https://generativelanguage.googleapis.com/v1beta/openai", form="openai", key_header=""
+)
 """Google's server of OpenAI's chat interface."""
 _PROVIDERS: Final[Mapping[str, Profile]] = MappingProxyType(
     {each.name: each for each in (*PROFILES.values(), _GEMINI) if each.form == "openai" and each.url}
 )
 _AT_ADDRESS: Final = ("local", "llamacpp")
-"""What stands behind these is no name but an address."""
+"""After these prefixes a model's name holds an address."""
 _KINDS: Final[Mapping[type, StreamEventType]] = MappingProxyType(
     {str: StreamEventType.TEXT, Reasoning: StreamEventType.REASONING}
 )
@@ -144,13 +145,12 @@ class OpenAIGPTConfig(LLMConfig):
         return OpenAIGPT(self)
 
 
-class _Place(NamedTuple):
-    """Whom to ask: an address, a model's name there, where the key is kept ("" needs none), and what it speaks."""
+class Endpoint(NamedTuple):
+    """An address, the model's name there, and the profile of the server."""
 
     url: str
     name: str
-    variable: str = ""
-    dialect: Dialect = OPENAI
+    profile: Profile = COMPATIBLE
 
 
 class OpenAIGPT(LanguageModel):
@@ -202,7 +202,7 @@ class OpenAIGPT(LanguageModel):
             if self._ask is None:
                 if self.config.run_on_first_use is not None:
                     self.config.run_on_first_use()
-                self._ask = self._asker()
+                self._ask = self._connect()
         streamers = [each for each in (self.config.streamer, self.config.streamer_async) if each and self.get_stream()]
         async with aclosing(iterate(partial(self._ask, self._completed(request)))) as deltas:
             async for delta in deltas:
@@ -219,62 +219,52 @@ class OpenAIGPT(LanguageModel):
         given = config.params.to_dict_exclude_none() if config.params is not None else {}
         return request._replace(parameters=common_names(usual, more, given, self.gen_params, request.parameters))
 
-    def _asker(self) -> Callable[[Request], Iterable[Delta] | AsyncIterable[Delta]]:
-        if not self._named:  # with no name, what the environment or the store has
+    def _connect(self) -> Callable[[Request], Iterable[Delta] | AsyncIterable[Delta]]:
+        if not self._named:  # without a name: the model that the environment or the store has
             model = resolve()
             self.name = model.name
             return model.stream
-        place, config = self._place(), self.config
-        transport = self._transport(place)
+        config, endpoint = self.config, self._endpoint()
+        transport = self._transport(endpoint)
         tries = None if config.retry_params is None else config.retry_params.max_retries
-        known, dialect = capabilities_of(place.name), place.dialect
+        known, dialect = capabilities_of(endpoint.name), endpoint.profile.dialect
         if (schema := config.supports_json_schema) is not None:
             known, dialect = known._replace(strict_schema=schema), dialect._replace(schema=schema)
-        return lambda request: request_openai(transport, place.name, request, request.parameters, tries, known, dialect)
+        return lambda request: request_openai(
+            transport, endpoint.name, request, request.parameters, tries, known, dialect
+        )
 
-    def _place(self) -> _Place:
+    def _endpoint(self) -> Endpoint:
         config = self.config
         kind, _, name = config.chat_model.partition("/")
         if kind in _AT_ADDRESS and name:
-            return _Place(_with_scheme(name), kind)
+            return Endpoint(_with_scheme(name), kind)
         if kind == "litellm-proxy":
             if not (base := config.litellm_proxy.api_base or config.api_base):
                 raise ConfigurationError("a model of a LiteLLM proxy needs its address: set litellm_proxy.api_base")
-            return _Place(base, name)
-        found = _PROVIDERS.get(kind) if name else None
-        if found is not None:
-            return _Place(_with_scheme(config.api_base or found.url), name, found.key, found.dialect)
+            return Endpoint(base, name)
+        if name and (found := _PROVIDERS.get(kind)) is not None:
+            return Endpoint(_with_scheme(config.api_base or found.url), name, found)
         if config.api_base:
-            return _Place(_with_scheme(config.api_base), config.chat_model)
+            return Endpoint(_with_scheme(config.api_base), config.chat_model)
         if config.ollama:
-            return _Place(_PROVIDERS["ollama"].url, config.chat_model)
-        return _Place(OPENAI_URL, config.chat_model, "OPENAI_API_KEY")
+            return Endpoint(_PROVIDERS["ollama"].url, config.chat_model)
+        return Endpoint(OPENAI_URL, config.chat_model, PROFILES["openai"])
 
-    def _transport(self, place: _Place) -> Transport:
+    def _transport(self, endpoint: Endpoint) -> Transport:
         config = self.config
-        given = config.api_key or (config.litellm_proxy.api_key if self.name.startswith("litellm-proxy/") else "")
-        is_home = place.variable != "" and place.url == next(
-            (each.url for each in _PROVIDERS.values() if each.key == place.variable), ""
-        )
-        variable = place.variable if is_home else ""  # a provider's key goes to that provider
-
-        def key() -> str:
-            if config.api_key_provider is not None:
-                return config.api_key_provider()
-            return given or _environment_key(variable, place.url)
-
         more = {**config.headers, **({"openai-organization": config.organization} if config.organization else {})}
-        url = with_path(place.url, OPENAI_PATH, "api_base")
-        return Transport(
-            url, Keys((), key), lambda key: {**bearer(key), **more}, setting="api_base", timeout=config.timeout
-        )
+        url = with_path(endpoint.url, OPENAI_PATH, "api_base")
+        keys = config_keys(config, endpoint)
+        return Transport(url, keys, lambda key: {**bearer(key), **more}, setting="api_base", timeout=config.timeout)
 
 
-def _environment_key(variable: str, url: str) -> str:
-    key = os.environ.get("TRIVIUM_API_KEY") or (os.environ.get(variable) if variable else "") or ""
-    if not key and variable:
-        raise ConfigurationError(f"{url} needs an API key: set {variable}, or give api_key=")
-    return key
+def config_keys(config: OpenAIGPTConfig, endpoint: Endpoint) -> Keys:
+    """Return the keys of a config: its provider function, or else its key, by the rule of `Profile.key_for`."""
+    if config.api_key_provider is not None:
+        return Keys((), config.api_key_provider)
+    proxy = config.litellm_proxy.api_key if config.chat_model.startswith("litellm-proxy/") else ""
+    return keys_for(endpoint.profile, endpoint.url, config.api_key or proxy)
 
 
 def _with_scheme(address: str) -> str:

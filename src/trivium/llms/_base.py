@@ -1,8 +1,8 @@
-"""The base classes of models that are written as in the Lagent documents: a prompt in, a text out."""
+"""The base classes of models written as in the Lagent documents: a prompt in, a text out."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from inspect import isawaitable, signature
 from typing import Any, ClassVar
@@ -12,9 +12,9 @@ from trivium.commander import driver_neutral, gather, sync_method, this_session
 from trivium.commander.lowlevel import is_async
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.llms._call import call_model
-from trivium.llms._chat_model import AsyncModelMixin, ChatModel, Messages
+from trivium.llms._chat_model import Answers, AsyncModelMixin, ChatModel, Messages
 from trivium.llms._meta_template import APITemplateParser, LMTemplateParser, MetaTemplate
-from trivium.llms._protocol import Delta, ModelProtocol, Request
+from trivium.llms._protocol import Delta, ModelProtocol, Parameters, Request
 
 __all__ = ["AsyncBaseAPILLM", "AsyncBaseLLM", "BaseAPILLM", "BaseLLM"]
 
@@ -24,13 +24,14 @@ StopWords = str | Sequence[str] | None
 
 
 class _TextModel(ChatModel):
-    """A model that reads a prompt. One method is enough: `complete`, `generate`, `chat` or `stream_chat`.
+    """A model that reads a prompt. A subclass writes one method: `complete`, `generate`, `chat` or `stream_chat`.
 
-    The built-in `chat` and `stream_chat` stand on `generate`, if that was written, else on `complete`; so a class may
-    write its own `chat` and call the built-in one from there. Where neither was written, each stands on the other.
+    The built-in `chat` and `stream_chat` call `generate` if the class writes it, and `complete` otherwise; so a class
+    may write its own `chat` and call the built-in one from there. If it writes one of the two, the other calls it.
     """
 
     template_parser: Callable[[Any], Any]
+    meta_template: MetaTemplate | None = None
     _writes: ClassVar[frozenset[str]] = frozenset()
     _awaits: ClassVar[frozenset[str]] = frozenset()
     _chats_with: ClassVar[str | None] = None
@@ -44,11 +45,14 @@ class _TextModel(ChatModel):
         awaits_all = issubclass(cls, AsyncModelMixin)
         cls._awaits = frozenset(name for name in _NAMES if awaits_all or is_async(getattr(cls, name)))
 
-    def complete(self, prompt: Any, parameters: Mapping[str, Any]) -> Answer:
-        """Yield what the model answers to a prompt, piece by piece; may be an async generator.
+    def _identity(self) -> dict[str, object]:
+        return {**super()._identity(), "template": self.meta_template}
+
+    def complete(self, prompt: Any, parameters: Parameters) -> Answer:
+        """Yield the deltas of the answer to a prompt; may be an async generator.
 
         Args:
-            prompt: what `template_parser` made of the messages, or what `generate` was given.
+            prompt: the result of `template_parser`, or the input of `generate`.
             parameters: all sampling parameters, by the names of `gen_params`.
         """
         raise NotImplementedError(
@@ -57,10 +61,10 @@ class _TextModel(ChatModel):
         )
 
     def stream(self, request: Request) -> Any:
-        """Ask the model and yield what it answers, through what the class has written.
+        """Yield the deltas of the answer, by the method that the class writes.
 
         Raises:
-            ConfigurationError: the request has tools or a schema, of which a model of text knows nothing.
+            ConfigurationError: the request has tools or a schema, which a text model does not support.
         """
         if request.tools or request.output_schema is not None:
             what = "tools" if request.tools else "an output schema"
@@ -73,52 +77,53 @@ class _TextModel(ChatModel):
             return self._through(self._chats_with, messages, request.parameters)
         return self._below(messages, request.parameters)
 
-    def _through(self, method: str, messages: Messages, parameters: Mapping[str, Any]) -> Any:
+    def _through(self, method: str, messages: Messages, parameters: Parameters) -> Any:
         if method == "stream_chat":
             session = {"session_id": this_session()} if self._streams_a_session else {}
-            return _pieces(self.stream_chat(messages, **session, **parameters))
+            return pieces_of(self.stream_chat(messages, **session, **parameters))
         session = (this_session(),) if "chat" in self._awaits else ()
         return self._whole("chat", messages, *session, **parameters)
 
-    def _below(self, messages: Messages, parameters: Mapping[str, Any]) -> Any:
-        return self._completed(self.template_parser(messages), parameters)
-
-    def _completed(self, prompt: Any, parameters: Mapping[str, Any]) -> Any:
+    def _below(self, messages: Messages, parameters: Parameters) -> Any:
+        """Answer by the templates and `generate` or `complete`."""
+        prompt = self.template_parser(messages)
         if "generate" in self._writes:
             return self._whole("generate", prompt, **parameters)
         return self.complete(prompt, self.update_gen_params(**parameters))
 
-    def _whole(self, method: str, /, *args: Any, **parameters: Any) -> Any:
-        """What a plain or async method returns, as the only piece."""
+    def _whole(self, method: str, /, *args: object, **parameters: object) -> Any:
+        """Return the result of a sync or async method as the only delta."""
         function = getattr(self, method)
-        if method not in self._awaits:
-            return _one(function, args, parameters)
+        if method in self._awaits:
 
-        async def awaited() -> list[Delta]:
-            answer = function(*args, **parameters)
-            return [_checked(await answer if isawaitable(answer) else answer)]
+            async def awaited() -> list[Delta]:
+                answer = function(*args, **parameters)
+                return [_text(await answer if isawaitable(answer) else answer)]
 
-        return awaited()
+            return awaited()
+        return (_text(function(*args, **parameters)) for _ in range(1))  # called when the first delta is read
 
     @driver_neutral
-    async def generate_async(self, inputs: str | Sequence[str], session_ids: Any = None, **gen_params: Any) -> Any:
-        """The model's answer to a prompt, or to each of several at once.
+    async def generate_async(
+        self, inputs: str | Sequence[str], session_ids: object = None, **gen_params: object
+    ) -> Answers:
+        """Return the model's answer to a prompt, or to each of several prompts concurrently.
 
         Args:
             inputs: prompts as the model reads them; no template is applied.
-            session_ids: which conversations these are, where the model keeps something for each.
+            session_ids: ids of the conversations, for models that keep state for each.
             **gen_params: sampling parameters of this call.
         """
-        many = [inputs] if isinstance(inputs, str) else inputs
         parameters = self.update_gen_params(**gen_params)
-        views = [_View(self.name, partial(self._ignoring_request, each, parameters)) for each in many]
-        texts = [reply.text for reply in await gather(*[partial(call_model, view, Request(())) for view in views])]
+
+        def part(prompt: str) -> _Part:
+            return _Part(self.name, lambda _: self.complete(prompt, parameters))
+
+        parts = [part(each) for each in ([inputs] if isinstance(inputs, str) else inputs)]
+        texts = [reply.text for reply in await gather(*[partial(call_model, each, Request(())) for each in parts])]
         return texts[0] if isinstance(inputs, str) else texts
 
     generate = sync_method(generate_async)
-
-    def _ignoring_request(self, prompt: str, parameters: Mapping[str, Any], request: Request) -> Answer:
-        return self.complete(prompt, parameters)
 
     def _model_for(self, method: str) -> ModelProtocol:
         other = "chat" if method == "stream_chat" else "stream_chat"
@@ -129,11 +134,11 @@ class _TextModel(ChatModel):
                 return self._through(other, request.messages, request.parameters)
             return self._below(request.messages, request.parameters)
 
-        return _View(self.name, below)
+        return _Part(self.name, below)
 
 
-class _View:
-    """A model that answers through a part of another."""
+class _Part:
+    """A model that answers by a part of another."""
 
     def __init__(self, name: str, part: Callable[[Request], Any]) -> None:
         self.name, self._part = name, part
@@ -143,12 +148,12 @@ class _View:
 
 
 class AsyncTextMixin(AsyncModelMixin):
-    """Put before a text model's class, it makes `generate` give a coroutine too."""
+    """A mixin before a text model's class: `generate` returns a coroutine too."""
 
     generate_async: Callable[..., Any]
 
-    def generate(self, inputs: str | Sequence[str], session_ids: Any = None, **gen_params: Any) -> Any:
-        """The model's answer to a prompt, or to each of several at once; see `BaseLLM.generate`."""
+    def generate(self, inputs: str | Sequence[str], session_ids: object = None, **gen_params: object) -> Answers:
+        """Return the model's answer to a prompt, or to each of several prompts; see `BaseLLM.generate`."""
         return self.generate_async(inputs, session_ids, **gen_params)
 
 
@@ -160,19 +165,19 @@ class BaseLLM(_TextModel):
     """A model that continues a prompt, written as in the Lagent documents.
 
     Args:
-        path: the model: a folder, or its name at a hub.
+        path: folder of the model, or its name at a hub.
         tokenizer_only: load the tokenizer alone.
-        template_parser: what makes a prompt of chat messages, from the meta template.
-        meta_template: how each role is written; see `INTERNLM2_META`.
+        template_parser: the class that turns chat messages into a prompt by the meta template.
+        meta_template: the form of each role; see `INTERNLM2_META`.
         max_new_tokens: the longest answer, in tokens.
-        top_p: the share of probability that is sampled from.
-        top_k: how many tokens are sampled from.
-        temperature: 0 always takes the likeliest token.
-        repetition_penalty: above 1 it makes repetitions unlikely.
+        top_p: the share of probability to sample from.
+        top_k: the number of tokens to sample from.
+        temperature: 0 always takes the most likely token.
+        repetition_penalty: values above 1 make repetitions unlikely.
         stop_words: texts at which an answer ends; they are cut off.
 
     Attributes:
-        gen_params: the parameters by these names. A change counts from the next call on.
+        gen_params: the parameters by these names. A change applies from the next call on.
 
     Example:
         >>> class Echo(BaseLLM):
@@ -209,6 +214,9 @@ class BaseLLM(_TextModel):
             "stop_words": _as_list(stop_words),
         }
 
+    def _identity(self) -> dict[str, object]:
+        return {**super()._identity(), "path": self.path}
+
 
 class AsyncBaseLLM(AsyncTextMixin, BaseLLM):
     """A `BaseLLM` whose methods are awaited."""
@@ -218,19 +226,19 @@ class BaseAPILLM(_TextModel):
     """A model behind an interface of chat messages, written as in the Lagent documents.
 
     Args:
-        model_type: its name there.
-        retry: how often a request is tried at most.
-        template_parser: what gives messages the roles of the interface, from the meta template.
+        model_type: name of the model at the server.
+        retry: the most attempts for a request.
+        template_parser: the class that gives messages the interface's roles by the meta template.
         meta_template: the `api_role` of each role.
         max_new_tokens: the longest answer, in tokens.
-        top_p: the share of probability that is sampled from.
-        top_k: how many tokens are sampled from.
-        temperature: 0 always takes the likeliest token.
-        repetition_penalty: how unlikely repetitions become.
+        top_p: the share of probability to sample from.
+        top_k: the number of tokens to sample from.
+        temperature: 0 always takes the most likely token.
+        repetition_penalty: penalty on repetitions.
         stop_words: texts at which an answer ends; they are cut off.
 
     Attributes:
-        gen_params: the parameters by these names. A change counts from the next call on.
+        gen_params: the parameters by these names. A change applies from the next call on.
     """
 
     is_api: ClassVar[bool] = True
@@ -272,33 +280,20 @@ def _as_list(stop_words: StopWords) -> list[str]:
     return [stop_words] if isinstance(stop_words, str) else list(stop_words or ())
 
 
-def _one(function: Callable[..., Any], args: tuple[Any, ...], parameters: Mapping[str, Any]) -> Iterator[Delta]:
-    yield _checked(function(*args, **parameters))
-
-
-def _checked(answer: Any) -> str:
+def _text(answer: object) -> str:
     if not isinstance(answer, str):
         raise MalformedAnswerError(f"a model's chat and generate return text, not {type(answer).__name__}")
     return answer
 
 
-def _pieces(growing: Any) -> Any:
-    """The pieces of a text that grows, as `stream_chat` yields it."""
-    piece = _Piece()
-    if hasattr(growing, "__aiter__"):
-        return (piece.of(each) async for each in growing)
-    return (piece.of(each) for each in growing)
+def pieces_of(growing: Any) -> Any:
+    """Return the new pieces of a growing text, as `stream_chat` yields it; sync or async as that is."""
+    known = 0
 
+    def new(item: Sequence[object]) -> str:
+        nonlocal known
+        piece = str(item[1])[known:]
+        known += len(piece)
+        return piece
 
-class _Piece:
-    """Tells what is new in a text that grows."""
-
-    __slots__ = ("_known",)
-
-    def __init__(self) -> None:
-        self._known = 0
-
-    def of(self, item: Sequence[Any]) -> str:
-        new = str(item[1])[self._known :]
-        self._known += len(new)
-        return new
+    return (new(each) async for each in growing) if hasattr(growing, "__aiter__") else (new(each) for each in growing)

@@ -6,11 +6,12 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Final
 
 from trivium._arguments import checked
-from trivium.llms._anthropic import PATH, PUBLIC_URL, anthropic_address, anthropic_headers, request_anthropic
+from trivium.llms._anthropic import PUBLIC_URL, anthropic_address, anthropic_headers, request_anthropic
 from trivium.llms._base import AsyncTextMixin
 from trivium.llms._http_model import OURS, HTTPModel, roles
 from trivium.llms._meta_template import MetaTemplate
 from trivium.llms._protocol import Delta, Request
+from trivium.llms.providers import PROFILES
 
 __all__ = ["AsyncClaudeAPI", "ClaudeAPI"]
 
@@ -18,28 +19,29 @@ META: Final = roles("user")
 
 
 class ClaudeAPI(HTTPModel):
-    """A Claude model, with the arguments of the Lagent documents; `ClaudeModel` has those of today.
+    """A Claude model, with the arguments of the Lagent documents; `ClaudeModel` has the current ones.
 
     It takes tools and a schema beside text: `Agent(ClaudeAPI(…), tools=…)` works as with any other model. System
     messages are sent before all others, and messages of one role that follow each other as one.
 
     Args:
-        model_type: its name at the server.
-        retry: how often a request is tried at most; the waits between grow.
-        key: an API key, or several that are used in turn; "ENV" is `$ANTHROPIC_API_KEY`. A key that the server refuses,
-            or that has no credit left, is left out from then on, but for the last.
-        proxies: the proxy for "http" and "https"; the environment's are not used.
+        model_type: name of the model at the server.
+        retry: the most attempts for a request; the delays between them grow.
+        key: an API key, or several that are used in turn; "ENV" is `$ANTHROPIC_API_KEY`, or `$TRIVIUM_API_KEY` if that
+            is not set. A key that the server refuses, or that has no credit left, is not used again, unless it is the
+            last.
+        proxies: the proxy for "http" and "https"; those of the environment are not used.
         meta_template: the `api_role` of each role; default: `environment` is sent as the user's.
-        temperature: 0 always takes the likeliest token. This and the next two are sent only where they are given.
+        temperature: 0 always takes the most likely token. This and the next two are sent only if they are given.
         max_new_tokens: the longest answer, in tokens.
-        top_p: the share of probability that is sampled from.
-        top_k: how many tokens are sampled from.
-        repetition_penalty: not sent; the interface has none.
+        top_p: the share of probability to sample from.
+        top_k: the number of tokens to sample from.
+        repetition_penalty: not sent; the interface has no such parameter.
         stop_words: texts at which an answer ends; they are cut off.
-        base_url: where the server is.
+        base_url: address of the server.
 
     Raises:
-        ConfigurationError: the URL is not one of HTTP.
+        ConfigurationError: the URL is not an HTTP URL.
 
     Example::
 
@@ -47,8 +49,7 @@ class ClaudeAPI(HTTPModel):
     """
 
     setting = "base_url"
-    public_url = PUBLIC_URL + PATH
-    variable = "ANTHROPIC_API_KEY"
+    profile = PROFILES["anthropic"]
 
     @checked
     def __init__(

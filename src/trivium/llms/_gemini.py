@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
-from typing import Any
+from collections.abc import AsyncGenerator
 from urllib.parse import quote
 
-from trivium.llms._protocol import Delta, Request
+from trivium.llms._protocol import Delta, Parameters, Request
 from trivium.llms._provider_model import ProviderModel
 from trivium.llms.providers import PROFILES
 from trivium.llms.wire._answers import AnswerReader
@@ -19,23 +18,23 @@ __all__ = ["GoogleModel"]
 class GoogleModel(ProviderModel):
     """A Gemini model, over Google's REST interface `generateContent`.
 
-    Signatures of thoughts go back to the model with the history, on the parts on which they came. A schema for the
-    answer is kept by the interface; beside tools, which it takes from Gemini 3 on, by a tool that takes the answer.
-    Parameters go by their common names; others are passed on by the interface's, as `thinkingConfig` and
-    `safetySettings`.
+    Signatures of reasoning go back to the model with the history, on the parts that they came with. A schema for the
+    answer is enforced by the interface; before Gemini 3, an answer with a schema beside tools is the arguments of a
+    tool. Parameters have their common names; others are passed on by the interface's names, such as `thinkingConfig`
+    and `safetySettings`.
 
     Args:
-        model: its name, as "gemini-3-flash"; "tunedModels/NAME" for one of your own.
-        base_url: where the server is, with its version part. Default the public interface.
+        model: name of the model, such as "gemini-3-flash"; "tunedModels/NAME" for one of your own.
+        base_url: address of the server with its version part. Default the public interface.
         api_key: default `$TRIVIUM_API_KEY`; for the public interface also `$GEMINI_API_KEY` or `$GOOGLE_API_KEY`.
             Other servers may need none. Several are used in turn.
-        timeout: seconds without a byte from the server after which it is given up; default 120.
-        parameters: sampling parameters for every request; those of a request go before.
-        retry: when a failed request is made again; default `RetryPolicy()`.
-        price: what its tokens cost; default: what genai-prices knows of the server, if it is installed.
+        timeout: seconds without a byte from the server after which the request fails; default 120.
+        parameters: sampling parameters for every request; those of a request override them.
+        retry: the policy for failed requests; default `RetryPolicy()`.
+        price: the price of its tokens; default: the published price, if genai-prices is installed.
 
     Raises:
-        ConfigurationError: the URL is not one of HTTP.
+        ConfigurationError: the URL is not an HTTP URL.
 
     Example::
 
@@ -53,7 +52,7 @@ class GoogleModel(ProviderModel):
         address, _, query = super()._address(base).partition("?")
         return f"{address}?{query}{'&' if query else ''}alt=sse"
 
-    def _answer(self, request: Request, parameters: Mapping[str, Any]) -> AsyncGenerator[Delta]:
+    def _answer(self, request: Request, parameters: Parameters) -> AsyncGenerator[Delta]:
         names = gemini_names(self.name, request)
         body = gemini_body(self.name, request, parameters, names)
         return self._transport.stream(body, lambda: AnswerReader(GeminiMessageReader(names, self.name)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from itertools import cycle
 from typing import Any, Final
 
@@ -15,36 +15,36 @@ from trivium.llms._openai import OPENAI_PATH, OPENAI_URL, request_openai
 from trivium.llms._parameters import common_names
 from trivium.llms._protocol import Delta, Request
 from trivium.llms.http._transport import bearer, with_path
-from trivium.llms.providers import capabilities_of
+from trivium.llms.providers import PROFILES, capabilities_of
 
 __all__ = ["GPTAPI", "AsyncGPTAPI"]
 
 META: Final = roles("system")
 _EXTRA: Final = OURS | {"top_k"}
-"""Parameters of open models, which few of the servers take."""
+"""Parameters of open models that few servers accept."""
 
 
 class GPTAPI(HTTPModel):
     """A model behind the OpenAI chat interface, with the arguments of the Lagent documents.
 
-    Beside text it takes tools and a schema, so `Agent(GPTAPI(…), tools=…)` works as with `OpenAIModel`. Answers are
-    given out as they are; nothing is stripped.
+    It takes tools and a schema, so `Agent(GPTAPI(…), tools=…)` works as with `OpenAIModel`. Answers are returned
+    unchanged; nothing is stripped.
 
     Args:
-        model_type: its name at the server.
-        retry: how often a request is tried at most; the waits between grow.
-        json_mode: ask for a JSON object in each answer.
-        key: an API key, or several that are used in turn; "ENV" is `$OPENAI_API_KEY`. A key that the server refuses, or
-            that has no quota left, is left out from then on, but for the last.
+        model_type: name of the model at the server.
+        retry: the most attempts for a request; the delays between them grow.
+        json_mode: request a JSON object in each answer.
+        key: an API key, or several that are used in turn; "ENV" is `$OPENAI_API_KEY`, or `$TRIVIUM_API_KEY` if that is
+            not set. A key that the server refuses, or that has no quota left, is not used again, unless it is the last.
         org: an organization, or several that are used in turn.
         meta_template: the `api_role` of each role; default: `environment` is sent as system.
-        api_base: where the server is, with or without `/chat/completions`. The key is sent there.
-        proxies: the proxy for "http" and "https"; the environment's are not used.
-        **gen_params: sampling parameters; see `BaseAPILLM`. `repetition_penalty` is sent as `frequency_penalty`. The
-            families of OpenAI that think first (o1 and later, gpt-5 and later) take only `max_new_tokens` of them.
+        api_base: address of the server, with or without `/chat/completions`. The key is sent there.
+        proxies: the proxy for "http" and "https"; those of the environment are not used.
+        **gen_params: sampling parameters; see `BaseAPILLM`. `repetition_penalty` is sent as `frequency_penalty`.
+            OpenAI's reasoning models (o1 and later, gpt-5 and later) take only `max_new_tokens` of them.
 
     Raises:
-        ConfigurationError: the URL is not one of HTTP.
+        ConfigurationError: the URL is not an HTTP URL.
         UnsupportedParameterError: `max_tokens` was given, which is `max_new_tokens` here.
 
     Example::
@@ -52,8 +52,7 @@ class GPTAPI(HTTPModel):
         GPTAPI("gpt-4o-mini", key="ENV").chat([{"role": "user", "content": "hi"}])
     """
 
-    public_url = OPENAI_URL + OPENAI_PATH
-    variable = "OPENAI_API_KEY"
+    profile = PROFILES["openai"]
 
     @checked
     def __init__(
@@ -71,23 +70,29 @@ class GPTAPI(HTTPModel):
         super().__init__(model_type, retry, meta_template, **gen_params)
         self.gen_params.pop("top_k", None)
         self.json_mode = json_mode
-        orgs = [org] if isinstance(org, str) else list(org or ())
-        self._transport = self._transport_to(self._address(api_base), key, self._headers_of(orgs), proxies)
+        orgs = cycle([org] if isinstance(org, str) else [*(org or ())] or [""])
+
+        key_headers = self._key_headers
+
+        def headers(key: str) -> Mapping[str, str]:
+            org = next(orgs)
+            return {**key_headers(key), **({"openai-organization": org} if org else {})}
+
+        self._transport = self._transport_to(self._address(api_base), key, headers, proxies)
 
     @classmethod
     def _address(cls, url: str) -> str:
         return with_path(url, OPENAI_PATH, cls.setting)
 
     @staticmethod
-    def _headers_of(orgs: Sequence[str]) -> Callable[[str], Mapping[str, str]]:
-        turns = cycle(orgs)
-        return lambda key: {**bearer(key), "openai-organization": next(turns)} if orgs else bearer(key)
+    def _key_headers(key: str) -> Mapping[str, str]:
+        return bearer(key)
 
     def _check_parameters(self, gen_params: dict[str, Any]) -> None:
         super()._check_parameters(gen_params)
         if gen_params.pop("top_k", None) is not None:
             warnings.warn(
-                "OpenAI's interface has no top_k: it is not sent; leave it away", DeprecationWarning, stacklevel=4
+                "OpenAI's interface has no top_k: it is not sent; leave it out", DeprecationWarning, stacklevel=4
             )
 
     def _answer(self, request: Request) -> AsyncGenerator[Delta]:

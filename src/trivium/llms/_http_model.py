@@ -1,30 +1,29 @@
-"""What the models of providers have in common: keys in turn, tries, and tools beside text."""
+"""The base of providers' models with Lagent's arguments: keys in turn, retries, and tools beside text."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final
 
 from trivium._arguments import checked
-from trivium.exceptions import ConfigurationError, UnsupportedParameterError
+from trivium.exceptions import UnsupportedParameterError
 from trivium.llms._base import BaseAPILLM
 from trivium.llms._chat_model import Messages, as_messages
 from trivium.llms._meta_template import MetaTemplate
 from trivium.llms._prices import Pricing, PublishedPrice
 from trivium.llms._protocol import Delta, Parameters, Request
+from trivium.llms._provider_model import keys_for
 from trivium.llms.http._transport import Keys, Transport
+from trivium.llms.providers import Profile
 
 __all__ = ["OURS", "HTTPModel", "roles"]
 
-Variable = Literal["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "SENSENOVA_API_KEY"]
 OURS: Final = frozenset({"skip_special_tokens", "session_id"})
-"""Parameters that models of text have, and the interfaces of providers do not."""
+"""Parameters of text models that the interfaces of providers do not have."""
 
 
 def roles(environment: str) -> MetaTemplate:
-    """A meta template of the usual roles, with what stands for `environment`."""
+    """Return a meta template of the usual roles, with a role for `environment`."""
     return tuple(
         {"role": role, "api_role": environment if role == "environment" else role}
         for role in ("system", "user", "assistant", "environment")
@@ -32,11 +31,10 @@ def roles(environment: str) -> MetaTemplate:
 
 
 class HTTPModel(BaseAPILLM):
-    """A provider's model; a subclass writes `_answer`, and says where it is asked with which keys and headers."""
+    """A provider's model; a subclass names the profile, makes the transport, and writes `_answer`."""
 
     setting: ClassVar[str] = "api_base"
-    public_url: ClassVar[str]
-    variable: ClassVar[Variable]
+    profile: ClassVar[Profile]
     _transport: Transport
 
     @checked
@@ -49,11 +47,15 @@ class HTTPModel(BaseAPILLM):
 
     @property
     def url(self) -> str:
-        """Where the server is."""
+        """The address of the server."""
         return self._transport.shown_url
 
-    def _published_price(self) -> Pricing | None:
+    def published_price(self) -> Pricing | None:
+        """Return the published price at this server."""
         return PublishedPrice(self.model_type, url=self.url)
+
+    def _identity(self) -> dict[str, object]:
+        return {**super()._identity(), "url": self._transport.known_url}
 
     @classmethod
     def _transport_to(
@@ -63,27 +65,27 @@ class HTTPModel(BaseAPILLM):
         headers: Callable[[str], Mapping[str, str]],
         proxies: Mapping[str, str] | None,
     ) -> Transport:
-        """How the server is asked. No part of it holds the model, so it is closed as soon as the model is gone."""
-        if key is None or key == "ENV":
-            keys = Keys((), partial(_environment_key, cls.variable, cls.public_url if url == cls.public_url else ""))
-        else:
-            keys = Keys([key] if isinstance(key, str) else key, _no_key)
+        """Make the transport. No part of it refers to the model, so it is closed as soon as the model is gone."""
+        keys = keys_for(cls.profile, url, key, "key")
+        if key is None or key == "ENV":  # the user named the provider's variable: its key goes to any address
+            profile = cls.profile
+            keys = Keys((), lambda: profile.key_for(url, profile.environment_key(), "key"))
         return Transport(url, keys, headers, setting=cls.setting, proxies=proxies or {})
 
     def _answer(self, request: Request) -> AsyncGenerator[Delta]:
-        """Ask the server; the request has all parameters, and messages of the interface."""
+        """Send the request, which has all parameters and messages in the interface's roles."""
         raise NotImplementedError
 
-    def complete(self, prompt: Any, parameters: Mapping[str, Any]) -> AsyncGenerator[Delta]:
-        """Yield what the model answers; see `BaseAPILLM.complete`."""
+    def complete(self, prompt: object, parameters: Parameters) -> AsyncGenerator[Delta]:
+        """Yield the deltas of the answer; see `BaseAPILLM.complete`."""
         return self._answer(Request(as_messages(prompt), parameters=parameters))
 
     def stream(self, request: Request) -> Any:
-        """Ask the server and yield its answer piece by piece; tools and a schema are its own to keep.
+        """Send the request, with its tools and schema, and yield the deltas of the answer.
 
         Raises:
-            ConfigurationError: there is no key.
-            ProviderError: the server cannot be reached, refused, or sent what is no answer.
+            ConfigurationError: the provider needs a key, and there is none.
+            ProviderError: the server cannot be reached, refused, or sent no valid answer.
         """
         if not request.tools and request.output_schema is None:
             return super().stream(request)
@@ -100,14 +102,3 @@ class HTTPModel(BaseAPILLM):
             raise UnsupportedParameterError(
                 f"{type(self).__name__} takes max_new_tokens instead of max_tokens", "max_tokens"
             )
-
-
-def _environment_key(variable: Variable, needed_by: str) -> str:
-    key = os.environ.get(variable) or ""
-    if not key and needed_by:
-        raise ConfigurationError(f"{needed_by} needs an API key: set {variable}, or give key=")
-    return key
-
-
-def _no_key() -> str:
-    raise ConfigurationError("an empty API key was given: give one, or key='ENV'")

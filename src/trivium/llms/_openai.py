@@ -8,7 +8,7 @@ from typing import Any, Literal
 from trivium._arguments import checked
 from trivium.exceptions import ConfigurationError
 from trivium.llms._prices import Pricing
-from trivium.llms._protocol import Delta, Request
+from trivium.llms._protocol import Delta, Parameters, Request
 from trivium.llms._provider_model import ProviderModel
 from trivium.llms._schema_calls import SchemaCallReader, without_tools
 from trivium.llms.http._policy import RetryPolicy
@@ -29,32 +29,32 @@ OPENAI_PATH, OPENAI_RESPONSES_PATH = "/chat/completions", "/responses"
 class OpenAIModel(ProviderModel):
     """A model behind a server that speaks OpenAI's chat interface, or its Responses interface.
 
-    A failed request is tried again a few times, but never after the first piece of an answer was given out.
-    Connections are kept for each event loop and closed with it.
+    A failed request is retried a few times, but never after the first delta of an answer was yielded. Connections are
+    kept for each event loop and closed with it.
 
-    A message of a role that the interface does not know, as `environment`, is sent as a user's of that name. Names that
-    it does not take, as `Maps.route`, are sent in letters that it takes; the answer has the tools' own names again. A
-    parameter that the model's family refuses is not sent.
+    A message with a role that the interface does not know, such as `environment`, is sent as a user's with that name.
+    Names that the interface does not accept, such as `Maps.route`, are sent in an accepted form; the answer has the
+    tools' own names again. A parameter that the model's family refuses is not sent.
 
     Args:
-        model: its name at the server.
-        base_url: where the server is, with its version part; with `/chat/completions` too if you like. Default the
+        model: name of the model at the server.
+        base_url: address of the server with its version part, with or without `/chat/completions`. Default the
             provider's address.
-        api_key: default `$TRIVIUM_API_KEY`; for a provider that is known also its own variable, as `$OPENAI_API_KEY`,
+        api_key: default `$TRIVIUM_API_KEY`; for a known provider also its own variable, such as `$OPENAI_API_KEY`,
             which is sent to that provider only. Other servers may need none. Several are used in turn; one that a
-            server refuses is left out.
-        timeout: seconds without a byte from the server after which it is given up; default 120.
-        parameters: sampling parameters for every request; those of a request go before.
-        provider: whose server it is: the name that stands before a model's, as "groq" in "groq:NAME", or a profile of
-            your own; default by the address, and "openai" without one.
-        interface: "chat" or "responses"; default "chat", but "responses" for models that think where the provider has
-            it, so that their thoughts are kept between requests.
-        capabilities: what the model can do; default what is known of its family.
-        retry: when a failed request is made again; default `RetryPolicy()`.
-        price: what its tokens cost; default: what genai-prices knows of the server, if it is installed.
+            server refuses is not used again.
+        timeout: seconds without a byte from the server after which the request fails; default 120.
+        parameters: sampling parameters for every request; those of a request override them.
+        provider: the provider's name, the prefix of a model's name such as "groq" in "groq:NAME", or a profile of your
+            own; default by the address, and "openai" without one.
+        interface: "chat" or "responses"; default "chat", but "responses" for reasoning models if the provider has it,
+            so that their reasoning is preserved between requests.
+        capabilities: the capabilities of the model; default those of its family.
+        retry: the policy for failed requests; default `RetryPolicy()`.
+        price: the price of its tokens; default: the published price, if genai-prices is installed.
 
     Raises:
-        ConfigurationError: the URL is not one of HTTP, or there is no provider or interface of that name.
+        ConfigurationError: the URL is not an HTTP URL, or there is no provider or interface of that name.
 
     Example::
 
@@ -81,7 +81,7 @@ class OpenAIModel(ProviderModel):
         self.capabilities = capabilities or capabilities_of(model)
         self.profile = profile = profile_of(provider, base_url)
         url = profile.address(base_url, model)
-        # By its whole path an address says itself which interface is behind it.
+        # A complete path tells the interface.
         is_responses = url.partition("?")[0].rstrip("/").endswith(OPENAI_RESPONSES_PATH)
         thinks_there = profile.responses and self.capabilities.reasoning and profile.is_home(url)
         self.interface = interface or ("responses" if is_responses or thinks_there else "chat")
@@ -95,21 +95,30 @@ class OpenAIModel(ProviderModel):
             price=price,
         )
 
+    def _identity(self) -> dict[str, object]:
+        own = {"capabilities": self.capabilities, "interface": self.interface, "profile": self.profile}
+        return {**super()._identity(), **own}
+
     def _path(self) -> str:
         return OPENAI_RESPONSES_PATH if self.interface == "responses" else OPENAI_PATH
 
-    def _answer(self, request: Request, parameters: Mapping[str, Any]) -> AsyncGenerator[Delta]:
+    def _answer(self, request: Request, parameters: Parameters) -> AsyncGenerator[Delta]:
         dialect = self.profile.dialect if self.interface == "chat" else None
         return request_openai(self._transport, self.name, request, parameters, None, self.capabilities, dialect)
 
 
 def profile_of(name: str | Profile | None, base_url: str | None) -> Profile:
+    """Return the profile of a provider of OpenAI's interfaces, by its name or by the address.
+
+    Raises:
+        ConfigurationError: no such provider is known.
+    """
     if not isinstance(name, str):
         return name or profile_at(base_url)
     found = PROFILES.get(name)
     if found is None or found.form != "openai":
         known = ", ".join(name for name, each in PROFILES.items() if each.form == "openai")
-        raise ConfigurationError(f"{name!r} is no provider of OpenAI's interfaces: take one of {known}")
+        raise ConfigurationError(f"{name!r} is not a provider of OpenAI's interfaces: take one of {known}")
     return found
 
 
@@ -117,24 +126,24 @@ def request_openai(
     transport: Transport,
     model: str,
     request: Request,
-    parameters: Mapping[str, Any],
+    parameters: Parameters,
     tries: int | None = None,
     capabilities: Capabilities | None = None,
     dialect: Dialect | None = OPENAI,
 ) -> AsyncGenerator[Delta]:
-    """Ask a server that speaks one of OpenAI's interfaces.
+    """Send a request to a server that speaks one of OpenAI's interfaces.
 
     Args:
-        transport: how it is asked.
-        model: its name at the server.
-        request: the question.
-        parameters: all sampling parameters, by their common names; those of the request do not count.
-        tries: how often the server is asked at most.
-        capabilities: what the model can do; default what is known of its family.
-        dialect: what the server makes of the chat format; None for the Responses interface.
+        transport: the transport to the server.
+        model: name of the model at the server.
+        request: the request; its own parameters are ignored.
+        parameters: all sampling parameters, by their common names.
+        tries: the most attempts; None: those of the transport's policy.
+        capabilities: the capabilities of the model; default those of its family.
+        dialect: the server's variant of the chat format; None for the Responses interface.
     """
     known = capabilities or capabilities_of(model)
-    parameters = known.but_refused(parameters)
+    parameters = known.without_refused(parameters)
     if not known.parallel_tool_calls:
         parameters.pop("parallel_tool_calls", None)
     form = None

@@ -7,7 +7,7 @@ import hashlib
 import hmac
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trivium._arguments import checked
@@ -17,6 +17,7 @@ from trivium.llms._gpt import GPTAPI, META
 from trivium.llms._meta_template import MetaTemplate
 from trivium.llms._openai import OPENAI_PATH
 from trivium.llms.http._transport import bearer, with_path
+from trivium.llms.providers import Profile
 
 __all__ = ["AsyncSensenovaAPI", "SensenovaAPI"]
 
@@ -29,19 +30,19 @@ class SensenovaAPI(GPTAPI):
     """A model of SenseTime, over the OpenAI-like interface of SenseNova.
 
     Args:
-        model_type: its name at the server.
-        retry: how often a request is tried at most; the waits between grow.
-        json_mode: ask for a JSON object in each answer.
+        model_type: name of the model at the server.
+        retry: the most attempts for a request; the delays between them grow.
+        json_mode: request a JSON object in each answer.
         key: an API key, or several that are used in turn; "ENV" is `$SENSENOVA_API_KEY`. An access key and its secret
-            key are given as "access,secret"; each request then has a token made of them that is good for half an hour.
+            key are given as "access,secret"; each request then has a token made of them, valid for half an hour.
         meta_template: the `api_role` of each role; default: `environment` is sent as system.
-        sensenova_api_base: where the server is; also the older address `…/v1/llm/chat-completions`.
-        proxies: the proxy for "http" and "https"; the environment's are not used.
-        secret_key: the secret key, where `key` is the access key alone.
+        sensenova_api_base: address of the server; the older address `…/v1/llm/chat-completions` also works.
+        proxies: the proxy for "http" and "https"; those of the environment are not used.
+        secret_key: the secret key, if `key` is the access key alone.
         **gen_params: sampling parameters; see `BaseAPILLM`.
 
     Raises:
-        ConfigurationError: the URL is not one of HTTP, or `secret_key` stands without one access key.
+        ConfigurationError: the URL is not an HTTP URL, or `secret_key` is given without one access key.
         UnsupportedParameterError: `max_tokens` was given, which is `max_new_tokens` here.
 
     Example::
@@ -50,8 +51,7 @@ class SensenovaAPI(GPTAPI):
     """
 
     setting = "sensenova_api_base"
-    public_url = PUBLIC_URL + OPENAI_PATH
-    variable = "SENSENOVA_API_KEY"
+    profile = Profile("sensenova", PUBLIC_URL, "SENSENOVA_API_KEY")
 
     @checked
     def __init__(
@@ -80,13 +80,9 @@ class SensenovaAPI(GPTAPI):
         return with_path(url, OLD_PATH if url.rstrip("/").endswith(OLD_PATH) else OPENAI_PATH, cls.setting)
 
     @staticmethod
-    def _headers_of(orgs: Sequence[str]) -> Callable[[str], Mapping[str, str]]:
-        return _headers
-
-
-def _headers(key: str) -> Mapping[str, str]:
-    access, comma, secret = key.partition(",")
-    return bearer(signed_token(access.strip(), secret.strip(), int(time.time())) if comma else key)
+    def _key_headers(key: str) -> Mapping[str, str]:
+        access, comma, secret = key.partition(",")
+        return bearer(signed_token(access.strip(), secret.strip(), int(time.time())) if comma else key)
 
 
 class AsyncSensenovaAPI(AsyncTextMixin, SensenovaAPI):
@@ -94,17 +90,17 @@ class AsyncSensenovaAPI(AsyncTextMixin, SensenovaAPI):
 
 
 def signed_token(access: str, secret: str, now: int) -> str:
-    """A JSON Web Token (HS256) that says who asks, good from 5 seconds before `now` to half an hour after.
+    """Return a JSON Web Token (HS256) for an access key, valid from 5 seconds before `now` to half an hour after.
 
     Args:
         access: the access key.
-        secret: the secret key, with which it is signed.
+        secret: the secret key, which signs the token.
         now: seconds since 1970.
     """
     claims = {"iss": access, "exp": now + LIFETIME, "nbf": now - 5}
     parts = (json.dumps(part, separators=(",", ":")).encode() for part in ({"alg": "HS256", "typ": "JWT"}, claims))
-    told = b".".join(map(_encoded, parts))
-    return b".".join((told, _encoded(hmac.new(secret.encode(), told, hashlib.sha256).digest()))).decode()
+    signed = b".".join(map(_encoded, parts))
+    return b".".join((signed, _encoded(hmac.new(secret.encode(), signed, hashlib.sha256).digest()))).decode()
 
 
 def _encoded(data: bytes) -> bytes:

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Iterable, 
 from typing import Any, cast
 
 from trivium.commander import current, iterate
+from trivium.commander.lowlevel import is_blocking
 from trivium.llms._chat_model import ChatModel, identity_of
 from trivium.llms._prices import Pricing, price_of
 from trivium.llms._protocol import Delta, ModelProtocol, Parameters, Request
@@ -34,7 +35,7 @@ class WrappedModel(ChatModel):
 
 def deltas_of(model: ModelProtocol, request: Request) -> AsyncGenerator[Delta]:
     """Stream the deltas of a model whose `stream` is sync or async; the caller closes the generator."""
-    if current.get() is not None and blocking():
+    if current.get() is not None and is_blocking():
         return iterate(model.stream, request)
     source = model.stream(request)
     if isinstance(source, AsyncGenerator):  # the reader of the outer stream can cancel it

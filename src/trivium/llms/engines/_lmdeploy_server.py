@@ -19,9 +19,11 @@ from trivium.exceptions import ConfigurationError, EngineError, MissingExtraErro
 from trivium.llms._base import AsyncBaseLLM
 from trivium.llms._openai import OpenAIModel
 from trivium.llms._protocol import Delta, Request
+from trivium.llms._provider_model import keys_for
 from trivium.llms.engines._cutter import Cutter
 from trivium.llms.engines._engine_model import Prompt, TextModel, settings
-from trivium.llms.http._transport import Keys, Transport
+from trivium.llms.http._transport import Transport
+from trivium.llms.providers import COMPATIBLE
 from trivium.llms.wire._answers import AnswerReader
 from trivium.llms.wire._openai_chat import OpenAIMessageReader
 
@@ -58,8 +60,8 @@ class LMDeployClient(TextModel):
         self.name = self.model_name = model_name
         base = url.rstrip("/").removesuffix("/v1") + "/v1"
         self._chat = OpenAIModel(model_name, base_url=base, api_key=api_key, timeout=timeout)
-        key = Keys([api_key] if api_key else [], lambda: os.environ.get("TRIVIUM_API_KEY") or "")
-        self._completions = Transport(f"{base}/completions", key, setting="url", timeout=timeout)
+        keys = keys_for(COMPATIBLE, base, api_key)
+        self._completions = Transport(f"{base}/completions", keys, setting="url", timeout=timeout)
 
     async def complete(self, prompt: Prompt, parameters: Mapping[str, Any]) -> AsyncGenerator[Delta]:
         """Ask the server and yield its answer piece by piece; closing the generator ends the request.

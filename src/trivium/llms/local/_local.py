@@ -69,6 +69,9 @@ class LocalModel(ChatModel):
     _while_loading: Meanwhile = nullcontext
     """What a program does meanwhile: the engine keeps the interpreter from running, Ctrl-C included."""
 
+    def _identity(self) -> dict[str, object]:
+        return {**super()._identity(), "path": self._path}
+
     def __repr__(self) -> str:
         return f"LocalModel({self.name!r}, context={self._context}, parallel={self._parallel})"
 

@@ -1,8 +1,8 @@
-"""What is known of providers and of models: where they are asked, and what they can do."""
+"""Known providers and model families: addresses, keys, dialects and capabilities."""
 
 from __future__ import annotations
 
 from trivium.llms.providers._capabilities import Capabilities, capabilities_of
-from trivium.llms.providers._profiles import PROFILES, Profile
+from trivium.llms.providers._profiles import COMPATIBLE, PROFILES, Profile
 
-__all__ = ["PROFILES", "Capabilities", "Profile", "capabilities_of"]
+__all__ = ["COMPATIBLE", "PROFILES", "Capabilities", "Profile", "capabilities_of"]

@@ -1,10 +1,11 @@
-"""What a model can do, by its family: it decides how the model is asked."""
+"""Capabilities of models by family, which decide the form of requests."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
+
+from trivium.llms._protocol import Parameters
 
 __all__ = ["SAMPLING", "Capabilities", "capabilities_of"]
 
@@ -13,20 +14,20 @@ LOGPROBS: Final = frozenset({"logprobs", "top_logprobs"})
 
 
 class Capabilities(NamedTuple):
-    """What a model can do.
+    """The capabilities of a model.
 
     Args:
-        tools: whether it calls tools by itself. Where it does not, it is told of them in words, and its answer is held
-            to a JSON schema of calls.
-        parallel_tool_calls: whether it may call several at once; where not, the parameter of that name is not sent.
-        strict_schema: whether its answers can be held to a JSON schema.
-        images: whether it sees images; None where that is not known. It only tells: images are sent in any case.
-        reasoning: whether it thinks before it answers.
-        refused: parameters that are not sent to it, for its servers refuse them; all are sent where the parameter
+        tools: the model has native tool calls. Otherwise the system message describes the tools, and the answer is
+            constrained to a JSON schema of calls.
+        parallel_tool_calls: the model may make several calls at once; otherwise that parameter is not sent.
+        strict_schema: answers can be constrained to a JSON schema.
+        images: the model accepts images; None if unknown. For information only: images are always sent.
+        reasoning: the model reasons before it answers.
+        refused: parameters that are not sent because the model's servers refuse them; all are sent if the parameter
             `reasoning_effort` is "none".
-        extra: parameters of open models that its servers take, as `top_k`.
-        max_tokens: how the longest answer is called in the chat format.
-        context: how many tokens it reads and writes at most; None where that is not known.
+        extra: parameters of open models that its servers accept, such as `top_k`.
+        max_tokens: name of the parameter for the longest answer in the chat format.
+        context: tokens of input and output together; None if unknown.
     """
 
     tools: bool = True
@@ -39,11 +40,11 @@ class Capabilities(NamedTuple):
     max_tokens: str = "max_tokens"
     context: int | None = None
 
-    def but_refused(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters without those that the model's servers refuse.
+    def without_refused(self, parameters: Parameters) -> dict[str, Any]:
+        """Return the parameters without those that the model's servers refuse.
 
         Example:
-            >>> capabilities_of("o3").but_refused({"temperature": 0, "max_tokens": 9})
+            >>> capabilities_of("o3").without_refused({"temperature": 0, "max_tokens": 9})
             {'max_tokens': 9}
         """
         if not self.refused or parameters.get("reasoning_effort") == "none":
@@ -87,10 +88,10 @@ _FAMILIES: Final = (
 
 
 def capabilities_of(model: str) -> Capabilities:
-    """What a model can do, by what is known of its family; the usual, where nothing is.
+    """Return the capabilities of a model's family; the usual ones for an unknown family.
 
     Args:
-        model: its name, also with who made it before a "/".
+        model: name of the model, optionally with its maker before a "/".
 
     Example:
         >>> capabilities_of("openai/gpt-5-mini").context, capabilities_of("nobody-knows-it").tools

@@ -1,4 +1,4 @@
-"""Providers by name: where they are, whose key they want, and how they differ from each other."""
+"""Providers by name: their addresses, the variables of their keys, and their differences."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class Profile(NamedTuple):
     """A provider.
 
     Args:
-        name: what stands before the ":" of a model's name.
-        url: where it is, with its version part; "" where each customer has an address of their own.
-        key: the environment variable of its API key; "" where none is needed.
+        name: the prefix of a model's name, before the ":".
+        url: its address, with the version part; "" if each customer has an address of their own.
+        key: environment variable of its API key; "" if it needs no key.
         form: the wire format: OpenAI's chat, Anthropic's Messages or Gemini's.
-        dialect: what it makes of OpenAI's chat format.
-        key_header: the header that the key goes in as it is; "" is `Authorization: Bearer`.
-        other_key: another variable in which its key may stand.
-        default: the model that is taken where only the key is set; "" for none.
-        responses: whether models that think are asked by OpenAI's Responses interface, where their thoughts are kept.
+        dialect: its variant of OpenAI's chat format.
+        key_header: the header that holds the plain key; "" is `Authorization: Bearer`.
+        other_key: a second environment variable of its key.
+        default: the model to use if only the key is set; "" for none.
+        responses: True if reasoning models are called by OpenAI's Responses interface, which preserves their reasoning.
     """
 
     name: str
@@ -40,16 +40,20 @@ class Profile(NamedTuple):
     other_key: str = ""
 
     def environment_key(self) -> str:
-        """The key that the environment has for it, or ""."""
+        """Return the provider's key from its environment variables, or ""."""
         found = (os.environ.get(name) for name in (self.key, self.other_key) if name)
         return next(filter(None, found), "")
 
-    def key_for(self, url: str, given: str | None) -> str:
-        """The key that is sent to an address: its own is sent to the provider alone.
+    def key_for(self, url: str, given: str | None = None, argument: str = "api_key") -> str:
+        """Choose the key for requests to an address: the one rule of all clients.
+
+        The given key comes first, then `$TRIVIUM_API_KEY`, then the provider's own variables, which are sent to the
+        provider's own address only. "" is no key, for servers that need none.
 
         Args:
-            url: where it is sent.
-            given: the key that the user gave; it goes before all others.
+            url: the address.
+            given: the key that the user gave; None or "" for none.
+            argument: name of the argument for the key, for the error's text.
 
         Raises:
             ConfigurationError: the provider needs a key, and there is none.
@@ -60,21 +64,21 @@ class Profile(NamedTuple):
         if key := self.environment_key():
             return key
         names = " or ".join(filter(None, ("TRIVIUM_API_KEY", self.key, self.other_key)))
-        raise ConfigurationError(f"{self.url or self.name} needs an API key: set {names}, or give api_key=")
+        raise ConfigurationError(f"{self.url or self.name} needs an API key: set {names}, or give {argument}=")
 
     def is_home(self, url: str) -> bool:
-        """Whether an address is one that the provider's key may be sent to."""
+        """Tell whether an address is the provider's own, to which its key may be sent."""
         return not self.url or _origin(url) == _origin(self.url)
 
     def address(self, base_url: str | None, model: str) -> str:
-        """Where a model is asked, without the path of an interface.
+        """Return the base address for a model, without the path of an interface.
 
         Args:
-            base_url: what was given; None is the provider's own address.
-            model: the model, whose name stands in Azure's older addresses.
+            base_url: the address that the user gave; None: the provider's own.
+            model: name of the model, which is part of Azure's older addresses.
 
         Raises:
-            ConfigurationError: each customer has an address of their own, and there is none.
+            ConfigurationError: each customer has an address of their own, and none was given.
         """
         if self.url:
             return self.url if base_url is None else base_url
@@ -95,7 +99,7 @@ _CONTENT: Final = Dialect(reasoning="reasoning_content")
 _REASONING: Final = Dialect(reasoning="reasoning")
 
 COMPATIBLE: Final = Profile("compatible", "http://localhost")
-"""A server of OpenAI's chat format of which nothing else is known."""
+"""An unknown server that speaks OpenAI's chat format."""
 
 PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
     {
@@ -157,11 +161,11 @@ PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
         )
     }
 )
-"""All providers that are known, in the order in which a key makes one the default."""
+"""All known providers, in the order in which a key makes one the default."""
 
 
 def profile_at(base_url: str | None) -> Profile:
-    """The provider whose address it is; none is OpenAI, and any other a compatible server."""
+    """Return the provider at an address; None is OpenAI, and an unknown address a compatible server."""
     if base_url is None:
         return PROFILES["openai"]
     origin = _origin(base_url)
@@ -170,9 +174,9 @@ def profile_at(base_url: str | None) -> Profile:
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None] | None:
-    """Scheme, host and port: a key is not sent where one of them differs, as to plain HTTP."""
+    """Return scheme, host and port: a key is not sent to another origin, nor over plain HTTP."""
     try:
         parts = urlsplit(url)
         return parts.scheme, parts.hostname, parts.port
-    except ValueError:  # whoever asks there says what is wrong with it
+    except ValueError:  # the transport says what is wrong with it
         return None
