@@ -30,6 +30,15 @@ from ._cases import ACTIONS, ATOM, CASES, KEY, NEARBY, POINT, Case, plain
 from ._service import CUT, DROP, HANG, Answer, Service
 
 by_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+# One question for each service, and one for each way of asking: what stands before the answer is read is one code.
+by_service = pytest.mark.parametrize(
+    "case", {case.name.split(".")[0]: case for case in CASES}.values(), ids=lambda case: case.name
+)
+by_transport = pytest.mark.parametrize(
+    "case",
+    [case for case in CASES if case.name in ("arXiv", "Serper.run", "Tencent SearchPro")],
+    ids=lambda case: case.name,
+)
 by_action = pytest.mark.parametrize("case", ACTIONS, ids=lambda case: case.name)
 
 
@@ -199,7 +208,7 @@ def test_the_sizes_that_were_set_hold(service: Service) -> None:
 
 
 # ---- what goes wrong
-@by_case
+@by_service
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_wrong_key_is_no_reason_to_try_again(case: Case, status: int, service: Service) -> None:
     key = "x" if case.name in ("DuckDuckGo", "arXiv") else KEY  # those two have none that they could send back
@@ -209,20 +218,20 @@ def test_a_wrong_key_is_no_reason_to_try_again(case: Case, status: int, service:
     assert f"answered {status}: Invalid API key {'x' if key == 'x' else '***'}; " in str(error)
 
 
-@by_case
+@by_transport
 def test_a_busy_or_broken_service_is_asked_again(case: Case, service: Service) -> None:
     service.says(Answer(status=429, headers={"retry-after": "0"}), Answer(b"<h1>oops</h1>", 502), Answer(case.good))
     assert plain(case.ask(service.url)) == case.expected
     assert len(service.asked) == 3
 
 
-@by_case
+@by_transport
 def test_a_broken_connection_is_tried_again(case: Case, service: Service) -> None:
     service.says(Answer(fault=DROP), Answer(case.good, fault=CUT), Answer(case.good))
     assert plain(case.ask(service.url)) == case.expected
 
 
-@by_case
+@by_transport
 def test_a_service_that_stays_broken_is_given_up(case: Case, service: Service) -> None:
     service.says(Answer(b"<html>Service Unavailable</html>", 503))
     error = failure(case, service)
@@ -230,7 +239,7 @@ def test_a_service_that_stays_broken_is_given_up(case: Case, service: Service) -
     assert "answered 503: Service Unavailable; try again later" in str(error)
 
 
-@by_case
+@by_transport
 def test_a_connection_that_stays_broken_is_given_up(case: Case, service: Service) -> None:
     service.says(Answer(fault=DROP))
     assert "check the network and base_url" in str(failure(case, service))
@@ -266,7 +275,7 @@ def test_json_of_another_form_is_said(case: Case, service: Service) -> None:
         assert failure(case, service).status == 200
 
 
-@by_case
+@by_transport
 def test_an_endless_answer_is_cut_off(case: Case, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_remote, "MAX_BYTES", 1 << 20)
     packed = gzip.compress(b" " * (5 << 20) + case.good)
