@@ -6,8 +6,10 @@ import json
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+from _http_server import LoopbackServer
 
 __all__ = ["HOLD", "ChatAnswers"]
 
@@ -15,7 +17,7 @@ HOLD = "\x00hold"
 """A piece at which the server waits until it is let go, or the client has left."""
 
 
-class ChatAnswers:
+class ChatAnswers(LoopbackServer):
     """Answers each question with the pieces that `reply` makes of it.
 
     Attributes:
@@ -25,47 +27,31 @@ class ChatAnswers:
     """
 
     def __init__(self, reply: Callable[[dict[str, Any]], list[str]]) -> None:
+        super().__init__()
         self.reply = reply
         self.asked: list[dict[str, Any]] = []
         self.left = threading.Event()
         self.held: Callable[[], object] = lambda: None
         self._let_go = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
 
     @property
     def options(self) -> tuple[str, ...]:
         """The options that send the command here."""
-        return ("--model", "openai:tiny", "--base-url", f"http://127.0.0.1:{self._server.server_address[1]}/v1")
+        return ("--model", "openai:tiny", "--base-url", f"{self.url}/v1")
 
     def texts(self) -> list[list[tuple[str, str]]]:
         """What was asked: role and content of each message."""
         return [[(each["role"], str(each.get("content"))) for each in body["messages"]] for body in self.asked]
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
     def __exit__(self, *_: object) -> None:
         self._let_go.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__exit__(*_)
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def log_message(self, format: str, *args: Any) -> None:
-                """Silence: tests look at `asked` instead."""
-
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                outer.asked.append(body)
-                with suppress(ConnectionError):
-                    outer.answer(self, outer.reply(body))
-
-        return Handler
+    def respond(self, handler: BaseHTTPRequestHandler) -> None:
+        body = json.loads(handler.rfile.read(int(handler.headers["content-length"])))
+        self.asked.append(body)
+        with suppress(ConnectionError):
+            self.answer(handler, self.reply(body))
 
     def answer(self, handler: BaseHTTPRequestHandler, pieces: list[str]) -> None:
         """Send the pieces, one event each."""

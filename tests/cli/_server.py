@@ -7,8 +7,10 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any, NamedTuple
+
+from _http_server import LoopbackServer
 
 __all__ = ["ModelServer", "Reply", "record_of"]
 
@@ -42,7 +44,7 @@ def text_of(body: Mapping[str, Any]) -> str:
     return "\n".join(str(message.get("content") or "") for message in body["messages"])
 
 
-class ModelServer:
+class ModelServer(LoopbackServer):
     """Answers on the loopback interface with what `reply` makes of the document's text.
 
     Attributes:
@@ -51,16 +53,15 @@ class ModelServer:
     """
 
     def __init__(self, reply: Callable[[str], Reply] = record_of) -> None:
+        super().__init__()
         self.reply: Callable[[str], Reply] = reply
         self.asked: list[dict[str, Any]] = []
         self.holding, self._let_go = threading.Event(), threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
 
     @property
     def options(self) -> tuple[str, ...]:
         """The options that send the command here."""
-        return ("--base-url", f"http://127.0.0.1:{self._server.server_address[1]}/v1")
+        return ("--base-url", f"{self.url}/v1")
 
     def tenants(self) -> list[str]:
         """Whose letters were asked about."""
@@ -70,30 +71,15 @@ class ModelServer:
         """Send what was held back, and hold nothing more."""
         self._let_go.set()
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.let_go()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__exit__(*_)
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def log_message(self, format: str, *args: Any) -> None:
-                """Silence: tests look at `asked` instead."""
-
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                outer.asked.append(body)
-                with suppress(ConnectionError):  # the command may have been interrupted
-                    outer.answer(self, outer.reply(text_of(body)))
-
-        return Handler
+    def respond(self, handler: BaseHTTPRequestHandler) -> None:
+        body = json.loads(handler.rfile.read(int(handler.headers["content-length"])))
+        self.asked.append(body)
+        with suppress(ConnectionError):  # the command may have been interrupted
+            self.answer(handler, self.reply(text_of(body)))
 
     def answer(self, handler: BaseHTTPRequestHandler, reply: Reply) -> None:
         """Send a reply, its record in pieces that cut the arguments anywhere."""

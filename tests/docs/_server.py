@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self, TypeAlias
+from http.server import BaseHTTPRequestHandler
+from typing import Any, TypeAlias
+
+from _http_server import LoopbackServer
 
 __all__ = ["Answer", "Question", "ScriptedServer"]
 
@@ -18,7 +19,7 @@ Answer: TypeAlias = "str | tuple[str, Mapping[str, Any]] | HTTPStatus"
 """A text, the name and the arguments of a tool, or an error."""
 
 
-class ScriptedServer:
+class ScriptedServer(LoopbackServer):
     """Answers each question with what `answer` makes of it.
 
     Attributes:
@@ -26,47 +27,29 @@ class ScriptedServer:
     """
 
     def __init__(self, answer: Callable[[Question], Answer]) -> None:
+        super().__init__()
         self.answer = answer
         self.asked: list[Question] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
 
     @property
     def url(self) -> str:
         """What `--base-url` takes."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        return f"{super().url}/v1"
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def log_message(self, format: str, *args: Any) -> None:
-                """Silence: tests look at `asked` instead."""
-
-            def do_POST(self) -> None:
-                question = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                outer.asked.append(question)
-                answer = outer.answer(question)
-                if isinstance(answer, HTTPStatus):
-                    self.send_error(answer)
-                    return
-                self.send_response(200)
-                self.send_header("content-type", "text/event-stream")
-                self.end_headers()
-                for chunk in _chunks(answer, len(outer.asked)):
-                    self.wfile.write(b"data: " + json.dumps(chunk).encode() + b"\n\n")
-                self.wfile.write(b"data: [DONE]\n\n")
-
-        return Handler
+    def respond(self, handler: BaseHTTPRequestHandler) -> None:
+        """Send the answer as a stream of deltas, or an error."""
+        question = json.loads(handler.rfile.read(int(handler.headers["content-length"])))
+        self.asked.append(question)
+        answer = self.answer(question)
+        if isinstance(answer, HTTPStatus):
+            handler.send_error(answer)
+            return
+        handler.send_response(200)
+        handler.send_header("content-type", "text/event-stream")
+        handler.end_headers()
+        for chunk in _chunks(answer, len(self.asked)):
+            handler.wfile.write(b"data: " + json.dumps(chunk).encode() + b"\n\n")
+        handler.wfile.write(b"data: [DONE]\n\n")
 
 
 def _chunks(answer: str | tuple[str, Mapping[str, Any]], number: int) -> Iterator[dict[str, Any]]:

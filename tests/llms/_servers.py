@@ -8,8 +8,10 @@ import re
 import socket
 import threading
 from collections.abc import Callable, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, NamedTuple, Self
+
+from _http_server import LoopbackServer
 
 __all__ = ["ChatServer", "Fault", "FileServer", "Received", "event_stream", "http_answer"]
 
@@ -21,21 +23,16 @@ class Fault(NamedTuple):
     cut_after: int = -1
 
 
-class FileServer:
+class FileServer(LoopbackServer):
     """Serves `content`; each request for a path uses up the next of its `faults`."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.content: dict[str, tuple[str, bytes]] = {}
         self.faults: dict[str, list[Fault]] = {}
         self.requests: list[tuple[str, str]] = []
         self.before: Callable[[str], None] = lambda path: None
         self.ranges = True
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def put(self, path: str, data: bytes, kind: str = "application/octet-stream") -> None:
         self.content[path] = (kind, data)
@@ -43,29 +40,11 @@ class FileServer:
     def paths(self) -> list[str]:
         return [path for path, _ in self.requests]
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def log_message(self, format: str, *args: Any) -> None:
-                """Silence: tests look at `requests` instead."""
-
-            def do_GET(self) -> None:
-                outer.requests.append((self.path, self.headers.get("range", "")))
-                outer.before(self.path)
-                faults = outer.faults.get(self.path)
-                outer.answer(self, faults.pop(0) if faults else Fault())
-
-        return Handler
+    def respond(self, handler: BaseHTTPRequestHandler) -> None:
+        self.requests.append((handler.path, handler.headers.get("range", "")))
+        self.before(handler.path)
+        faults = self.faults.get(handler.path)
+        self.answer(handler, faults.pop(0) if faults else Fault())
 
     def answer(self, handler: BaseHTTPRequestHandler, fault: Fault) -> None:
         """Send the file, a part of it, or an error."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple, Self
+from http.server import BaseHTTPRequestHandler
+from typing import NamedTuple
+
+from _http_server import LoopbackServer
 
 __all__ = ["Asked", "Given", "Server"]
 
@@ -27,53 +28,22 @@ class Given(NamedTuple):
     headers: Mapping[str, str] = {}
 
 
-class Server:
+class Server(LoopbackServer):
     """Answers with what `answer` gives; `asked` keeps the requests."""
 
     def __init__(self, answer: Callable[[Asked], Given]) -> None:
+        super().__init__()
         self.answer = answer
         self.asked: list[Asked] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
 
-    @property
-    def host(self) -> str:
-        """The name and the port."""
-        return f"127.0.0.1:{self._server.server_address[1]}"
-
-    @property
-    def url(self) -> str:
-        """The address, without a path."""
-        return f"http://{self.host}"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def log_message(self, format: str, *args: Any) -> None:
-                """Silence: tests look at `asked` instead."""
-
-            def respond(self) -> None:
-                body = self.rfile.read(int(self.headers.get("content-length", "0")))
-                headers = {name.lower(): value for name, value in self.headers.items()}
-                asked = Asked(self.command, self.path, headers, body)
-                outer.asked.append(asked)
-                given = outer.answer(asked)
-                self.send_response(given.status)
-                for name, value in {"content-length": str(len(given.body)), **given.headers}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(given.body)
-
-            do_GET = do_POST = do_DELETE = respond
-
-        return Handler
+    def respond(self, handler: BaseHTTPRequestHandler) -> None:
+        body = handler.rfile.read(int(handler.headers.get("content-length", "0")))
+        headers = {name.lower(): value for name, value in handler.headers.items()}
+        asked = Asked(handler.command, handler.path, headers, body)
+        self.asked.append(asked)
+        given = self.answer(asked)
+        handler.send_response(given.status)
+        for name, value in {"content-length": str(len(given.body)), **given.headers}.items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        handler.wfile.write(given.body)

@@ -6,9 +6,11 @@ import socket
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple, Self
+from http.server import BaseHTTPRequestHandler
+from typing import NamedTuple, Self
 from urllib.parse import parse_qsl, urlsplit
+
+from _http_server import LoopbackServer
 
 __all__ = ["CUT", "DROP", "HANG", "Answer", "Asked", "Service"]
 
@@ -35,49 +37,21 @@ class Answer:
     fault: str = ""
 
 
-class Service:
+class Service(LoopbackServer):
     """Gives its answers one by one; the last is given for ever."""
 
     def __init__(self, *answers: Answer) -> None:
+        super().__init__()
         self.answers = list(answers)
         self.asked: list[Asked] = []
         self.gone = threading.Event()
         self.on_request: Callable[[], object] = lambda: None
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def says(self, *answers: Answer) -> Self:
         self.answers = list(answers)
         return self
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def log_message(self, format: str, *args: Any) -> None:
-                """Silence: tests look at `asked`."""
-
-            def do_GET(self) -> None:
-                outer.answer(self)
-
-            do_POST = do_GET
-
-        return Handler
-
-    def answer(self, handler: BaseHTTPRequestHandler) -> None:
+    def respond(self, handler: BaseHTTPRequestHandler) -> None:
         parts = urlsplit(handler.path)
         body = handler.rfile.read(int(handler.headers.get("content-length") or 0))
         headers = {name.lower(): value for name, value in handler.headers.items()}
