@@ -124,7 +124,7 @@ def test_the_headers_of_a_mail_are_cited_by_their_own_lines_and_their_names_say_
     (chunk,) = chunks_of(tmp_path / "a.eml")
     assert check(chunk, mail.splitlines()) == 5
     reading = Reading("When was it written?", [chunk], 10**6)
-    (span,) = reading.holds("The date is 2024-05-03.")
+    (span,) = reading.supporting_spans("The date is 2024-05-03.")
     assert reading.citation(span, 1).place.endswith(":4")
-    assert not reading.holds("The date is unknown.", [4])
-    assert not reading.holds("It has a subject.", [3])
+    assert not reading.supporting_spans("The date is unknown.", [4])
+    assert not reading.supporting_spans("It has a subject.", [3])

@@ -97,7 +97,7 @@ def test_what_changes_is_found_at_once():
 
 @pytest.mark.parametrize("user", ["", "  ", None, 3])
 def test_a_user_without_an_id_is_refused(user: object):
-    with pytest.raises(ConfigurationError, match=r"user's id is a text|takes text or a function as user"):
+    with pytest.raises(ConfigurationError, match=r"must be text and not empty|takes text or a function as user"):
         LongTermMemory(SQLiteStoreConfig(embedding=None), user).remember("tea")  # type: ignore[arg-type]
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trivium.agents.special._answering import Answering
+from trivium.agents.special._answering import AnswerCheck
 from trivium.agents.special._citations import safe_name
 from trivium.agents.special._reading import Reading, words_of
 from trivium.parsing import Chunk
@@ -33,7 +33,7 @@ def test_sentences_stand_in_the_text_in_order_and_lose_no_word(text: str):
 @given(st.text(max_size=300), st.text(max_size=200), st.integers(1, 9))
 def test_a_citation_is_the_text_of_its_lines(text: str, statement: str, size: int):
     read = reading(statement, text, line=1)
-    for span in read.holds(statement):
+    for span in read.supporting_spans(statement):
         citation = read.citation(span, 1)
         assert citation.quote in text
         assert citation.quote in "\n".join(text.split("\n")[citation.line - 1 : citation.end_line])
@@ -41,11 +41,11 @@ def test_a_citation_is_the_text_of_its_lines(text: str, statement: str, size: in
 
 @given(st.text(max_size=300), st.lists(st.text(min_size=1, max_size=9), max_size=30))
 def test_whatever_a_model_writes_what_was_shown_is_the_answer(text: str, pieces: list[str]):
-    answering = Answering(reading(text=text), "How much?", "NO")
-    shown = "".join([*(answering.feed(piece) for piece in pieces), answering.end()])
-    assert shown == answering.given
-    assert (answering.answer.found, bool(answering.citations)) in ((True, True), (False, False))
-    if not answering.answer.found:
+    check = AnswerCheck(reading(text=text), "How much?", "NO")
+    shown = "".join([*(check.feed(piece) for piece in pieces), check.end()])
+    assert shown == check.shown
+    assert (check.answer.found, bool(check.citations)) in ((True, True), (False, False))
+    if not check.answer.found:
         assert shown == "NO"
 
 
@@ -62,7 +62,7 @@ def test_whatever_a_model_writes_what_was_shown_is_the_answer(text: str, pieces:
 )
 def test_what_holds_a_statement(statement: str, held: str):
     read = reading()
-    found = read.holds(statement)
+    found = read.supporting_spans(statement)
     assert (read.citation(found[0], 1).quote if found else "") == held
 
 
@@ -84,8 +84,8 @@ def test_what_holds_a_statement(statement: str, held: str):
 )
 def test_numbers_and_dates_are_the_same_however_they_are_written(written: str, said: str):
     read = reading("What about the deposit?", f"The deposit is due {written}.\n")
-    assert read.holds(f"The deposit is due {said}.")
-    assert not read.invents(f"The deposit is due {said}.")
+    assert read.supporting_spans(f"The deposit is due {said}.")
+    assert not read.has_unknown_terms(f"The deposit is due {said}.")
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,9 @@ def test_numbers_and_dates_are_the_same_however_they_are_written(written: str, s
     [("1,200.50", "1200.05"), ("1,200", "1.2"), ("on 3 May", "on 3 June"), ("on 2026-05-03", "on 2026-03-05")],
 )
 def test_other_numbers_and_dates_are_not_the_same(written: str, said: str):
-    assert not reading("What about the deposit?", f"It is due {written}.\n").holds(f"The deposit is due {said}.")
+    assert not reading("What about the deposit?", f"It is due {written}.\n").supporting_spans(
+        f"The deposit is due {said}."
+    )
 
 
 @given(st.text(st.sampled_from("0123456789.,'- \u00a0May3rdJune²٣"), max_size=30))
@@ -103,7 +105,7 @@ def test_words_of_any_numerals_can_be_compared(text: str):
 
 def test_two_sentences_may_hold_what_neither_does_alone():
     read = reading("How do I copy a tree?", "copytree(src, dst)\n\nRecursively copy a directory tree to dst.\n", line=1)
-    (span,) = read.holds("The function copytree recursively copies a directory tree.")
+    (span,) = read.supporting_spans("The function copytree recursively copies a directory tree.")
     citation = read.citation(span, 1)
     assert (citation.line, citation.end_line) == (1, 3)
 
@@ -111,8 +113,8 @@ def test_two_sentences_may_hold_what_neither_does_alone():
 def test_what_the_model_cited_too_is_kept_only_where_it_holds_more():
     text = "Cats may stay, and dogs.\n\nCats may stay.\n\nParrots need a cage.\n"
     read = reading("Which animals?", text)
-    assert read.holds("Cats and dogs may stay.", [1, 2]) == ((1, 1),)
-    assert read.holds("Cats and dogs may stay, parrots in a cage.", [1, 2, 3]) == ((1, 1), (3, 3))
+    assert read.supporting_spans("Cats and dogs may stay.", [1, 2]) == ((1, 1),)
+    assert read.supporting_spans("Cats and dogs may stay, parrots in a cage.", [1, 2, 3]) == ((1, 1), (3, 3))
 
 
 @pytest.mark.parametrize(
@@ -121,8 +123,8 @@ def test_what_the_model_cited_too_is_kept_only_where_it_holds_more():
 )
 def test_what_only_repeats_the_question_needs_nearly_all_of_it(text: str, count: int):
     read = reading("Does a tenant who keeps a dog need permission?", f"{text}\n")
-    assert len(read.holds("Yes, a tenant who keeps a dog needs permission.", [1])) == count
-    assert len(read.holds("No.", [1])) == count
+    assert len(read.supporting_spans("Yes, a tenant who keeps a dog needs permission.", [1])) == count
+    assert len(read.supporting_spans("No.", [1])) == count
 
 
 @pytest.mark.parametrize(
@@ -131,7 +133,7 @@ def test_what_only_repeats_the_question_needs_nearly_all_of_it(text: str, count:
 )
 def test_what_says_nothing_is_held_by_nothing_but_a_yes_by_what_was_asked(statement: str, count: int):
     read = reading("Is option B cheaper?", "Option B is cheaper.\n\nOption A is new.\n")
-    assert read.holds(statement, [1]) == ((1, 1),) * count
+    assert read.supporting_spans(statement, [1]) == ((1, 1),) * count
 
 
 @pytest.mark.parametrize(
@@ -140,7 +142,7 @@ def test_what_says_nothing_is_held_by_nothing_but_a_yes_by_what_was_asked(statem
 )
 def test_one_new_word_alone_does_not_make_a_sentence_hold_a_statement(text: str, count: int):
     read = reading("How do I get the blue boiler of the cellar to burn well?", f"{text}\n")
-    assert len(read.holds("To get the blue boiler of the cellar to burn well, sweep it.", [1])) == count
+    assert len(read.supporting_spans("To get the blue boiler of the cellar to burn well, sweep it.", [1])) == count
 
 
 @pytest.mark.parametrize(
@@ -148,21 +150,23 @@ def test_one_new_word_alone_does_not_make_a_sentence_hold_a_statement(text: str,
     [("[1]", "The rent is 950 EUR [1]."), (" [2]\n", "It is due on Monday [1]."), ("[9]", "NO"), ("[0]", "NO")],
 )
 def test_a_number_alone_stands_for_its_sentence(written: str, shown: str):
-    answering = Answering(reading("When is the rent due?"), "When?", "NO", references=False)
-    assert answering.feed(written) + answering.end() == shown
+    check = AnswerCheck(reading("When is the rent due?"), "When?", "NO", references=False)
+    assert check.feed(written) + check.end() == shown
 
 
 def test_a_word_that_stands_somewhere_is_no_answer_where_nothing_else_fits():
     text = "Backspace: delete the character to the left of the cursor.\n"
-    assert not reading("Which key combination opens the terminal of the desktop?", text).holds("Delete.", [1])
-    assert reading("What does backspace do to the character left of the cursor?", text).holds("Delete.", [1])
+    assert not reading("Which key combination opens the terminal of the desktop?", text).supporting_spans(
+        "Delete.", [1]
+    )
+    assert reading("What does backspace do to the character left of the cursor?", text).supporting_spans("Delete.", [1])
 
 
 def test_numbers_and_names_that_stand_nowhere_are_inventions():
     read = reading()
-    assert read.invents("The rent was 700 EUR.")
-    assert read.invents("Ask our landlord, Mister Miller.")
-    assert not read.invents("So much is the rent.")
+    assert read.has_unknown_terms("The rent was 700 EUR.")
+    assert read.has_unknown_terms("Ask our landlord, Mister Miller.")
+    assert not read.has_unknown_terms("So much is the rent.")
 
 
 @given(st.text(max_size=60))

@@ -37,7 +37,7 @@ def test_a_gap_parts_sentences_and_no_citation_spans_it() -> None:
     assert hit.chunk.content == "The rent is 950 EUR.\n…\nThe keys are two."
     reading = Reading("Who signed the rent?", [hit.chunk], 1000)
     assert [each.text for each in reading.sentences] == ["The rent is 950 EUR.", "The keys are two."]
-    for span in reading.holds("The rent is 950 EUR and the keys are two.", [1, 2]):
+    for span in reading.supporting_spans("The rent is 950 EUR and the keys are two.", [1, 2]):
         assert reading.citation(span, 1).quote in LEASE
 
 

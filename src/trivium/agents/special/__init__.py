@@ -1,4 +1,4 @@
-"""Agents that are shipped: of documents, databases, tables and graphs, each with its own kind of work."""
+"""Agents that answer from documents, databases, tables and graphs, and a long-term memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from trivium._lazy import lazy_names
 
 if TYPE_CHECKING:
     from trivium.agents.special._citations import Citation, DocAnswer
-    from trivium.agents.special._doc_chat import DocChatAgent, DocChatAgentConfig
+    from trivium.agents.special._doc_chat import DocChatAgent
+    from trivium.agents.special._doc_config import DocChatAgentConfig
     from trivium.agents.special._remembering import LongTermMemory, Remembered
     from trivium.agents.special._retriever import RetrieverAgent, RetrieverAgentConfig
     from trivium.agents.special.graph import (
@@ -45,7 +46,7 @@ _HOMES = {
     "Citation": "_citations",
     "DocAnswer": "_citations",
     "DocChatAgent": "_doc_chat",
-    "DocChatAgentConfig": "_doc_chat",
+    "DocChatAgentConfig": "_doc_config",
     "GraphChatAgent": "graph",
     "GraphChatAgentConfig": "graph",
     "LongTermMemory": "_remembering",

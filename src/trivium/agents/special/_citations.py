@@ -1,8 +1,8 @@
-"""What an answer from documents is: its text, and for each mark in it the place that holds it."""
+"""An answer from documents: its text, and the place in the documents for each mark in it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict
@@ -11,17 +11,17 @@ __all__ = ["Citation", "DocAnswer", "reference_list"]
 
 
 class Citation(BaseModel):
-    """Where a statement stands: `quote` is the text of that place, letter for letter.
+    """The place in a document that supports a statement: `quote` is its text, letter for letter.
 
     Args:
-        number: its mark in the answer, as [1].
+        number: the mark in the answer, as [1].
         source: the document.
-        line: the line on which the quote begins, from 1; within its page where there are pages; 0 is not known.
+        line: the line on which the quote begins, from 1; counted within its page if there are pages; 0: unknown.
         end_line: the line on which it ends.
-        page: its page, slide or sheet, from 1; None where the format has none.
+        page: the page, slide or sheet, from 1; None: the format has none.
         heading: the headings above it.
-        quote: what stands there.
-        chunk_id: the chunk of the store that holds it, or its beginning.
+        quote: the text.
+        chunk_id: the chunk of the store that holds the quote, or its beginning.
 
     Example:
         >>> Citation(number=1, source="lease.txt", line=3, end_line=4, quote="The rent is\\n950 EUR.").place
@@ -49,13 +49,13 @@ class Citation(BaseModel):
 
 
 class DocAnswer(BaseModel):
-    """What documents say to a question; it travels with the message as `content_any`.
+    """The answer of documents to a question; `content_any` of the message.
 
     Args:
-        question: the question as it was looked up, complete without what was said before.
-        answer: the text, with [1] behind what the first citation holds; without the list of references.
-        found: whether the documents tell.
-        citations: where it stands, by number.
+        question: the question that was searched, complete without the conversation.
+        answer: the text, with [1] behind a statement that the first citation supports; without the list of sources.
+        found: True if the documents contain an answer.
+        citations: the citations, by number.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -67,30 +67,22 @@ class DocAnswer(BaseModel):
 
 
 def reference_list(citations: Sequence[Citation]) -> str:
-    """The places of citations, a line each.
+    """Write the places of citations, a line each.
 
-    A document's name is somebody else's text: what could be read as a call or an address is written as in a URL.
+    A document's name is not to be trusted: parts that could be read as a call or an address are written as in a URL.
 
     Example:
         >>> print(reference_list([Citation(number=1, source="a{b}.txt", line=3, end_line=3, quote="")]))
         [1] a%7Bb%7D.txt:3
     """
-    return "\n".join(_lines(citations))
-
-
-def _lines(citations: Sequence[Citation]) -> Iterator[str]:
-    for each in citations:
-        yield f"[{each.number}] {safe_name(each.place)}"
+    return "\n".join(f"[{each.number}] {safe_name(each.place)}" for each in citations)
 
 
 def safe_name(name: str) -> str:
-    """A name without what steers a terminal, a task or a reader of tool calls."""
-    return "".join(each if _is_plain(each) else quote(each, safe="") for each in name)
+    """Escape the characters of a name that control a terminal, a task or a parser of tool calls."""
+    return "".join(each if each == " " or _is_plain(each) else quote(each, safe="") for each in name)
 
 
 def _is_plain(character: str) -> bool:
-    return (
-        character == " "
-        or (character.isprintable() and character not in "{}<>[]`\"'|" and character.isascii())
-        or (character.isalnum())
-    )
+    is_harmless = character.isascii() and character.isprintable() and character not in "{}<>[]`\"'|"
+    return is_harmless or character.isalnum()

@@ -22,7 +22,7 @@ _GROUPED: Final = re.compile(r"[1-9]\d{0,2}(?:([.,'\u00a0\u202f])\d{3})(?:\1\d{3
 
 
 def plain_numerals(text: str) -> str:
-    """A text with its numbers as digits, a fraction as a number of its own, and its months as numbers like 00005.
+    """Return a text with its numbers as digits, each fraction as a number of its own, and months as numbers like 00005.
 
     >>> plain_numerals("1,200.50 EUR"), plain_numerals("1.200,5 EUR"), plain_numerals("from May 3rd")
     ('1200 5 EUR', '1200 5 EUR', 'from 00005 3')
@@ -41,7 +41,7 @@ def _month(written: str) -> str:
 
 
 def _plain(number: str) -> str:
-    """Digits without separators. 1.200 may be either, and is both; 1.2.3 is no number and stays."""
+    """Write a number as digits without separators. 1.200 has two meanings, and gives both; 1.2.3 is no number."""
     grouped = _GROUPED.match(number)
     if grouped is None or (len(number) == len(grouped[0]) and grouped[1] == "." and number.count(".") == 1):
         whole, *fractions = re.split("[.,]", number)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from functools import partial
+from itertools import takewhile
 from typing import Any, ClassVar, Final
 
 from trivium.actions import ToolMessage
@@ -11,8 +12,9 @@ from trivium.actions.lowlevel import message_tool
 from trivium.agents._chat_agent import ChatAgent
 from trivium.agents._config import ChatAgentConfig
 from trivium.commander import invoke
+from trivium.llms import Request
 from trivium.module import overridable
-from trivium.schema import Message
+from trivium.schema import Message, ToolCall
 
 __all__ = ["QueryAgent", "QueryAgentConfig"]
 
@@ -59,7 +61,7 @@ class QueryAgent(ChatAgent):
     _description: str | None = None
     query_tools: ClassVar[tuple[type[ToolMessage], ...]] = ()
 
-    def __init__(self, config: Any, **kwargs: Any) -> None:
+    def __init__(self, config: QueryAgentConfig, **kwargs: Any) -> None:
         kwargs.setdefault("max_rounds", config.max_rounds)
         super().__init__(config, **kwargs)
         self.offer(*self.query_tools)
@@ -83,31 +85,24 @@ class QueryAgent(ChatAgent):
         return await super().forward(*message, session_id=session_id, **kwargs)
 
     def _instruction(self) -> str:
-        return "\n\n".join(filter(None, (str(super()._instruction()), self._description)))
+        return "\n\n".join(filter(None, (super()._instruction(), self._description)))
 
-    def _runs_itself(self, calls: Any) -> bool:
-        known = self.__dict__.get("_known") or ()
+    def _runs_itself(self, calls: Iterable[ToolCall]) -> bool:
+        known = self.llm_tools_map
         return all(call.name in self.executor.tools or call.name not in known for call in calls)
 
-    def _request(self, history: list[dict[str, Any]], extra: Mapping[str, Any]) -> Any:
-        asked = 0
-        for entry in reversed(history):
-            if entry.get("role") == "user":
-                break
-            asked += entry.get("role") == "assistant"
-        if asked >= self.max_rounds - 1:
+    def _request(self, history: list[dict[str, Any]], extra: Mapping[str, Any]) -> Request:
+        """Offer no tool in the last round, and require one after an error of the database."""
+        turn = takewhile(lambda entry: entry["role"] != "user", reversed(history))
+        rounds = sum(entry["role"] == "assistant" for entry in turn)
+        results = (str(each.get("content")) for each in reversed(history) if each["role"] in ("tool", "user"))
+        failures = sum(1 for _ in takewhile(lambda text: text.startswith(f"error: {SAYS}"), results))
+        if rounds >= self.max_rounds - 1:
             extra = {**extra, "tool_choice": "none"}
-        elif 0 < _failures(history) <= _REPAIRS:
+        elif 0 < failures <= _REPAIRS:
             extra = {**extra, "tool_choice": "required"}
         return super()._request(history, extra)
 
 
-def _failures(history: list[dict[str, Any]]) -> int:
-    """How many of the last results, one after the other, were errors of a database."""
-    results = [str(each.get("content")) for each in history if each.get("role") in ("tool", "user")]
-    wrong = [text.startswith(f"error: {SAYS}") for text in reversed(results)]
-    return (*wrong, False).index(False)
-
-
-def _read(kind: type[ToolMessage], arguments: Any) -> dict[str, Any]:
+def _read(kind: type[ToolMessage], arguments: str) -> dict[str, ToolMessage]:
     return {"tool_message": kind.parse(arguments)}

@@ -1,4 +1,4 @@
-"""What is remembered of a user across sessions, in a vector store."""
+"""Long-term memory: facts about a user, kept in a vector store across sessions."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from trivium.exceptions import ConfigurationError
 from trivium.knowledge.retrieval import DenseSearch, Retriever
 from trivium.knowledge.stores import Hit, VectorStore, VectorStoreConfig, Where
 from trivium.parsing import Chunk
+from trivium.schema import Document
 
 __all__ = ["LongTermMemory", "Remembered"]
 
@@ -22,13 +23,13 @@ _SHORTEST_ID: Final = 8
 
 
 class Remembered(NamedTuple):
-    """Something that is remembered.
+    """A text in long-term memory.
 
     Args:
-        id: by which it is forgotten.
-        text: what it is.
-        said_by: where it is from: "user", "model", or what the program said.
-        since: when it was remembered first, in UTC, as ISO 8601.
+        id: the id by which it can be forgotten.
+        text: the text.
+        said_by: its origin: "user", "model", or a name that the program gave.
+        since: the time at which it was first remembered, in UTC, as ISO 8601.
     """
 
     id: str
@@ -38,18 +39,18 @@ class Remembered(NamedTuple):
 
 
 class LongTermMemory:
-    """Remembers texts of a user in a store, over sessions and processes, until they are forgotten.
+    """Remembers texts of a user in a store, across sessions and processes, until they are forgotten.
 
-    Whose memory it is says the program, never the model: the tools have no such argument. No user is shown, or can
-    forget, what is another's. What is remembered is data: give it to a model as what somebody said, not as orders.
+    The program sets the user, never the model: the tools have no such argument. No user can see or forget the texts of
+    another. Remembered texts are data: give them to a model as quotations, not as instructions.
 
     Args:
-        store: a store or the config of one; with a collection of its own, for here `forget` may delete anything.
-        user: the user's id; or a function that gives it at each call, as `this_session` where sessions are users.
-        k: how many texts `recall` gives.
+        store: a store or the config of one; with a collection of its own, since `forget` may delete anything in it.
+        user: the user's id; or a function that returns it at each call, as `this_session` if sessions are users.
+        k: the most texts that `recall` returns.
 
     Raises:
-        ConfigurationError: at the first use, where the user's id is no text or is empty.
+        ConfigurationError: at the first use, if the user's id is not text or is empty.
 
     Example:
         >>> from trivium.knowledge.stores import SQLiteStoreConfig
@@ -66,34 +67,39 @@ class LongTermMemory:
         made = store if isinstance(store, VectorStore) else VectorStore.create(store)
         self.store: VectorStore = cast("VectorStore", made)
         self._user, self._k = user, k
-        self._retriever = Retriever(self.store, searches=[DenseSearch(self.store), self._by_words], around=0)
+
+        async def search_text(query: str, k: int, where: Where) -> list[Hit]:
+            """Search in the store itself: an index of words would be built anew after each text of any user."""
+            return await self.store.full_text_async(query, k, where) or []
+
+        self._retriever = Retriever(self.store, searches=[DenseSearch(self.store), search_text], around=0)
 
     @property
     def user(self) -> str:
-        """Whose memory it is here and now.
+        """The id of the user in this call.
 
         Raises:
-            ConfigurationError: the id is no text, or empty.
+            ConfigurationError: the id is not text, or is empty.
         """
-        given = self._user() if callable(self._user) else self._user
+        given: object = self._user() if callable(self._user) else self._user
         if not isinstance(given, str) or not given.strip():
-            raise ConfigurationError(f'a user\'s id is a text that is not empty, not {given!r}: give one, as "ada"')
+            raise ConfigurationError(f'the id of a user must be text and not empty, not {given!r}: give one, as "ada"')
         return given
 
     # ---- for programs
     @driver_neutral
     @checked
     async def remember_async(self, text: str, said_by: str = "user") -> Remembered:
-        """Remember a text; one that is known already stays as it is.
+        """Remember a text; one that is known already is not changed.
 
-        Two texts are the same where only case, spaces and the last full stop differ.
+        Two texts are equal if only case, spaces and the last full stop differ.
 
         Args:
-            text: one fact is found better than a story.
-            said_by: where it is from.
+            text: a text; a single fact is found more easily than a long one.
+            said_by: its origin.
 
         Raises:
-            ConfigurationError: there is nothing in the text.
+            ConfigurationError: the text is empty.
         """
         text, user = text.strip(), self.user
         if not text:
@@ -111,35 +117,35 @@ class LongTermMemory:
     @driver_neutral
     @checked
     async def recall_async(self, query: str = "", k: int | None = None) -> list[Remembered]:
-        """What fits a query best, best first; without one the latest.
+        """Return the texts that fit a query best, best first; without a query the latest.
 
         Args:
             query: any text.
-            k: how many at most; default: that of the memory.
+            k: the most texts; None: the `k` of the memory.
         """
         user, k = self.user, self._k if k is None else k
         if query.strip():
             hits = await self._retriever.retrieve_async(query, k, {"user": user})
             return [_remembered(hit.chunk) for hit in hits]
-        return sorted(await self._all(user), key=lambda each: each.since)[::-1][:k]
+        return sorted(await self._entries(user), key=lambda each: each.since)[::-1][:k]
 
     recall = sync_method(recall_async)
 
     @driver_neutral
     @checked
     async def forget_async(self, what: str | None = None) -> int:
-        """Forget one thing, or everything of this user.
+        """Forget one text, or all texts of this user.
 
         Args:
-            what: an id, its beginning (of 8 letters or more), or the text itself; None is everything.
+            what: an id, its beginning (8 characters or more), or the text itself; None: all.
 
         Returns:
-            How much was forgotten.
+            The number of texts that were forgotten.
         """
         user = self.user
         if what is None:
             return await self.store.delete_async({"user": user})
-        known = [_remembered(each) for each in await self.store.get_all_documents_async({"user": user})]
+        known = await self._entries(user)
         same = _id_of(user, what)
         wanted = what.strip()
         ids = [
@@ -149,19 +155,15 @@ class LongTermMemory:
 
     forget = sync_method(forget_async)
 
-    async def _all(self, user: str) -> list[Remembered]:
+    async def _entries(self, user: str) -> list[Remembered]:
         return [_remembered(each) for each in await self.store.get_all_documents_async({"user": user})]
-
-    async def _by_words(self, query: str, k: int, where: Where) -> list[Hit]:
-        """The store's own search: no index of all users is built for each thing that one remembers."""
-        return await self.store.full_text_async(query, k, where) or []
 
     # ---- for models
     def tools(self, *, approve_forget: bool = True) -> tuple[Tool, ...]:
-        """The tools `remember`, `recall` and `forget`, for `Agent(tools=…)`; none lets a model choose the user.
+        """Return the tools `remember`, `recall` and `forget`, for `Agent(tools=…)`; none lets a model choose the user.
 
         Args:
-            approve_forget: whether `forget` asks for approval.
+            approve_forget: ask for approval before `forget` runs.
         """
 
         @driver_neutral
@@ -193,6 +195,6 @@ def _id_of(user: str, text: str) -> str:
     return sha256(f"{len(user)}:{user}{said}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def _remembered(chunk: Any) -> Remembered:
-    known = chunk.metadata
+def _remembered(chunk: Document) -> Remembered:
+    known: Any = chunk.metadata  # with further fields of our own
     return Remembered(known.id, chunk.content, known.said_by, known.since)

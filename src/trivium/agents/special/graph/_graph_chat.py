@@ -20,13 +20,14 @@ sentence or two, and say so where they do not tell. If a query fails, mend it an
 
 
 class GraphChatAgentConfig(ChatAgentConfig):
-    """What a graph agent is made of.
+    """The config of a graph agent.
 
     Args:
-        graph: the store that it asks, as a `LadybugGraph`.
-        max_rows: rows of a result that the model sees at most.
-        timeout: seconds that a query may take.
-        max_schema_characters: of a larger schema the model sees only the labels and types, and looks the rest up.
+        graph: the graph that it queries, as a `LadybugGraph`.
+        max_rows: the most rows of a result that the model reads.
+        timeout: seconds for a query.
+        max_schema_characters: the most characters of the schema in the system message; of a larger one it has only the
+            labels and types, and the model looks up the rest.
     """
 
     name: str = Field(default="GraphChatAgent", pattern=r"^[a-zA-Z0-9_-]+$")
@@ -40,8 +41,8 @@ class GraphChatAgentConfig(ChatAgentConfig):
 class GraphChatAgent(ChatAgent):
     """Answers questions from a graph.
 
-    The model writes Cypher, and gets rows back. It can only read, whatever it writes: see `check_cypher` and
-    `GraphStore`. What goes wrong with a query is told to the model, which may try again.
+    The model writes Cypher, and reads the rows that come back. It can only read, whatever it writes: see
+    `check_cypher` and `GraphStore`. The error of a query goes back to the model, which may try again.
 
     Args:
         config: a `GraphChatAgentConfig`.
@@ -65,9 +66,10 @@ class GraphChatAgent(ChatAgent):
     """
 
     def __init__(self, config: GraphChatAgentConfig, **kwargs: Any) -> None:
-        if not isinstance(getattr(config, "graph", None), GraphStore):
+        graph: object = config.graph if "graph" in type(config).model_fields else None
+        if not isinstance(graph, GraphStore):
             raise ConfigurationError("give a GraphChatAgentConfig with graph=, as a LadybugGraph")
-        self.graph: GraphStore = config.graph
+        self.graph: GraphStore = graph
         self._settings = config
         super().__init__(config, tools=[self.query_graph, self.graph_schema, *kwargs.pop("tools", ())], **kwargs)
 
@@ -82,17 +84,17 @@ class GraphChatAgent(ChatAgent):
             found = self.graph.query(cypher, limit=limits.max_rows, timeout=limits.timeout)
         except DatabaseError as error:
             return f"The query failed: {error}"
-        return as_text(found)
+        return rows_text(found)
 
     def graph_schema(self, label: str = "") -> str:
-        """The labels, types and properties of the graph.
+        """Return the labels, types and properties of the graph.
 
         Args:
-            label: only what has to do with this label or type; "" is all.
+            label: only lines with this label or type; "": all.
         """
         lines = str(self.graph.schema()).splitlines()
-        shown = [line for line in lines if f":{label}" in line] if label else lines
-        return "\n".join(shown) or f"there is nothing called {label!r}"
+        found = [line for line in lines if f":{label}" in line] if label else lines
+        return "\n".join(found) or f"there is nothing called {label!r}"
 
     def _instruction(self) -> str:
         schema = self.graph.schema()
@@ -106,8 +108,8 @@ class GraphChatAgent(ChatAgent):
         return f"{super()._instruction()}\n\nThe graph holds:\n{text}"
 
 
-def as_text(found: GraphRows) -> str:
-    """Rows as a model reads them: a line of JSON each, below the names of the columns."""
+def rows_text(found: GraphRows) -> str:
+    """Write rows for a model: a line of JSON each, below the names of the columns."""
     if not found.rows:
         return "no rows"
     lines = [json.dumps(list(row), ensure_ascii=False, default=str) for row in found.rows]

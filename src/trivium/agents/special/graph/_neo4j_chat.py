@@ -14,13 +14,13 @@ __all__ = ["Neo4jChatAgent", "Neo4jChatAgentConfig", "Neo4jSettings"]
 
 
 class Neo4jSettings(OlderNames):
-    """Where a Neo4j server is.
+    """The address of a Neo4j server.
 
     Args:
-        uri: its address, without a password in it.
+        uri: the address, without a password.
         username: the account.
-        password: its password.
-        database: which database; "" is the account's own.
+        password: the password of the account.
+        database: the name of the database; "": the account's default.
     """
 
     uri: str = "neo4j://127.0.0.1:7687"
@@ -30,10 +30,10 @@ class Neo4jSettings(OlderNames):
 
 
 class Neo4jChatAgentConfig(GraphChatAgentConfig):
-    """What a graph agent of a Neo4j server is made of.
+    """The config of a graph agent of a Neo4j server.
 
     Args:
-        neo4j_settings: the server; `graph` counts over it.
+        neo4j_settings: the server; not used if `graph` is given.
     """
 
     name: str = Field(default="Neo4jChatAgent", pattern=r"^[a-zA-Z0-9_-]+$")

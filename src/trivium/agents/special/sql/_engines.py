@@ -111,7 +111,9 @@ def session_settings(dialect: Dialect, timeout: float) -> list[str]:
             "SET standard_conforming_strings = on",
         ]
     if DIALECTS[dialect.name] == "mysql":
-        is_mariadb = getattr(dialect, "is_mariadb", False)
+        from sqlalchemy.dialects.mysql.base import MySQLDialect
+
+        is_mariadb = isinstance(dialect, MySQLDialect) and dialect.is_mariadb
         limit = f"max_statement_time = {timeout}" if is_mariadb else f"max_execution_time = {milliseconds}"
         return [
             f"SET SESSION sql_mode = '{_SQL_MODE}'",  # so that quotes and backslashes mean the same as to the guard

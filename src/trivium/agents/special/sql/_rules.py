@@ -152,7 +152,9 @@ class TreeRules:
 
     def check_type(self, node: Expr) -> None:
         """Refuse types of a user's own, which could run code in a cast."""
-        kind = str(getattr(node.this, "name", "") or node.this)
+        from sqlglot.expressions import DType
+
+        kind = node.this.name if isinstance(node.this, DType) else str(node.this)
         if kind not in TYPES or node.args.get("kind"):
             raise self._refused(f"a cast to {kind.lower()} is not allowed", "casts to the usual types")
 

@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["column_names", "create_table", "duckdb_error", "reserved_words", "sql_name", "sql_text"]
+__all__ = ["create_table", "plain_names", "reserved_words", "sql_name", "sql_text"]
 
 
-def column_names(headers: Iterable[object], reserved: Iterable[str] = ()) -> list[str]:
+def plain_names(headers: Iterable[object], reserved: Iterable[str] = ()) -> list[str]:
     """Return a name for each header that needs no quotes; no two are alike.
 
     Args:
@@ -22,7 +22,7 @@ def column_names(headers: Iterable[object], reserved: Iterable[str] = ()) -> lis
         reserved: words of SQL, which no name may be.
 
     Example:
-        >>> column_names(["Unit Price ($)", "", "Größe", "2024", "unit price", None, "When"], ["when"])
+        >>> plain_names(["Unit Price ($)", "", "Größe", "2024", "unit price", None, "When"], ["when"])
         ['unit_price', 'column_2', 'größe', 'c_2024', 'unit_price_2', 'column_6', 'c_when']
     """
     found: list[str] = []
@@ -40,7 +40,7 @@ def column_names(headers: Iterable[object], reserved: Iterable[str] = ()) -> lis
 def create_table(database: DuckDBPyConnection, name: str, source: str) -> dict[str, str]:
     """Make a table of a source that DuckDB reads; return its headers by the names of the columns."""
     headers = [str(row[0]) for row in database.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()]  # noqa: S608
-    names = column_names(headers, reserved_words(database))
+    names = plain_names(headers, reserved_words(database))
     chosen = ", ".join(f"{sql_name(header)} AS {sql_name(made)}" for header, made in zip(headers, names, strict=True))
     database.execute(f"CREATE OR REPLACE TABLE {sql_name(name)} AS SELECT {chosen} FROM {source}")  # noqa: S608 - quoted
     return dict(zip(names, headers, strict=True))
@@ -60,10 +60,3 @@ def sql_text(text: str | Path) -> str:
 def sql_name(name: str) -> str:
     """Quote a name for SQL."""
     return '"' + name.replace('"', '""') + '"'
-
-
-def duckdb_error(*names: str) -> tuple[type[Exception], ...]:
-    """Return DuckDB's errors of these names, or the class of all of them."""
-    import duckdb
-
-    return tuple(cast("type[Exception]", getattr(duckdb, each)) for each in names) or (duckdb.Error,)

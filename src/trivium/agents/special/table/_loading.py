@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from trivium.agents.special.table._creating import (
-    column_names,
     create_table,
-    duckdb_error,
+    plain_names,
     reserved_words,
     sql_name,
     sql_text,
@@ -48,7 +47,7 @@ _BIG, _HUGE = 1 << 63, 1 << 127
 
 def table_name(source: object) -> str:
     """Return the name of a source's table: from the name of its file, else "data"."""
-    return column_names([Path(source).stem if isinstance(source, str | Path) else "data"])[0]
+    return plain_names([Path(source).stem if isinstance(source, str | Path) else "data"])[0]
 
 
 class _Column:
@@ -142,6 +141,8 @@ class Loader(NamedTuple):
 
     def load_file(self, name: str, file: Path) -> dict[str, str]:
         """Make a table of a file, by its suffix."""
+        import duckdb
+
         if not file.is_file():
             raise DocumentNotFoundError(f"there is no file {file}", str(file))
         if file.stat().st_size == 0:
@@ -158,7 +159,7 @@ class Loader(NamedTuple):
                 link.symlink_to(file.resolve())
                 return create_table(self.database, name, f"read_parquet({sql_text(link)})")
             return load_text_file(self.database, name, file, self.folder, self.encoding)
-        except duckdb_error() as error:
+        except duckdb.Error as error:
             reason = str(error).replace(str(self.folder / f"source{file.suffix}"), file.name).splitlines()[0]
             advice = "it is damaged, or no table"
             if "utf-8" in str(error).lower() or "unicode" in str(error).lower():
@@ -198,19 +199,23 @@ class Loader(NamedTuple):
 
     def load_frame(self, name: str, frame: Any) -> dict[str, str]:
         """Make a table of a frame of pandas, polars or pyarrow."""
+        import duckdb
+
         try:
             self.database.register("frame_", frame.collect() if type(frame).__name__ == "LazyFrame" else frame)
             return create_table(self.database, name, "frame_")
-        except duckdb_error() as error:
+        except duckdb.Error as error:
             raise ConfigurationError(f"the frame cannot be read as a table: {error}") from None
         finally:
             self.database.unregister("frame_")
 
     def _load_rows(self, name: str, headers: Sequence[object], rows: Iterable[Sequence[object]]) -> dict[str, str]:
         """Make a table of Python's own values by way of a file, so that any number of rows takes no memory."""
+        import duckdb
+
         if not headers:
             raise EmptyDocumentError("there are no columns: a table has one at least")
-        names = column_names(headers, reserved_words(self.database))
+        names = plain_names(headers, reserved_words(self.database))
         columns = [_Column(header) for header in headers]
         path = self.folder / "rows.csv"
         with path.open("w", encoding="utf-8", errors="replace", newline="") as file:
@@ -225,7 +230,7 @@ class Loader(NamedTuple):
                 f"quote = '\"', nullstr = '{_NULL}', allow_quoted_nulls = false, new_line = '\\r\\n')"
             )
             self.database.execute(f"CREATE TABLE {sql_name(name)} AS SELECT * FROM {read}")  # noqa: S608 - made above
-        except duckdb_error() as error:
+        except duckdb.Error as error:
             raise ConfigurationError(f"the rows cannot be read as a table: {str(error).splitlines()[0]}") from None
         finally:
             os.unlink(path)

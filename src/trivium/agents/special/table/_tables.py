@@ -14,7 +14,7 @@ from trivium._arguments import checked
 from trivium.agents.special.sql._guard import check_query
 from trivium.agents.special.sql._rows import Rows
 from trivium.agents.special.sql._schema import Column, Table
-from trivium.agents.special.table._creating import column_names
+from trivium.agents.special.table._creating import plain_names
 from trivium.agents.special.table._loading import Loader, table_name
 from trivium.agents.special.table._process import QueryProcess
 from trivium.exceptions import ConfigurationError, MissingExtraError, QueryError, QueryTimeoutError
@@ -165,12 +165,12 @@ def _sources_of(data: object) -> dict[str, object]:
             raise ConfigurationError("there is no table: give a file, a frame or rows")
         if not any(map(_is_source, given.values())):
             return {"data": given}
-        return dict(zip(column_names(given), given.values(), strict=True))
+        return dict(zip(plain_names(given), given.values(), strict=True))
     only = {table_name(data): data}
     files = list(cast("Sequence[object]", data)) if isinstance(data, list | tuple) else []
     stems = [Path(each).stem for each in files if isinstance(each, str | Path)]
     if files and len(stems) == len(files):
-        return dict(zip(column_names(stems), files, strict=True))
+        return dict(zip(plain_names(stems), files, strict=True))
     return only
 
 

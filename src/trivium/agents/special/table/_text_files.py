@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from trivium.agents.special.table._creating import create_table, duckdb_error, sql_text
+from trivium.agents.special.table._creating import create_table, sql_text
 from trivium.exceptions import ConfigurationError, UnreadableDocumentError
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ def load_text_file(database: DuckDBPyConnection, name: str, file: Path, folder: 
         UnreadableDocumentError: it is no text of this encoding, or a row has more values than there are headers.
         ConfigurationError: there is no such encoding.
     """
+    import duckdb
+
     path = folder / f"source{file.suffix}"  # the file's own name may hold characters of a pattern
     try:
         write_utf8(file, path, encoding)
@@ -51,7 +53,7 @@ def load_text_file(database: DuckDBPyConnection, name: str, file: Path, folder: 
         if not layout.is_own:
             try:
                 return create_table(database, name, f"read_csv({sql_text(path)}, header = true)")
-            except duckdb_error("ConversionException", "InvalidInputException"):
+            except (duckdb.ConversionException, duckdb.InvalidInputException):
                 pass  # a later row is of another type, or another width
         even = write_even(database, path, layout, file)
         try:
@@ -104,6 +106,8 @@ def find_layout(database: DuckDBPyConnection, path: Path) -> Layout:
 
     The headers are the first line that is not empty, and the delimiter the character that gives most of them.
     """
+    import duckdb
+
     with path.open("rb") as opened:
         lines = re.split(r"\r\n|\r|\n", opened.read(_HEAD).decode("utf-8-sig", "replace"))
     first = next((at for at, line in enumerate(lines) if line.strip()), 0)
@@ -113,7 +117,7 @@ def find_layout(database: DuckDBPyConnection, path: Path) -> Layout:
     query = f"SELECT Delimiter, Quote, SkipRows, len(Columns) FROM sniff_csv({sql_text(path)}, header = true)"  # noqa: S608
     try:
         found = database.execute(query).fetchone()
-    except duckdb_error("InvalidInputException"):
+    except duckdb.InvalidInputException:
         return own
     assert found is not None, "it is one row"
     delimiter, quote, skip, width = found
@@ -131,6 +135,8 @@ def write_even(database: DuckDBPyConnection, path: Path, layout: Layout, file: P
     Raises:
         UnreadableDocumentError: a row has more values than there are headers.
     """
+    import duckdb
+
     even = path.with_name("even.csv")
     columns = ", ".join(f"'c{at}': 'VARCHAR'" for at in range(layout.width))
     quote = sql_text(layout.quote)
@@ -141,7 +147,7 @@ def write_even(database: DuckDBPyConnection, path: Path, layout: Layout, file: P
     )
     try:
         database.execute(f"COPY (SELECT * FROM {query}) TO {sql_text(even)} (FORMAT csv, HEADER false)")  # noqa: S608
-    except duckdb_error("InvalidInputException") as error:
+    except duckdb.InvalidInputException as error:
         if (found := _WIDTH.search(str(error))) is None:
             raise
         line, expected, width = found.groups()
@@ -155,6 +161,8 @@ def write_even(database: DuckDBPyConnection, path: Path, layout: Layout, file: P
 
 def create_typed(database: DuckDBPyConnection, name: str, even: Path) -> dict[str, str]:
     """Make a table of a file with even rows; a column whose values turn out to differ in type is text."""
+    import duckdb
+
     texts = list[str]()
     read = f"read_csv({sql_text(even)}, header = true, skip = 0, delim = ',', quote = '\"', escape = '\"'"
     while True:
@@ -162,7 +170,7 @@ def create_typed(database: DuckDBPyConnection, name: str, even: Path) -> dict[st
         given = f", types = {{{types}}}" if types else ""
         try:
             return create_table(database, name, f"{read}, sample_size = -1{given})")
-        except duckdb_error("ConversionException") as error:
+        except duckdb.ConversionException as error:
             found = _COLUMN.search(str(error))
             if found is None or found[1] in texts:
                 raise
