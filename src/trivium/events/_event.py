@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from logging import INFO
 from time import time
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, TypeAlias, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Generic,
+    Literal,
+    Protocol,
+    TypeAlias,
+    get_args,
+    get_origin,
+    runtime_checkable,
+)
 
 from typing_extensions import TypeVar, get_original_bases
 
@@ -193,12 +205,19 @@ def on_one_line(text: str) -> str:
 
 def to_json_value(value: object) -> Any:
     """Return a value as JSON values; what JSON does not have becomes text."""
-    from pydantic_core import to_jsonable_python  # only who asks for content pays for it
+    from pydantic_core import to_jsonable_python  # loaded for contents only
 
+    if isinstance(value, _NamedTuple):
+        value = value._asdict()
     try:
         return to_jsonable_python(value, fallback=_as_text, inf_nan_mode="null", bytes_mode="base64")
     except (ValueError, RecursionError):  # a cycle, or nested too deeply
         return _as_text(value)
+
+
+@runtime_checkable
+class _NamedTuple(Protocol):
+    def _asdict(self) -> JSONObject: ...
 
 
 def _as_text(value: object) -> str:

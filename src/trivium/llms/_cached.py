@@ -70,7 +70,7 @@ class CacheEvent(Event[Lookup, Literal["cache"]]):
         """Return the key, whether the answer was there, what that saved, and the error."""
         key, hit, saved, error = self.data
         found = {} if saved is None else {"saved": asdict(saved)}
-        return {"key": key, "hit": hit, **found, **({} if error is None else {"error": exception_line(error)})}
+        return {"cache_key": key, "hit": hit, **found, **({} if error is None else {"error": exception_line(error)})}
 
 
 class CachedModel(WrappedModel):

@@ -11,8 +11,8 @@ __all__ = ["mask_secrets"]
 
 _HIDDEN: Final = "***"
 _WORDS: Final = "(?:api|access|private|secret)[_-]?key|token|secret|passw(?:or)?d|passphrase|authorization|cookie"
-_NAME: Final = re.compile(rf"(?:^|[_.-])(?:{_WORDS}|credentials?|signature)$", re.IGNORECASE)
-_IN_JSON: Final = re.compile(rf'("[^"]*(?:{_WORDS})\\?"\s*:\s*\\?")(?:[^"\\]|\\[^"])+', re.IGNORECASE)
+_NAME: Final = re.compile(rf"(?:^|[_.-]|(?<=[a-z])(?=[A-Z]))(?i:{_WORDS}|credentials?|signature)$")
+_IN_JSON: Final = re.compile(rf'("[^"]*(?:{_WORDS})"\s*:\s*")(?:[^"\\]|\\.)+', re.IGNORECASE)
 _VALUE: Final = re.compile(
     r"\b[srp]k-[\w-]{16,}|\bgh[opsur]_\w{30,}|\bxox[a-z]-[\w-]{10,}|\bAKIA[0-9A-Z]{16}\b|\bAIza[\w-]{30,}"
     r"|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]+|(?<=\bBearer )[\w.~+/=-]{8,}"

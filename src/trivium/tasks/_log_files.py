@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from hashlib import blake2b
 from itertools import count
-from logging import getLogger
+from logging import WARNING, getLogger
 from pathlib import Path
 from secrets import token_hex
 from threading import RLock
@@ -142,9 +142,11 @@ class RunLog:
             ) from error
 
     def __call__(self, event: Event) -> None:
-        """Take one event."""
+        """Accept one event: a response is an entry, an event of the level WARNING a note."""
         if isinstance(event, ResponseEvent):
             self.write(event.data, self._place(event.node))
+        elif event.level >= WARNING:
+            self._note(self._place(event.node), "warning", event.name, event.summary())
 
     def _place(self, node: TaskNode | None) -> str:
         while node is not None and node not in self._at:

@@ -167,7 +167,7 @@ def _source(text: str) -> str:
 
 
 def note_html(at: str, when: datetime, kind: str, task: str, text: str) -> str:
-    """That a task began or ended."""
+    """Return the entry for the beginning or the end of a task, or for a warning at a node."""
     return f'<div class="{kind} {_depth(at)}" data-at="{_text(at)}"><b>{_text(task)}</b> {_text(text)}</div>\n'
 
 

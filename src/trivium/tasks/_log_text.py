@@ -73,10 +73,10 @@ def line_of(entry: Entry, color: bool = False) -> str:
 
 
 def note_line(at: str, when: datetime, kind: str, task: str, text: str) -> str:
-    """A line that says when a task began or how it ended."""
-    return (
-        f"{'>' if kind == 'begin' else '<'} {when:%H:%M:%S} {_indent(at)}{_cell(f'{task} {kind}s')} | {_cell(text)}\n"
-    )
+    """Return a line about the beginning or the end of a task, or about a warning at a node."""
+    sign = {"begin": ">", "end": "<"}.get(kind, "!")
+    name = task if sign == "!" else f"{task} {kind}s"
+    return f"{sign} {when:%H:%M:%S} {_indent(at)}{_cell(name)} | {_cell(text)}\n"
 
 
 def _indent(at: str) -> str:
