@@ -65,6 +65,7 @@ def test_the_suggested_type_is_one_of_the_valid_ones(type_: str) -> None:
     ("text", "message"),
     [
         ("starts: dat", "field 'starts': unknown type 'dat'; did you mean 'date'? Valid types: text"),
+        ("people: nmber", "did you mean 'number'?"),
         ("starts: xyzzy", "unknown type 'xyzzy'; Valid types: text, number"),
         ("a, : date", "no name in ': date'"),
         ("a,,b", "no name"),
@@ -201,6 +202,7 @@ def test_a_model_is_read_from_its_file(tmp_path: Path) -> None:
         ("x = 1\ndef (", "model.py:Lease", "line 2"),
         ("import not_there_at_all", "model.py:Lease", "ModuleNotFoundError"),
         ("raise SystemExit", "model.py:Lease", "SystemExit"),
+        ("class Lease: ...", "model.py:Lease", "no pydantic model 'Lease'"),
     ],
 )
 def test_a_file_that_gives_no_fields_says_why(tmp_path: Path, content: str, reference: str, message: str) -> None:
@@ -210,7 +212,10 @@ def test_a_file_that_gives_no_fields_says_why(tmp_path: Path, content: str, refe
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize(("content", "message"), [("{", "cannot be read as JSON"), ("[]", "not a JSON schema")])
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("{", "cannot be read as JSON"), ("[]", "not a JSON schema"), ("{}", "the schema has no fields")],
+)
 def test_a_broken_schema_file_says_why(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "s.json").write_text(content)
     with pytest.raises(FieldsError, match=message):
