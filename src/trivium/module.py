@@ -315,7 +315,7 @@ class Module:
         for name, child in self.named_children():
             yield from child.named_modules(f"{prefix}.{name}" if prefix else name, _above | {id(self)})
 
-    def _current_memory(self) -> Memory | None:
+    def current_memory(self) -> Memory | None:
         """What this module remembers of the session whose call runs here; None where nothing was ever said in it."""
         return self.memory.get(this_session()) if self.memory else None
 

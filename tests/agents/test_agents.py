@@ -380,7 +380,7 @@ def test_the_user_is_asked_where_it_makes_sense():
 @pytest.mark.parametrize("which", ["llm_response", "agent_response", "user_response"])
 @pytest.mark.parametrize("form", ["", "_async"])
 def test_either_form_of_a_responder_can_be_overridden(which: str, form: str):
-    from trivium.agents._responders import responder
+    from trivium.commander.lowlevel import invoke, run_on_loop
 
     def plain(self: Any, message: Any = None) -> str:
         return "mine"
@@ -390,10 +390,9 @@ def test_either_form_of_a_responder_can_be_overridden(which: str, form: str):
 
     kind = type("Own", (ChatAgent,), {f"{which}{form}": coroutine if form else plain})
     agent = kind(ScriptedModel(["theirs"]))
-    found: Any = responder(agent, which)(Message(content="x"))
-    assert (asyncio.run(found) if asyncio.iscoroutine(found) else found) == "mine"
-    if form:
-        assert getattr(agent, which)("x") == "mine"
+    assert getattr(agent, which)("x") == "mine", "called by its plain name"
+    found = run_on_loop(lambda: invoke(getattr(agent, which), Message(content="x")))
+    assert found == "mine", "called as a task calls it"
 
 
 # ---- the aggregator

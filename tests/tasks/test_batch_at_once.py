@@ -300,7 +300,7 @@ def test_a_kill_of_the_batch_stops_all_whatever_the_policy(is_async: bool, polic
 
     def hear(event: Any) -> None:
         if event.kind == "started" and event.node._name == "batch":
-            model.all_wait.call(partial(event.node.kill, "enough"))
+            model.all_wait.add_callback(partial(event.node.kill, "enough"))
 
     with pytest.raises(RunKilledError, match="enough") as caught:
         asyncio.run(outer.acall("go", listeners=[hear])) if is_async else outer("go", listeners=[hear])

@@ -128,7 +128,7 @@ def _question(agent: Any, message: Message) -> Message:
 def _unaddressed(agent: Any, chat_doc: Message | None) -> Message | None:
     """The message that waits for its recipient: in the question that the model's call answers."""
     question = None if chat_doc is None else chat_doc.parent
-    memory = agent._current_memory()
+    memory = agent.current_memory()
     if question is None and memory:  # what the model was told last
         own = (Entity.LLM, None)
         told = (

@@ -33,7 +33,7 @@ class RewindTool(ToolMessage):
 
     def response(self, agent: Any, chat_doc: Message | None = None) -> Message:
         """The new message, as the model's; or what the model did wrong."""
-        memory = agent._current_memory()
+        memory = agent.current_memory()
         said: list[Message] = memory.get_memory(len(memory)) if memory else []
         own = [at for at, each in enumerate(said) if each.entity in (Entity.LLM, None) and each.sender == agent.name]
         if not 1 <= self.n <= len(own):

@@ -8,6 +8,7 @@ from trivium._lazy import lazy_names
 from trivium.agents._agent import Agent, AsyncAgent
 from trivium.agents._chat_agent import AsyncChatAgent, ChatAgent
 from trivium.agents._config import AgentConfig, ChatAgentConfig
+from trivium.agents._user import UserInputEvent
 
 if TYPE_CHECKING:
     from trivium.agents._containers import AgentDict, AgentList, AsyncSequential, Sequential
@@ -41,6 +42,7 @@ __all__ = [
     "Sequential",
     "StreamingAgent",
     "StreamingSequential",
+    "UserInputEvent",
 ]
 
 # Where the names live that stand on the core; they are imported when used.

@@ -1,87 +1,147 @@
-"""The agent: a module with a model, a memory, and tools that it runs itself."""
+"""The agent: a module with a model, a memory and tools, and the three responders that a task asks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, cast
 
-from trivium._objects import create_object, factory_of
-from trivium.actions import ActionExecutor, Tool, calls_in_text
+from typing_extensions import TypeVar
+
+from trivium._objects import create_object
+from trivium.actions import ActionExecutor, OnToolError, ToolMessage, as_text, find_handler
 from trivium.actions.lowlevel import read_more_of
-from trivium.agents._attributes import AgentAttributes
+from trivium.agents._answer_format import REPAIRS, AnswerFormat, answer_format, is_class, typed_answer
+from trivium.agents._calls import as_message, is_empty, read_calls
 from trivium.agents._config import AgentConfig
+from trivium.agents._handling import (
+    OVERRIDABLE,
+    addressed,
+    answer_of_config,
+    answer_without_tools,
+    call_handler,
+    handle_all,
+    handle_tool,
+    handled_by,
+    overrides,
+)
+from trivium.agents._names import AgentNames
+from trivium.agents._parts import MemoryOption, check_sampling, made_memory, made_model, made_tools
+from trivium.agents._typed import bracketed, type_argument
+from trivium.agents._user import ask_user
 from trivium.agents.aggregator import DefaultAggregator, Instruction
-from trivium.commander import current
-from trivium.commander.lowlevel import settle
-from trivium.exceptions import ConfigurationError, LimitExceededError, NoModelError, ToolFailedError
+from trivium.commander import CallNode, current, invoke
+from trivium.commander.lowlevel import driver_neutral, is_within, settle, sync_method
+from trivium.exceptions import LimitExceededError, NoModelError, ToolFailedError
 from trivium.llms import ModelProtocol, Reply, Request
 from trivium.llms.lowlevel import call_model
 from trivium.memory import Memory, MemoryManager
 from trivium.module import AsyncModule, Hooks, overridable
-from trivium.schema import Message, MessageExtra, Origin, ToolCall, ToolSpec
-from trivium.schema._message import message_of
+from trivium.schema import Entity, Message, MessageExtra, Origin, ToolCall, ToolSpec
+from trivium.schema.lowlevel import linked, message_of
 
-_MODEL = Origin.MODEL  # a member is slow to look up
+if TYPE_CHECKING:
+    from trivium.commander.lowlevel import AsyncStream, Stream
+    from trivium.schema import Answer
+
+__all__ = ["Agent", "AsyncAgent", "Model"]
+
+T_co = TypeVar("T_co", default=Any, covariant=True)
+R = TypeVar("R")
+_LLM, _MODEL = Entity.LLM, Origin.MODEL  # a member is slow to look up
 _spec_of = attrgetter("spec")
+
 Model = ModelProtocol | str | None
 """A model, or its name as `trivium.llms.resolve` takes it."""
 
-Config: TypeAlias = dict[str, Any]
-MemoryOption: TypeAlias = MemoryManager | Callable[[], Memory] | Config | bool | None
 
-
-class Agent(AgentAttributes):
+class Agent(AgentNames, Generic[T_co]):
     """Asks a model, runs the tools that the model calls, and answers with what the model says at last.
 
-    Model, memory, output_format, aggregator, hooks and tools may be given as configs: a dict with `type` and the
-    keywords of what it makes; see `trivium.utils.create_object`.
+    `Agent[A](…)` and `Agent(…, output_format=A)` answer with a value of type A, as `answer.output`. Model, memory,
+    output_format, aggregator, hooks and tools may be given as configs: a dict with `type` and the keywords of what it
+    makes; see `trivium.utils.create_object`.
 
     Args:
         llm: the model, its name (`"openai:gpt-…"`, `"default"`, a path to a GGUF file), or an `AgentConfig`.
-            None is no model: for an agent that is made of others and has a `forward` of its own.
+            None: no model, for an agent that is made of others and has a `forward` of its own.
         template: the system instruction.
-        tools: functions or tools that the agent runs itself within its call.
-        memory: keeps what was said, by session; False or None remembers nothing, a function or a config makes
+        tools: functions, tools, actions, `ToolMessage` classes, toolkits, agents and tasks that the agent runs itself
+            within its call.
+        memory: stores the messages, by session; False or None remembers nothing, a function or a config makes
             the memory of each session. Default: True, but False for an agent made from a config alone.
-        output_format: parses the answer into `message.formatted` (has `parse_response`).
+        output_format: the type of the answer, or a parser (an object with `parse_response`), whose result is
+            `message.formatted`.
         aggregator: turns memory into chat messages.
         name: default: the class name, or the config's.
         description: what the agent is for, where it is offered as a tool.
         hooks: change messages on their way in and out.
+        system_message: the system instruction, by the name that tasks and chat agents use.
         parameters: sampling parameters for each request (temperature, max_tokens, stop, …).
         max_rounds: how often the model may be asked within one call.
-        parallel: run several tool calls of one answer at once, but those of tools that run alone.
+        parallel: run several tool calls of one answer at once, except those of tools that run alone.
+        on_tool_error: "answer": the model reads that a tool raised an unexpected error; "raise": the run ends with a
+            `ToolFailedError`. In both cases it is logged, and stands on the node of the tool.
         approve: asked before a tool that `needs_approval` runs, here and below; see `ApprovalRequest`.
         read_more: offer the model a tool by which it reads on in a result that was too long and was cut.
         config: as the first argument.
+
+    Raises:
+        AnswerFormatError: on a call: the answer has not the type, and asking again twice did not help.
 
     Example:
         >>> from trivium.testing import ScriptedModel
         >>> agent = Agent(ScriptedModel(["hello"]), "Be kind.")
         >>> agent("hi").content
         'hello'
+        >>> Agent[int](ScriptedModel(['{"value": 42}']))("6 * 7?").output
+        42
     """
 
     name: str = "Agent"
+    description: str = ""
+    template: Instruction = None
+    output_format: Any = None
+    answer_type: Any = None
+    """The type of its answers, set by `Agent[A]` before `__init__` and by `class Mine(Agent[A])`; None: any."""
+    _describes_format: bool = True
     if TYPE_CHECKING:  # most have one, and those that have none say so when they are made
         memory: MemoryManager  # pyright: ignore[reportIncompatibleVariableOverride] # fmt: skip
 
+        # Static types of what the base class does: each call answers with a value of type T_co.
+        def __call__(self, *message: Any, **kwargs: Any) -> Answer[T_co]: ...
+        async def acall(self, *message: Any, **kwargs: Any) -> Answer[T_co]: ...
+        def stream(self, *message: Any, **kwargs: Any) -> Stream[Answer[T_co]]: ...  # type: ignore[override]
+        def open(self, *message: Any, **kwargs: Any) -> AsyncStream[Answer[T_co]]: ...  # type: ignore[override]
+    else:
+
+        def __class_getitem__(cls, argument):
+            return bracketed(cls, argument) or super().__class_getitem__(argument)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.answer_type = type_argument(cls, cls.answer_type)
+        written = [vars(each).keys() for each in cls.__mro__]
+        cls.overridden = frozenset(name for name in OVERRIDABLE if sum(name in each for each in written) > 1)
+
     def __init__(
         self,
-        llm: Model | AgentConfig | Config | Callable[..., Any] = None,
+        llm: Model | AgentConfig | dict[str, Any] | Callable[..., Any] = None,
         template: Instruction = None,
         memory: MemoryOption | Literal["default"] = "default",
-        output_format: Any = None,
-        aggregator: DefaultAggregator | Config | None = None,
+        output_format: type[T_co] | Any = None,
+        aggregator: DefaultAggregator | dict[str, Any] | None = None,
         name: str | None = None,
         description: str = "",
         hooks: Hooks = None,
         *,
-        tools: Iterable[Tool | Callable[..., Any]] = (),
+        system_message: str | None = None,
+        tools: Iterable[Any] = (),
         parameters: Mapping[str, Any] | None = None,
         max_rounds: int = 50,
         parallel: bool = False,
+        on_tool_error: OnToolError = "answer",
         approve: Callable[[Any], Any] | None = None,
         read_more: bool = False,
         config: AgentConfig | None = None,
@@ -93,36 +153,40 @@ class Agent(AgentAttributes):
             name = config.name if name is None else name
             parameters = {**config.parameters, **(parameters or {})}
             memory = False if memory == "default" else memory  # an agent of a config answers one-shot
-        super().__init__(name=name, memory=_memory_of(memory), hooks=hooks)
-        self.config = config
+            output_format = config.output_format if output_format is None else output_format
+            self.config = config
+        super().__init__(name=name, memory=made_memory(memory), hooks=hooks)
         make = getattr(llm, "create_model", None)  # a config of `language_models` describes a model
-        self.llm: Any = create_object(llm) if make is None else make()
-        self.template = template
-        self.output_format = create_object(output_format)
+        self.llm = create_object(llm) if make is None else make()
+        self.template = template if system_message is None else system_message
         self.aggregator: DefaultAggregator = create_object(aggregator) or DefaultAggregator()
-        self.description = description
+        if description:
+            self.description = description
         self.parameters = dict(parameters or {})
         self.max_rounds, self.parallel = max_rounds, parallel
         if approve is not None:
             self.approve = approve
         if tools or "executor" not in vars(self):  # one that a subclass has set before stays
-            self.executor = ActionExecutor(tools)
+            self.executor = ActionExecutor(made_tools(self, tools) if tools else (), on_tool_error=on_tool_error)
         if read_more and self.memory:
             self.executor.add(read_more_of(self.memory))
+        if (wanted := self.answer_type if output_format is None else output_format) is not None:
+            self.set_output_format(wanted)
 
     # ---- what a call does
     @overridable
     def forward(self, *message: Message, session_id: Hashable = 0, **kwargs: Any) -> Coroutine[Any, Any, Message]:
         """Ask the model, and run what it calls, until it answers; keywords are sampling parameters."""
-        return self._rounds(self.model, self._history(message, session_id), kwargs)
+        extra = check_sampling(kwargs, self.llm) if kwargs else kwargs
+        return self._rounds(self.model, self._history(message, session_id), extra)
 
     async def _rounds(self, model: ModelProtocol, history: list[dict[str, Any]], extra: Mapping[str, Any]) -> Message:
         so_far: list[Message] = []
         try:
             for _ in range(self.max_rounds):
-                reply = await call_model(model, self._request(history, extra))
+                reply = await self._ask(model, history, extra)
                 if not reply.tool_calls or not self._runs_itself(reply.tool_calls):
-                    return await self._finish(reply, history, extra)
+                    return await self._finish(model, reply, history, extra)
                 for done in await self._run_tools(reply, so_far):
                     self.aggregator.append(history, done, self.name)
             raise LimitExceededError("rounds", self.max_rounds, setting="Agent(max_rounds=…)")
@@ -130,23 +194,61 @@ class Agent(AgentAttributes):
             error.messages = tuple(so_far) or error.messages
             raise
 
-    async def _finish(self, reply: Reply, history: list[dict[str, Any]], extra: Mapping[str, Any]) -> Message:
-        """The model's last reply as the agent's answer, parsed where there is a parser."""
+    def _ask(
+        self, model: ModelProtocol, history: list[dict[str, Any]], extra: Mapping[str, Any]
+    ) -> Coroutine[Any, Any, Reply]:
+        """Request one answer; every request of the agent goes through here."""
+        return call_model(model, self._request(history, extra))
+
+    async def _finish(
+        self, model: ModelProtocol, reply: Reply, history: list[dict[str, Any]], extra: Mapping[str, Any]
+    ) -> Message:
+        """Return the agent's answer; one that has not the wanted type is requested again, with what was wrong."""
         parser = self.output_format
-        return self._said(reply, None if parser is None else await settle(parser.parse_response(reply.text)))
+        if not isinstance(parser, AnswerFormat):
+            return self._message(reply, None if parser is None else await settle(parser.parse_response(reply.text)))
+        if reply.tool_calls:  # they are left to a task
+            return self._message(reply)
+        ask = partial(self._ask, model, extra=extra)
+        repairs = REPAIRS if self.options.strict_recovery else 0
+        reply, value = await typed_answer(parser, reply, history, ask, repairs)
+        answer = self._message(reply)
+        extras = cast("dict[str, Any]", answer.__pydantic_extra__)
+        extras["output"] = value
+        if not isinstance(value, ToolMessage):
+            extras["attachments"] = (value,)
+        return answer
 
     def _history(self, message: tuple[Message, ...], session_id: Hashable) -> list[dict[str, Any]]:
         memory = self.memory.get(session_id) if self.memory else Memory.of(message)
-        return self.aggregator.aggregate(
-            Memory() if memory is None else memory, self.name, self.output_format, self._instruction()
-        )
+        parser = None if isinstance(self.output_format, AnswerFormat) else self.output_format
+        return self.aggregator.aggregate(Memory() if memory is None else memory, self.name, parser, self.instruction())
 
     def has_model(self) -> bool:
-        """Whether the agent can answer by itself: with a model, or with a `forward` of its own."""
+        """Return whether the agent can answer by itself: with a model, or with a `forward` of its own."""
         return self.llm is not None or type(self).forward is not Agent.forward
 
-    def _instruction(self) -> Instruction:
-        return self.template
+    def instruction(self) -> Instruction:
+        """Return the whole system instruction of a request."""
+        template, told = self.template, self._format_instruction()
+        if not told:
+            return template
+        if template is None or isinstance(template, str):
+            return f"{template}\n\n{told}" if template else told
+        return [*self.aggregator.aggregate_system_intruction(template), {"role": "system", "content": told}]
+
+    def _format_instruction(self) -> str:
+        form = self.output_format
+        return form.format_instruction() if isinstance(form, AnswerFormat) and self._describes_format else ""
+
+    @property
+    def system_message(self) -> str:
+        """The system instruction as text; the same as `template`."""
+        return self.template if isinstance(self.template, str) else ""
+
+    @system_message.setter
+    def system_message(self, text: str) -> None:
+        self.template = text
 
     @property
     def model(self) -> ModelProtocol:
@@ -160,7 +262,7 @@ class Agent(AgentAttributes):
                 raise NoModelError(
                     f'the agent {self.name} has no model: give it one, as in Agent("default") or ChatAgent()'
                 )
-            self.llm = _as_model(self.llm)
+            self.llm = made_model(self.llm)
         return self.llm
 
     def _request(self, history: list[dict[str, Any]], extra: Mapping[str, Any]) -> Request:
@@ -169,26 +271,24 @@ class Agent(AgentAttributes):
             choice = extra.get("tool_choice", choice)
             extra = {name: value for name, value in extra.items() if name != "tool_choice"}
         parameters = {**self.parameters, **extra} if extra else self.parameters
-        return Request(history, self._specs(), self._forced or choice, None, parameters)
+        schema = self.output_format.schema if isinstance(self.output_format, AnswerFormat) else None
+        return Request(history, self._specs(), self.toolbox.forced or choice, schema, parameters)
 
     def _specs(self) -> tuple[ToolSpec, ...]:
-        tools = self.executor.tools
-        specs = tuple(map(_spec_of, tools.values())) if tools else ()
-        return specs if "_usable" not in self.__dict__ else (*specs, *self._usable_specs())
+        specs = tuple(map(_spec_of, self.executor.tools.values())) if self.executor.tools else ()
+        return (*specs, *self.toolbox.specs()) if self.toolbox.usable else specs
 
     def _runs_itself(self, calls: Iterable[ToolCall]) -> bool:
-        """Whether these calls are run within the agent's own call; a tool message is left to a task.
+        """Return whether these calls run within the agent's own call; a tool message is left to a task.
 
-        Unknown calls are run too, where the agent has tools: the model is told that there is no such tool.
+        Unknown calls run too, where the agent has tools: the model is told that there is no such tool.
         """
-        if not self.executor.tools:
-            return False
-        known = self.__dict__.get("_known")
-        return not (known and any(call.name in known for call in calls))
+        known = self.toolbox.known
+        return bool(self.executor.tools) and not (known and any(call.name in known for call in calls))
 
     async def _run_tools(self, reply: Reply, so_far: list[Message]) -> list[Message]:
         """Run what the model called; remember the call and its results together, so that no history is half."""
-        asked, reached = self._said(reply), None
+        asked, reached = self._message(reply), None
         try:
             results = await self.executor.answer_all(reply.tool_calls, parallel=self.parallel)
         except (LimitExceededError, ToolFailedError) as error:
@@ -197,12 +297,13 @@ class Agent(AgentAttributes):
         so_far += done
         node = current.get()
         if self.memory and node is not None and results:  # where nothing ran, nothing was asked
-            self._remember(node, done)  # type: ignore[arg-type] - code of an agent runs in its call
+            self._remember(cast("CallNode", node), done)
         if reached is not None:
             raise reached
         return done
 
-    def _said(self, reply: Reply, formatted: Any = None) -> Message:
+    def _message(self, reply: Reply, formatted: Any = None) -> Message:
+        """Return a model's reply as the agent's message; calls that are written in its text are read here."""
         text, calls, usage, _, reasoning, state, logprobs = reply
         given: dict[MessageExtra, Any] = {"origin": _MODEL}
         if usage is not None:
@@ -210,35 +311,190 @@ class Agent(AgentAttributes):
         if reasoning or state or logprobs:
             thoughts: dict[MessageExtra, Any] = {"reasoning": reasoning, "reasoning_state": state, "logprobs": logprobs}
             given |= {name: value for name, value in thoughts.items() if value}
-        if not calls and "request" in text:
-            calls = calls_in_text(text, self.__dict__.get("_known") or {})
         if calls:
             given["tool_calls"] = calls
-        return message_of(text, self.name, formatted, given)
+        made = message_of(text, self.name, formatted, given)
+        if not calls and "request" in text and (calls := read_calls(self.toolbox, made)):
+            given["tool_calls"] = calls
+        return made
+
+    # ---- the responder of the model
+    def llm_can_respond(self, message: Message | str | None = None) -> bool:
+        """Return whether the model is asked: not where the message holds a tool call that the agent handles."""
+        if not self.has_model():
+            return False
+        return message is None or not handled_by(self, as_message(message))
+
+    @driver_neutral
+    async def llm_response_async(
+        self, message: Message | str | None = None, *, msg: Message | str | None = None
+    ) -> Answer[T_co] | None:
+        """Call the agent, memory included, by another name; None where the model is not to be asked.
+
+        Args:
+            message: the message to answer; None lets the model begin, or answer again what it answered last.
+            msg: the same by its older name.
+        """
+        message = msg if message is None else message
+        given = None if message is None else as_message(message)
+        if not self.llm_can_respond(given) or (given is not None and is_empty(given)):
+            return None
+        if given is None and not self._begins():
+            return None
+        choice = "auto" if given is None else given.oai_tool_choice
+        extra: dict[str, Any] = {}
+        if choice != "auto":
+            extra["tool_choice"] = choice if isinstance(choice, str) else choice["function"]["name"]
+        answer = self._answered(await self.acall(*self._new_in(given), **extra), given)
+        return cast("Answer[T_co]", answer)
+
+    llm_response = sync_method(llm_response_async)
+
+    def _begins(self) -> bool:
+        """Return whether the model speaks without a message: one that remembers does."""
+        return bool(self.memory)
+
+    def _new_in(self, message: Message | None) -> Sequence[Message]:
+        """Return what of a message is new to the agent: several results one by one, nothing that it said itself."""
+        if message is None:
+            return ()
+        if self.memory and message.entity is _LLM and message.sender == self.name:
+            return ()  # it is in its memory
+        results = cast("Mapping[str, str] | None", message.oai_tool_id2result)
+        if results is None:
+            return (message,)
+        plain = message.replace(tool_results=None)
+        return [plain.replace(content=text, tool_call_id=key) for key, text in results.items()]
+
+    def _answered(self, answer: Message, asked: Message | None = None) -> Message:
+        """Return the model's answer as a task takes it: the model spoke."""
+        answer = addressed(answer.replace(entity=_LLM), self.options.recognize_recipient_in_content)
+        linked(answer)["agent_id"] = self.id
+        return answer
+
+    # ---- the responder of the agent itself
+    @driver_neutral
+    async def agent_response_async(self, msg: Message | str | None = None) -> Message | None:
+        """Run the tool messages that the model sent; without any, return what `handle_message_fallback` says."""
+        if msg is None:
+            return None
+        answer = self.to_ChatDocument(await invoke(self.handle_message, msg))
+        if answer is not None and self.own_callbacks is not None:
+            from trivium.agents._callbacks import show_agent  # most agents have none
+
+            await show_agent(self.own_callbacks, answer)
+        return answer
+
+    agent_response = sync_method(agent_response_async)
+
+    @driver_neutral
+    async def handle_message_async(self, msg: Message | str) -> Message | None:
+        """Run the tool messages in a message and return what came of them.
+
+        Args:
+            msg: the message. Text that a program gives outside of a run is the program's word; within a run it is
+                nobody's, and calls nothing.
+
+        Returns:
+            The result of the one tool; of several, all results with the tools' names. Without any, the answer of
+            `handle_message_fallback`; None: no answer.
+        """
+        given = as_message(msg, said_by_program=True)
+        calls = handled_by(self, given)
+        return await (handle_all(self, calls, given) if calls else answer_without_tools(self, given))
+
+    handle_message = sync_method(handle_message_async)
+
+    def handle_message_fallback(self, msg: Message) -> Any:
+        """Return the agent's answer to a message without tools; None: no answer. Override it.
+
+        By default it is what the config's `handle_llm_no_tool` says, where the model called no tool.
+        """
+        return answer_of_config(self, msg)
+
+    @driver_neutral
+    async def handle_tool_message_async(self, tool: ToolMessage, chat_doc: Message | None = None) -> Message | None:
+        """Run one tool message and return what came of it; None where nobody handles it."""
+        if find_handler(self, tool) is None:
+            return None
+        message = chat_doc or Message()
+        if is_within(f"tool:{tool.request}"):  # an override calls it: its node is there, and counted
+            return self.to_ChatDocument(await call_handler(self, tool, message), tool.request, message)
+        return await handle_tool(self, tool, message)
+
+    handle_tool_message = sync_method(handle_tool_message_async)
+
+    # ---- the responder of the user
+    def user_can_respond(self, msg: Message | str | None = None) -> bool:
+        """Return whether the user is asked: in an interactive agent, or where the message is addressed to the user."""
+        return self.interactive or (msg is not None and as_message(msg).receiver == Entity.USER)
+
+    @driver_neutral
+    async def user_response_async(self, msg: Message | str | None = None) -> Message | None:
+        """Return the user's answer; None if the user is not asked or says nothing.
+
+        Text that begins with SYSTEM is the system's.
+        """
+        if not self.user_can_respond(msg):
+            return None
+        text = self.default_human_response
+        if text is None:
+            prompt = "" if msg is None else as_text(as_message(msg).content)
+            text = await ask_user(self, prompt, is_turn=True)
+        text = text.strip()
+        if not text:
+            return None
+        entity = Entity.SYSTEM if text.startswith("SYSTEM") else Entity.USER
+        content = text.removeprefix("SYSTEM").strip() if entity is Entity.SYSTEM else text
+        if entity is Entity.USER and overrides(self, "create_user_response"):
+            return self.create_user_response(content)
+        return Message(content=content, sender=entity.value.lower(), entity=entity)
+
+    user_response = sync_method(user_response_async)
+
+    # ---- answers of a type
+    def set_output_format(
+        self,
+        output_type: Any,
+        force_tools: bool | None = None,
+        use: bool | None = None,
+        handle: bool | None = None,
+        instructions: bool | None = None,
+        is_copy: bool = False,
+    ) -> None:
+        """Give every answer a type or a parser; None lets it be free again.
+
+        The model is held to the type's schema: by its provider's strict mode, or by constrained decoding where it runs
+        here. The value is `answer.output`, and in the documents' words `answer.content_any`.
+
+        Args:
+            output_type: a pydantic model, a tool message, any type that pydantic can describe, or a parser.
+            force_tools: no effect; a schema is always sent as such.
+            use: let the model use an `output_type` that is a tool message; default: the config's.
+            handle: handle it; default: the config's.
+            instructions: describe the format in the system message; default: the config's.
+            is_copy: no effect.
+
+        Raises:
+            ConfigurationError: pydantic cannot describe the type.
+        """
+        options = self.options
+        made = create_object(output_type)
+        if made is None or (hasattr(made, "parse_response") and not isinstance(made, type)):
+            self.output_format = made
+            return
+        self.output_format = answer_format(made, options.output_format_include_defaults)
+        self._describes_format = options.instructions_output_format if instructions is None else instructions
+        if is_class(made, ToolMessage):
+            use = options.use_output_format if use is None else use
+            self.enable_message(made, use=use, handle=options.handle_output_format if handle is None else handle)
+
+    def __getitem__(self, output_type: type[R]) -> Agent[R]:
+        """Return the same agent with answers of a type; its conversation is the same one."""
+        new = cast("Agent[R]", self.copied())
+        new.set_output_format(output_type, is_copy=True)
+        return new
 
 
 class AsyncAgent(AsyncModule, Agent):
     """An `Agent` whose call gives a coroutine."""
-
-
-def _memory_of(memory: MemoryOption | Literal["default"]) -> MemoryManager | None:
-    if memory is True or isinstance(memory, str):  # first: most are
-        return MemoryManager()
-    if isinstance(memory, MemoryManager):
-        return memory
-    if isinstance(memory, Memory):
-        raise ConfigurationError("a memory is one session's: give its class, or dict(type=Memory, recent_n=…)")
-    if not memory:
-        return None
-    return MemoryManager(factory_of(cast("Config", memory)) if isinstance(memory, dict) else memory)
-
-
-def _as_model(llm: Any) -> ModelProtocol:
-    if isinstance(llm, str):
-        from trivium.llms import resolve  # the providers are loaded when one is named
-
-        return resolve(llm or None)
-    raise ConfigurationError(
-        f"{type(llm).__name__} is no model: give an object with `name` and `stream(request)`, or a model's name; "
-        "for a script, trivium.testing.ScriptedModel"
-    )

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from functools import partial
 from inspect import Parameter, signature
-from typing import Any, ClassVar, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from trivium.actions import ToolCallEvent, ToolResultEvent, as_text, tool_calls_in
 from trivium.commander import CallNode, EndedEvent, Event, StartedEvent, TaskNode, current, driver_neutral, invoke
@@ -18,7 +18,15 @@ from trivium.llms import DeltaEvent, Reasoning, ToolCallPart
 from trivium.module import Module
 from trivium.schema import Message, StreamEventType
 
-__all__ = ["AgentCallbacks", "TaskCallbacks"]
+__all__ = [
+    "AgentCallbacks",
+    "TaskCallbacks",
+    "around",
+    "notify",
+    "show_agent",
+    "show_subtask",
+    "user_port",
+]
 
 T = TypeVar("T")
 Callback: TypeAlias = Callable[..., Any]
@@ -58,13 +66,6 @@ class _Callbacks:
             vars(self)[name] = value
         else:
             raise ConfigurationError(f"the callback {name} is a function or None, not {type(value).__name__}")
-
-    @driver_neutral
-    async def _tell(self, name: str, **given: Any) -> None:
-        """Call the callback of that name, if it is set, with as much of `given` as it takes."""
-        function = vars(self).get(name)
-        if function is not None:
-            await invoke(function, **_fitting(function, given))
 
 
 class AgentCallbacks(_Callbacks):
@@ -119,34 +120,6 @@ class AgentCallbacks(_Callbacks):
     show_error_message: Callback = staticmethod(_nothing)
     show_start_response: Callback = staticmethod(_nothing)
 
-    _NOT_TOLD: ClassVar = frozenset({"get_user_response", "get_user_response_async", "get_last_step"})
-
-    def _around(self, agent: Module, node: CallNode, turn: Coroutine[Any, Any, Message]) -> Any:
-        """The work of a call of the agent, told as it goes on."""
-        return turn if self._NOT_TOLD.issuperset(vars(self)) else _told(self, agent, node, turn)
-
-    def _of_run(self, name: str) -> Callback | None:
-        """The form of a callback that fits the run: the async one in async code, if both are set."""
-        forms = vars(self).get(name), vars(self).get(f"{name}_async")
-        return forms[0] or forms[1] if is_blocking() else forms[1] or forms[0]
-
-    def _user_port(self, is_turn: bool) -> Callback | None:
-        """Who asks the user, if somebody does; in the user's turn of a task with no prompt: it was all shown."""
-        ask = self._of_run("get_user_response")
-        if ask is None:
-            return None
-
-        def port(prompt: str) -> Any:
-            given = {"prompt": "" if is_turn else prompt}
-            return ask(**given) if _fitting(ask, given) else ask(given["prompt"])
-
-        return port
-
-    @driver_neutral
-    async def _show_agent(self, response: Message) -> None:
-        """Show what the agent has answered by itself."""
-        await self._tell("show_agent_response", **_as_response(response.content, bool(response.tool_calls)))
-
 
 class TaskCallbacks(_Callbacks):
     """What is told of a task; see `AgentCallbacks`.
@@ -168,16 +141,64 @@ show_subtask_response?
     show_subtask_response: Callback = staticmethod(_nothing)
     set_parent_agent: Callback = staticmethod(_nothing)
 
-    @driver_neutral
-    async def _show_subtask(self, task: Module, result: Message | None) -> None:
-        """Show what a sub-task has answered."""
-        if "show_subtask_response" in vars(self):
-            shown = _as_response("NONE" if result is None else result.content, bool(result and result.tool_calls))
-            is_tool = shown["is_tool"] or shown["language"] == "json"
-            await self._tell("show_subtask_response", task=task, content=shown["content"], is_tool=is_tool)
+
+_UNNOTIFIED = frozenset({"get_user_response", "get_user_response_async", "get_last_step"})
+"""The callbacks that are asked, and not notified of what happens in a call."""
 
 
-async def _told(
+@driver_neutral
+async def notify(callbacks: _Callbacks, name: str, **given: Any) -> None:
+    """Call the callback of that name, if it is set, with as much of `given` as it takes."""
+    function = vars(callbacks).get(name)
+    if function is not None:
+        await invoke(function, **_fitting(function, given))
+
+
+def around(callbacks: AgentCallbacks, agent: Module, node: CallNode, turn: Coroutine[Any, Any, Message]) -> Any:
+    """Return the work of a call of the agent, with the callbacks called as it goes on."""
+    return turn if _UNNOTIFIED.issuperset(vars(callbacks)) else _notifying(callbacks, agent, node, turn)
+
+
+def _of_run(callbacks: AgentCallbacks, name: str) -> Callback | None:
+    """Return the form of a callback that fits the run: the async one in async code, if both are set."""
+    forms = vars(callbacks).get(name), vars(callbacks).get(f"{name}_async")
+    return forms[0] or forms[1] if is_blocking() else forms[1] or forms[0]
+
+
+def user_port(callbacks: AgentCallbacks, is_turn: bool) -> Callback | None:
+    """Return the function that asks the user, if one is set.
+
+    Args:
+        callbacks: the agent's.
+        is_turn: it is the user's turn in a task: the prompt is empty, for all was shown before.
+    """
+    ask = _of_run(callbacks, "get_user_response")
+    if ask is None:
+        return None
+
+    def port(prompt: str) -> Any:
+        given = {"prompt": "" if is_turn else prompt}
+        return ask(**given) if _fitting(ask, given) else ask(given["prompt"])
+
+    return port
+
+
+@driver_neutral
+async def show_agent(callbacks: AgentCallbacks, response: Message) -> None:
+    """Show the agent's own answer."""
+    await notify(callbacks, "show_agent_response", **_as_response(response.content, bool(response.tool_calls)))
+
+
+@driver_neutral
+async def show_subtask(callbacks: TaskCallbacks, task: Module, result: Message | None) -> None:
+    """Show the answer of a sub-task."""
+    if "show_subtask_response" in vars(callbacks):
+        shown = _as_response("NONE" if result is None else result.content, bool(result and result.tool_calls))
+        is_tool = shown["is_tool"] or shown["language"] == "json"
+        await notify(callbacks, "show_subtask_response", task=task, content=shown["content"], is_tool=is_tool)
+
+
+async def _notifying(
     callbacks: AgentCallbacks, agent: Module, node: CallNode, turn: Coroutine[Any, Any, Message]
 ) -> Message:
     telling = _Telling(callbacks, agent, node)
@@ -241,7 +262,9 @@ class _Telling:
     def __init__(self, callbacks: AgentCallbacks, agent: Module, node: CallNode) -> None:
         self._callbacks, self._node = callbacks, node
         get_stream = getattr(getattr(agent, "llm", None), "get_stream", None)
-        self._streams = callbacks._of_run("start_llm_stream") is not None and (get_stream is None or bool(get_stream()))
+        self._streams = _of_run(callbacks, "start_llm_stream") is not None and (
+            get_stream is None or bool(get_stream())
+        )
         self._answers: dict[TaskNode, _Answer] = {}
         self._waiting: deque[Work] = deque()
         self._stream: Callback = _nothing
@@ -301,11 +324,11 @@ class _Telling:
 
     def _later(self, name: str, **given: Any) -> None:
         if name in vars(self._callbacks):
-            self._waiting.append(partial(self._callbacks._tell, name, **given))
+            self._waiting.append(partial(notify, self._callbacks, name, **given))
 
     # ---- telling
     async def _start(self) -> None:
-        start = self._callbacks._of_run("start_llm_stream")
+        start = _of_run(self._callbacks, "start_llm_stream")
         stream = None if start is None else await invoke(start)
         self._stream = _nothing if stream is None else _taking(stream)
 

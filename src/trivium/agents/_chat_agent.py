@@ -1,38 +1,52 @@
-"""The chat agent: an agent that keeps its history, made from a config."""
+"""The chat agent: an agent made from a config, with the history and the names of a conversation."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, cast
+from weakref import ref
+
+from typing_extensions import TypeVar
 
 from trivium.actions import ToolMessage
-from trivium.agents._agent import Model
+from trivium.agents._agent import Agent, Model
 from trivium.agents._config import AgentConfig, ChatAgentConfig
-from trivium.agents._history import History
-from trivium.agents._typed_answers import TypedAnswers
+from trivium.agents._handling import overrides
 from trivium.agents.aggregator import DefaultAggregator
-from trivium.commander import driver_neutral, sync_method, this_session
+from trivium.commander import CallNode, invoke, this_session
+from trivium.commander.lowlevel import driver_neutral, scope_of, sync_method
+from trivium.llms import ModelProtocol, Reply
 from trivium.llms.lowlevel import call_model
 from trivium.memory import MemoryManager
 from trivium.module import AsyncModule
-from trivium.schema import Entity, LLMMessage, Message, ObjectRegistry, Role
+from trivium.schema import Entity, LLMMessage, Message, Role, ToolSpec
+from trivium.schema.lowlevel import linked, links_of
+
+if TYPE_CHECKING:
+    from trivium.agents._message_history import MessageHistory
 
 __all__ = ["AsyncChatAgent", "ChatAgent"]
+
+T_co = TypeVar("T_co", default=Any, covariant=True)
+R = TypeVar("R")
 
 
 class _Paragraphs(DefaultAggregator):
     separator = "\n\n"
 
 
-class ChatAgent(TypedAnswers, History):
+class ChatAgent(Agent[T_co]):
     """An agent that remembers its conversation; the one to give to a `Task`.
 
     Args:
         config: a `ChatAgentConfig`, or a model; without either, the model that the environment names.
-        task: the messages with which every conversation begins: a system message, then perhaps a user's. They count
-            over the config's.
+        task: the system message, or the messages with which every conversation begins: a system message, then perhaps
+            a user's. They count over the config's.
         system_message: overrides the config's.
         **kwargs: as for `Agent`.
+
+    Attributes:
+        user_message: the first message of every conversation, as the user's; None: the conversation begins empty.
 
     Example:
         >>> from trivium.testing import ScriptedModel
@@ -43,11 +57,14 @@ class ChatAgent(TypedAnswers, History):
 
     name: str = "ChatAgent"
     config: ChatAgentConfig
+    user_message: str | None = None
+    tool_instructions_added: bool = False
+    """Always False: the tools are described anew in every request."""
 
     def __init__(
         self,
         config: ChatAgentConfig | Model = None,
-        task: Sequence[LLMMessage] | None = None,
+        task: Sequence[LLMMessage] | str | None = None,
         *,
         system_message: str | None = None,
         **kwargs: Any,
@@ -55,40 +72,35 @@ class ChatAgent(TypedAnswers, History):
         if not isinstance(config, AgentConfig):
             name = kwargs.setdefault("name", type(self).name)
             config = ChatAgentConfig(llm="" if config is None else config)
-            vars(config)["name"] = name  # unchecked: who makes no config may call an agent anything
+            vars(config)["name"] = name  # unchecked: without a config of one's own, an agent may have any name
         kwargs.setdefault("memory", True)
         kwargs.setdefault("aggregator", _Paragraphs())
+        kwargs.setdefault("template", config.system_message if system_message is None else system_message)
         super().__init__(config, **kwargs)
-        self.system_message = getattr(config, "system_message", "") if system_message is None else system_message
-        if getattr(config, "user_message", None) is not None:
-            self.user_message = config.user_message
+        self.user_message = getattr(config, "user_message", None)
+        if isinstance(task, str):
+            self.system_message = task
+            return
         for entry in task or ():
             if entry.role is Role.SYSTEM:
                 self.system_message = entry.content or ""
             else:
                 self.user_message = entry.content
-        if getattr(config, "output_format", None) is not None:
-            self.set_output_format(config.output_format)
 
-    @staticmethod
-    def from_id(id: str) -> Any:
-        """The agent with this id, if somebody still holds it."""
-        return ObjectRegistry.get(id)
-
-    # ---- what the model is told
-    def _instruction(self) -> str:
-        if not self._describes_tools():
-            return self.system_message
-        parts = (self.system_message, self.tool_instructions(), self.tool_format_rules(), self._format_instructions())
-        return "\n\n".join(part for part in parts if part)
-
-    def _describes_tools(self) -> bool:
-        return (
-            "_usable" in self.__dict__ and bool(self._usable) and self._writes_calls_as_text()
-        ) or self._has_format()
+    # ---- the description of tools for the model
+    def instruction(self) -> Any:
+        if not isinstance(self.template, str):
+            return super().instruction()
+        parts: tuple[str, ...] = (self.template,)
+        if self.toolbox.usable and self._writes_calls_as_text():
+            rules = self.json_format_rules() if overrides(self, "json_format_rules") else self.tool_format_rules()
+            parts = (*parts, self.tool_instructions(), rules)
+        elif self._format_instruction():
+            parts = (*parts, self.tool_instructions(), self.tool_format_rules())
+        return "\n\n".join(filter(None, (*parts, self._format_instruction())))
 
     def _writes_calls_as_text(self) -> bool:
-        """Whether the model writes tool calls into its text: where a config says so, or it knows no other way."""
+        """Return whether the model writes tool calls into its text: as the config says, or as it knows no other way."""
         config = self.config
         if config.use_functions_api:
             return False
@@ -96,31 +108,30 @@ class ChatAgent(TypedAnswers, History):
             return config.use_tools
         return not getattr(self.model, "takes_tools", True)
 
-    def _specs(self) -> Any:
-        specs = super()._specs()
-        if not specs or "_usable" not in self.__dict__ or not self._offers_none():
-            return specs
-        return tuple(tool.spec for tool in self.executor.tools.values())
-
-    def _offers_none(self) -> bool:
+    def _specs(self) -> tuple[ToolSpec, ...]:
         config = self.config
-        return self._writes_calls_as_text() or ("use_tools" in config.model_fields_set and not config.use_functions_api)
+        offers_none = self.toolbox.usable and (
+            self._writes_calls_as_text() or ("use_tools" in config.model_fields_set and not config.use_functions_api)
+        )
+        return tuple(tool.spec for tool in self.executor.tools.values()) if offers_none else super()._specs()
 
     def tool_format_rules(self) -> str:
-        """How each tool that the model may use is written as JSON; for a model that has no tool interface."""
-        classes = self._usable_classes() if "_usable" in self.__dict__ else []
+        """Return how each tool that the model may use is written as JSON; for a model that has no tool interface."""
+        classes = self.toolbox.usable_classes
         if not classes:
-            return "You can ask questions in natural language." if not self.__dict__.get("_known") else ""
+            return "" if self.toolbox.known else "You can ask questions in natural language."
         rules = "\n\n".join(each.format_instructions(tool=True) for each in classes)
-        group = next((each for each in classes if "group_format_instructions" in vars(each)), ToolMessage)
-        return group.group_format_instructions().format(format_instructions=rules, json_instructions=rules)
+        names = ("group_format_instructions", "json_group_instructions")
+        own = next((getattr(each, name) for each in classes for name in names if name in vars(each)), None)
+        group: str = (own or ToolMessage.group_format_instructions)()
+        return group.format(format_instructions=rules, json_instructions=rules)
 
     json_format_rules = tool_format_rules
 
     def tool_instructions(self) -> str:
-        """When to use each tool, and examples, for those that say so; goes into the system message."""
+        """Return when to use each tool, and examples, for those that say so; goes into the system message."""
         parts: list[str] = []
-        for each in self._usable_classes() if "_usable" in self.__dict__ else ():
+        for each in self.toolbox.usable_classes:
             guidance = each.instructions()
             examples = "" if self._writes_calls_as_text() else each.usage_examples()
             lines = [f"GUIDANCE: {guidance}" if guidance else "", f"EXAMPLES:\n{examples}" if examples else ""]
@@ -128,7 +139,43 @@ class ChatAgent(TypedAnswers, History):
                 parts.append("\n".join([f"TOOL: {each.name()}:", *filter(None, lines)]))
         return "\n\n".join(["=== How to use some of the tools ===", *parts]) if parts else ""
 
-    # ---- asking the model directly
+    @property
+    def system_tool_instructions(self) -> str:
+        """The text of `tool_instructions`."""
+        return self.tool_instructions()
+
+    @property
+    def system_json_tool_instructions(self) -> str:
+        """The text of `tool_format_rules`."""
+        return self.tool_format_rules()
+
+    # ---- requests to the model
+    async def _ask_as_documented(
+        self, model: ModelProtocol, history: list[dict[str, Any]], extra: Mapping[str, Any]
+    ) -> Reply:
+        """Request an answer through the documented methods that a subclass has written."""
+        if overrides(self, "llm_response_messages", "llm_response_messages_async"):
+            entries = [LLMMessage.model_validate(each) for each in history]
+            said: Message = await invoke(self.llm_response_messages, entries)
+            reply = Reply(str(said.content or ""), said.tool_calls, said.usage, None, "", None, ())
+        else:
+            reply = await super()._ask(model, history, extra)
+        if overrides(self, "update_token_usage"):
+            from trivium.schema import LLMResponse, LLMTokenUsage
+
+            used = reply.usage
+            counted = used and LLMTokenUsage(prompt_tokens=used.input_tokens, completion_tokens=used.output_tokens)
+            entries = [LLMMessage.model_validate(each) for each in history]
+            self.update_token_usage(LLMResponse(message=reply.text, usage=counted), entries, stream=False)
+        return reply
+
+    def _ask(
+        self, model: ModelProtocol, history: list[dict[str, Any]], extra: Mapping[str, Any]
+    ) -> Coroutine[Any, Any, Reply]:
+        if overrides(self, "llm_response_messages", "llm_response_messages_async", "update_token_usage"):
+            return self._ask_as_documented(model, history, extra)
+        return super()._ask(model, history, extra)
+
     @driver_neutral
     async def llm_response_messages_async(
         self, messages: Sequence[LLMMessage], output_len: int | None = None
@@ -136,12 +183,12 @@ class ChatAgent(TypedAnswers, History):
         """Ask the model with these messages; nothing is remembered.
 
         Args:
-            messages: what it reads.
+            messages: the messages that it reads.
             output_len: tokens that the answer may have; default: the model's own.
         """
         history = [each.api_dict("") for each in messages]
         extra = {} if output_len is None else {"max_tokens": output_len}
-        return self._said(await call_model(self.model, self._request(history, extra))).replace(entity=Entity.LLM)
+        return self._message(await call_model(self.model, self._request(history, extra))).replace(entity=Entity.LLM)
 
     llm_response_messages = sync_method(llm_response_messages_async)
 
@@ -149,25 +196,155 @@ class ChatAgent(TypedAnswers, History):
     async def llm_response_forget_async(self, message: str | Message) -> Message | None:
         """Ask the model within the conversation, and forget question and answer."""
         memory = self.memory.open(this_session())
-        kept = list(memory._messages)
+        kept = list(memory.messages)
         try:
             return await ChatAgent.llm_response_async(self, message)
         finally:
-            memory._messages = kept
+            memory.load(kept)
 
     llm_response_forget = sync_method(llm_response_forget_async)
 
     def chat_num_tokens(self, messages: Sequence[LLMMessage] | None = None) -> int:
-        """Tokens of these messages, or of the history: counted by the model where it can, else estimated."""
+        """Return the tokens of these messages, or of the history: counted by the model where it can, else estimated."""
         return sum(
             self.num_tokens(each.content or "") for each in (self.message_history if messages is None else messages)
         )
 
+    # ---- the conversation
+    def _remember(self, node: CallNode, messages: list[Message]) -> None:
+        if self.memory.get(scope_of(node).session_id) is None and (
+            self.user_message is not None or overrides(self, "init_message_history")
+        ):
+            self.init_message_history()
+        super()._remember(node, messages)
+
+    def _begins(self) -> bool:
+        memory = self.current_memory()
+        if memory is None:
+            self.init_message_history()
+        elif memory.messages and memory.messages[-1].sender == self.name:
+            memory.delete(-1)
+        return True
+
+    def _new_in(self, message: Message | None) -> Sequence[Message]:
+        memory = None if message is None else self.current_memory()
+        if memory is not None and memory.messages:
+            same = links_of(memory.messages[-1]).get("same")
+            if same is not None and same() is message:
+                return ()  # it is the last already
+        return super()._new_in(message)
+
+    def _answered(self, answer: Message, asked: Message | None = None) -> Message:
+        answer = super()._answered(answer, asked)
+        memory = self.current_memory()
+        if memory is not None:
+            linked(answer)["index"] = len(memory.messages)
+            for kept, given in zip(reversed(memory.messages), (answer, asked), strict=False):
+                if given is not None:
+                    linked(kept)["same"] = ref(given)  # the memory holds a copy
+        return answer
+
+    def init_message_history(self) -> None:
+        """Begin the conversation anew: the system message, and the user's if one is set."""
+        if not self.memory:
+            return
+        self.memory.reset(this_session())
+        memory = self.memory.open(this_session())
+        if self.user_message:
+            memory.add(Message(content=self.user_message, entity=Entity.USER))
+
+    @property
+    def message_history(self) -> MessageHistory:
+        """The messages of the current session, as the model reads them: a live view of the memory."""
+        from trivium.agents._message_history import MessageHistory  # for programs that look at it
+
+        return MessageHistory(self)
+
+    @message_history.setter
+    def message_history(self, entries: Iterable[LLMMessage]) -> None:
+        self.message_history.replace_all(list(entries))
+
+    @property
+    def task_messages(self) -> list[LLMMessage]:
+        """The messages with which every conversation begins: the system's, and the user's if one is set."""
+        first = [self.message_history.system_entry()]
+        return [*first, _entry("user", self.user_message)] if self.user_message else first
+
+    def set_system_message(self, msg: str) -> None:
+        """Set the system message, from the next request on."""
+        self.system_message = msg
+
+    def augment_system_message(self, message: str) -> None:
+        """Add a paragraph to the system message."""
+        self.system_message += "\n\n" + message
+
+    def set_user_message(self, msg: str | None) -> None:
+        """Set the user's first message in every conversation that begins from now on."""
+        self.user_message = msg
+
+    def clear_history(self, start: int = -2, end: int = -1) -> None:
+        """Forget messages.
+
+        Args:
+            start: the index of the first to forget; negative counts from the end.
+            end: the index of the last to forget; -1: all to the end.
+        """
+        history = self.message_history
+        count = len(history)
+        first = max(0, count + start) if start < 0 else start
+        last = count if end == -1 else end + 1
+        for entry in history[first:last]:
+            Message.delete_id(entry.chat_document_id)
+        del history[first:last]
+
+    def update_history(self, message: str, response: str) -> None:
+        """Remember a user's message and the agent's answer, as if they had been said."""
+        self.message_history.extend([_entry("user", message), _entry("assistant", response)])
+
+    def last_message_with_role(self, role: Role | str) -> LLMMessage | None:
+        """Return the latest message of this role; None where there is none."""
+        return next((each for each in reversed(self.message_history) if each.role == role), None)
+
+    def nth_message_idx_with_role(self, role: Role | str, n: int) -> int:
+        """Return the index of the nth message of this role, counted from 1; -1 where there is none."""
+        found = [index for index, each in enumerate(self.message_history) if each.role == role]
+        return found[n - 1] if 1 <= n <= len(found) else -1
+
+    def last_message_idx_with_role(self, role: Role | str) -> int:
+        """Return the index of the latest message of this role; -1 where there is none."""
+        return max((index for index, each in enumerate(self.message_history) if each.role == role), default=-1)
+
+    def update_last_message(self, message: str, role: Role | str = "user") -> None:
+        """Replace the text of the latest message of this role, if there is one."""
+        found = self.last_message_with_role(role)
+        if found is not None:
+            found.content = message
+
+    def delete_last_message(self, role: Role | str = "user") -> None:
+        """Forget the latest message of this role, if there is one."""
+        index = self.last_message_idx_with_role(role)
+        if index >= 0:
+            del self.message_history[index]
+
+    def message_history_str(self, i: int | None = None) -> str:
+        """Return the history as text.
+
+        Args:
+            i: None: all; a positive number: that one message; a negative one: the last so many.
+        """
+        entries = list(self.message_history)
+        chosen = entries if i is None else [entries[i]] if i > 0 else entries[i:]
+        return "\n".join(map(str, chosen))
+
     # ---- copies
+    def __getitem__(self, output_type: type[R]) -> ChatAgent[R]:
+        """Return the same agent with answers of a type; its conversation is the same one."""
+        return cast("ChatAgent[R]", super().__getitem__(output_type))
+
     def clone(self, i: int = 0) -> Self:
-        """The same agent once more, called `name-i`: what never changes is shared, all that changes is its own."""
-        new = self._copied("_known", "_usable", "_handled", "_hooks")
-        new.__dict__.pop("_callbacks", None)
+        """Return the same agent once more, called `name-i`: what never changes is shared, all else is its own."""
+        new = self.copied()
+        new.own_callbacks = None
         new.config = self.config.model_copy(update={"name": f"{self.name}-{i}"})
         new.name = new.config.name
         if self.memory:
@@ -179,5 +356,9 @@ class ChatAgent(TypedAnswers, History):
         """Override it to give a clone what your subclass keeps."""
 
 
-class AsyncChatAgent(AsyncModule, ChatAgent):
+class AsyncChatAgent(AsyncModule, ChatAgent[Any]):
     """A `ChatAgent` whose call gives a coroutine."""
+
+
+def _entry(role: str, content: str) -> LLMMessage:
+    return LLMMessage.model_validate({"role": role, "content": content})

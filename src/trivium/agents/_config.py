@@ -1,4 +1,4 @@
-"""What agents are made of, as values."""
+"""The configs of agents."""
 
 from __future__ import annotations
 
@@ -13,22 +13,33 @@ __all__ = ["AgentConfig", "ChatAgentConfig"]
 
 
 class AgentConfig(ConfigModel):
-    """What an agent is made of, as a value.
+    """The parts and options of an agent, as a value.
 
     Args:
-        name: how the agent is called: letters, digits, `_` and `-`, so that others can address it.
-        llm: its model, its model's name or config; None is an agent that never asks one.
+        name: the name by which others address the agent: letters, digits, `_` and `-`.
+        llm: its model, its model's name or config; None: no model.
         parameters: sampling parameters for each of its requests.
         debug: no effect.
-        vecdb: where it searches for documents: a store, or the config of one; None is nowhere.
-        parsing: how documents are split, as a `ParsingConfig`; "" is its defaults, None gives the agent no parser.
+        vecdb: the store in which it searches for documents, or its config; None: no store.
+        parsing: a `ParsingConfig` for splitting documents; "": its defaults, None: no parser.
         prompts: no effect; a `PromptsConfig`.
         show_stats: no effect.
         hide_agent_response: no effect.
         add_to_registry: let `from_id` find the agent; it does as soon as its id is asked for.
-        respond_tools_only: have nothing to say to a message without tools.
+        respond_tools_only: do not answer a message without tools.
         allow_multiple_tools: run several tool calls of one message; else the model is told to make one at a time.
         human_prompt: no effect.
+        system_message: the system instruction.
+        handle_llm_no_tool: the agent's answer where the model calls no tool: text, a tool message, "user" or "done"
+            (see `NonToolAction`), or a function of the message.
+        strict_recovery: ask again, with what was wrong, where an answer does not fit `output_format`.
+        enable_orchestration_tool_handling: handle the tools by which a model steers a task (done, send, pass, …).
+        output_format: the type of every answer.
+        handle_output_format: handle an `output_format` that is a tool message.
+        use_output_format: let the model use an `output_format` that is a tool message.
+        instructions_output_format: describe the format in the system message.
+        output_format_include_defaults: describe fields of the format that have defaults.
+        recognize_recipient_in_content: read `TO[name]: text` and a `recipient` in JSON as an address.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -48,6 +59,16 @@ class AgentConfig(ConfigModel):
     human_prompt: Annotated[str, NoEffect("the user port has its own prompt")] = (
         "You (or q, x to leave, or Enter to go on)"
     )
+    system_message: str = ""
+    handle_llm_no_tool: Any = None
+    strict_recovery: bool = True
+    enable_orchestration_tool_handling: bool = True
+    output_format: Any = None
+    handle_output_format: bool = True
+    use_output_format: bool = True
+    instructions_output_format: bool = True
+    output_format_include_defaults: bool = True
+    recognize_recipient_in_content: bool = True
 
     @field_validator("llm")
     @classmethod
@@ -80,54 +101,35 @@ class AgentConfig(ConfigModel):
 
 
 class ChatAgentConfig(AgentConfig):
-    """What a chat agent is made of.
+    """The parts and options of a chat agent, as a value. It has those of `AgentConfig` too.
 
     Args:
         llm: its model, its model's name or config; by default the one that the environment names, looked up at the
             first call. None is no model.
-        system_message: what the agent is told to be.
-        user_message: what the user says first in every conversation.
-        handle_llm_no_tool: what the agent answers where the model calls no tool: text, a tool message, "user" or "done"
-            (see `NonToolAction`), or a function of the message.
+        system_message: the system instruction.
+        user_message: the first message of every conversation, as the user's.
         use_tools: tool calls are written as JSON in the text, and described in the system message. That is what is done
             where it is set; where neither this nor `use_functions_api` is, the model's own way is taken, which is
             better with nearly every model.
         use_functions_api: the provider's own tool interface is used; where set, it counts over `use_tools`.
         use_tools_api: no effect.
-        strict_recovery: ask again, with what was wrong, where an answer does not fit `output_format`.
-        enable_orchestration_tool_handling: handle the tools by which a model steers a task (done, send, pass, …).
-        output_format: the type of every answer; see `ChatAgent.set_output_format`.
-        handle_output_format: handle an `output_format` that is a tool message.
-        use_output_format: let the model use an `output_format` that is a tool message.
-        instructions_output_format: describe the format in the system message.
         use_tools_on_output_format: no effect.
-        output_format_include_defaults: show fields that have defaults in the format.
         full_citations: no effect.
         search_for_tools_everywhere: no effect.
-        recognize_recipient_in_content: read `TO[name]: text` and a `recipient` in JSON as an address.
         context_overflow_strategy: no effect.
     """
 
     llm: Any = ""
     system_message: str = "You are a helpful assistant."
     user_message: str | None = None
-    handle_llm_no_tool: Any = None
     use_tools: bool = True
     use_functions_api: bool = False
     use_tools_api: Annotated[bool, NoEffect("providers have only one interface for tools now")] = True
-    strict_recovery: bool = True
-    enable_orchestration_tool_handling: bool = True
-    output_format: Any = None
-    handle_output_format: bool = True
-    use_output_format: bool = True
-    instructions_output_format: bool = True
     use_tools_on_output_format: Annotated[
         bool, NoEffect("`use_tools` and `use_functions_api` decide, with a format too")
     ] = True
-    output_format_include_defaults: bool = True
     full_citations: Annotated[bool, NoEffect("a cited answer always has the text of its sources as data")] = True
     search_for_tools_everywhere: Annotated[bool, NoEffect("tool calls in the model's text are always found")] = True
-    recognize_recipient_in_content: bool = True
     context_overflow_strategy: Annotated[
         Literal["truncate", "drop_turns"], NoEffect("wrap the model in an `OverflowModel` and choose its strategy")
     ] = "truncate"

@@ -46,6 +46,8 @@ class AgentList(Agent, UserList[Module]):
         """Nothing: a list has no name."""
         return ""
 
+    __getitem__: Any = UserList[Module].__getitem__  # an agent's own brackets give its answers a type
+
     def append(self, item: Module) -> None:
         """Add an agent at the end."""
         self.data += _checked([item])
@@ -97,6 +99,8 @@ class AgentDict(Agent, UserDict[str, Module]):
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The agents, by key."""
         return iter(list(self.data.items()))
+
+    __getitem__: Any = UserDict[str, Module].__getitem__
 
     def extra_repr(self) -> str:
         """Nothing: a dict has no name."""
@@ -170,10 +174,11 @@ class Sequential(Agent):
     def __len__(self) -> int:
         return len(self._agents)
 
-    def __getitem__(self, key: SupportsIndex | str) -> Module:
+    def __getitem__(self, key: SupportsIndex | str) -> Module:  # pyright: ignore[reportIncompatibleMethodOverride] - a position, not a type
         if isinstance(key, str) and key not in self._agents:
             raise AgentNameError(f"there is no agent {key!r}; there are {', '.join(self._agents)}", key)
-        return self._agents[key] if isinstance(key, str) else list(self._agents.values())[key]
+        agents = self._agents.data
+        return agents[key] if isinstance(key, str) else list(agents.values())[key]
 
     @overridable
     async def forward(self, *message: Message, exit_at: int | None = None, **kwargs: Any) -> Message:

@@ -1,4 +1,4 @@
-"""What a chat agent remembers, as the list of model messages that the documents work with."""
+"""The memory of a chat agent as the list of model messages that the documents work with."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from trivium.commander import this_session
 from trivium.schema import LLMMessage, Message, Role
 
 if TYPE_CHECKING:
-    from trivium.agents._history import History
+    from trivium.agents._chat_agent import ChatAgent
 
-__all__ = ["MessageHistory", "system_entry"]
+__all__ = ["MessageHistory"]
 
 
 class MessageHistory(MutableSequence[LLMMessage]):
@@ -25,20 +25,24 @@ class MessageHistory(MutableSequence[LLMMessage]):
 
     __slots__ = ("_agent",)
 
-    def __init__(self, agent: History) -> None:
+    def __init__(self, agent: ChatAgent[Any]) -> None:
         self._agent = agent
 
     def _messages(self) -> list[Message]:
-        memory = self._agent._current_memory()
-        return [] if memory is None else memory._messages
+        memory = self._agent.current_memory()
+        return [] if memory is None else memory.messages
 
     def _all(self) -> list[LLMMessage]:
-        if self._agent._current_memory() is None:
+        if self._agent.current_memory() is None:
             return []
-        return [self._agent._system_entry(), *(_entry(message, self._agent) for message in self._messages())]
+        return [self.system_entry(), *(_entry(message, self._agent) for message in self._messages())]
+
+    def system_entry(self) -> LLMMessage:
+        """Return the system message as an entry of the history."""
+        return _Entry(role=Role.SYSTEM, content=str(self._agent.instruction() or ""))
 
     def __len__(self) -> int:
-        memory = self._agent._current_memory()
+        memory = self._agent.current_memory()
         return 0 if memory is None else 1 + len(memory)
 
     def __iter__(self) -> Iterator[LLMMessage]:
@@ -58,20 +62,20 @@ class MessageHistory(MutableSequence[LLMMessage]):
     def __setitem__(self, index: int | slice, value: Any) -> None:
         entries = self._all()
         entries[index] = value
-        self._replace(entries)
+        self.replace_all(entries)
 
     def __delitem__(self, index: int | slice) -> None:
         entries = self._all()
         del entries[index]
-        self._replace(entries)
+        self.replace_all(entries)
 
     def insert(self, index: int, value: LLMMessage) -> None:
         """Put a message before another; a system message becomes the agent's."""
-        entries = self._all() or [self._agent._system_entry()]
+        entries = self._all() or [self.system_entry()]
         entries.insert(index, value)
-        self._replace(entries)
+        self.replace_all(entries)
 
-    def _replace(self, entries: list[LLMMessage]) -> None:
+    def replace_all(self, entries: list[LLMMessage]) -> None:
         """Make the memory what these entries say; entries that were there keep their messages."""
         manager = self._agent.memory
         if not entries:
@@ -81,7 +85,7 @@ class MessageHistory(MutableSequence[LLMMessage]):
             if not isinstance(entries[0], _Entry):
                 self._agent.system_message = entries[0].content or ""
             entries = entries[1:]
-        manager.open(this_session())._messages = [_message(each, self._agent) for each in entries]
+        manager.open(this_session()).load([_message(each, self._agent) for each in entries])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Iterable) and self._all() == list(cast("Iterable[Any]", other))
@@ -120,8 +124,3 @@ def _message(entry: LLMMessage, agent: Any) -> Message:
         return entry._of
     made = Message.from_LLMMessage(entry)
     return made.replace(sender=agent.name) if entry.role is Role.ASSISTANT else made
-
-
-def system_entry(agent: History) -> LLMMessage:
-    """The system message as an entry of the history."""
-    return _Entry(role=Role.SYSTEM, content=str(agent._instruction() or ""))

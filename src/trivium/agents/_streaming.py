@@ -7,6 +7,7 @@ from inspect import isasyncgenfunction, isgeneratorfunction
 from typing import Any
 
 from trivium.agents._agent import Agent
+from trivium.agents._answer_format import AnswerFormat
 from trivium.agents._containers import Sequential
 from trivium.commander import EndedEvent, Event, TaskNode
 from trivium.llms import DeltaEvent
@@ -42,6 +43,8 @@ class _Growing:
     def _said(self, name: str, text: str, state: AgentStatusCode | ModelStatusCode) -> Message:
         parser = getattr(self._modules.get(name), "output_format", None)
         formatted = None
+        if isinstance(parser, AnswerFormat):
+            return Message(content=text, sender=name, stream_state=state).replace(output=parser.partial_value(text))
         if parser is not None:
             try:
                 formatted = parser.parse_response(text)

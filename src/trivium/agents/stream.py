@@ -167,14 +167,14 @@ class AgentForInternLM(Agent):
             llm,
             template,
             memory=memory,
-            output_format=self._parser(plugins) if output_format is None else output_format,
+            output_format=self._default_parser(plugins) if output_format is None else output_format,
             aggregator=aggregator or InternLMToolAggregator(),
             hooks=hooks,
         )
         self.finish_condition, self.max_turn = finish_condition, max_turn
         super().__init__(**kwargs)
 
-    def _parser(self, plugins: Any) -> MixedToolParser:
+    def _default_parser(self, plugins: Any) -> MixedToolParser:
         told = get_plugin_prompt(plugins) if plugins else ""
         known = [PluginParser(template=_PLUGINS, prompt=told)] if plugins else [PluginParser()]
         return MixedToolParser(

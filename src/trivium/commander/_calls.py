@@ -10,7 +10,7 @@ from uuid import uuid4
 from trivium.commander._node import TaskNode, current
 from trivium.exceptions import CommanderNotRunError
 
-__all__ = ["CallNode", "step", "this_call", "this_session"]
+__all__ = ["CallNode", "is_within", "step", "this_call", "this_session"]
 
 
 class CallNode(TaskNode):
@@ -96,6 +96,12 @@ def this_session() -> Hashable:
     """The session of the call that runs here; 0 outside any run, as at the root of every one."""
     node = current.get()
     return 0 if node is None else node._scope.session_id
+
+
+def is_within(name: str) -> bool:
+    """Return whether the code runs as the call of this name itself, and not in one below it."""
+    node = current.get()
+    return isinstance(node, CallNode) and node._name == name
 
 
 def step(name: str) -> CallNode:

@@ -157,26 +157,26 @@ def invoke(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Core[A
 
     Under the async driver a `def` runs in a worker, so it may block. All keywords are the function's own.
     """
-    core = _core(function)
-    return _invoke(function, args, kwargs, is_blocking()) if core is None else core(*args, **kwargs)
+    form, is_neutral = _form_of(function)
+    return form(*args, **kwargs) if is_neutral else _invoke(form, args, kwargs, is_blocking())
 
 
 def invoke_in_place(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Core[Any]:
     """Call user code that is quick by contract (hooks, parsers, filters): as `invoke`, but always in place."""
-    core = _core(function)
-    return _invoke(function, args, kwargs, True) if core is None else core(*args, **kwargs)
+    form, is_neutral = _form_of(function)
+    return form(*args, **kwargs) if is_neutral else _invoke(form, args, kwargs, True)
 
 
-def _core(function: Any) -> Callable[..., Core[Any]] | None:
-    """The core coroutine function that a function is, or stands beside; None for user code."""
+def _form_of(function: Any) -> tuple[Callable[..., Any], bool]:
+    """Return the coroutine function beside a sync method, or the function itself; and if it is driver-neutral."""
     node = current.get()
     if node is not None and (node._stopping is not None or node._scope.deadline is not None):
         node._check()
-    core = getattr(function, "__driver_neutral__", None)
-    if core:
-        function = getattr(function.__self__, core)
-        core = getattr(function, "__driver_neutral__", None)
-    return function if core == "" else None
+    mark = getattr(function, "__driver_neutral__", None)
+    if mark:
+        function = getattr(function.__self__, mark)
+        mark = getattr(function, "__driver_neutral__", None)
+    return function, mark == ""
 
 
 _PLAIN = frozenset({str, int, float, bool, list, dict, NoneType})

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from trivium._lazy import lazy_names
-from trivium.commander._calls import CallNode, step, this_call, this_session
+from trivium.commander._calls import CallNode, is_within, step, this_call, this_session
 from trivium.commander._drivers import (
     ThreadEvent,
     await_foreign,
@@ -47,7 +47,8 @@ __all__ = [
     "AsyncStream", "Budget", "CallNode", "Cancellation", "OwnerLoop", "Scope", "SessionLocks", "Stream", "TaskNode",
     "ThreadEvent", "await_foreign", "await_within", "capture", "current", "drive", "driver_neutral", "emit",
     "enter_worker", "gather", "get_item", "invoke", "invoke_in_place", "invoke_or_abandon", "is_async",
-    "is_blocking", "is_in_trio", "iterate", "make_scope", "pull", "run_from_trio", "run_in_worker", "run_on_loop",
+    "is_blocking", "is_in_trio", "is_within",
+    "iterate", "make_scope", "pull", "run_from_trio", "run_in_worker", "run_on_loop",
     "run_sync", "running_loop", "scope_of", "settle", "shield", "step", "submit", "sync_function", "sync_method",
     "this_call", "this_session", "wait",
 ]  # fmt: skip

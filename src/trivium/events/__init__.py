@@ -19,6 +19,7 @@ from trivium.events._registry import HOMES, event_class, event_kinds
 
 if TYPE_CHECKING:
     from trivium.actions import ApprovalEvent, ToolCallEvent, ToolLeftEvent, ToolResultEvent, ToolRetryEvent
+    from trivium.agents import UserInputEvent
     from trivium.commander import EndedEvent, QueuedEvent, RetriedEvent, StartedEvent
     from trivium.events._union import RunEvent
     from trivium.knowledge import IngestEvent
@@ -61,6 +62,7 @@ __all__ = [
     "ToolResultEvent",
     "ToolRetryEvent",
     "UsageEvent",
+    "UserInputEvent",
     "event_class",
     "event_kinds",
     "exception_line",

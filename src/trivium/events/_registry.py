@@ -31,6 +31,7 @@ HOMES: Final = {
     "ToolResultEvent": "actions",
     "ToolRetryEvent": "actions",
     "UsageEvent": "llms",
+    "UserInputEvent": "agents",
 }
 """The package that emits each kind of event. It stands above this one, so it is imported when the class is used."""
 

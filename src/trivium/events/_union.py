@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         | events.ToolResultEvent
         | events.ToolRetryEvent
         | events.UsageEvent
+        | events.UserInputEvent
     )
 else:  # without import statements: the packages that emit them stand above this one
     RunEvent = Union[tuple(map(built_in, HOMES))]  # noqa: UP007

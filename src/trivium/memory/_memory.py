@@ -51,6 +51,11 @@ class Memory:
     def __len__(self) -> int:
         return len(self._messages)
 
+    @property
+    def messages(self) -> list[Message]:
+        """All messages, oldest first; change them only by the methods of the memory."""
+        return self._messages
+
     def get_memory(self, recent_n: int | None = None, filter_func: Filter | None = None) -> list[Message]:
         """The messages: the latest `recent_n` (default: the memory's own), those that the filter accepts.
 

@@ -8,7 +8,7 @@ from trivium._lazy import lazy_names
 from trivium.schema._conversions import ChatDocLoggerFields
 from trivium.schema._documents import ChatDocMetaData, DocMetaData, Document
 from trivium.schema._json import JSONObject, JSONValue
-from trivium.schema._message import Message, MessageExtra
+from trivium.schema._message import Answer, Message, MessageExtra
 from trivium.schema._no_effect import ConfigModel, NoEffect, NoEffectWarning
 from trivium.schema._registry import ObjectRegistry
 from trivium.schema._status import (
@@ -48,6 +48,7 @@ __all__ = [
     "ActionValidCode",
     "AgentMessage",
     "AgentStatusCode",
+    "Answer",
     "ChatDocLoggerFields",
     "ChatDocMetaData",
     "ChatDocument",

@@ -38,6 +38,8 @@ class Links(TypedDict, total=False):
     index: int
     same: ref[Any]
     """The message that this is a remembered copy of; their ids are the same."""
+    calls: tuple[object, str, tuple[ToolCall, ...]]
+    """The toolbox with which the text was parsed, the text, and the calls in it."""
     watched: list[Changes]
     """Whom to tell that a value of it was set anew."""
 

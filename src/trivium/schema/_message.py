@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Generic, Literal, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
-from typing_extensions import deprecated
+from typing_extensions import TypeVar, deprecated
 
 from trivium._older_names import OlderNames
 from trivium.schema._chat_document import OF_ITSELF, OLDER_FORM, ChatDocumentForm, from_older_form, links_of
@@ -21,18 +22,18 @@ from trivium.schema._status import (
 )
 from trivium.schema._values import ATOMS, USAGE, ToolCall, Usage, as_usage, copied
 
-__all__ = ["Message", "MessageExtra"]
+__all__ = ["Answer", "Message", "MessageExtra"]
 
 MessageExtra = Literal[
-    "attachments", "entity", "files", "logprobs", "metadata", "origin", "reasoning", "reasoning_state", "status",
-    "tool_call_id", "tool_calls", "tool_choice", "tool_results", "usage",
+    "attachments", "entity", "files", "logprobs", "metadata", "origin", "output", "reasoning", "reasoning_state",
+    "status", "tool_call_id", "tool_calls", "tool_choice", "tool_results", "usage", "why",
 ]  # fmt: skip
 """What a message may carry beside its seven fields; anything else is an error, so that typing errors are seen."""
 
 _MODEL, _USER = Origin  # a member is slow to look up
 _EXTRA = get_args(MessageExtra)
 _ANY = ("content", "formatted", "extra_info")  # the fields that can hold what changes
-_UNSHOWN = ("logprobs", "metadata", "origin", "reasoning_state", "usage")
+_UNSHOWN = ("logprobs", "metadata", "origin", "output", "reasoning_state", "usage")
 
 
 class Message(ChatDocumentForm, OlderNames):
@@ -151,6 +152,25 @@ stream_state=<AgentStatusCode.END: 0>)
         return tuple(self.__pydantic_extra__.get("attachments", ()))
 
     @property
+    def output(self) -> Any:
+        """The value of the answer: of the type that was asked for, else what a parser made of the text, else the text.
+
+        Example:
+            >>> Message(content="hello").output
+            'hello'
+        """
+        extra = self.__pydantic_extra__
+        if "output" in extra:
+            return extra["output"]
+        value = self.content_any if self.formatted is None else self.formatted
+        return self.content if value is None else value
+
+    @property
+    def why(self) -> str:
+        """The reason why a task has no result, or ended as it did; "" where nothing is to be explained."""
+        return self.__pydantic_extra__.get("why", "")
+
+    @property
     def reasoning(self) -> str:
         """What the model thought before it answered, where it said so."""
         return self.__pydantic_extra__.get("reasoning", "")
@@ -237,6 +257,7 @@ stream_state=<AgentStatusCode.END: 0>)
     def _dumped(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         dumped = handler(self)
         dumped.pop("origin", None)
+        dumped.pop("output", None)  # it stands in the attachments or in the text
         if dumped.pop("metadata", None) is not None and (own := self.metadata._own()):
             dumped["metadata"] = own
         if isinstance(usage := dumped.get("usage"), dict):  # without the parts of which the provider said nothing
@@ -264,6 +285,23 @@ stream_state=<AgentStatusCode.END: 0>)
 
     def __repr_name__(self) -> str:
         return "AgentMessage"
+
+    def __class_getitem__(cls, output: Any) -> builtins.type[Message]:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
+        """Return the class itself: `Answer[T]` says to type checkers alone which type `output` has."""
+        return cls
+
+
+T_co = TypeVar("T_co", covariant=True, default=Any)
+
+if TYPE_CHECKING:
+
+    class Answer(Message, Generic[T_co]):
+        """A message whose `output` is of a type; at run time it is `Message`."""
+
+        @property
+        def output(self) -> T_co: ...
+else:
+    Answer = Message
 
 
 # What a pydantic model is made of: to fill these slots costs half of a validation.

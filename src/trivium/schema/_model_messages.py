@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Any, Final, Literal, cast
+from typing import Any, Literal, cast
 
 from pydantic import Field
 
 from trivium._older_names import OlderNames
 from trivium.exceptions import AnswerFormatError
+from trivium.schema._addresses import named_recipient, recipient_in
 from trivium.schema._files import FileAttachment
 from trivium.schema._lenient_json import read_json
-from trivium.schema._tool_text import ToolCallReader
 from trivium.schema._values import ToolCall, ToolSpec, Usage
 
 __all__ = [
@@ -31,10 +30,7 @@ __all__ = [
     "OpenAIToolSpec",
     "Role",
     "StreamEventType",
-    "recipient_in",
 ]
-
-_ADDRESS: Final = re.compile(r"\s*TO\[\s*([\w-]+)\s*\]:\s*")
 
 
 class Role(str, Enum):
@@ -356,42 +352,12 @@ class LLMResponse(OlderNames):
             recognize_recipient_in_content: whether the text counts.
         """
         if self.function_call is not None:
-            return _recipient(self.function_call.arguments), ""
+            return named_recipient(self.function_call.arguments), ""
         for call in self.oai_tool_calls or ():
-            if found := _recipient(call.function and call.function.arguments):
+            if found := named_recipient(call.function and call.function.arguments):
                 return found, ""
         text = self.message or ""
         return recipient_in(text) if recognize_recipient_in_content else ("", text)
-
-
-def recipient_in(text: str) -> tuple[str, str]:
-    """Who a text addresses ("" is nobody in particular), and the rest of it.
-
-    Example:
-        >>> recipient_in('{"recipient": "sub-2", "x": 1}')
-        ('sub-2', '{"recipient": "sub-2", "x": 1}')
-    """
-    found = _ADDRESS.match(text)
-    if found is not None:
-        return found[1], text[found.end() :]
-    named = [_recipient(each) for each in _objects(text)]
-    return next(filter(None, named), ""), text
-
-
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """The outermost JSON objects in a text."""
-    for part in ToolCallReader().feed(text, is_end=True) if '"recipient"' in text else ():
-        try:
-            value = json.loads(part.arguments if isinstance(part, ToolCall) else part, strict=False)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            yield cast("dict[str, Any]", value)
-
-
-def _recipient(arguments: Mapping[str, Any] | None) -> str:
-    found = (arguments or {}).get("recipient")
-    return found if isinstance(found, str) else ""
 
 
 def _arguments(given: Any) -> dict[str, Any] | None:

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Itera
 from typing import Any, TypeAlias, TypeVar, cast
 
 from trivium.agents import Agent
-from trivium.agents._responders import responder
 from trivium.commander import Limits, driver_neutral, invoke, sync_function, this_session
 from trivium.commander.lowlevel import invoke_in_place
 from trivium.exceptions import ConfigurationError, RunKilledError
@@ -199,7 +198,7 @@ async def llm_response_batch_async(
     """
     return await run_batch_agent_method_async(
         agent,
-        responder(agent, "llm_response"),
+        agent.llm_response,
         items,
         input_map,
         output_map,
@@ -236,7 +235,7 @@ async def agent_response_batch_async(
     """
     return await run_batch_agent_method_async(
         agent,
-        responder(agent, "agent_response"),
+        agent.agent_response,
         items,
         input_map,
         output_map,

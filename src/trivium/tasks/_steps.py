@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from trivium.actions import AgentDoneTool, DoneTool, FinalResultTool
 from trivium.actions.lowlevel import is_done_tool, result_of, text_of_result
 from trivium.agents import Agent
-from trivium.agents._responders import RESPONSES, chosen, responder
+from trivium.agents.lowlevel import calls_in, class_of
 from trivium.commander import CallNode, current, driver_neutral, invoke, step, sync_method
 from trivium.module import MessageEvent, Module
 from trivium.schema import Entity, Message, StatusCode
@@ -55,6 +55,7 @@ class Steps(TaskLogs, TaskKill):
     sub_tasks: list[Task[Any]]
     _sequences: tuple[DoneSequence, ...] = ()
     _outside: TaskRun | None = None
+    own_callbacks: TaskCallbacks | None = None
 
     pending_message = OfRun("The message that waits for an answer.")
     pending_sender = OfRun("The responder that gave it: an entity, or a sub-task.")
@@ -86,7 +87,9 @@ class Steps(TaskLogs, TaskKill):
         """Functions that are told what the task does; see `TaskCallbacks`."""
         from trivium.agents._callbacks import TaskCallbacks  # most tasks have none
 
-        return self.__dict__.setdefault("_callbacks", TaskCallbacks())
+        if self.own_callbacks is None:
+            self.own_callbacks = TaskCallbacks()
+        return self.own_callbacks
 
     # ---- the step
     @driver_neutral
@@ -120,7 +123,7 @@ class Steps(TaskLogs, TaskKill):
             return self._accept(run, node, _AGENT, self._no_such_recipient(unknown))
         refusal: tuple[ResponderKey, Message] | None = None
         signals = self.config.recognize_string_signals
-        respond = chosen(self, Steps, "response")
+        respond = self.response
         for key in self._order(run):
             run.is_pass_thru = False
             if not self._can_respond(run, key):
@@ -177,7 +180,7 @@ class Steps(TaskLogs, TaskKill):
         pending = run.pending_message
         if pending is None or run.pending_sender is not _LLM:
             return None
-        calls = [call for call in self.agent._calls_in(pending) if call.id and self.agent._class_of(call.name) is None]
+        calls = [call for call in calls_in(self.agent, pending) if call.id and class_of(self.agent, call.name) is None]
         if not calls:
             return None
         names = ", ".join(self.agent.llm_tools_usable) or "none"
@@ -237,20 +240,22 @@ class Steps(TaskLogs, TaskKill):
             return Message(content=text, entity=_USER) if text else None
         if self._names_its_responders():
             return await invoke(dict(self.agent.entity_responders())[e], pending)
-        return await invoke(responder(self.agent, RESPONSES[e]), pending)
+        return await invoke(dict(self.agent.entity_responders())[e], pending)
 
     async def _ask_sub_task(self, run: TaskRun, task: Task[Any], turns: int) -> Message | None:
         pending = run.pending_message
-        waiting = () if pending is None else [call for call in self.agent._calls_in(pending) if call.id]
+        waiting = () if pending is None else [call for call in calls_in(self.agent, pending) if call.id]
         if len(waiting) > 1 and not self.config.allow_subtask_multi_oai_tools:
             text = "error: call one tool at a time, a sub-task takes no more"
             return Message(content="", entity=_USER, tool_results={call.id: text for call in waiting})
+        from trivium.agents._callbacks import notify, show_subtask
+
         for each in (task.agent, task):
-            if "_callbacks" in each.__dict__:
-                await each.callbacks._tell("set_parent_agent", parent=self.agent)
+            if each.own_callbacks is not None:
+                await notify(each.own_callbacks, "set_parent_agent", parent=self.agent)
         result = await task._as_sub_task(pending, task.turns if task.turns > 0 else turns, cast("Task[Any]", self))
-        if "_callbacks" in self.__dict__:
-            await self.callbacks._show_subtask(task, result)
+        if self.own_callbacks is not None:
+            await show_subtask(self.own_callbacks, task, result)
         if result is not None and len(waiting) == 1 and result.tool_call_id is None:
             return result.replace(tool_call_id=waiting[0].id)
         return result
@@ -334,7 +339,7 @@ class Steps(TaskLogs, TaskKill):
         name = "" if key is None else key.value
         if message is None:
             return Happened(None, name, None, ())
-        calls = [call.name for call in self.agent._calls_in(message) if self.agent._class_of(call.name) is not None]
+        calls = [call.name for call in calls_in(self.agent, message) if class_of(self.agent, call.name) is not None]
         return Happened(message, name, message.entity, (*calls, *(tool.request for tool in message.tool_messages)))
 
     # ---- what a step comes to
@@ -422,7 +427,7 @@ class Steps(TaskLogs, TaskKill):
             content = without_done(content, as_substring=self.config.done_as_substring)
         if calls and (typed := self.agent.try_get_tool_messages(pending, all_tools=True)):
             attachments = (*attachments, *(each for each in typed if each not in attachments))
-            calls = tuple(each for each in calls if self.agent._class_of(each.name) is None) or None
+            calls = tuple(each for each in calls if class_of(self.agent, each.name) is None) or None
         answer = pending.replace(
             content=content,
             sender=self.name,

@@ -12,8 +12,7 @@ from typing_extensions import TypeVar
 from trivium._arguments import checked
 from trivium._settings import settings
 from trivium.agents import Agent, ChatAgent
-from trivium.agents._responders import chosen
-from trivium.agents._typed_answers import value_in
+from trivium.agents.lowlevel import value_in
 from trivium.commander import CallNode, Limits, current, driver_neutral, invoke, sync_method, this_session
 from trivium.exceptions import (
     ConfigurationError,
@@ -205,7 +204,7 @@ class Task(Steps, Generic[T]):
         """The same task once more, called `name-i`, with agents and sub-tasks of its own."""
         new = copy.copy(self)
         new._outside = new._log = None
-        new.__dict__.pop("_callbacks", None)
+        new.own_callbacks = None
         new.agent = self.agent.clone(i)
         new.config, new.config_sub_task = self.config.model_copy(), self.config_sub_task.model_copy()
         new.name = f"{self.name}-{i}"
@@ -339,8 +338,8 @@ class Task(Steps, Generic[T]):
 
     async def _as_sub_task(self, message: Message | None, turns: int, caller: Task[Any]) -> Message | None:
         """The result of this task below another; None where it has none."""
-        own = chosen(self, Task, "run")
-        if getattr(own, "__func__", None) is not Task.run_async:
+        own = self.run
+        if getattr(own, "__func__", None) is not Task.run or type(self).run_async is not Task.run_async:
             return await invoke(own, message, turns=turns, caller=caller)  # a subclass has written it
         result = await self.acall(message, turns=turns, caller=caller)
         return None if result.content is None and not result.attachments else result
@@ -413,7 +412,7 @@ class Task(Steps, Generic[T]):
         if node is None and isinstance(msg, Message):  # a call has copied it
             msg = Message.deepcopy(msg)
         given = self.agent.to_ChatDocument(msg, author_entity=Entity.USER)
-        memory = self.agent._current_memory()
+        memory = self.agent.current_memory()
         run.history_length = 0 if memory is None else len(memory)
         run.message_history_idx = run.history_length or int(bool(getattr(self.agent, "user_message", None)))
         if given is None and memory:
@@ -427,8 +426,8 @@ class Task(Steps, Generic[T]):
         return given
 
     async def _loop(self, run: TaskRun) -> StatusCode:
-        own_step = chosen(self, Steps, "step")
-        is_own = getattr(own_step, "__func__", None) is not Steps.step_async
+        own_step = self.step
+        is_own = getattr(own_step, "__func__", None) is not Steps.step or type(self).step_async is not Steps.step_async
         while True:
             await (invoke(own_step) if is_own else self._take_step(run, -1))
             is_done, status = self.done()
@@ -470,7 +469,7 @@ class Task(Steps, Generic[T]):
 
     def _erase(self, run: TaskRun) -> None:
         """Of what the agent remembers of the run, keep the question and the result; of sub-tasks, nothing."""
-        memory = self.agent._current_memory()
+        memory = self.agent.current_memory()
         if memory is not None:
             del memory._messages[run.history_length + 1 : -1]
         for task in self.sub_tasks:

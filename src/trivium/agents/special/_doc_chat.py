@@ -7,6 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from trivium.actions import calls_in_text
+from trivium.agents._answer_format import AnswerFormat
 from trivium.agents._config import ChatAgentConfig
 from trivium.agents.aggregator._default import text_of
 from trivium.agents.special._answering import AnswerCheck, CitingModel
@@ -110,13 +111,13 @@ class DocChatAgent(DocumentAgent):
             extra: sampling parameters.
         """
         config, reading = self.config, Reading(question, chunks, self.config.max_context)
-        history = self.aggregator.aggregate(Memory.of(turn), self.name, None, self._instruction())
+        history = self.aggregator.aggregate(Memory.of(turn), self.name, None, self.instruction())
         prompt = f"{_INTRODUCTION}\n\n{reading.prompt or 'None was found.'}\n\nQuestion: {question}"
         first = next(entry for entry in history if entry["role"] == "user")
         files = [] if isinstance(first["content"], str) else cast("list[dict[str, object]]", first["content"])
         files = [part for part in files if part.get("type") != "text"]
         first["content"] = [{"type": "text", "text": prompt}, *files] if files else prompt
-        if self._format is not None:
+        if isinstance(self.output_format, AnswerFormat):
             return (await self._rounds(self.model, history, extra)).replace(origin=None)
 
         def is_call(text: str) -> bool:
@@ -158,8 +159,8 @@ class DocChatAgent(DocumentAgent):
         handled = {name: known[name] for name in self.llm_tools_handled if name in known}
         return tuple(each for each in calls_in_text(text, known, handled) if each.name in known)
 
-    def _instruction(self) -> str:
-        instruction = super()._instruction()
+    def instruction(self) -> str:
+        instruction = super().instruction()
         return instruction if _SMALLEST.search(self.model.name) else f"{instruction}\n{_ABSTAIN}"
 
     # ---- the conversation

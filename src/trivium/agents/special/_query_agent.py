@@ -84,8 +84,8 @@ class QueryAgent(ChatAgent):
             self._description = await invoke(self.describe_data)
         return await super().forward(*message, session_id=session_id, **kwargs)
 
-    def _instruction(self) -> str:
-        return "\n\n".join(filter(None, (super()._instruction(), self._description)))
+    def instruction(self) -> str:
+        return "\n\n".join(filter(None, (super().instruction(), self._description)))
 
     def _runs_itself(self, calls: Iterable[ToolCall]) -> bool:
         known = self.llm_tools_map

@@ -96,7 +96,7 @@ class GraphChatAgent(ChatAgent):
         found = [line for line in lines if f":{label}" in line] if label else lines
         return "\n".join(found) or f"there is nothing called {label!r}"
 
-    def _instruction(self) -> str:
+    def instruction(self) -> str:
         schema = self.graph.schema()
         text = str(schema)
         if len(text) > self._settings.max_schema_characters:
@@ -105,7 +105,7 @@ class GraphChatAgent(ChatAgent):
                 f"Labels: {', '.join(schema.nodes)}\nTypes: {', '.join(kinds)}\n"
                 "Look their properties up with the tool graph_schema before you ask."
             )
-        return f"{super()._instruction()}\n\nThe graph holds:\n{text}"
+        return f"{super().instruction()}\n\nThe graph holds:\n{text}"
 
 
 def rows_text(found: GraphRows) -> str:

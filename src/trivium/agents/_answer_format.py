@@ -1,0 +1,201 @@
+"""The type of an answer: its schema for the model, and the way back from the model's text to a value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_origin
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from trivium.actions import ToolMessage
+from trivium.actions.lowlevel import describe_errors, remove_titles
+from trivium.exceptions import AnswerFormatError, ConfigurationError
+from trivium.llms import Reply
+from trivium.schema import Message
+
+if TYPE_CHECKING:
+    from trivium.agents._names import AgentNames
+
+__all__ = ["REPAIRS", "AnswerFormat", "answer_format", "is_class", "typed_answer", "value_in"]
+
+T = TypeVar("T")
+REPAIRS = 2
+"""How often a model is asked again where its answer has not the type that was asked for."""
+
+
+class AnswerFormat:
+    """A type that answers must have.
+
+    Providers that hold a model to a schema want an object, so any other type is the `value` of one.
+
+    Args:
+        kind: a pydantic model, a tool message, or any type that pydantic can describe.
+        include_defaults: describe fields that have defaults.
+
+    Raises:
+        ConfigurationError: pydantic cannot describe the type.
+
+    Example:
+        >>> AnswerFormat(list[int]).parse_response('{"value": [1, 2]}')
+        [1, 2]
+    """
+
+    __slots__ = ("_adapter", "include_defaults", "is_wrapped", "kind", "schema")
+
+    def __init__(self, kind: Any, include_defaults: bool = True) -> None:
+        self.kind, self.include_defaults = kind, include_defaults
+        try:
+            self._adapter: TypeAdapter[Any] = TypeAdapter(kind)
+            if is_class(kind, ToolMessage):
+                schema = dict(kind.llm_function_schema(request=True, defaults=include_defaults).parameters)
+            else:
+                schema = remove_titles(self._adapter.json_schema())
+        except Exception as error:
+            raise ConfigurationError(f"{kind!r} cannot be the type of an answer: {error}") from None
+        self.is_wrapped = schema.get("type") != "object"
+        if self.is_wrapped:
+            schema = {"type": "object", "properties": {"value": schema}, "required": ["value"]}
+        self.schema = schema
+
+    def parse_response(self, text: str) -> Any:
+        """Return the value that an answer states.
+
+        Raises:
+            AnswerFormatError: it states none; the text says what is wrong, so that a model can correct it.
+        """
+        try:
+            found: Any = json.loads(text)
+            if self.is_wrapped and isinstance(found, dict) and list(cast("dict[str, Any]", found)) == ["value"]:
+                found = cast("dict[str, Any]", found)["value"]
+            if is_class(self.kind, ToolMessage):
+                return self.kind.parse(cast("Mapping[str, Any]", found))
+            return self._adapter.validate_python(found)
+        except ValidationError as error:
+            raise AnswerFormatError(describe_errors("the answer", error), text) from error
+        except (ValueError, TypeError, RecursionError) as error:
+            raise AnswerFormatError(f"the answer is not the JSON that was asked for: {error}", text) from error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AnswerFormat, (self.kind, self.include_defaults)
+
+    def format_instruction(self) -> str:
+        """Return the paragraph of the system message that describes the format."""
+        return f"Answer with one JSON object of this schema, and nothing else:\n{json.dumps(self.schema)}"
+
+    def partial_value(self, text: str) -> Any:
+        """Return the value that the beginning of an answer states so far; None where it states none yet.
+
+        Example:
+            >>> AnswerFormat(list[int]).partial_value('{"value": [1, 2, 3')
+            [1, 2]
+        """
+        import jiter  # for those who watch an answer grow
+
+        try:
+            found: Any = jiter.from_json(text.encode("utf-8", "replace"), partial_mode=True)
+            if self.is_wrapped:
+                found = cast("dict[str, Any]", found)["value"]
+            return self._adapter.validate_python(found, experimental_allow_partial="trailing-strings")
+        except (ValueError, KeyError, TypeError):
+            return None
+
+
+@lru_cache(maxsize=256)
+def _cached_format(kind: Any, include_defaults: bool) -> AnswerFormat:
+    return AnswerFormat(kind, include_defaults)
+
+
+def answer_format(kind: Any, include_defaults: bool = True) -> AnswerFormat | None:
+    """Return the format of a type; None for `str` and `Any`, which need none. It is made once for each type."""
+    if kind is str or kind is Any:
+        return None
+    try:
+        return _cached_format(kind, include_defaults)
+    except TypeError:  # a type that cannot be hashed
+        return AnswerFormat(kind, include_defaults)
+
+
+async def typed_answer(
+    form: AnswerFormat,
+    reply: Reply,
+    history: Sequence[dict[str, Any]],
+    ask: Callable[[list[dict[str, Any]]], Coroutine[Any, Any, Reply]],
+    repairs: int,
+) -> tuple[Reply, Any]:
+    """Return a model's reply and the value that it states; one that states none is asked for again.
+
+    Args:
+        form: the type.
+        reply: the first reply.
+        history: the chat messages that it answers.
+        ask: requests another reply to these chat messages.
+        repairs: how often it is asked for again, each time with what was wrong.
+
+    Raises:
+        AnswerFormatError: the last reply states none either.
+    """
+    chat = list(history)
+    while True:
+        try:
+            return reply, form.parse_response(reply.text)
+        except AnswerFormatError as error:
+            if not repairs:
+                raise AnswerFormatError(
+                    f"the model was to answer with {form.kind!r}, and its last answer does not fit: {error}. Use a "
+                    "stronger model, or a simpler type",
+                    reply.text,
+                ) from error
+            repairs -= 1
+            chat.append({"role": "assistant", "content": reply.text})
+            chat.append({"role": "user", "content": f"{error}. Answer again."})
+        reply = await ask(chat)
+
+
+def value_in(message: Message, kind: type[T], agent: AgentNames | None = None) -> T | None:
+    """Return the value of a type in a message; None where it holds none.
+
+    In this order: the value that travels with it, its text, a tool message of that type (or all, for a list), the
+    field of that type in a tool message, and the value that its text states as JSON.
+
+    Args:
+        message: the message.
+        kind: the type.
+        agent: knows the tool messages that the text may hold.
+    """
+    content, value = message.content, message.content_any
+    if kind is str and content:
+        return cast("T", content)
+    if value is not None and (found := _validated(value, kind)) is not None:
+        return found
+    tools = [*message.tool_messages, *(agent.try_get_tool_messages(message, True) if agent is not None else ())]
+    inner = get_args(kind)[0] if get_origin(kind) is list else None
+    if inner is not None and is_class(inner, ToolMessage):
+        return cast("T", [tool for tool in tools if isinstance(tool, inner)]) or None
+    for tool in tools:
+        if is_class(kind, ToolMessage) and isinstance(tool, kind):
+            return tool
+    for tool in tools:
+        if (found := tool.get_value_of_type(kind)) is not None:
+            return found
+    if not isinstance(content, str):
+        return None
+    form = answer_format(kind)
+    try:
+        return None if form is None else form.parse_response(content)
+    except AnswerFormatError:
+        return _validated(content.strip(), kind, strict=False)  # "42" for a number
+
+
+def _validated(value: object, kind: Any, strict: bool | None = None) -> Any:
+    strict = not isinstance(value, dict | BaseModel) if strict is None else strict
+    try:
+        return TypeAdapter(kind).validate_python(value, strict=strict)
+    except Exception:
+        return None
+
+
+def is_class(kind: object, base: type) -> bool:
+    """Return whether a type is a class below another one; type hints such as `list[int]` are none."""
+    return isinstance(kind, type) and issubclass(kind, base)

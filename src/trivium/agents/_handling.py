@@ -1,0 +1,213 @@
+"""Handling the tool messages of a message: the gate around each, the agent's overridable methods inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from pydantic import ValidationError
+
+import trivium.actions as actions
+from trivium.actions import ToolMessage, as_text, find_handler, run_tool
+from trivium.actions.lowlevel import cut_result, message_tool, reason_of
+from trivium.agents._calls import calls_in, class_of, handled_calls, handled_tools, handles_tool, recipient_of
+from trivium.commander import invoke
+from trivium.commander.lowlevel import driver_neutral
+from trivium.exceptions import LimitExceededError, ToolError, ToolFailedError
+from trivium.schema import Entity, Message, NonToolAction, Origin, ToolCall
+from trivium.schema.lowlevel import is_tainted
+
+if TYPE_CHECKING:
+    from trivium.agents._names import AgentNames
+
+__all__ = [
+    "OVERRIDABLE",
+    "addressed",
+    "answer_of_config",
+    "answer_without_tools",
+    "as_message_of",
+    "call_handler",
+    "handle_all",
+    "handle_tool",
+    "handled_by",
+    "overrides",
+]
+
+_LLM = Entity.LLM  # a member is slow to look up
+ONE_TOOL_AT_A_TIME = "error: call one tool at a time"
+
+
+OVERRIDABLE: Final = frozenset(
+    {
+        "create_agent_response",
+        "create_llm_response",
+        "create_user_response",
+        "get_formatted_tool_messages",
+        "get_json_tool_messages",
+        "get_tool_messages",
+        "handle_tool_message",
+        "handle_tool_message_async",
+        "init_message_history",
+        "json_format_rules",
+        "llm_response_messages",
+        "llm_response_messages_async",
+        "tool_validation_error",
+        "update_token_usage",
+    }
+)
+"""Documented methods that are called in a run only where a subclass has written them; the others always are."""
+
+
+def overrides(agent: AgentNames, *names: str) -> bool:
+    """Return whether one of the agent's documented methods was written by a subclass, or set on the object."""
+    return not agent.overridden.isdisjoint(names) or not vars(agent).keys().isdisjoint(names)
+
+
+def handled_by(agent: AgentNames, message: Message) -> Sequence[ToolCall | ToolMessage]:
+    """Return what the agent handles of a message: calls that a model made, tool messages that a program put there."""
+    if overrides(agent, "get_tool_messages"):
+        return agent.get_tool_messages(message)
+    return (*handled_calls(agent, message), *handled_tools(agent, message))
+
+
+async def handle_all(agent: AgentNames, calls: Sequence[ToolCall | ToolMessage], message: Message) -> Message | None:
+    """Handle the calls of a message one after the other; the answer is the one result, or all with the tools' names."""
+    if len(calls) > 1 and not agent.options.allow_multiple_tools:
+        results: list[Message | None] = [agent.create_agent_response(ONE_TOOL_AT_A_TIME) for _ in calls]
+    else:
+        results = [await handle_tool(agent, call, message) for call in calls]
+    found = [(call, result) for call, result in zip(calls, results, strict=True) if result is not None]
+    if len(found) <= 1:
+        return found[0][1] if found else None
+    names = [call.name if isinstance(call, ToolCall) else call.request for call, _ in found]
+    texts = [f"Result from {name}: {result.content}" for name, (_, result) in zip(names, found, strict=True)]
+    attachments = tuple(each for _, result in found for each in result.attachments)
+    by_id = {call.id: as_text(result.content) for call, result in found if call.id}
+    return agent.create_agent_response("\n\n".join(texts)).replace(
+        attachments=attachments or None,
+        tool_results=by_id if len(by_id) == len(found) else None,
+        receiver=found[-1][1].receiver,
+    )
+
+
+async def handle_tool(
+    agent: AgentNames, call: ToolCall | ToolMessage, message: Message, *, is_counted: bool = False
+) -> Message | None:
+    """Handle one tool message within the gate of all tools; a failure is an answer that the model reads.
+
+    Args:
+        agent: handles it, by `handle_tool_message` where that is overridden.
+        call: the model's call, or the tool message itself.
+        message: the message that carried it.
+        is_counted: the limits have counted the call already.
+
+    Raises:
+        LimitExceededError: the run has no tool call left.
+        ToolFailedError: the handler failed, and the agent's `on_tool_error` is "raise".
+    """
+    is_call = isinstance(call, ToolCall)
+    name = call.name if is_call else call.request
+    tool_class = cast("type[ToolMessage]", class_of(agent, name) if is_call else type(call))
+
+    @driver_neutral
+    async def handle(tool_message: ToolMessage) -> Any:
+        if overrides(agent, "handle_tool_message", "handle_tool_message_async"):
+            return await invoke(agent.handle_tool_message, tool_message)
+        return await call_handler(agent, tool_message, message)
+
+    def read(arguments: Any) -> dict[str, Any]:
+        return {"tool_message": tool_class.parse(arguments) if is_call else call}
+
+    tool = message_tool(tool_class, handle, read)
+    arguments = call.arguments if is_call else call.arguments()
+    try:
+        result = await run_tool(tool, arguments, is_counted=is_counted, on_error=agent.executor.on_tool_error)
+    except (LimitExceededError, ToolFailedError):
+        raise
+    except ToolError as error:  # the model reads it and tries again
+        reason = error.__cause__ if isinstance(error.__cause__, ValidationError) else error
+        is_own = overrides(agent, "tool_validation_error")
+        result = f"error: {agent.tool_validation_error(cast('Any', reason)) if is_own else error}"
+    except Exception as error:
+        result = f"error: {reason_of(error)}"
+    answer = await _as_answer(agent, result, name, message)
+    return None if answer is None else cut_result(tool_class, answer).replace(tool_call_id=(call.id or None))
+
+
+async def call_handler(agent: AgentNames, tool: ToolMessage, message: Message) -> Any:
+    """Call the handler of a tool message.
+
+    Raises:
+        ToolError: neither the agent nor the tool has one.
+    """
+    handler = find_handler(agent, tool)
+    if handler is None:
+        name = tool.request
+        raise ToolError(
+            f"nothing handles {name}: write `def {name}(self, message)` on the agent, or "
+            f"`def handle(self)` on {type(tool).__name__}",
+            name,
+        )
+    return await invoke(handler, message)
+
+
+async def _as_answer(agent: AgentNames, result: Any, name: str, message: Message) -> Message | None:
+    """Return a tool's result as a message; a tool message that this agent handles is handled, if it is another tool."""
+    is_other = isinstance(result, ToolMessage) and result.request != name and handles_tool(agent, result)
+    if is_other and find_handler(agent, result) is not None:
+        return await handle_tool(agent, result, message, is_counted=True)  # the program's own call, not the model's
+    if isinstance(result, str) and not result:  # to say nothing is an answer too, where a tool says it
+        return agent.create_agent_response("", content_any="")
+    return agent.to_ChatDocument(result, name, message)
+
+
+async def answer_without_tools(agent: AgentNames, message: Message) -> Message | None:
+    """Return the answer to a message without tools: that of a tool class which has one, else the agent's fallback."""
+    for each in reversed(list(agent.toolbox.known.values())):
+        own: Callable[..., Any] | None = getattr(each, "handle_message_fallback", None)
+        if own is not None:
+            return await _as_answer(agent, await invoke(own, agent, message), "", message)
+    return await _as_answer(agent, await invoke(agent.handle_message_fallback, message), "", message)
+
+
+def answer_of_config(agent: AgentNames, message: Message) -> Any:
+    """Return what the config's `handle_llm_no_tool` answers where the model called no tool; None without it."""
+    action = agent.options.handle_llm_no_tool
+    if action is None or message.entity is not _LLM or calls_in(agent, message):
+        return None
+    if isinstance(action, str) and action in tuple(NonToolAction):
+        is_done = action == NonToolAction.DONE
+        return actions.AgentDoneTool(content=message.content) if is_done else actions.ForwardTool(agent="User")
+    return action(message) if callable(action) else action
+
+
+def addressed(answer: Message, by_content: bool) -> Message:
+    """Return a model's answer with its receiver, read from its text or from the `recipient` of what it calls."""
+    content = answer.content
+    if is_tainted(answer):  # what stands in a document addresses nobody
+        return answer
+    named = [recipient_of(call.arguments) for call in answer.tool_calls if '"recipient"' in call.arguments]
+    if any(named):
+        return answer.replace(receiver=next(filter(None, named)))
+    if not by_content or not isinstance(content, str) or ("TO[" not in content and '"recipient"' not in content):
+        return answer
+    from trivium.schema.lowlevel import recipient_in  # rare
+
+    recipient, text = recipient_in(content)
+    return answer.replace(receiver=recipient, content=text) if recipient else answer
+
+
+def as_message_of(agent: AgentNames, given: Any, author: Entity) -> Message | None:
+    """Return as a message what a responder or handler returned; see `to_ChatDocument`."""
+    if given is None:
+        return None
+    if isinstance(given, Message):
+        return given if given.entity is not None else given.replace(entity=author)
+    content = as_text(getattr(given, "content", "") if isinstance(given, ToolMessage) else given)
+    if author is Entity.AGENT and overrides(agent, "create_agent_response"):
+        return agent.create_agent_response(content, **({} if isinstance(given, str) else {"content_any": given}))
+    name = "user" if author is Entity.USER else agent.name
+    made = Message(content=content, sender=name, entity=author)
+    if not isinstance(given, str):
+        made = made.replace(attachments=(given,))
+    return made.replace(origin=Origin.MODEL) if author is Entity.LLM else made

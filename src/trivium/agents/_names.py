@@ -1,0 +1,496 @@
+"""The documents' names on an agent, as thin delegates: tables of tools, ids, numbers, the dialog, prepared messages."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+
+from pydantic import ValidationError
+
+from trivium._constants import NO_ANSWER
+from trivium.actions import ToolMessage
+from trivium.actions.lowlevel import describe_errors
+from trivium.agents._answer_format import value_in
+from trivium.agents._calls import as_message, calls_in, class_of, handled_calls, handles_tool, parse_call, read_calls
+from trivium.agents._config import AgentConfig
+from trivium.agents._handling import as_message_of, handled_by
+from trivium.agents._toolbox import ORCHESTRATION, NameSet, Toolbox, ToolClasses, ToolTable
+from trivium.agents._user import AskUser, ask_other
+from trivium.commander import CallNode
+from trivium.commander.lowlevel import driver_neutral, sync_method
+from trivium.exceptions import ToolArgumentsError
+from trivium.module import Module
+from trivium.schema import ChatDocMetaData, Entity, Message, ObjectRegistry, Origin, Usage
+
+if TYPE_CHECKING:
+    from trivium.actions import ActionExecutor
+    from trivium.agents._callbacks import AgentCallbacks
+    from trivium.knowledge.stores import VectorStore
+    from trivium.parsing import Parser
+    from trivium.schema import LLMFunctionSpec, LLMMessage
+
+__all__ = ["AgentNames"]
+
+R = TypeVar("R")
+_DEFAULTS = AgentConfig()
+
+
+class AgentNames(Module):
+    """The documents' names on an agent; none of them is needed to answer.
+
+    Attributes:
+        config: the config that the agent was made of; None where it was made without one.
+        toolbox: the tool messages that the agent knows, as one immutable value.
+    """
+
+    config: Any = None
+    llm: Any = None
+    toolbox: Toolbox = Toolbox()
+    _id: str | None = None
+    indent: str = ""
+    """The text before the agent's displayed responses, to make levels visible."""
+    lock: Any = contextlib.nullcontext()
+    """A lock that is always free, for code that writes `async with agent.lock`; numbers need none here."""
+    _dialog: list[tuple[str, str]] | None = None
+    _counted: Usage = Usage()
+    ask_user: AskUser | None = None
+    """Called with the prompt when the user is to answer; None: ask at the terminal."""
+    default_human_response: str | None = None
+    """The user's answer when nobody is asked."""
+    interactive: bool = True
+    """The user is asked without being addressed."""
+    tool_error: bool = False
+    """The last message that was searched for tools held one that was wrong."""
+    overridden: ClassVar[frozenset[str]] = frozenset()
+    """The documented methods that a subclass has written, of those that are called only then."""
+    own_callbacks: AgentCallbacks | None = None
+    """The callbacks, once somebody has asked for them."""
+    terminal: AskUser | None = None
+    """Asks the user at a terminal, once a user was asked there."""
+    if TYPE_CHECKING:  # the agent has them
+        executor: ActionExecutor
+        agent_response: Callable[..., Any]
+        llm_response: Callable[..., Any]
+        user_response: Callable[..., Any]
+        handle_tool_message: Callable[..., Any]
+        handle_message_fallback: Callable[..., Any]
+    _vecdb: VectorStore | None = None
+    _parser: Parser | None = None
+
+    # ---- tools
+    @property
+    def options(self) -> AgentConfig:
+        """The config, or the defaults where the agent was made without one."""
+        return self.config or _DEFAULTS
+
+    @property
+    def orchestrates(self) -> bool:
+        """Whether the agent handles the tools that steer tasks without their being enabled."""
+        return self.options.enable_orchestration_tool_handling
+
+    @property
+    def llm_tools_map(self) -> ToolTable:
+        """The known tool messages by name."""
+        return ToolTable(self)
+
+    @property
+    def llm_tools_known(self) -> NameSet:
+        """The names of all known tools, including those that the agent only handles."""
+        return NameSet(self, "known", ORCHESTRATION if self.orchestrates else ())
+
+    @property
+    def llm_tools_usable(self) -> NameSet:
+        """The names of the tools that the agent's model may use."""
+        return NameSet(self, "usable")
+
+    @property
+    def llm_tools_handled(self) -> NameSet:
+        """The names of the tools that the agent handles."""
+        return NameSet(self, "handled")
+
+    @property
+    def llm_functions_map(self) -> dict[str, LLMFunctionSpec]:
+        """The description of each known tool that is sent to the model, by name."""
+        box = self.toolbox
+        shortened = box.without_defaults
+        return {name: each.llm_function_schema(defaults=name not in shortened) for name, each in box.known.items()}
+
+    @property
+    def llm_functions_usable(self) -> NameSet:
+        """The same as `llm_tools_usable`: the form of a call makes no difference to who may use it."""
+        return self.llm_tools_usable
+
+    @property
+    def llm_functions_handled(self) -> NameSet:
+        """The same as `llm_tools_handled`."""
+        return self.llm_tools_handled
+
+    @property
+    def llm_function_force(self) -> dict[str, str] | None:
+        """The tool that the model must answer with, as `{"name": …}`."""
+        forced = self.toolbox.forced
+        return None if forced is None else {"name": forced}
+
+    def enable_message(
+        self,
+        message_class: ToolClasses,
+        use: bool = True,
+        handle: bool = True,
+        force: bool = False,
+        require_recipient: bool = False,
+        include_defaults: bool = True,
+    ) -> None:
+        """Let the agent's model use a tool message, and the agent handle it.
+
+        Args:
+            message_class: one class or several; None: all that the agent knows.
+            use: offer it to the model.
+            handle: run it in `agent_response`.
+            force: the model must answer with it; a later call without `force` lifts this.
+            require_recipient: the model must name the recipient.
+            include_defaults: describe fields that have defaults to the model too.
+
+        Raises:
+            TypeError: several classes were given one by one; give a list.
+            ToolDefinitionError: a class has no name.
+        """
+        if isinstance(use, type):  # pyright: ignore[reportUnnecessaryIsInstance] - users pass anything
+            raise TypeError("enable_message takes several classes as a list: enable_message([A, B])")
+        classes = self.toolbox.classes_of(message_class)
+        if require_recipient and message_class is not None:
+            classes = [each.require_recipient() for each in classes]
+        box = self.toolbox.enabled(classes, usable=use, handled=handle)
+        if message_class is not None:
+            names = {each.name() for each in classes}
+            short = box.without_defaults - names if include_defaults else box.without_defaults | names
+            box = replace(box, without_defaults=short, forced=classes[-1].name() if force and classes else None)
+        self.toolbox = box
+
+    def enable_message_handling(self, message_class: ToolClasses = None) -> None:
+        """Let the agent handle a tool message; None: all that it knows."""
+        self.toolbox = self.toolbox.enabled(self.toolbox.classes_of(message_class), handled=True, replaces=False)
+
+    def disable_message_handling(self, message_class: ToolClasses = None) -> None:
+        """Let the agent no longer handle a tool message; None: all."""
+        self.toolbox = self.toolbox.enabled(self.toolbox.classes_of(message_class), handled=False, replaces=False)
+
+    def disable_message_use(self, message_class: ToolClasses = None) -> None:
+        """Let the model no longer use a tool message; None: all."""
+        self.toolbox = self.toolbox.enabled(self.toolbox.classes_of(message_class), usable=False, replaces=False)
+
+    def disable_message_use_except(self, message_class: Any) -> None:
+        """Let the model use no tool message but this one."""
+        kept = message_class.name()
+        self.toolbox = replace(self.toolbox, usable=tuple(each for each in self.toolbox.usable if each == kept))
+
+    def sample_multi_round_dialog(self) -> str:
+        """Return an invented dialog that uses the first two tools, as an example for a model."""
+        return "\n\n".join(each.usage_examples(random=True) for each in list(self.toolbox.known.values())[:2])
+
+    def entity_responders(self) -> list[tuple[Entity, Callable[..., Any]]]:
+        """Return the agent's responders in a task, in the order in which they are asked."""
+        return [(Entity.AGENT, self.agent_response), (Entity.LLM, self.llm_response), (Entity.USER, self.user_response)]
+
+    def entity_responders_async(self) -> list[tuple[Entity, Callable[..., Any]]]:
+        """Return the same as `entity_responders`, for async code."""
+        return [
+            (entity, getattr(self, f"{responder.__name__}_async")) for entity, responder in self.entity_responders()
+        ]
+
+    def init_state(self) -> None:
+        """Reset the state of the agent; called where a task begins its agents anew. Override it for your own state."""
+        self._counted = Usage()
+
+    def copied(self) -> Self:
+        """Return a copy that has an id and hooks of its own; all else is shared."""
+        _ = self.vecdb  # one that is in memory must be the same for both
+        new = copy.copy(self)
+        new._id = None
+        new._hooks = self._hooks and dict(self._hooks)
+        return new
+
+    @driver_neutral
+    async def ask_agent_async(
+        self, agent: Any, request: str, no_answer: str = NO_ANSWER, user_confirm: bool = True
+    ) -> str | None:
+        """Ask another agent's model, after the user agreed.
+
+        Args:
+            agent: the other agent.
+            request: the question.
+            no_answer: the text by which it says that it does not know.
+            user_confirm: ask the user before, who answers y or n.
+
+        Returns:
+            Its answer; None where the user refused, or it does not know.
+        """
+        return await ask_other(self, agent, request, no_answer, user_confirm)
+
+    ask_agent = sync_method(ask_agent_async)
+
+    # ---- identity
+    @property
+    def id(self) -> str:
+        """The agent's id, made when it is first asked for; by it `from_id` finds the agent."""
+        if self._id is None:
+            self._id = ObjectRegistry.new_id()
+            if self.options.add_to_registry:
+                ObjectRegistry.registry[self._id] = self
+        return self._id
+
+    @staticmethod
+    def from_id(id: str) -> Any:
+        """Return the agent with this id, if somebody still holds it."""
+        return ObjectRegistry.get(id)
+
+    @staticmethod
+    def delete_id(id: str) -> None:
+        """Remove an agent from what `from_id` finds."""
+        ObjectRegistry.remove(id)
+
+    # ---- documents
+    @property
+    def vecdb(self) -> VectorStore | None:
+        """The store that `config.vecdb` describes, made when it is first asked for; None without one."""
+        if self._vecdb is None and (given := self.options.vecdb) is not None:
+            from trivium.knowledge.stores import VectorStore
+
+            self._vecdb = given if isinstance(given, VectorStore) else VectorStore.create(given)
+        return self._vecdb
+
+    @vecdb.setter
+    def vecdb(self, store: VectorStore | None) -> None:
+        self._vecdb = store
+
+    @property
+    def parser(self) -> Parser | None:
+        """Counts tokens, as the model does where it can, and splits documents as `config.parsing` says."""
+        if self._parser is None and (given := self.options.parsing) is not None:
+            from trivium.parsing import Parser
+
+            self._parser = Parser(given or None, getattr(self.llm, "count_tokens", None))
+        return self._parser
+
+    @parser.setter
+    def parser(self, parser: Parser | None) -> None:
+        self._parser = parser
+
+    # ---- callbacks and display
+    @property
+    def callbacks(self) -> AgentCallbacks:
+        """Functions that are called as the agent works; see `AgentCallbacks`."""
+        if self.own_callbacks is None:
+            from trivium.agents._callbacks import AgentCallbacks  # most agents have none
+
+            self.own_callbacks = AgentCallbacks()
+        return self.own_callbacks
+
+    def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        turn = super()._turn(node, message, kwargs)
+        if self.own_callbacks is None:
+            return turn
+        from trivium.agents._callbacks import around
+
+        return around(self.own_callbacks, self, node, turn)
+
+    @property
+    def oai_tool_calls(self) -> list[Any]:
+        """The calls of the model's last message in the current session, while they wait for their results."""
+        memory = self.current_memory()
+        last = memory.messages[-1] if memory else None
+        return [] if last is None or last.sender != self.name else last.oai_tool_calls or []
+
+    # ---- the dialog
+    @property
+    def dialog(self) -> list[tuple[str, str]]:
+        """The prompts and answers that `update_dialog` was given."""
+        if self._dialog is None:
+            self._dialog = []
+        return self._dialog
+
+    def update_dialog(self, prompt: str, output: str) -> None:
+        """Add a prompt and its answer to the dialog."""
+        self.dialog.append((prompt, output))
+
+    def get_dialog(self) -> list[tuple[str, str]]:
+        """Return the dialog."""
+        return self.dialog
+
+    def clear_dialog(self) -> None:
+        """Empty the dialog."""
+        self._dialog = None
+
+    # ---- numbers
+    def _used(self) -> Usage:
+        memory = self.current_memory()
+        used = [message.usage for message in memory.messages] if memory is not None else []
+        return sum((each for each in used if each is not None), self._counted)
+
+    @property
+    def total_llm_token_usage(self) -> int:
+        """Tokens of the current session, in and out."""
+        return self._used().total
+
+    @property
+    def total_llm_token_cost(self) -> float:
+        """US dollars of the current session."""
+        return self._used().usd
+
+    @property
+    def token_stats_str(self) -> str:
+        """The tokens and cost of the current session in one line; empty before anything is used."""
+        used = self._used()
+        if not used.total:
+            return ""
+        return f"tokens: {used.input_tokens} in, {used.output_tokens} out; cost: ${used.usd:.4f}"
+
+    def num_tokens(self, prompt: str | Sequence[LLMMessage]) -> int:
+        """Return the tokens of a text or of messages: counted by the model where it can, else estimated."""
+        from trivium.agents._numbers import count_tokens
+
+        return count_tokens(self.llm, prompt)
+
+    def update_token_usage(
+        self, response: Any, prompt: Any, stream: bool, chat: bool = True, print_response_stats: bool = True
+    ) -> None:
+        """Count an answer that was not requested by the agent's own call.
+
+        Args:
+            response: the model's answer; its `usage` is set where it has none.
+            prompt: the text or messages that were sent.
+            stream: the answer came piece by piece, so that its usage is estimated.
+            chat: no effect.
+            print_response_stats: no effect; nothing is printed.
+        """
+        if response is not None:
+            from trivium.agents._numbers import usage_of_response
+
+            self._counted = self._counted + usage_of_response(self, response, prompt, stream)
+
+    # ---- the tools in a message
+    def get_tool_messages(self, msg: Message | str | None, all_tools: bool = False) -> list[ToolMessage]:
+        """Return the tool messages in a message that a model wrote, or that a program put there.
+
+        Args:
+            msg: the message. Text that a program gives outside of a run is the program's word; within a run it is
+                nobody's.
+            all_tools: include those that the agent knows but does not handle.
+
+        Raises:
+            ToolArgumentsError: a call does not fit its tool.
+        """
+        if msg is None:
+            return []
+        message = as_message(msg, said_by_program=True)
+        self.tool_error = False
+        typed = [tool for tool in message.tool_messages if all_tools or handles_tool(self, tool)]
+        wanted = calls_in(self, message) if all_tools else handled_calls(self, message)
+        try:
+            return typed + [parsed for call in wanted if (parsed := parse_call(self, call)) is not None]
+        except ToolArgumentsError:
+            self.tool_error = True
+            raise
+
+    def try_get_tool_messages(self, msg: Message | str | None, all_tools: bool = False) -> list[ToolMessage]:
+        """Return the same as `get_tool_messages`; none where a call does not fit its tool."""
+        try:
+            return self.get_tool_messages(msg, all_tools)
+        except ToolArgumentsError:
+            return []
+
+    def get_formatted_tool_messages(self, input_str: str, from_llm: bool = True) -> list[ToolMessage]:
+        """Return the tool messages that stand in a text as JSON or XML.
+
+        Args:
+            input_str: the text.
+            from_llm: a model wrote it; nobody else's text holds any.
+
+        Raises:
+            ToolArgumentsError: a call does not fit its tool.
+        """
+        if not from_llm:
+            return []
+        calls = read_calls(self.toolbox, Message(content=input_str, origin=Origin.MODEL))
+        return [tool for call in calls if (tool := parse_call(self, call)) is not None]
+
+    get_json_tool_messages = get_formatted_tool_messages
+
+    def has_tool_message_attempt(self, msg: Message | str | None) -> bool:
+        """Return whether a model tries to call a tool that the agent handles, well or badly."""
+        return msg is not None and bool(handled_by(self, as_message(msg, said_by_program=True)))
+
+    def has_only_unhandled_tools(self, msg: Message | str | None) -> bool:
+        """Return whether a message calls tools, and this agent handles none of them."""
+        if msg is None:
+            return False
+        message = as_message(msg, said_by_program=True)
+        has_calls = any(call.id or class_of(self, call.name) is not None for call in calls_in(self, message))
+        if not has_calls and not message.tool_messages:  # text that calls no tool it knows is text
+            return False
+        return not handled_by(self, message)
+
+    def can_respond(self, message: Message | str | None = None) -> bool:
+        """Return whether it is of use to ask this agent: not where all tools of the message are somebody else's."""
+        if self.options.respond_tools_only and not self.try_get_tool_messages(message):
+            return False
+        return not self.has_only_unhandled_tools(message)
+
+    def tool_validation_error(self, ve: Exception, tool_class: Any = None) -> str:
+        """Return the text that the model reads where a call does not fit its tool; override it to say it otherwise."""
+        if not isinstance(ve, ValidationError):
+            return str(ve)
+        kind = tool_class or next((each for each in self.toolbox.known.values() if each.__name__ == ve.title), None)
+        return describe_errors(ve.title if kind is None else kind.name(), ve)
+
+    # ---- messages of the responders
+    def response_template(self, e: Entity, content: str | None = None, **values: Any) -> Message:
+        """Return a message of one of the agent's responders.
+
+        Args:
+            e: the responder.
+            content: the text.
+            **values: as for `ChatDocument`: content_any, tool_messages, oai_tool_calls, oai_tool_id2result,
+                function_call, recipient, tainted.
+        """
+        recipient, tainted = values.pop("recipient", ""), values.pop("tainted", False)
+        metadata = ChatDocMetaData(sender=e, sender_name=self.name, recipient=recipient, tainted=tainted)
+        given = {name: value for name, value in values.items() if value is not None and name != "oai_tool_choice"}
+        made = Message(content=content or "", metadata=metadata, **given)
+        return made.replace(origin=None) if tainted else made
+
+    def to_ChatDocument(
+        self,
+        msg: Any,
+        orig_tool_name: str | None = None,
+        chat_doc: Message | None = None,
+        author_entity: Entity = Entity.AGENT,
+    ) -> Message | None:
+        """Return as a message what a responder or handler returned.
+
+        Args:
+            msg: a message stays as it is; a tool message travels in one; of other values the text is the content, and
+                the value `content_any`.
+            orig_tool_name: the tool that returned it.
+            chat_doc: the message that it answers.
+            author_entity: the responder.
+        """
+        return as_message_of(self, msg, author_entity)
+
+    def from_ChatDocument(self, msg: Message, output_type: type[R]) -> R | None:
+        """Return the value of a type that a message holds; None where it holds none. See `value_in`."""
+        return value_in(msg, output_type, self)
+
+    def create_agent_response(self, content: str | None = None, **values: Any) -> Message:
+        """Return a message of the agent itself; see `response_template`."""
+        return self.response_template(Entity.AGENT, content, **values)
+
+    def create_user_response(self, content: str | None = None, **values: Any) -> Message:
+        """Return a message of the user; see `response_template`."""
+        return self.response_template(Entity.USER, content, **values)
+
+    def create_llm_response(self, content: str | None = None, **values: Any) -> Message:
+        """Return a message of the model; calls in it run, since the program says so. See `response_template`."""
+        return self.response_template(Entity.LLM, content, **values)

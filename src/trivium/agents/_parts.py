@@ -1,0 +1,133 @@
+"""The parts of an agent, made from what its user gives: model, memory, tools; and the check of a call's keywords."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+
+from trivium._objects import factory_of
+from trivium.actions import Tool, ToolMessage
+from trivium.actions.lowlevel import message_tool
+from trivium.agents._handling import call_handler
+from trivium.commander import driver_neutral
+from trivium.exceptions import ArgumentTypeError, ConfigurationError
+from trivium.llms import ModelProtocol
+from trivium.memory import Memory, MemoryManager
+from trivium.module import Module
+from trivium.schema import Message
+
+if TYPE_CHECKING:
+    from trivium.agents._names import AgentNames
+
+__all__ = ["MemoryOption", "check_sampling", "made_memory", "made_model", "made_tools"]
+
+Config: TypeAlias = dict[str, Any]
+MemoryOption: TypeAlias = MemoryManager | Callable[[], Memory] | Config | bool | None
+
+SAMPLING: Final = frozenset(
+    {
+        "best_of", "do_sample", "early_stopping", "frequency_penalty", "ignore_eos", "length_penalty", "logit_bias",
+        "logprobs", "max_completion_tokens", "max_new_tokens", "max_tokens", "metadata", "min_new_tokens", "min_p",
+        "min_tokens", "mirostat", "n", "num_beams", "parallel_tool_calls", "presence_penalty", "random_seed",
+        "reasoning_effort", "repetition_penalty", "repeat_penalty", "response_format", "seed", "service_tier",
+        "skip_special_tokens", "stop", "stop_words", "store", "temperature", "thinking", "tool_choice", "top_k",
+        "top_logprobs", "top_p", "typical_p", "user", "verbosity",
+    }
+)  # fmt: skip
+"""The sampling parameters that a call takes as keywords; others go in `parameters=`."""
+
+_OPTIONS: Final = ("session_id", "timeout", "limits", "listeners", "context", "approve", "parameters")
+
+
+def check_sampling(given: Mapping[str, Any], model: object) -> dict[str, Any]:
+    """Return the sampling parameters among the keywords of a call; what `parameters` holds is not checked.
+
+    Args:
+        given: the keywords.
+        model: its own `gen_params` are keywords too.
+
+    Raises:
+        ArgumentTypeError: a keyword is none; the text suggests the closest.
+    """
+    known = SAMPLING | getattr(model, "gen_params", {}).keys()
+    for name in given:
+        if name not in known and name != "parameters":
+            near = get_close_matches(name, [*known, *_OPTIONS], n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            raise ArgumentTypeError(
+                f"a call of an agent has no keyword '{name}': {hint}What a model server takes besides goes in "
+                f"parameters={{'{name}': …}}",
+                name,
+            )
+    if "parameters" not in given:
+        return dict(given)
+    return {**given["parameters"], **{name: value for name, value in given.items() if name != "parameters"}}
+
+
+def made_memory(memory: MemoryOption | Literal["default"]) -> MemoryManager | None:
+    """Return the memory that an agent's `memory` means.
+
+    Raises:
+        ConfigurationError: it is the memory of one session.
+    """
+    if memory is True or isinstance(memory, str):  # first: most are
+        return MemoryManager()
+    if isinstance(memory, MemoryManager):
+        return memory
+    if isinstance(memory, Memory):
+        raise ConfigurationError("a memory is one session's: give its class, or dict(type=Memory, recent_n=…)")
+    if not memory:
+        return None
+    return MemoryManager(factory_of(cast("Config", memory)) if isinstance(memory, dict) else memory)
+
+
+def made_model(llm: object) -> ModelProtocol:
+    """Return the model of this name.
+
+    Raises:
+        ConfigurationError: it is neither a name nor a model.
+    """
+    if isinstance(llm, str):
+        from trivium.llms import resolve  # the providers are loaded when one is named
+
+        return resolve(llm or None)
+    raise ConfigurationError(
+        f"{type(llm).__name__} is no model: give an object with `name` and `stream(request)`, or a model's name; "
+        "for a script, trivium.testing.ScriptedModel"
+    )
+
+
+def made_tools(agent: AgentNames, tools: Any) -> Any:
+    """Return an agent's tools as its executor takes them: `ToolMessage` classes, agents and tasks become tools."""
+    if not isinstance(tools, list | tuple):
+        return tools
+    return [_made_tool(agent, each) for each in cast("Iterable[Any]", tools)]
+
+
+def _made_tool(agent: AgentNames, given: object) -> object:
+    if isinstance(given, type) and issubclass(given, ToolMessage):
+        return _message_tool(agent, given)
+    return module_tool(given) if isinstance(given, Module) else cast("object", given)
+
+
+def _message_tool(agent: AgentNames, kind: type[ToolMessage]) -> Tool:
+    """Return the tool that runs a `ToolMessage` within the agent's call, by the agent's method or its own `handle`."""
+
+    @driver_neutral
+    async def handle(tool_message: ToolMessage) -> Any:
+        return await call_handler(agent, tool_message, Message())
+
+    return message_tool(kind, handle, lambda arguments: {"tool_message": kind.parse(arguments)})
+
+
+def module_tool(module: Module) -> Tool:
+    """Return the tool by which a model asks an agent or a task."""
+
+    @driver_neutral
+    async def ask(message: str) -> Any:
+        return (await module.acall(message)).content
+
+    ask.__name__ = "".join(each if each.isalnum() or each in "-_" else "_" for each in module.name)
+    ask.__doc__ = getattr(module, "description", "") or f"Ask {module.name}."
+    return Tool.of(ask)

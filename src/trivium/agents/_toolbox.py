@@ -1,0 +1,243 @@
+"""The tool messages that an agent knows: one immutable value, and the documented tables as views of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, MutableSet
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Final, Literal, Protocol, TypeAlias
+
+import trivium.actions as actions
+from trivium.actions import ToolMessage
+from trivium.exceptions import ConfigurationError, ToolDefinitionError
+from trivium.schema import ToolSpec
+
+__all__ = ["ORCHESTRATION", "NameSet", "ToolClass", "ToolClasses", "ToolTable", "Toolbox"]
+
+ToolClass: TypeAlias = type[ToolMessage]
+ToolClasses: TypeAlias = ToolClass | Iterable[ToolClass] | None
+
+ORCHESTRATION: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "agent_done_tool": "AgentDoneTool",
+        "agent_send_tool": "AgentSendTool",
+        "done_pass_tool": "DonePassTool",
+        "done_tool": "DoneTool",
+        "final_result_tool": "FinalResultTool",
+        "forward_tool": "ForwardTool",
+        "pass_tool": "PassTool",
+        "result_tool": "ResultTool",
+        "send_tool": "SendTool",
+    }
+)
+"""The tools that steer tasks, by name: every agent handles them unless its config says otherwise."""
+
+
+@dataclass(frozen=True, eq=False)
+class Toolbox:
+    """The tool messages that an agent knows. It never changes: enabling a tool gives a new toolbox.
+
+    Args:
+        known: the classes by name, in the order in which they were first enabled.
+        usable: the names that the model may use, in the order in which they became usable.
+        handled: the names that the agent handles, in the order in which they became so.
+        without_defaults: the names whose fields with defaults are not described to the model.
+        forced: the name of the tool that the model must answer with.
+
+    Example:
+        >>> from trivium.actions import PassTool
+        >>> box = Toolbox().enabled([PassTool], handled=False)
+        >>> box.usable, box.handled, box.known["pass_tool"] is PassTool
+        (('pass_tool',), (), True)
+    """
+
+    known: Mapping[str, ToolClass] = field(default_factory=dict[str, ToolClass])
+    usable: tuple[str, ...] = ()
+    handled: tuple[str, ...] = ()
+    without_defaults: frozenset[str] = frozenset()
+    forced: str | None = None
+
+    def enabled(
+        self,
+        classes: Iterable[ToolClass],
+        *,
+        usable: bool | None = None,
+        handled: bool | None = None,
+        replaces: bool = True,
+    ) -> Toolbox:
+        """Return a toolbox that knows these classes.
+
+        Args:
+            classes: the tool messages.
+            usable: let the model use them, or not; None leaves that as it is.
+            handled: let the agent handle them, or not; None leaves that as it is.
+            replaces: take these classes for those of the same name that are known already.
+
+        Raises:
+            ToolDefinitionError: a class has no name.
+        """
+        given = {_checked_name(each): each for each in classes}
+        names, handles = self.usable, self.handled
+        if usable is not None:
+            allowed = [name for name, each in given.items() if usable and each._allow_llm_use]
+            names = _plus(_minus(names, given.keys() - set(allowed)), allowed)
+        if handled is not None:
+            handles = _plus(handles, given) if handled else _minus(handles, given)
+        known = {**self.known, **given} if replaces else {**self.known, **{**given, **self.known}}
+        return replace(self, known=known, usable=names, handled=handles)
+
+    def classes_of(self, given: ToolClasses) -> list[ToolClass]:
+        """Return the classes that an argument means: one, several, or with None all that are known.
+
+        Raises:
+            ConfigurationError: one of them is no ToolMessage class.
+        """
+        if given is None:
+            return list(self.known.values())
+        many = [given] if isinstance(given, type) else list(given)
+        if isinstance(given, set | frozenset):  # a set has no order of its own
+            many.sort(key=lambda each: each.__name__)
+        for each in many:
+            if not (isinstance(each, type) and issubclass(each, ToolMessage)):  # type: ignore[unnecessary] - users pass anything
+                raise ConfigurationError(f"{each!r} is no ToolMessage class: define `class MyTool(ToolMessage)`")
+        return many
+
+    def class_of(self, name: str, *, orchestrates: bool = True) -> ToolClass | None:
+        """Return the class of this name; `orchestrates` includes the tools that steer tasks."""
+        found = self.known.get(name)
+        if found is not None or not orchestrates or name not in ORCHESTRATION:
+            return found
+        return getattr(actions, ORCHESTRATION[name])
+
+    def handles(self, name: str, *, orchestrates: bool = True) -> bool:
+        """Return whether the tool of this name is handled; `orchestrates` includes the tools that steer tasks."""
+        return name in self.handled or (orchestrates and name in ORCHESTRATION and name not in self.known)
+
+    @cached_property
+    def usable_classes(self) -> tuple[ToolClass, ...]:
+        """The classes that the model may use."""
+        return tuple(self.known[name] for name in self.usable)
+
+    @cached_property
+    def handled_classes(self) -> Mapping[str, ToolClass]:
+        """The classes that the agent handles, by name."""
+        return {name: self.known[name] for name in self.handled if name in self.known}
+
+    def specs(self) -> list[ToolSpec]:
+        """Return the descriptions that are sent to the model."""
+        return [
+            each.spec() if name not in self.without_defaults else _short_spec(each)
+            for name, each in zip(self.usable, self.usable_classes, strict=True)
+        ]
+
+
+def _plus(names: tuple[str, ...], more: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*names, *more)))
+
+
+def _minus(names: tuple[str, ...], gone: Collection[str]) -> tuple[str, ...]:
+    return tuple(each for each in names if each not in gone)
+
+
+def _short_spec(tool_class: ToolClass) -> ToolSpec:
+    schema = tool_class.llm_function_schema(defaults=False)
+    return ToolSpec(schema.name, schema.description, schema.parameters)
+
+
+def _checked_name(tool_class: ToolClass) -> str:
+    name = tool_class.name()
+    if not name:
+        raise ToolDefinitionError(
+            f'{tool_class.__name__} needs a name: write `request: str = "…"`', tool_class.__name__
+        )
+    return name
+
+
+class HasToolbox(Protocol):
+    """An object whose toolbox is replaced by a view that is written to."""
+
+    toolbox: Toolbox
+
+
+class NameSet(MutableSet[str]):
+    """Names of tools in their order; a change of it is a change of the agent's toolbox.
+
+    Args:
+        agent: holds the toolbox.
+        field: the names of the toolbox that are shown.
+        more: names that are always there.
+    """
+
+    __slots__ = ("_agent", "_field", "_more")
+
+    def __init__(
+        self, agent: HasToolbox, field: Literal["known", "usable", "handled"], more: Iterable[str] = ()
+    ) -> None:
+        self._agent, self._field, self._more = agent, field, tuple(more)
+
+    def _own(self) -> tuple[str, ...]:
+        box = self._agent.toolbox
+        return {"known": tuple(box.known), "usable": box.usable, "handled": box.handled}[self._field]
+
+    def _set(self, names: tuple[str, ...]) -> None:
+        box = self._agent.toolbox
+        if self._field == "usable":
+            self._agent.toolbox = replace(box, usable=names)
+        elif self._field == "handled":
+            self._agent.toolbox = replace(box, handled=names)
+        else:
+            self._agent.toolbox = replace(box, known={name: box.known[name] for name in names if name in box.known})
+
+    def _names(self) -> tuple[str, ...]:
+        return _plus(self._own(), self._more)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names())
+
+    def __len__(self) -> int:
+        return len(self._names())
+
+    def add(self, value: str) -> None:
+        """Add the name of a known tool, as the last."""
+        self._set(_plus(self._own(), [value]))
+
+    def discard(self, value: str) -> None:
+        """Take a name out, if it is there."""
+        self._set(_minus(self._own(), [value]))
+
+    def __repr__(self) -> str:
+        return f"{{{', '.join(map(repr, self._names()))}}}"
+
+
+class ToolTable(MutableMapping[str, ToolClass]):
+    """The known tool messages by name; a change of it is a change of the agent's toolbox."""
+
+    __slots__ = ("_agent",)
+
+    def __init__(self, agent: HasToolbox) -> None:
+        self._agent = agent
+
+    def __getitem__(self, name: str) -> ToolClass:
+        return self._agent.toolbox.known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._agent.toolbox.known)
+
+    def __len__(self) -> int:
+        return len(self._agent.toolbox.known)
+
+    def __setitem__(self, name: str, value: ToolClass) -> None:
+        box = self._agent.toolbox
+        self._agent.toolbox = replace(box, known={**box.known, name: value})
+
+    def __delitem__(self, name: str) -> None:
+        box = self._agent.toolbox
+        left = {each: kind for each, kind in box.known.items() if each != name}
+        self._agent.toolbox = replace(box, known=left)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))

@@ -1,0 +1,65 @@
+"""Classes in brackets: `Agent[A]` makes agents whose answers are of type A."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar, cast
+
+__all__ = ["TypedClass", "type_argument"]
+
+
+class TypedClass:
+    """A class with the type of its results, as `Agent[A]` or `Task[A]`.
+
+    Calling it makes an object that knows the type before its `__init__` runs; a class may inherit from it.
+
+    Args:
+        origin: the class.
+        argument: the type.
+    """
+
+    __parameters__ = ()
+
+    def __init__(self, origin: type[Any], argument: Any) -> None:
+        self.__origin__, self.__args__ = origin, (argument,)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        made: Any = object.__new__(self.__origin__)
+        made.answer_type = self.__args__[0]
+        made.__init__(*args, **kwargs)
+        return made
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type]:
+        return (self.__origin__,)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.__origin__, name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TypedClass) and (self.__origin__, self.__args__) == (other.__origin__, other.__args__)
+
+    def __hash__(self) -> int:
+        return hash((self.__origin__, self.__args__))
+
+    def __repr__(self) -> str:
+        argument = self.__args__[0]
+        return f"{self.__origin__.__name__}[{argument.__name__ if isinstance(argument, type) else argument}]"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TypedClass, (self.__origin__, self.__args__[0])
+
+
+def type_argument(cls: type, inherited: Any) -> Any:
+    """Return the type in the brackets of a class's bases, as in `class Mine(Agent[A])`; else the inherited one."""
+    for base in cls.__dict__.get("__orig_bases__", ()):
+        if isinstance(base, TypedClass):
+            return base.__args__[0]
+    return inherited
+
+
+def bracketed(origin: type, argument: Any) -> TypedClass | None:
+    """Return the class for this type; None where the brackets hold a type variable."""
+    if isinstance(argument, tuple):  # from an evaluated type hint
+        (argument,) = cast("tuple[Any]", argument)
+    return None if isinstance(argument, TypeVar) else TypedClass(origin, argument)

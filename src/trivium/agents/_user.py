@@ -1,0 +1,76 @@
+"""The user of an agent: each input is one node of the run tree."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from trivium.commander import Event, invoke, step
+from trivium.commander.lowlevel import emit, is_within
+from trivium.exceptions import NotInteractiveError
+from trivium.schema import Message
+
+if TYPE_CHECKING:
+    from trivium.agents._names import AgentNames
+
+__all__ = ["AskUser", "UserInputEvent", "ask_other", "ask_user"]
+
+AskUser: TypeAlias = Callable[[str], Any]
+
+
+class UserInputEvent(Event[str, Literal["user_input"]]):
+    """The user answered; `data` is the text."""
+
+    __slots__ = ()
+
+
+async def ask_user(agent: AgentNames, prompt: str, is_turn: bool = False) -> str:
+    """Ask the agent's user, and return the text.
+
+    Args:
+        agent: its `ask_user` is called, else its callback for the user, else the terminal is asked.
+        prompt: the text that the user is shown.
+        is_turn: it is the user's turn in a task, where all was shown before.
+
+    Raises:
+        NotInteractiveError: there is no terminal.
+    """
+    ask = agent.ask_user
+    if ask is None and agent.own_callbacks is not None:
+        from trivium.agents._callbacks import user_port
+
+        ask = user_port(agent.own_callbacks, is_turn)
+    ask = ask or _terminal_of(agent)
+    with nullcontext() if is_within("user") else step("user") as node:
+        given = str(await invoke(ask, prompt) or "")
+        if node is not None:
+            emit(node, UserInputEvent, given)
+        return given
+
+
+def _terminal_of(agent: AgentNames) -> AskUser:
+    """Return the function that asks at a terminal of the agent's own, which knows what was typed before."""
+    if not sys.stdin.isatty():
+        raise NotInteractiveError(
+            "the user is to answer and there is no terminal: use Task(interactive=False), set "
+            "default_human_response, or give the agent an ask_user function"
+        )
+    if (terminal := agent.terminal) is None:
+        from trivium.terminal.lowlevel import user_port  # loaded only where a user is asked
+
+        terminal = agent.terminal = user_port()
+    return terminal
+
+
+async def ask_other(agent: AgentNames, other: Any, request: str, no_answer: str, user_confirm: bool) -> str | None:
+    """Ask another agent's model, after the user agreed; see `ask_agent`."""
+    if user_confirm:
+        said = await ask_user(agent, f"Send this to {other.name}? {request} (y or n)")
+        if (said or "y").strip().lower() not in ("y", "yes"):
+            return None
+    answer: Message | None = await other.llm_response_async(request)
+    if answer is None or str(answer.content).strip(" \n,.!?:") == no_answer:
+        return None
+    return f"{other.name} says: {answer.content}".strip()

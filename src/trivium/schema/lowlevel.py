@@ -1,0 +1,25 @@
+"""Internals of messages, for trivium's other packages and for authors of extensions."""
+
+from trivium.schema._addresses import recipient_in
+from trivium.schema._chat_document import Changes, Links, is_tainted, link, linked, links_of
+from trivium.schema._lenient_json import DEEPEST, read_json
+from trivium.schema._message import message_of
+from trivium.schema._tool_text import ToolCallReader, tool_calls_in
+from trivium.schema._values import USAGE, copied
+
+__all__ = [
+    "DEEPEST",
+    "USAGE",
+    "Changes",
+    "Links",
+    "ToolCallReader",
+    "copied",
+    "is_tainted",
+    "link",
+    "linked",
+    "links_of",
+    "message_of",
+    "read_json",
+    "recipient_in",
+    "tool_calls_in",
+]
