@@ -123,12 +123,12 @@ class PublishedPrice:
             return None
 
 
-def price_of(model: ModelProtocol) -> Pricing | None:
+def price_of(model: object) -> Pricing | None:
     """Return the `price` of a model; None for a model that has none."""
     return getattr(model, "price", None)
 
 
-def priced(model: ModelProtocol, usage: Usage) -> Usage:
+def priced(model: object, usage: Usage) -> Usage:
     """Return the usage with its cost at the model's price; a cost that the provider stated stays."""
     price = price_of(model)
     usd = None if usage.usd or price is None else price.usd(usage)

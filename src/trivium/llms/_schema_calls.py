@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from trivium.llms._protocol import Delta, Finish, Request
 from trivium.llms.local._constraints import Constraint, Envelope, chat_messages, constraint
 from trivium.llms.wire._answers import MessageReader
-from trivium.schema import Usage
+from trivium.schema import JSONObject, Usage
 
 __all__ = ["SchemaCallReader", "without_tools"]
 
@@ -47,11 +46,11 @@ class SchemaCallReader:
         """Whether the server has said that nothing follows."""
         return self._message.over
 
-    def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
+    def read(self, chunk: JSONObject) -> Iterator[Delta]:
         """The deltas of one event's object."""
         return self._taken_out(self._message.read(chunk))
 
-    def whole(self, answer: dict[str, Any]) -> Iterator[Delta]:
+    def whole(self, answer: JSONObject) -> Iterator[Delta]:
         """The deltas of a whole answer."""
         return self._taken_out(self._message.whole(answer))
 

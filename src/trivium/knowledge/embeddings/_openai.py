@@ -183,10 +183,11 @@ class _VectorReader:
         used = dict_or_empty(answer.get("usage")).get("prompt_tokens")
         self.usage = Usage(used) if isinstance(used, int) and used > 0 else None
         data = answer.get("data")
-        rows = [dict_or_empty(each) for each in data] if isinstance(data, list) else []  # pyright: ignore[reportUnknownVariableType] - checked by dict_or_empty
+        rows = [dict_or_empty(each) for each in data] if isinstance(data, list) else []
         if len(rows) != self._rows:
             raise MalformedAnswerError(f"the server sent {len(rows)} vectors for {self._rows} texts: {_ADVICE}")
-        numbers = [each.get("index", number) for number, each in enumerate(rows)]
+        indices = (each.get("index", number) for number, each in enumerate(rows))
+        numbers = [index if isinstance(index, int) else -1 for index in indices]
         if sorted(map(repr, numbers)) != sorted(map(repr, range(self._rows))):
             raise MalformedAnswerError(f"the server sent vectors without the index of their text: {_ADVICE}")
         self.vectors = [None] * self._rows

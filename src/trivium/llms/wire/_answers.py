@@ -1,21 +1,21 @@
-"""Reading what a model server sends, in any format: bytes in, deltas out. No I/O.
+"""Reads the responses of model servers, in any format: bytes in, deltas out. No I/O.
 
-Servers differ: event streams with and without `[DONE]`, whole answers to a question for a stream, errors with a status
-of success. Where nothing is lost the reader goes on; else it raises a `ProviderError` with what was sent.
+Servers differ: event streams with and without `[DONE]`, complete answers instead of a stream, errors with a status of
+success. If nothing is lost the reader goes on; otherwise it raises a `ProviderError` with the data that was sent.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any, Protocol, cast
+from collections.abc import Iterator
+from typing import Protocol
 
 import jiter
 
 from trivium.exceptions import MalformedAnswerError, ProviderError
 from trivium.llms._protocol import Delta, Logprobs, TokenLogprob
 from trivium.llms.wire._events import EventDecoder, check_size
-from trivium.schema import Usage
+from trivium.schema import JSONObject, JSONValue, Usage
 
 __all__ = [
     "AGAIN",
@@ -35,39 +35,39 @@ RAW_BYTES = 2000
 
 
 class MessageReader(Protocol):
-    """Reads the objects of one answer, in the words of one interface."""
+    """Reads the objects of one answer in the format of one interface."""
 
     @property
     def usage(self) -> Usage | None:
-        """What the server has said that the answer used, so far."""
+        """The usage that the server has reported so far."""
         ...
 
     @property
     def over(self) -> bool:
-        """Whether the server has said, in these words, that nothing follows."""
+        """True once the server has sent the format's end of the answer."""
         ...
 
-    def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
-        """The deltas of one event's object."""
+    def read(self, chunk: JSONObject) -> Iterator[Delta]:
+        """Yield the deltas of one event's object."""
         ...
 
-    def whole(self, answer: dict[str, Any]) -> Iterator[Delta]:
-        """The deltas of a whole answer."""
+    def whole(self, answer: JSONObject) -> Iterator[Delta]:
+        """Yield the deltas of a complete answer."""
         ...
 
     def end(self, done: bool) -> Iterator[Delta]:
-        """Usage, and why it stopped; `done` if the server said that this is the end."""
+        """Yield usage and finish reason; `done` if the server marked the end."""
         ...
 
 
 class AnswerReader:
-    """Turns the body of an answer, piece by piece, into deltas; what it is shows in its first byte.
+    """Turns the body of a response, piece by piece, into deltas; its first byte tells a stream from a complete answer.
 
     Args:
-        message: reads the objects in the body.
+        message: the reader of the objects in the body.
 
     Attributes:
-        done: whether the server has said that nothing follows.
+        done: True once the server has marked the end.
     """
 
     def __init__(self, message: MessageReader) -> None:
@@ -79,14 +79,14 @@ class AnswerReader:
 
     @property
     def usage(self) -> Usage | None:
-        """What the server has said that the answer used, so far: it is paid for, however the answer ends."""
+        """The usage that the server has reported so far: it is paid for, however the answer ends."""
         return self._message.usage
 
     def feed(self, piece: bytes) -> Iterator[Delta]:
-        """The deltas that `piece` completes.
+        """Yield the deltas that `piece` completes.
 
         Raises:
-            ProviderError: the server told of an error, or sent what is no answer; `raw` has what it sent.
+            ProviderError: the server sent an error or no valid answer; `raw` holds the data.
         """
         if self._events is None:
             self._head += piece
@@ -100,10 +100,10 @@ class AnswerReader:
             yield from self._event(data)
 
     def end(self) -> Iterator[Delta]:
-        """What is left at the end of the body: the deltas of a whole answer, usage, and why it stopped.
+        """Yield the rest at the end of the body: the deltas of a complete answer, usage and finish reason.
 
         Raises:
-            ProviderError: the answer is none, or broke off; `raw` has what was sent.
+            ProviderError: the answer is invalid or incomplete; `raw` holds the data.
         """
         if self._events is None:
             yield from self._whole()
@@ -136,7 +136,7 @@ class AnswerReader:
             raise MalformedAnswerError(f"the server sent an empty answer: {CHECK}")
         self.done = True
         answer = _json(body)
-        events: list[Any] = cast("list[Any]", answer) if isinstance(answer, list) else []
+        events = answer if isinstance(answer, list) else []
         try:
             for event in events:  # all events of a stream at once
                 yield from self._message.read(_as_object(event, body))
@@ -152,7 +152,7 @@ def _with_raw(error: ProviderError, data: bytes) -> ProviderError:
     return error
 
 
-def _json(data: bytes) -> Any:
+def _json(data: bytes) -> JSONValue:
     try:
         return jiter.from_json(data)
     except ValueError:  # half a character, or what only the standard library takes
@@ -163,17 +163,17 @@ def _json(data: bytes) -> Any:
             raise MalformedAnswerError(f"the server sent something that is not JSON: {CHECK}", text) from error
 
 
-def _as_object(value: Any, data: bytes) -> dict[str, Any]:
+def _as_object(value: JSONValue, data: bytes) -> JSONObject:
     if not isinstance(value, dict):
         text = data.decode("utf-8", "replace")
         raise MalformedAnswerError(f"the server sent JSON that is no answer: {CHECK}", text)
-    return cast("dict[str, Any]", value)
+    return value
 
 
-def error_text(answer: Any, depth: int = 3) -> str:
-    """The message in an error object of any of the usual forms, or "" where there is none."""
+def error_text(answer: JSONValue, depth: int = 3) -> str:
+    """Return the message of an error object in any of the usual forms; "" if there is none."""
     if isinstance(answer, list) and answer:
-        answer = cast("list[Any]", answer)[0]
+        answer = answer[0]
     for key in ("error", "message", "detail"):
         if value := dict_or_empty(answer).get(key):
             inner = error_text(value, depth - 1) if depth else ""
@@ -181,11 +181,11 @@ def error_text(answer: Any, depth: int = 3) -> str:
     return ""
 
 
-def json_text(value: Any) -> str:
-    """A value that came as JSON, as its text.
+def json_text(value: JSONValue) -> str:
+    """Return the text of a JSON value.
 
     Raises:
-        MalformedAnswerError: it is nested too deeply.
+        MalformedAnswerError: the value is nested too deeply.
     """
     try:
         return json.dumps(value)
@@ -193,20 +193,20 @@ def json_text(value: Any) -> str:
         raise MalformedAnswerError(f"the server sent something that is nested too deeply: {CHECK}") from error
 
 
-def dict_or_empty(value: Any) -> dict[str, Any]:
-    """`value` where it is an object, else an empty one."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+def dict_or_empty(value: JSONValue) -> JSONObject:
+    """Return the value if it is an object, otherwise an empty object."""
+    return value if isinstance(value, dict) else {}
 
 
 def replace_surrogates(text: str) -> str:
-    """`text` without lone surrogates, which no file and no other server would take."""
+    """Replace lone surrogates, which files and other servers refuse."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 class Letters:
-    """Text in pieces, without lone surrogates; a pair of them that was cut apart becomes its letter."""
+    """Text in pieces, without lone surrogates; a surrogate pair that was split between pieces is joined."""
 
     __slots__ = ("_half",)
 
@@ -214,7 +214,7 @@ class Letters:
         self._half = ""
 
     def whole(self, piece: str) -> str:
-        """What `piece` completes."""
+        """Return the text that `piece` completes."""
         if self._half:
             piece, self._half = self._half + piece, ""
         if not piece or piece.isascii():
@@ -224,25 +224,25 @@ class Letters:
         return replace_surrogates(piece)
 
     def rest(self) -> str:
-        """What stands for the half that was left."""
+        """Return the replacement of a half that is left at the end."""
         half, self._half = self._half, ""
         return replace_surrogates(half)
 
 
-def logprobs_of(entries: Any) -> Logprobs | None:
-    """The log-probabilities in a list as OpenAI's interfaces send it, without what is none; None for none at all."""
+def logprobs_of(entries: JSONValue) -> Logprobs | None:
+    """Return the log probabilities in a list of OpenAI's interfaces, without malformed ones; None if none is left."""
     if not isinstance(entries, list):
         return None
     found: list[TokenLogprob] = []
-    for entry in map(dict_or_empty, cast("list[Any]", entries)):
+    for entry in map(dict_or_empty, entries):
         top = entry.get("top_logprobs")
-        others = map(_token, map(dict_or_empty, cast("list[Any]", top))) if isinstance(top, list) else ()
+        others = map(_token, map(dict_or_empty, top)) if isinstance(top, list) else ()
         if (token := _token(entry)) is not None:
             found.append(TokenLogprob(*token, tuple(other for other in others if other is not None)))
     return Logprobs(tuple(found)) if found else None
 
 
-def _token(entry: Mapping[str, Any]) -> tuple[str, float] | None:
+def _token(entry: JSONObject) -> tuple[str, float] | None:
     token, logprob = entry.get("token"), entry.get("logprob")
     if isinstance(token, str) and isinstance(logprob, int | float) and abs(logprob) < 1e15:
         return replace_surrogates(token), float(logprob)

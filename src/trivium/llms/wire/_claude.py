@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final, TypeAlias
 
 from trivium.exceptions import MalformedAnswerError, ProviderStatusError
 from trivium.llms._protocol import Delta, Finish, Reasoning, ReasoningState, ToolCallPart
@@ -12,11 +12,11 @@ from trivium.llms.http._refusals import refusal
 from trivium.llms.wire._answers import AGAIN
 from trivium.llms.wire._claude_request import FORM
 from trivium.llms.wire._fields import CallNames, arguments_text, fresh_id, get_count, get_dict, get_dicts, get_text
-from trivium.schema import Usage
+from trivium.schema import JSONObject, Usage
 
 __all__ = ["ClaudeMessageReader"]
 
-Block = dict[str, Any]
+Block: TypeAlias = JSONObject
 REASONS: Final = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -65,7 +65,7 @@ class ClaudeMessageReader:
         self._why = ""
         self.over = self._any = self._answered = False
 
-    def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
+    def read(self, chunk: JSONObject) -> Iterator[Delta]:
         """The deltas of one event.
 
         Raises:
@@ -87,7 +87,7 @@ class ClaudeMessageReader:
         elif kind == "message_stop":
             self.over = True
 
-    def whole(self, answer: dict[str, Any]) -> Iterator[Delta]:
+    def whole(self, answer: JSONObject) -> Iterator[Delta]:
         """The deltas of a whole message.
 
         Raises:

@@ -7,15 +7,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
-from trivium.llms._protocol import Request
+from trivium.llms._protocol import ChatMessage, Parameters, Request
 from trivium.llms.wire._closed_schema import closed_schema
-from trivium.llms.wire._fields import CallNames, Data, arguments_of, called_tool, data_of, own_state
+from trivium.llms.wire._fields import Body, CallNames, Data, arguments_of, called_tool, data_of, own_state
 from trivium.schema import ToolSpec
 
 __all__ = ["FORM", "ClaudeAbilities", "claude_body", "claude_names"]
 
 FORM: Final = "anthropic"
-Block = dict[str, Any]
 _VERSION: Final = re.compile(r"claude-([a-z]+)-(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
 _OLDER: Final = re.compile(r"claude-(\d|instant)")
 _SAMPLING: Final = frozenset({"temperature", "top_p", "top_k"})
@@ -63,12 +62,12 @@ def claude_names(model: str, request: Request) -> CallNames:
     return CallNames.of(request, wanted and _held(ClaudeAbilities.of(model), schema) is None)
 
 
-def _held(abilities: ClaudeAbilities, schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _held(abilities: ClaudeAbilities, schema: ChatMessage | None) -> Body | None:
     """The schema to which the interface itself holds the answer, or None where it cannot."""
     return closed_schema(schema) if schema is not None and abilities.has_schemas else None
 
 
-def claude_body(model: str, request: Request, parameters: Mapping[str, Any], names: CallNames) -> dict[str, Any]:
+def claude_body(model: str, request: Request, parameters: Parameters, names: CallNames) -> Body:
     """What is posted for a request.
 
     Args:
@@ -81,7 +80,7 @@ def claude_body(model: str, request: Request, parameters: Mapping[str, Any], nam
     left_out = _NOT_THERE if abilities.samples else _NOT_THERE | _SAMPLING
     body = {name: value for name, value in parameters.items() if name not in left_out}
     _rename(body, None if names.answer else _held(abilities, request.output_schema))
-    thinking: Mapping[str, Any] = body.get("thinking") or {}
+    thinking: ChatMessage = body.get("thinking") or {}
     body.setdefault("max_tokens", abilities.max_tokens + int(thinking.get("budget_tokens") or 0))
     is_alone = body.pop("parallel_tool_calls", None) is False
     thinks = thinking.get("type", "disabled") != "disabled"
@@ -97,7 +96,7 @@ def claude_body(model: str, request: Request, parameters: Mapping[str, Any], nam
     return body
 
 
-def _rename(body: dict[str, Any], schema: Mapping[str, Any] | None) -> None:
+def _rename(body: Body, schema: ChatMessage | None) -> None:
     """Put what has a name of its own at the interface under that name."""
     stop = body.pop("stop", None)
     if words := [word for word in ([stop] if isinstance(stop, str) else stop or ()) if word.strip()]:
@@ -111,7 +110,7 @@ def _rename(body: dict[str, Any], schema: Mapping[str, Any] | None) -> None:
         body["output_config"] = output
 
 
-def _tools(request: Request, abilities: ClaudeAbilities, names: CallNames) -> list[Block]:
+def _tools(request: Request, abilities: ClaudeAbilities, names: CallNames) -> list[Body]:
     tools = [_tool(tool, abilities.is_strict, names) for tool in request.tools]
     if names.answer:
         described = "Give the answer. It is the last thing to do, when no other tool is needed."
@@ -119,15 +118,15 @@ def _tools(request: Request, abilities: ClaudeAbilities, names: CallNames) -> li
     return tools
 
 
-def _tool(tool: ToolSpec, can_be_strict: bool, names: CallNames) -> Block:
-    found: Block = {"name": names.tools.get(tool.name, tool.name), "description": tool.description}
+def _tool(tool: ToolSpec, can_be_strict: bool, names: CallNames) -> Body:
+    found: Body = {"name": names.tools.get(tool.name, tool.name), "description": tool.description}
     schema = {"type": "object", **tool.parameters}
     if tool.strict and can_be_strict and (closed := closed_schema(schema)) is not None:
         return {**found, "input_schema": closed, "strict": True}
     return {**found, "input_schema": schema}
 
 
-def _choice(request: Request, names: CallNames, can_be_forced: bool, thinks: bool) -> Block:
+def _choice(request: Request, names: CallNames, can_be_forced: bool, thinks: bool) -> Body:
     choice = request.tool_choice
     if names.answer:
         if not can_be_forced or thinks:  # it cannot be forced while it thinks
@@ -143,7 +142,7 @@ def _choice(request: Request, names: CallNames, can_be_forced: bool, thinks: boo
     return {"type": "tool", "name": names.tools.get(choice, choice)}
 
 
-def _split_off_system(request: Request, thinker: str, names: CallNames) -> tuple[str | list[Block], list[Block]]:
+def _split_off_system(request: Request, thinker: str, names: CallNames) -> tuple[str | list[Body], list[Body]]:
     """The system's texts, and the other messages with what follows in one role joined.
 
     Args:
@@ -151,7 +150,7 @@ def _split_off_system(request: Request, thinker: str, names: CallNames) -> tuple
         thinker: whose thoughts are sent back; "" for nobody's.
         names: how tools and calls are called on the way.
     """
-    system, found = list[Block](), list[Block]()
+    system, found = list[Body](), list[Body]()
     for message in request.messages:
         role = message.get("role")
         if role in ("system", "developer"):
@@ -171,12 +170,12 @@ def _split_off_system(request: Request, thinker: str, names: CallNames) -> tuple
     return "\n\n".join(block["text"] for block in system), found
 
 
-def _comes_later(block: Block) -> bool:
+def _comes_later(block: Body) -> bool:
     """Results of calls stand in front of what a user said after the calls."""
     return block.get("type") != "tool_result"
 
 
-def _blocks(message: Mapping[str, Any], thinker: str, names: CallNames) -> list[Block]:
+def _blocks(message: ChatMessage, thinker: str, names: CallNames) -> list[Body]:
     content = _content(message.get("content"))
     if (call_id := message.get("tool_call_id")) is not None:
         call_id = str(call_id)
@@ -185,13 +184,13 @@ def _blocks(message: Mapping[str, Any], thinker: str, names: CallNames) -> list[
     return [*thoughts, *content, *(_use(call, names) for call in message.get("tool_calls") or ())]
 
 
-def _use(call: Mapping[str, Any], names: CallNames) -> Block:
+def _use(call: ChatMessage, names: CallNames) -> Body:
     name, call_id = called_tool(call), str(call.get("id"))
     sent = {"id": names.ids.get(call_id, call_id), "name": names.tools.get(name, name)}
     return {"type": "tool_use", **sent, "input": arguments_of(call)}
 
 
-def _content(content: Any) -> list[Block]:
+def _content(content: Any) -> list[Body]:
     """Content blocks; a text of nothing but blanks is none, for the interface refuses it."""
     if not isinstance(content, list):
         content = [{"type": "text", "text": "" if content is None else str(content)}]
@@ -199,10 +198,10 @@ def _content(content: Any) -> list[Block]:
     return [part for part in parts if part.get("type") != "text" or str(part.get("text") or "").strip()]
 
 
-def _part(part: Any) -> Block:
+def _part(part: Any) -> Body:
     if not isinstance(part, Mapping):
         return {"type": "text", "text": str(part)}
-    given = cast("Mapping[str, Any]", part)
+    given = cast("ChatMessage", part)
     data = data_of(given)
     if data is None:
         return dict(given)
@@ -211,7 +210,7 @@ def _part(part: Any) -> Block:
     return {"type": "document", "source": _source(data), **({"title": data.name} if data.name else {})}
 
 
-def _source(data: Data) -> Block:
+def _source(data: Data) -> Body:
     if data.file_id:
         return {"type": "file", "file_id": data.file_id}
     if not data.data:

@@ -6,15 +6,17 @@ import json
 import re
 import uuid
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import jiter
 
-from trivium.llms._protocol import Request
+from trivium.llms._protocol import ChatMessage, Request
 from trivium.llms.wire._answers import replace_surrogates
 from trivium.llms.wire._tool_names import legal_names
+from trivium.schema import JSONObject, JSONValue
 
 __all__ = [
+    "Body",
     "CallNames",
     "Data",
     "arguments_of",
@@ -31,6 +33,10 @@ __all__ = [
 ]
 
 _RELEASE: Final = re.compile(r"[-@](\d{8}|\d{4}-\d\d-\d\d|latest|\d{3}|(preview|exp)\b.*)$")
+
+
+Body: TypeAlias = dict[str, Any]
+"""A JSON object that is sent, or a part of it: it holds values that users gave."""
 
 
 class CallNames(NamedTuple):
@@ -70,7 +76,7 @@ class CallNames(NamedTuple):
         return cls(sent, legal_names(sorted(taken)), {name: own for own, name in sent.items()}, answer, taken)
 
 
-def called_tool(call: Mapping[str, Any]) -> str:
+def called_tool(call: ChatMessage) -> str:
     """The name of the tool that a call in a chat message calls."""
     return str(call.get("function", call).get("name"))
 
@@ -91,7 +97,7 @@ def family(model: str) -> str:
     return _RELEASE.sub("", model.rpartition("/")[2].lower())
 
 
-def own_state(message: Mapping[str, Any], form: str, model: str) -> list[dict[str, Any]]:
+def own_state(message: ChatMessage, form: str, model: str) -> list[Body]:
     """What a model wants back of its own thoughts in a message; nothing of another form, or of another model."""
     state: Any = message.get("reasoning_state")
     if isinstance(state, Mapping):  # as it was stored
@@ -105,7 +111,7 @@ def own_state(message: Mapping[str, Any], form: str, model: str) -> list[dict[st
     return [cast("dict[str, Any]", item) for item in cast("list[Any]", items) if isinstance(item, dict)]
 
 
-def arguments_of(call: Mapping[str, Any]) -> dict[str, Any]:
+def arguments_of(call: ChatMessage) -> Body:
     """The arguments of a call in a chat message as an object; others are put into one, as the model wrote them."""
     arguments: Any = call.get("function", call).get("arguments") or {}
     if isinstance(arguments, str):
@@ -141,7 +147,7 @@ class Data(NamedTuple):
     name: str = ""
 
 
-def data_of(part: Mapping[str, Any]) -> Data | None:
+def data_of(part: ChatMessage) -> Data | None:
     """What a chat message's part `image_url`, `file` or `input_audio` holds; None for any other part."""
     kind = part.get("type")
     value: Any = part.get(str(kind))
@@ -167,27 +173,27 @@ def is_json(text: str) -> bool:
     return True
 
 
-def get_dict(values: Mapping[str, Any], key: str) -> dict[str, Any]:
+def get_dict(values: Mapping[str, JSONValue], key: str) -> JSONObject:
     """The object at a key, or an empty one."""
     value = values.get(key)
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
-def get_dicts(values: Mapping[str, Any], key: str) -> Iterator[dict[str, Any]]:
+def get_dicts(values: Mapping[str, JSONValue], key: str) -> Iterator[JSONObject]:
     """The objects in the list at a key; what is none is left out."""
     value = values.get(key)
-    for each in cast("list[Any]", value) if isinstance(value, list) else ():
+    for each in value if isinstance(value, list) else ():
         if isinstance(each, dict):
-            yield cast("dict[str, Any]", each)
+            yield each
 
 
-def get_text(values: Mapping[str, Any], key: str) -> str:
+def get_text(values: Mapping[str, JSONValue], key: str) -> str:
     """The text at a key, fit for any file and server, or ""."""
     value = values.get(key)
     return replace_surrogates(value) if isinstance(value, str) else ""
 
 
-def get_count(values: Mapping[str, Any], key: str) -> int:
+def get_count(values: Mapping[str, JSONValue], key: str) -> int:
     """The count at a key, or 0."""
     value = values.get(key)
     return max(value, 0) if isinstance(value, int) else 0

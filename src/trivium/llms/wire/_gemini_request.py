@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, cast
 
-from trivium.llms._protocol import Request
-from trivium.llms.wire._fields import CallNames, Data, arguments_of, called_tool, data_of, family, own_state
+from trivium.llms._protocol import ChatMessage, Parameters, Request
+from trivium.llms.wire._fields import Body, CallNames, Data, arguments_of, called_tool, data_of, family, own_state
 from trivium.schema import ToolSpec
 
 __all__ = ["FORM", "MADE_UP", "gemini_body", "gemini_names"]
@@ -19,7 +19,6 @@ MADE_UP: Final = "gemini_"
 """How ids begin that were made up for calls without one; they are never sent, for the model does not know them."""
 NO_SIGNATURE: Final = base64.b64encode(b"skip_thought_signature_validator").decode()
 """Stands for the signature of a call that another model made: from Gemini 3 on, a call without one is refused."""
-Part = dict[str, Any]
 _VERSION: Final = re.compile(r"gemini-(\d+)")
 _RENAMED: Final = {"max_tokens": "maxOutputTokens", "stop": "stopSequences"}
 _TOP: Final = {
@@ -56,7 +55,7 @@ def gemini_names(model: str, request: Request) -> CallNames:
     return names._replace(tools=tools, own={sent: name for name, sent in tools.items()})
 
 
-def gemini_body(model: str, request: Request, parameters: Mapping[str, Any], names: CallNames) -> dict[str, Any]:
+def gemini_body(model: str, request: Request, parameters: Parameters, names: CallNames) -> Body:
     """What is posted for a request.
 
     Args:
@@ -84,9 +83,9 @@ def gemini_body(model: str, request: Request, parameters: Mapping[str, Any], nam
     return body
 
 
-def _settings(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _settings(parameters: Parameters) -> tuple[Body, Body]:
     """What stands beside the messages, and what stands in the configuration of the answer."""
-    body, config = dict[str, Any](), dict[str, Any]()
+    body, config = Body(), Body()
     given = {name: value for name, value in parameters.items() if name not in _NOT_THERE}
     if stop := given.pop("stop", None):
         given["stop"] = [stop] if isinstance(stop, str) else list(stop)
@@ -101,16 +100,16 @@ def _settings(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, 
         name = _RENAMED.get(common) or _HUMP.sub(lambda found: found[1].upper(), common)
         place = body if name in _TOP else config
         is_merged = isinstance(value, Mapping) and name in place
-        place[name] = {**place[name], **cast("Mapping[str, Any]", value)} if is_merged else value
+        place[name] = {**place[name], **cast("ChatMessage", value)} if is_merged else value
     return body, config
 
 
-def _declaration(tool: ToolSpec, names: CallNames) -> Part:
+def _declaration(tool: ToolSpec, names: CallNames) -> Body:
     found = {"name": names.tools.get(tool.name, tool.name), "description": tool.description}
     return {**found, "parametersJsonSchema": {"type": "object", **tool.parameters}}
 
 
-def _mode(request: Request, names: CallNames) -> Part:
+def _mode(request: Request, names: CallNames) -> Body:
     choice = request.tool_choice
     if names.answer or choice == "required":
         return {"mode": "ANY"}
@@ -121,9 +120,9 @@ def _mode(request: Request, names: CallNames) -> Part:
     return {"mode": "ANY", "allowedFunctionNames": [names.tools.get(choice, choice)]}
 
 
-def _contents(model: str, messages: Iterable[Mapping[str, Any]], names: CallNames) -> tuple[list[Part], list[Part]]:
+def _contents(model: str, messages: Iterable[ChatMessage], names: CallNames) -> tuple[list[Body], list[Body]]:
     """The system's texts, and the other messages; what follows in one role is joined, but results stand alone."""
-    system, found, called = list[Part](), list[Part](), dict[str, str]()
+    system, found, called = list[Body](), list[Body](), dict[str, str]()
     for message in messages:
         role = message.get("role")
         if role in ("system", "developer"):
@@ -139,24 +138,24 @@ def _contents(model: str, messages: Iterable[Mapping[str, Any]], names: CallName
     return system, found
 
 
-def _are_results(parts: list[Part]) -> bool:
+def _are_results(parts: list[Body]) -> bool:
     return bool(parts) and all("functionResponse" in part for part in parts)
 
 
-def _asked(message: Mapping[str, Any], called: Mapping[str, str], names: CallNames) -> list[Part]:
+def _asked(message: ChatMessage, called: Mapping[str, str], names: CallNames) -> list[Body]:
     parts = _parts(message.get("content"))
     if (call_id := message.get("tool_call_id")) is None:
         return parts
     call_id = str(call_id)
     name = called[call_id] if call_id in called else str(message.get("name") or "tool")
     output = "\n".join(part["text"] for part in parts if "text" in part)
-    response: Part = {"name": names.tools.get(name, name), "response": {"output": output}, **_id(call_id)}
+    response: Body = {"name": names.tools.get(name, name), "response": {"output": output}, **_id(call_id)}
     if held := [part for part in parts if "text" not in part]:
         response["parts"] = held
     return [{"functionResponse": response}]
 
 
-def _said(message: Mapping[str, Any], model: str, names: CallNames) -> list[Part]:
+def _said(message: ChatMessage, model: str, names: CallNames) -> list[Body]:
     """What the model said, with the signatures where they stood."""
     state = own_state(message, FORM, model)
     thoughts = [item for item in state if item.get("thought")]
@@ -172,7 +171,7 @@ def _said(message: Mapping[str, Any], model: str, names: CallNames) -> list[Part
     ]
 
 
-def _signed_texts(parts: list[Part], signed: list[Part]) -> Iterator[Part]:
+def _signed_texts(parts: list[Body], signed: list[Body]) -> Iterator[Body]:
     """Text as it came: in the pieces that were signed, and what stood before them."""
     if len(parts) > 1 or any("text" not in part for part in parts):
         yield from parts
@@ -190,9 +189,9 @@ def _signed_texts(parts: list[Part], signed: list[Part]) -> Iterator[Part]:
         yield {"text": rest}
 
 
-def _called(call: Mapping[str, Any], signed: Mapping[Any, str], names: CallNames) -> Part:
+def _called(call: ChatMessage, signed: Mapping[Any, str], names: CallNames) -> Body:
     name, call_id = called_tool(call), str(call.get("id"))
-    part: Part = {"functionCall": {"name": names.tools.get(name, name), "args": arguments_of(call), **_id(call_id)}}
+    part: Body = {"functionCall": {"name": names.tools.get(name, name), "args": arguments_of(call), **_id(call_id)}}
     return {**part, "thoughtSignature": signed[call_id]} if call_id in signed else part
 
 
@@ -200,22 +199,22 @@ def _id(call_id: str) -> dict[str, str]:
     return {} if call_id.startswith(MADE_UP) else {"id": call_id}
 
 
-def _parts(content: Any) -> list[Part]:
+def _parts(content: Any) -> list[Body]:
     if not isinstance(content, list):
         return [{"text": str(content)}] if content not in (None, "") else []
     return [part for part in map(_part, cast("list[Any]", content)) if part.get("text") != ""]
 
 
-def _part(part: Any) -> Part:
+def _part(part: Any) -> Body:
     if not isinstance(part, Mapping):
         return {"text": str(part)}
-    given = cast("Mapping[str, Any]", part)
+    given = cast("ChatMessage", part)
     if (data := data_of(given)) is not None:
         return _held(data)
     return {name: value for name, value in given.items() if name != "type"}
 
 
-def _held(data: Data) -> Part:
+def _held(data: Data) -> Body:
     if data.data:
         return {"inlineData": {"mimeType": data.kind, "data": data.data}}
     where = data.file_id or data.url

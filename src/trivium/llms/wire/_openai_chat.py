@@ -5,12 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, cast
-
-import jiter
+from typing import Final, NamedTuple
 
 from trivium.exceptions import MalformedAnswerError
-from trivium.llms._protocol import Delta, Finish, Reasoning, ReasoningState, Request, ToolCallPart
+from trivium.llms._protocol import (
+    ChatMessage,
+    Delta,
+    Finish,
+    Parameters,
+    Reasoning,
+    ReasoningState,
+    Request,
+    ToolCallPart,
+)
 from trivium.llms.wire._answers import (
     AGAIN,
     CHECK,
@@ -21,11 +28,11 @@ from trivium.llms.wire._answers import (
     logprobs_of,
     replace_surrogates,
 )
-from trivium.llms.wire._fields import CallNames, fresh_id, own_state
+from trivium.llms.wire._fields import Body, CallNames, fresh_id, get_dicts, is_json, own_state
 from trivium.llms.wire._requests import is_strict, parts_of, sent_function
 from trivium.llms.wire._sent_errors import sent_error
 from trivium.llms.wire._tool_names import legal
-from trivium.schema import ToolSpec, Usage
+from trivium.schema import JSONObject, JSONValue, ToolSpec, Usage
 
 __all__ = ["OPENAI", "Dialect", "OpenAIMessageReader", "chat_body", "chat_tool", "token_counts"]
 
@@ -36,15 +43,15 @@ CUT_SHORT: Final = {"length", "content_filter"}
 
 
 class Dialect(NamedTuple):
-    """What a server makes of the chat format.
+    """A server's variant of the chat format.
 
     Args:
-        usage: whether it takes `stream_options`, by which it is asked for the tokens of a streamed answer.
-        reasoning: under which key it wants the thoughts of its model back: "reasoning_content", "reasoning", or
-            "reasoning_details" for the list in which it gave them; "" sends none.
-        schema: whether it holds an answer to a JSON schema. One that does not is asked for a JSON object, and the
-            model is told the schema.
-        max_tokens: how the longest answer is called; "" is as the model's family wants it.
+        usage: the server accepts `stream_options`, which request the usage of a streamed answer.
+        reasoning: the key under which it expects the model's reasoning back: "reasoning_content", "reasoning", or
+            "reasoning_details" for the list that it sent; "" sends none.
+        schema: the server constrains answers to a JSON schema. Otherwise a JSON object is requested, and a system
+            message holds the schema.
+        max_tokens: name of the parameter for the longest answer; "": the name for the model's family.
     """
 
     usage: bool = True
@@ -57,21 +64,25 @@ OPENAI: Final = Dialect()
 
 
 def chat_body(
-    model: str, request: Request, parameters: Mapping[str, Any], names: CallNames, dialect: Dialect = OPENAI
-) -> dict[str, Any]:
-    """What is posted for a request.
+    model: str, request: Request, parameters: Parameters, names: CallNames, dialect: Dialect = OPENAI
+) -> Body:
+    """Make the body of a request.
 
     Args:
-        model: its name at the server.
-        request: the question; its parameters do not count.
+        model: name of the model at the server.
+        request: the request; its own parameters are ignored.
         parameters: all parameters, by their common names.
-        names: how tools are called on the way.
-        dialect: what the server makes of the format.
+        names: the names of tools and calls at the server.
+        dialect: the server's variant of the format.
     """
     body = dict(parameters)
     if dialect.max_tokens and "max_tokens" in body:
         body[dialect.max_tokens] = body.pop("max_tokens")
-    _ask_for_logprobs(body)
+    wanted = body.get("logprobs")
+    if isinstance(wanted, int) and not isinstance(wanted, bool):  # older interfaces: the number of tokens wanted
+        body.setdefault("top_logprobs", wanted)
+    if wanted is not None or "top_logprobs" in body:
+        body["logprobs"] = wanted is not False
     messages = [_message(message, model, names, dialect) for message in request.messages]
     body |= {"model": model, "messages": messages, "stream": True}
     if dialect.usage:
@@ -95,17 +106,8 @@ def chat_body(
     return body
 
 
-def _ask_for_logprobs(body: dict[str, Any]) -> None:
-    """`logprobs` may be how many tokens are wanted at each place, as in older interfaces."""
-    wanted = body.get("logprobs")
-    if isinstance(wanted, int) and not isinstance(wanted, bool):
-        body.setdefault("top_logprobs", wanted)
-    if wanted is not None or "top_logprobs" in body:
-        body["logprobs"] = wanted is not False
-
-
-def _message(message: Mapping[str, Any], model: str, names: CallNames, dialect: Dialect) -> dict[str, Any]:
-    """A message with a role, names and arguments that the interface takes."""
+def _message(message: ChatMessage, model: str, names: CallNames, dialect: Dialect) -> Body:
+    """Return a message with a role, names and arguments that the interface accepts."""
     found = dict(message)
     if found.keys() == _PLAIN and found["content"].__class__ is str and found["role"] in ROLES:
         return found  # most of a long history
@@ -126,16 +128,16 @@ def _message(message: Mapping[str, Any], model: str, names: CallNames, dialect: 
     return found
 
 
-def _call(call: Mapping[str, Any], names: CallNames) -> dict[str, Any]:
+def _call(call: ChatMessage, names: CallNames) -> Body:
     return {"id": call.get("id"), "type": "function", "function": sent_function(call, names)}
 
 
-def _part(part: dict[str, Any]) -> dict[str, Any]:
+def _part(part: Body) -> Body:
     image = part.get("image_url")
     return {**part, "image_url": {"url": image}} if isinstance(image, str) else part
 
 
-def _thoughts(message: Mapping[str, Any], thoughts: Any, model: str, key: str) -> dict[str, Any]:
+def _thoughts(message: ChatMessage, thoughts: object, model: str, key: str) -> Body:
     if key == "reasoning_details":
         if details := own_state(message, FORM, model):
             return {key: list(details)}
@@ -143,14 +145,14 @@ def _thoughts(message: Mapping[str, Any], thoughts: Any, model: str, key: str) -
     return {key: thoughts} if thoughts else {}
 
 
-def chat_tool(tool: ToolSpec, names: Mapping[str, str] = MappingProxyType({})) -> dict[str, Any]:
-    """A tool as the interface takes it.
+def chat_tool(tool: ToolSpec, names: Mapping[str, str] = MappingProxyType({})) -> Body:
+    """Return a tool in the interface's form.
 
     Args:
         tool: the tool.
-        names: what is sent instead of its name.
+        names: the names that are sent instead of tools' own names.
     """
-    function: dict[str, Any] = {
+    function: Body = {
         "name": names.get(tool.name, tool.name),
         "description": tool.description,
         "parameters": tool.parameters,
@@ -159,12 +161,12 @@ def chat_tool(tool: ToolSpec, names: Mapping[str, str] = MappingProxyType({})) -
 
 
 class OpenAIMessageReader:
-    """Choices and their deltas, over all chunks of one answer.
+    """Reads choices and their deltas over all chunks of one answer.
 
     Args:
-        names: the name of a tool by the name that was sent instead of it.
-        taken: ids that calls before have; no call of the answer gets one of them.
-        model: whose answer it is, for what is to be sent back.
+        names: tools' own names, by the names that were sent.
+        taken: ids of earlier calls; no call of the answer gets one of them.
+        model: the model that answers, for the reasoning that is sent back.
     """
 
     def __init__(
@@ -175,16 +177,16 @@ class OpenAIMessageReader:
         self._letters = Letters()
         self.usage: Usage | None = None
         self._reason: str | None = None
-        self._details: list[dict[str, Any]] = []
-        self._speaker: Any = None  # the index of the choice whose text is the answer's
+        self._details: list[JSONObject] = []
+        self._speaker: JSONValue = None  # the index of the choice whose text is the answer's
         self.over = self._any = self._spoken = self._refused = False
 
-    def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
-        """The deltas of one chunk.
+    def read(self, chunk: JSONObject) -> Iterator[Delta]:
+        """Yield the deltas of one chunk.
 
         Raises:
-            ProviderStatusError: it is an error that has a status.
-            MalformedAnswerError: it is another error.
+            ProviderStatusError: the chunk is an error with a status.
+            MalformedAnswerError: the chunk is another error.
         """
         if "error" in chunk or "choices" not in chunk:
             chunk = _checked(_unpacked(chunk))
@@ -192,28 +194,27 @@ class OpenAIMessageReader:
             self.usage = token_counts(usage, "prompt_tokens", "completion_tokens") or self.usage
         choices = chunk.get("choices")
         if isinstance(choices, list):
-            for choice in cast("list[Any]", choices):
+            for choice in choices:
                 if isinstance(choice, dict):
-                    yield from self._choice(cast("dict[str, Any]", choice))
+                    yield from self._choice(choice)
 
-    def whole(self, answer: dict[str, Any]) -> Iterator[Delta]:
-        """The deltas of a whole answer.
+    def whole(self, answer: JSONObject) -> Iterator[Delta]:
+        """Yield the deltas of a complete answer.
 
         Raises:
-            ProviderStatusError: it is an error that has a status.
-            MalformedAnswerError: it is none.
+            ProviderStatusError: it is an error with a status.
+            MalformedAnswerError: it is not an answer.
         """
         answer = _checked(_unpacked(answer))
         if not answer.get("choices"):
             raise MalformedAnswerError(f"the server sent an answer without choices: {CHECK}")
         return self.read(answer)
 
-    def _choice(self, choice: dict[str, Any]) -> Iterator[Delta]:
+    def _choice(self, choice: JSONObject) -> Iterator[Delta]:
         message = choice.get("delta") or choice.get("message")
-        if isinstance(message, str):
-            message = {"content": message}
-        if isinstance(message, dict):
-            yield from self._deltas(cast("dict[str, Any]", message), choice.get("index") or 0)
+        if message and isinstance(message, str | dict):
+            content: JSONObject = {"content": message} if isinstance(message, str) else message
+            yield from self._deltas(content, choice.get("index") or 0)
         if logprobs := choice.get("logprobs"):
             for key in ("content", "refusal"):
                 if (tokens := logprobs_of(dict_or_empty(logprobs).get(key))) is not None:
@@ -226,7 +227,7 @@ class OpenAIMessageReader:
                 )
             self._reason = reason
 
-    def _deltas(self, message: dict[str, Any], choice: Any) -> Iterator[Delta]:
+    def _deltas(self, message: JSONObject, choice: JSONValue) -> Iterator[Delta]:
         content = message.get("content")
         is_plain = len(message) == 1 and isinstance(content, str)  # nearly every chunk
         if not is_plain and (thought := self._thought(message)):
@@ -240,15 +241,15 @@ class OpenAIMessageReader:
             self._refused = self._spoken = self._any = True
             yield refusal
         calls = message.get("tool_calls")
-        for place, call in enumerate(cast("list[Any]", calls) if isinstance(calls, list) else ()):
+        for place, call in enumerate(calls if isinstance(calls, list) else ()):
             if isinstance(call, dict):
                 self._any = True
-                yield self._calls.read(cast("dict[str, Any]", call), choice, place)
+                yield self._calls.read(call, choice, place)
         if function := dict_or_empty(message.get("function_call")):  # the form that calls had first
             self._any = True
             yield self._calls.read({"index": "function_call", "function": function}, choice)
 
-    def _said(self, content: Any, choice: Any) -> str:
+    def _said(self, content: JSONValue, choice: JSONValue) -> str:
         text = content if isinstance(content, str) else _text(content)
         if text and self._speaker is None:
             self._speaker = choice
@@ -257,15 +258,18 @@ class OpenAIMessageReader:
         self._spoken = self._any = True
         return self._letters.whole(text)
 
-    def _thought(self, message: dict[str, Any]) -> str:
-        thought = _text(message.get("reasoning_content") or message.get("reasoning")) or _thinking(message)
+    def _thought(self, message: JSONObject) -> str:
+        thought = _text(message.get("reasoning_content") or message.get("reasoning"))
+        if not thought:  # it may stand among the parts of the content
+            parts = get_dicts(message, "content")
+            thought = "".join(_text(part.get("thinking")) for part in parts if part.get("type") == "thinking")
         if not isinstance(details := message.get("reasoning_details"), list):
             return thought
-        told = [self._keep(detail) for detail in map(dict_or_empty, cast("list[Any]", details)) if detail]
+        told = [self._keep(detail) for detail in map(dict_or_empty, details) if detail]
         return thought or "".join(told)
 
-    def _keep(self, detail: dict[str, Any]) -> str:
-        """Put a piece of a thought to the one that it goes on with, and return what can be read of it."""
+    def _keep(self, detail: JSONObject) -> str:
+        """Append a piece of reasoning to the one that it continues, and return its readable text."""
         key = "summary" if "summary" in detail else "text"
         text = _text(detail.get(key))
         last = self._details[-1] if self._details else {}
@@ -278,10 +282,10 @@ class OpenAIMessageReader:
         return text
 
     def end(self, done: bool) -> Iterator[Delta]:
-        """Usage, and why it stopped; `done` if the server said that this is the end.
+        """Yield reasoning state, usage and finish reason; `done` if the server marked the end.
 
         Raises:
-            MalformedAnswerError: it broke off, holds nothing, or was cut short within a tool call.
+            MalformedAnswerError: the answer is incomplete, empty, or cut off within a tool call.
         """
         if rest := self._letters.rest():
             yield rest
@@ -302,10 +306,10 @@ class OpenAIMessageReader:
 
 
 def check_answer(calls: CallReader, spoken: bool, thought: bool, reason: str | None) -> None:
-    """Refuse an answer that holds nothing, or that was cut short within a tool call.
+    """Check that an answer is not empty, and not cut off within a tool call.
 
     Raises:
-        MalformedAnswerError: it is one of these.
+        MalformedAnswerError: it is.
     """
     why = f" (it stopped with '{reason}')" if reason else ""
     if not calls.any and not spoken:
@@ -318,7 +322,7 @@ def check_answer(calls: CallReader, spoken: bool, thought: bool, reason: str | N
 
 
 class _Call:
-    """A tool call as far as it has come."""
+    """A tool call as far as its parts have arrived."""
 
     __slots__ = ("arguments", "given", "id", "index", "letters", "name")
 
@@ -329,27 +333,23 @@ class _Call:
         self.letters = Letters()
 
     def is_complete(self) -> bool:
-        """Whether the arguments are a JSON value, behind which nothing of them can come."""
-        try:
-            jiter.from_json("".join(self.arguments).encode())
-        except ValueError:
-            return False
-        return True
+        """Tell whether the arguments are a complete JSON value, which no further part can continue."""
+        return is_json("".join(self.arguments))
 
 
 class CallReader:
-    """Gives each tool call one index and one id, whatever the server makes of them.
+    """Gives each tool call one index and one id, whatever the server sends.
 
     Args:
-        names: the name of a tool by the name that was sent instead of it.
-        taken: ids that calls before have.
+        names: tools' own names, by the names that were sent.
+        taken: ids of earlier calls.
     """
 
     def __init__(self, names: Mapping[str, str], taken: Collection[str] = ()) -> None:
         self._names = names
         self._taken = set(taken)
         self._calls: list[_Call] = []
-        self._at: dict[Any, _Call] = {}  # by the server's index
+        self._at: dict[str, _Call] = {}  # by the server's index
 
     @property
     def any(self) -> bool:
@@ -362,7 +362,7 @@ class CallReader:
             return ""
         return json.dumps([{"name": call.name, "arguments": "".join(call.arguments)} for call in self._calls])
 
-    def read(self, call: dict[str, Any], choice: Any = 0, place: int = 0) -> ToolCallPart:
+    def read(self, call: JSONObject, choice: JSONValue = 0, place: int = 0) -> ToolCallPart:
         """The part of a call that a piece is.
 
         Args:
@@ -389,8 +389,8 @@ class CallReader:
             return ToolCallPart(found.index, found.id if is_new else None, found.name, arguments)
         return ToolCallPart(found.index, found.id if is_new else None, None, arguments)
 
-    def _begun(self, key: Any, given: str, name: str, place: int) -> _Call | None:
-        """The call that a piece goes on with; None for one that begins."""
+    def _begun(self, key: str | None, given: str, name: str, place: int) -> _Call | None:
+        """Return the call that a piece continues; None if it begins a call."""
         if key is None:  # without an index, an id or a name begins a call, and so does standing beside another
             found = self._calls[-1] if self._calls and not place else None
             goes_on = found is not None and (found.given == given if given else not name)
@@ -404,7 +404,7 @@ class CallReader:
             return None
         return found
 
-    def _new(self, key: Any, given: str) -> _Call:
+    def _new(self, key: str | None, given: str) -> _Call:
         id = fresh_id(given, self._taken)
         self._taken.add(id)
         call = _Call(len(self._calls), given, id)
@@ -414,13 +414,13 @@ class CallReader:
         return call
 
 
-def _unpacked(chunk: dict[str, Any]) -> dict[str, Any]:
+def _unpacked(chunk: JSONObject) -> JSONObject:
     """What is in an envelope `data`, which some servers put around an answer."""
     data = chunk.get("data")
-    return cast("dict[str, Any]", data) if isinstance(data, dict) and "choices" not in chunk else chunk
+    return data if isinstance(data, dict) and "choices" not in chunk else chunk
 
 
-def _checked(chunk: dict[str, Any]) -> dict[str, Any]:
+def _checked(chunk: JSONObject) -> JSONObject:
     """A chunk that tells of no error.
 
     Raises:
@@ -431,52 +431,36 @@ def _checked(chunk: dict[str, Any]) -> dict[str, Any]:
     return chunk
 
 
-def token_counts(usage: Any, read: str, written: str) -> Usage | None:
-    """The usage in an object; None where it is none.
+def token_counts(usage: JSONValue, read: str, written: str) -> Usage | None:
+    """Return the usage in an object; None if there is no object.
 
     Args:
         usage: the object.
-        read: under which key the tokens of the question stand.
-        written: under which key those of the answer stand.
+        read: key of the input tokens.
+        written: key of the output tokens.
     """
     if not isinstance(usage, dict):
         return None
-    counts = cast("dict[str, Any]", usage)
-    read_how, written_how = (
-        dict_or_empty(counts.get(f"{read}_details")),
-        dict_or_empty(counts.get(f"{written}_details")),
-    )
+    input_details, output_details = (dict_or_empty(usage.get(f"{name}_details")) for name in (read, written))
+    dollars = usage.get("cost")  # OpenRouter's
+    is_amount = isinstance(dollars, int | float) and not isinstance(dollars, bool) and 0 <= dollars < 1e15
     return Usage(
-        _count(counts.get(read)),
-        _count(counts.get(written)),
-        _dollars(counts.get("cost")),
-        cached_tokens=_count(read_how.get("cached_tokens")),
-        cache_write_tokens=_count(read_how.get("cache_write_tokens")),
-        reasoning_tokens=_count(written_how.get("reasoning_tokens")),
+        _count(usage.get(read)),
+        _count(usage.get(written)),
+        float(dollars) if is_amount else 0.0,
+        cached_tokens=_count(input_details.get("cached_tokens")),
+        cache_write_tokens=_count(input_details.get("cache_write_tokens")),
+        reasoning_tokens=_count(output_details.get("reasoning_tokens")),
     )
 
 
-def _count(value: Any) -> int:
+def _count(value: JSONValue) -> int:
     return max(int(value), 0) if isinstance(value, int | float) and abs(value) < 1e15 else 0
 
 
-def _dollars(value: Any) -> float:
-    """What a provider says that an answer cost, as OpenRouter does; 0 where that is no amount."""
-    is_amount = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15
-    return float(value) if is_amount else 0.0
-
-
-def _text(content: Any) -> str:
+def _text(content: JSONValue) -> str:
+    """Return the text of a content: a text, or the joined texts of its parts."""
     if isinstance(content, list):
-        texts = (dict_or_empty(part).get("text") for part in cast("list[Any]", content))
+        texts = (dict_or_empty(part).get("text") for part in content)
         content = "".join(text for text in texts if isinstance(text, str))
     return replace_surrogates(content) if isinstance(content, str) else ""
-
-
-def _thinking(message: Mapping[str, Any]) -> str:
-    """Thoughts that stand among the parts of the content."""
-    content = message.get("content")
-    if not isinstance(content, list):
-        return ""
-    parts = map(dict_or_empty, cast("list[Any]", content))
-    return "".join(_text(part.get("thinking")) for part in parts if part.get("type") == "thinking")

@@ -7,28 +7,27 @@ in their place among the messages and calls of their answer.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from trivium.exceptions import MalformedAnswerError
-from trivium.llms._protocol import Delta, Finish, Reasoning, ReasoningState, Request
+from trivium.llms._protocol import ChatMessage, Delta, Finish, Parameters, Reasoning, ReasoningState, Request
 from trivium.llms.wire._answers import AGAIN, CHECK, Letters, dict_or_empty, error_text, logprobs_of, replace_surrogates
-from trivium.llms.wire._fields import CallNames, own_state
+from trivium.llms.wire._fields import Body, CallNames, own_state
 from trivium.llms.wire._openai_chat import CallReader, check_answer, token_counts
 from trivium.llms.wire._requests import is_strict, parts_of, sent_function
 from trivium.llms.wire._sent_errors import sent_error
-from trivium.schema import ToolSpec, Usage
+from trivium.schema import JSONObject, ToolSpec, Usage
 
 __all__ = ["NOT_TAKEN", "ResponsesReader", "responses_body"]
 
 FORM: Final = "openai-responses"
-Block = dict[str, Any]
 NOT_TAKEN: Final = frozenset({"frequency_penalty", "logit_bias", "n", "presence_penalty", "seed", "stop"})
 """Parameters of the chat format for which this one has no place."""
 REASONS: Final = {"max_output_tokens": "length", "content_filter": "content_filter"}
 ROLES: Final = {"system", "developer", "assistant"}
 
 
-def responses_body(model: str, request: Request, parameters: Mapping[str, Any], names: CallNames) -> dict[str, Any]:
+def responses_body(model: str, request: Request, parameters: Parameters, names: CallNames) -> Body:
     """What is posted for a request.
 
     Args:
@@ -62,7 +61,7 @@ def responses_body(model: str, request: Request, parameters: Mapping[str, Any], 
     return body
 
 
-def _rename(body: dict[str, Any], include: dict[str, None]) -> None:
+def _rename(body: Body, include: dict[str, None]) -> None:
     """Put common parameters where this format has them."""
     if "max_tokens" in body:
         body["max_output_tokens"] = body.pop("max_tokens")
@@ -81,7 +80,7 @@ def _rename(body: dict[str, Any], include: dict[str, None]) -> None:
         include["message.output_text.logprobs"] = None
 
 
-def _items(message: Mapping[str, Any], model: str, names: CallNames) -> Iterator[Block]:
+def _items(message: ChatMessage, model: str, names: CallNames) -> Iterator[Body]:
     """The items that stand for a message."""
     role, content = message.get("role"), message.get("content")
     call_id = message.get("tool_call_id")
@@ -96,12 +95,12 @@ def _items(message: Mapping[str, Any], model: str, names: CallNames) -> Iterator
         yield {"role": role, "content": _text(content) if is_text else [_part(part) for part in parts_of(content)]}
 
 
-def _answer(message: Mapping[str, Any], model: str, names: CallNames) -> Iterator[Block]:
+def _answer(message: ChatMessage, model: str, names: CallNames) -> Iterator[Body]:
     """An answer as the items that it came in, as far as it still says the same; else its text and its calls."""
     calls = {str(call.get("id")): _call(call, names) for call in message.get("tool_calls") or ()}
     text, state = _text(message.get("content")), own_state(message, FORM, model)
     said = "".join(item["content"] for item in state if item.get("role") == "assistant")
-    thoughts: list[Block] = []  # a thought is refused without what came of it
+    thoughts: list[Body] = []  # a thought is refused without what came of it
     for item in state:
         came = item
         if item.get("type") == "reasoning":
@@ -120,18 +119,18 @@ def _answer(message: Mapping[str, Any], model: str, names: CallNames) -> Iterato
     yield from calls.values()
 
 
-def _call(call: Mapping[str, Any], names: CallNames) -> Block:
+def _call(call: ChatMessage, names: CallNames) -> Body:
     return {"type": "function_call", "call_id": str(call.get("id")), **sent_function(call, names)}
 
 
-def _tool(tool: ToolSpec, names: CallNames) -> Block:
+def _tool(tool: ToolSpec, names: CallNames) -> Body:
     name = names.tools.get(tool.name, tool.name)
     # Without a word about it, this interface takes every tool for a strict one.
     found = {"name": name, "description": tool.description, "parameters": tool.parameters}
     return {"type": "function", **found, "strict": tool.strict}
 
 
-def _part(part: dict[str, Any]) -> Block:
+def _part(part: Body) -> Body:
     """A part of a message of the chat format in this one's."""
     kind = part.get("type")
     if kind == "text":
@@ -167,7 +166,7 @@ class ResponsesReader:
         self._reason: str | None = None
         self.over = self._thought = self._spoken = self._refused = False
 
-    def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
+    def read(self, chunk: JSONObject) -> Iterator[Delta]:
         """The deltas of one event.
 
         Raises:
@@ -194,7 +193,7 @@ class ResponsesReader:
         elif kind == "error" or (kind is None and error_text(chunk)):
             raise sent_error(chunk)
 
-    def whole(self, answer: dict[str, Any]) -> Iterator[Delta]:
+    def whole(self, answer: JSONObject) -> Iterator[Delta]:
         """The deltas of a whole answer, or of what has not come of it in pieces.
 
         Raises:
@@ -207,7 +206,7 @@ class ResponsesReader:
         if not isinstance(output, list) and not self._items:
             raise MalformedAnswerError(f"the server sent an answer without output: {CHECK}")
         streamed = frozenset(self._seen)
-        for index, item in enumerate(map(dict_or_empty, cast("list[Any]", output) if isinstance(output, list) else ())):
+        for index, item in enumerate(map(dict_or_empty, output if isinstance(output, list) else ())):
             if index not in self._at and not streamed & _ids(item):
                 yield from self._ended(self._place({"output_index": index}), item)
         self.usage = token_counts(answer.get("usage"), "input_tokens", "output_tokens") or self.usage
@@ -243,18 +242,18 @@ class ResponsesReader:
             place.came.append(text)
             yield Reasoning(replace_surrogates(f"\n\n{text}" if is_next else text))
 
-    def _call_piece(self, place: _Item, piece: dict[str, Any]) -> Iterator[Delta]:
+    def _call_piece(self, place: _Item, piece: JSONObject) -> Iterator[Delta]:
         part = self._calls.read({"index": place.number, **piece})
         place.id, place.named = part.id or place.id, place.named or part.name is not None
         place.came.append(part.arguments)
         yield part
 
-    def _begun(self, place: _Item, item: Block) -> Iterator[Delta]:
+    def _begun(self, place: _Item, item: JSONObject) -> Iterator[Delta]:
         self._seen |= _ids(item)
         if item.get("type") == "function_call":
             yield from self._call_piece(place, {"id": item.get("call_id"), **_named(item), "arguments": ""})
 
-    def _ended(self, place: _Item, item: Block) -> Iterator[Delta]:
+    def _ended(self, place: _Item, item: JSONObject) -> Iterator[Delta]:
         """What has not come yet of an item that is whole."""
         self._seen |= _ids(item)
         kind, came = item.get("type"), "".join(place.came)
@@ -274,7 +273,7 @@ class ResponsesReader:
                 for part, said in enumerate(parts_of(item.get("summary") or item.get("content") or [])):
                     yield from self._thought_piece(place, said.get("text"), part)
 
-    def _message(self, place: _Item, item: Block, came: str) -> Iterator[Delta]:
+    def _message(self, place: _Item, item: JSONObject, came: str) -> Iterator[Delta]:
         parts = [part for part in parts_of(item.get("content") or []) if part.get("type") != "text" or part.get("text")]
         self._refused = self._refused or any(part.get("refusal") for part in parts)
         said = "".join(str(part.get("text") or part.get("refusal") or "") for part in parts)
@@ -321,7 +320,7 @@ class _Item:
         self.id: str | None = None
         self.named = False
         self.part: Any = None
-        self.kept: Block = {}
+        self.kept: JSONObject = {}
 
 
 def _index(chunk: Mapping[str, Any]) -> Any:
@@ -330,11 +329,11 @@ def _index(chunk: Mapping[str, Any]) -> Any:
     return index if isinstance(index, int) else str(chunk.get("item_id") or dict_or_empty(chunk.get("item")).get("id"))
 
 
-def _ids(item: Block) -> set[str]:
+def _ids(item: JSONObject) -> set[str]:
     return {id for id in (item.get("id"), item.get("call_id")) if isinstance(id, str) and id}
 
 
-def _named(item: Block) -> Block:
+def _named(item: JSONObject) -> JSONObject:
     return {"name": item.get("name")}
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, cast
 
 import jiter
 
+from trivium.llms._protocol import ChatMessage
 from trivium.llms.wire._answers import dict_or_empty
-from trivium.llms.wire._fields import CallNames, called_tool
+from trivium.llms.wire._fields import Body, CallNames, called_tool
 
 __all__ = ["is_strict", "parts_of", "sent_arguments", "sent_function"]
 
 
-def sent_function(call: Mapping[str, Any], names: CallNames) -> dict[str, str]:
+def sent_function(call: ChatMessage, names: CallNames) -> dict[str, str]:
     """The name and the arguments of a call in a chat message as they are sent."""
     name = called_tool(call)
     arguments = call.get("function", call).get("arguments")
@@ -56,7 +57,7 @@ def is_strict(schema: Any) -> bool:
     return all(is_strict(value) for value in node.values())
 
 
-def parts_of(content: Any) -> Iterator[dict[str, Any]]:
+def parts_of(content: Any) -> Iterator[Body]:
     """The parts of a content that is a list, or of one text; a part that is a text is one of text."""
     for part in cast("list[Any]", content) if isinstance(content, list) else [content]:
         yield dict_or_empty(part) or {"type": "text", "text": "" if part is None else str(part)}
