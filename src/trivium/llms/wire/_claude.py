@@ -38,17 +38,17 @@ STATUS: Final = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-"""The HTTP status of an error that comes as an event, for it is tried again by the same rules."""
+"""HTTP statuses of errors that come as events: they are retried by the same rules."""
 ANSWER, OTHER = -1, -2
-"""What a block is that is no call: the answer as arguments of a tool, or anything else."""
+"""Kinds of blocks that are no calls: the answer as arguments of a tool, and anything else."""
 
 
 class ClaudeMessageReader:
-    """The events of one answer.
+    """Reads the events of one answer.
 
     Args:
-        names: how tools are called on the way.
-        model: who answers; its thoughts go back to it alone.
+        names: the names of tools and calls at the server.
+        model: the model that answers; its reasoning goes back to it alone.
     """
 
     def __init__(self, names: CallNames, model: str = "") -> None:
@@ -66,11 +66,11 @@ class ClaudeMessageReader:
         self.over = self._any = self._answered = False
 
     def read(self, chunk: JSONObject) -> Iterator[Delta]:
-        """The deltas of one event.
+        """Yield the deltas of one event.
 
         Raises:
-            ProviderStatusError: it is an error.
-            MalformedAnswerError: it says that the answer failed, or belongs to nothing.
+            ProviderStatusError: the event is an error.
+            MalformedAnswerError: the answer failed, or the event belongs to no block.
         """
         kind = chunk.get("type")
         if kind == "error" or chunk.get("error"):
@@ -88,11 +88,11 @@ class ClaudeMessageReader:
             self.over = True
 
     def whole(self, answer: JSONObject) -> Iterator[Delta]:
-        """The deltas of a whole message.
+        """Yield the deltas of a complete message.
 
         Raises:
             ProviderStatusError: it is an error.
-            MalformedAnswerError: it is none.
+            MalformedAnswerError: it is not an answer.
         """
         if answer.get("type") == "error" or answer.get("error"):
             raise _failure(answer)
@@ -136,19 +136,15 @@ class ClaudeMessageReader:
     def _grown(self, index: int | None, delta: Block) -> Iterator[Delta]:
         kind = delta.get("type")
         if kind == "input_json_delta":
-            yield from self._argued(index, get_text(delta, "partial_json"))
+            piece, ours = get_text(delta, "partial_json"), self._blocks.get(index, self._last)
+            if ours is None:  # not even a block that began last, to which arguments without an index belong
+                raise MalformedAnswerError(f"the server sent arguments of no tool call; {AGAIN}", piece)
+            if piece and ours != OTHER and ours not in self._whole:
+                yield piece if ours == ANSWER else ToolCallPart(ours, arguments=piece)
         elif kind in ("thinking_delta", "signature_delta"):
             yield from self._thought(delta)
         elif text := get_text(delta, "text"):
             yield self._said(text)
-
-    def _argued(self, index: int | None, piece: str) -> Iterator[Delta]:
-        """A piece of arguments, which is of the block that began last where the server does not say of which."""
-        ours = self._blocks.get(index, self._last)
-        if ours is None:
-            raise MalformedAnswerError(f"the server sent arguments of no tool call; {AGAIN}", piece)
-        if piece and ours != OTHER and ours not in self._whole:
-            yield piece if ours == ANSWER else ToolCallPart(ours, arguments=piece)
 
     def _said(self, text: str) -> Delta:
         self._any = True
@@ -168,7 +164,7 @@ class ClaudeMessageReader:
                     yield Reasoning(piece)
 
     def _state(self) -> Iterator[Delta]:
-        """The thoughts as the interface wants them back: those that it signed or made unreadable."""
+        """Yield the reasoning that the interface expects back: signed or encrypted blocks."""
         found = list[Block]()
         for kept in self._thoughts:
             thought = {name: "".join(pieces) for name, pieces in kept.items()}
@@ -204,10 +200,10 @@ class ClaudeMessageReader:
             self._why = get_text(get_dict(delta, "stop_details"), "explanation")
 
     def end(self, done: bool) -> Iterator[Delta]:
-        """Thoughts to send back, usage, and why it stopped.
+        """Yield reasoning state, usage and finish reason.
 
         Raises:
-            MalformedAnswerError: it broke off, failed, or was stopped by a filter before it was whole.
+            MalformedAnswerError: the answer is incomplete, failed, or was stopped by a filter.
         """
         if self._prose and not self._answered and not self._ids:
             yield "".join(self._prose)

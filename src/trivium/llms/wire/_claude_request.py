@@ -1,4 +1,4 @@
-"""Requests of Anthropic's Messages interface, made from ours. No I/O."""
+"""Request bodies of Anthropic's Messages interface. No I/O."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _SAMPLING: Final = frozenset({"temperature", "top_p", "top_k"})
 _NOT_THERE: Final = frozenset(
     {"frequency_penalty", "logprobs", "n", "presence_penalty", "repetition_penalty", "seed", "top_logprobs"}
 )
-"""Common names for which the interface has nothing; it refuses a request that has them."""
+"""Common parameters that the interface does not have; it refuses a request that has them."""
 
 
 class ClaudeAbilities(NamedTuple):
-    """What a family of models can do.
+    """The abilities of a family of models.
 
     Args:
-        has_schemas: an answer can be held to a schema by the interface; else a tool takes the answer.
-        is_strict: a tool can be held to its schema.
-        samples: it takes temperature, top_p and top_k.
-        can_be_forced: it can be made to call a tool.
-        max_tokens: the longest answer where none is asked for, in tokens.
+        has_schemas: the interface enforces a schema for the answer; otherwise a tool takes the answer.
+        is_strict: the interface enforces the schema of a tool.
+        samples: the model accepts temperature, top_p and top_k.
+        can_be_forced: the model can be forced to call a tool.
+        max_tokens: default for the longest answer, in tokens.
     """
 
     has_schemas: bool
@@ -43,7 +43,7 @@ class ClaudeAbilities(NamedTuple):
 
     @classmethod
     def of(cls, model: str) -> ClaudeAbilities:
-        """The abilities of the model of this name; of one that is not known, those that every server has."""
+        """Return the abilities of a model by its name; for an unknown model, those that every server has."""
         name = model.lower()
         if _OLDER.search(name):
             return cls(has_schemas=False, is_strict=False, samples=True, can_be_forced=True, max_tokens=4096)
@@ -56,25 +56,25 @@ class ClaudeAbilities(NamedTuple):
 
 
 def claude_names(model: str, request: Request) -> CallNames:
-    """How tools and calls are called on the way to a model."""
+    """Return the names of tools and calls for a model."""
     schema = request.output_schema
     wanted = schema is not None and (not request.tools or request.tool_choice in ("auto", "none"))
     return CallNames.of(request, wanted and _held(ClaudeAbilities.of(model), schema) is None)
 
 
 def _held(abilities: ClaudeAbilities, schema: ChatMessage | None) -> Body | None:
-    """The schema to which the interface itself holds the answer, or None where it cannot."""
+    """Return the schema that the interface itself enforces, or None if it cannot."""
     return closed_schema(schema) if schema is not None and abilities.has_schemas else None
 
 
 def claude_body(model: str, request: Request, parameters: Parameters, names: CallNames) -> Body:
-    """What is posted for a request.
+    """Make the body of a request.
 
     Args:
-        model: its name at the server.
-        request: the question.
+        model: name of the model at the server.
+        request: the request.
         parameters: all sampling parameters, by their common names; others by the interface's.
-        names: how tools and calls are called on the way.
+        names: the names of tools and calls at the server.
     """
     abilities = ClaudeAbilities.of(model)
     left_out = _NOT_THERE if abilities.samples else _NOT_THERE | _SAMPLING
@@ -88,7 +88,11 @@ def claude_body(model: str, request: Request, parameters: Parameters, names: Cal
     body |= {"model": model, "messages": messages, "stream": True}
     if system:
         body["system"] = system
-    if tools := _tools(request, abilities, names):
+    tools = [_tool(tool, abilities.is_strict, names) for tool in request.tools]
+    if names.answer:
+        described = "Give the answer. It is the last thing to do, when no other tool is needed."
+        tools.append(_tool(ToolSpec(names.answer, described, dict(request.output_schema or {})), False, names))
+    if tools:
         choice = _choice(request, names, abilities.can_be_forced, thinks)
         if is_alone and choice["type"] != "none":
             choice["disable_parallel_tool_use"] = True
@@ -97,7 +101,7 @@ def claude_body(model: str, request: Request, parameters: Parameters, names: Cal
 
 
 def _rename(body: Body, schema: ChatMessage | None) -> None:
-    """Put what has a name of its own at the interface under that name."""
+    """Rename common parameters to the interface's names."""
     stop = body.pop("stop", None)
     if words := [word for word in ([stop] if isinstance(stop, str) else stop or ()) if word.strip()]:
         body["stop_sequences"] = words
@@ -108,14 +112,6 @@ def _rename(body: Body, schema: ChatMessage | None) -> None:
         output["format"] = {"type": "json_schema", "schema": schema}
     if output:
         body["output_config"] = output
-
-
-def _tools(request: Request, abilities: ClaudeAbilities, names: CallNames) -> list[Body]:
-    tools = [_tool(tool, abilities.is_strict, names) for tool in request.tools]
-    if names.answer:
-        described = "Give the answer. It is the last thing to do, when no other tool is needed."
-        tools.append(_tool(ToolSpec(names.answer, described, dict(request.output_schema or {})), False, names))
-    return tools
 
 
 def _tool(tool: ToolSpec, can_be_strict: bool, names: CallNames) -> Body:
@@ -143,12 +139,12 @@ def _choice(request: Request, names: CallNames, can_be_forced: bool, thinks: boo
 
 
 def _split_off_system(request: Request, thinker: str, names: CallNames) -> tuple[str | list[Body], list[Body]]:
-    """The system's texts, and the other messages with what follows in one role joined.
+    """Return the system's texts, and the other messages, with consecutive messages of one role joined.
 
     Args:
-        request: the question.
-        thinker: whose thoughts are sent back; "" for nobody's.
-        names: how tools and calls are called on the way.
+        request: the request.
+        thinker: the model whose reasoning is sent back; "" for none.
+        names: the names of tools and calls at the server.
     """
     system, found = list[Body](), list[Body]()
     for message in request.messages:
@@ -164,15 +160,11 @@ def _split_off_system(request: Request, thinker: str, names: CallNames) -> tuple
             found.append({"role": role, "content": blocks})
     for each in found:
         if each["role"] == "user":
-            each["content"].sort(key=_comes_later)
+            # Results of calls stand before the words of the user that followed the calls.
+            each["content"].sort(key=lambda block: block.get("type") != "tool_result")
     if any(len(block) > 2 for block in system):  # marked for the cache
         return system, found
     return "\n\n".join(block["text"] for block in system), found
-
-
-def _comes_later(block: Body) -> bool:
-    """Results of calls stand in front of what a user said after the calls."""
-    return block.get("type") != "tool_result"
 
 
 def _blocks(message: ChatMessage, thinker: str, names: CallNames) -> list[Body]:
@@ -191,7 +183,7 @@ def _use(call: ChatMessage, names: CallNames) -> Body:
 
 
 def _content(content: Any) -> list[Body]:
-    """Content blocks; a text of nothing but blanks is none, for the interface refuses it."""
+    """Return content blocks, without blank texts, which the interface refuses."""
     if not isinstance(content, list):
         content = [{"type": "text", "text": "" if content is None else str(content)}]
     parts = (_part(part) for part in cast("Sequence[Any]", content))

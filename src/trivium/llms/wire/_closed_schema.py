@@ -1,4 +1,4 @@
-"""JSON schemas as the decoders of providers take them: closed objects, and no word that they do not know."""
+"""JSON schemas in the form that providers' decoders accept: closed objects, and known keywords only."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _CHOICES: Final = ("anyOf", "oneOf", "allOf")
 
 
 class _OpenSchema(Exception):
-    """A schema that no decoder can hold an answer to."""
+    """A schema that no decoder can enforce."""
 
 
 def closed_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A schema that a constrained decoder takes, or None where there is none.
+    """Convert a schema to one that a constrained decoder accepts; None if that is impossible.
 
-    Objects are closed. Words that no decoder knows, as `minimum`, are told in the description; whoever asked checks
-    them. There is none for an object of any keys, for a value of any type, and for a type that holds itself.
+    Objects are closed. Keywords that no decoder knows, such as `minimum`, move to the description; the caller checks
+    them. It is impossible for an object with any keys, a value of any type, and a recursive type.
 
     Example:
         >>> closed_schema({"type": "object", "properties": {"age": {"type": "integer", "minimum": 0}}})["properties"]

@@ -13,9 +13,9 @@ BOM = b"\xef\xbb\xbf"
 
 
 class EventDecoder:
-    """Server-sent events, however they are cut into pieces: the data of each event, in order.
+    """Decodes server-sent events from pieces of any size: the data of each event, in order.
 
-    It takes time in proportion to the bytes, also where a long line comes in many pieces.
+    The time is proportional to the bytes, also for a long line in many pieces.
     """
 
     __slots__ = ("_after_return", "_data", "_rest", "_size")
@@ -27,7 +27,7 @@ class EventDecoder:
         self._after_return = False
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
-        """The events that `piece` completes.
+        """Yield the data of the events that `piece` completes.
 
         Raises:
             MalformedAnswerError: one event has more than 64 MB.
@@ -53,25 +53,21 @@ class EventDecoder:
                     data, self._data = self._data, []
                     yield data[0] if len(data) == 1 else b"\n".join(data)
             elif line.startswith((BOM, b"data")):
-                self._data += _odd_data(line)
+                name, _, value = line.removeprefix(BOM).partition(b":")  # after a byte order mark, or without a value
+                if name == b"data":
+                    self._data.append(value.removeprefix(b" "))
         check_size(self._size)
 
     def end(self) -> Iterator[bytes]:
-        """The event that was not followed by an empty line, if any."""
+        """Yield the last event if no empty line followed it."""
         yield from self.feed(b"\n\n")
 
 
-def _odd_data(line: bytes) -> list[bytes]:
-    """The data of a line that begins with a byte order mark, or is a field without a value."""
-    name, _, value = line.removeprefix(BOM).partition(b":")
-    return [value.removeprefix(b" ")] if name == b"data" else []
-
-
 def check_size(size: int) -> None:
-    """Refuse what would never end.
+    """Refuse a response that may never end.
 
     Raises:
-        MalformedAnswerError: it is more than 64 MB.
+        MalformedAnswerError: the size is above 64 MB.
     """
     if size > MAX_BYTES:
         raise MalformedAnswerError(

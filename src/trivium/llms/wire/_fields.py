@@ -1,4 +1,4 @@
-"""What the formats share: reading JSON of unknown make, and what stands in a chat message. No I/O."""
+"""Parts that the formats share: reading JSON of any form, and the parts of chat messages. No I/O."""
 
 from __future__ import annotations
 
@@ -40,15 +40,14 @@ Body: TypeAlias = dict[str, Any]
 
 
 class CallNames(NamedTuple):
-    """How tools and calls are called on the way.
+    """The names of tools and calls at the server.
 
     Args:
-        tools: what is sent instead of the name of a tool.
-        ids: what is sent instead of the id of a call.
-        own: the name of a tool by the one that was sent.
-        answer: the tool whose arguments are the answer, where an answer must have a form that only a tool can hold it
-            to; else "".
-        taken: the ids of all calls in the request.
+        tools: names that are sent, by tools' own names.
+        ids: ids that are sent, by calls' own ids.
+        own: tools' own names, by the names that are sent.
+        answer: the tool whose arguments are the answer, if only a tool can enforce the answer's schema; otherwise "".
+        taken: ids of all calls in the request.
     """
 
     tools: Mapping[str, str]
@@ -59,11 +58,11 @@ class CallNames(NamedTuple):
 
     @classmethod
     def of(cls, request: Request, is_answer_a_call: bool) -> CallNames:
-        """The names in a request.
+        """Collect the names of a request.
 
         Args:
-            request: the question.
-            is_answer_a_call: whether the answer must come as the arguments of a tool.
+            request: the request.
+            is_answer_a_call: True if the answer must be the arguments of a tool.
         """
         calls = [call for message in request.messages for call in message.get("tool_calls") or ()]
         tools = [tool.name for tool in request.tools]
@@ -77,18 +76,18 @@ class CallNames(NamedTuple):
 
 
 def called_tool(call: ChatMessage) -> str:
-    """The name of the tool that a call in a chat message calls."""
+    """Return the name of the tool that a call in a chat message calls."""
     return str(call.get("function", call).get("name"))
 
 
-def fresh_id(given: Any, taken: Collection[str], prefix: str = "call_") -> str:
-    """The id that a server gave a call, or one made up where it is missing or taken: a history with it is valid."""
+def fresh_id(given: object, taken: Collection[str], prefix: str = "call_") -> str:
+    """Return the server's id of a call, or a new one if it is missing or taken, so that the history stays valid."""
     known = replace_surrogates(given) if isinstance(given, str) else ""
     return known if known and known not in taken else f"{prefix}{uuid.uuid4().hex[:12]}"
 
 
 def family(model: str) -> str:
-    """A model's name without its release, which is what two names of one model differ in.
+    """Return a model's name without its release: names of one model differ in it only.
 
     Example:
         >>> family("claude-sonnet-4-5-20250929"), family("models/gemini-3-pro-preview")
@@ -98,7 +97,7 @@ def family(model: str) -> str:
 
 
 def own_state(message: ChatMessage, form: str, model: str) -> list[Body]:
-    """What a model wants back of its own thoughts in a message; nothing of another form, or of another model."""
+    """Return the reasoning state of a message, if it has this form and is of this model; otherwise nothing."""
     state: Any = message.get("reasoning_state")
     if isinstance(state, Mapping):  # as it was stored
         fields = cast("Mapping[str, Any]", state)
@@ -112,7 +111,7 @@ def own_state(message: ChatMessage, form: str, model: str) -> list[Body]:
 
 
 def arguments_of(call: ChatMessage) -> Body:
-    """The arguments of a call in a chat message as an object; others are put into one, as the model wrote them."""
+    """Return the arguments of a call in a chat message as an object; any other text becomes a value of one."""
     arguments: Any = call.get("function", call).get("arguments") or {}
     if isinstance(arguments, str):
         try:
@@ -122,22 +121,22 @@ def arguments_of(call: ChatMessage) -> Body:
     return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {"arguments": arguments}
 
 
-def arguments_text(given: Any) -> str:
-    """Arguments as JSON text; a text is what the model wrote, and nothing is nothing."""
+def arguments_text(given: object) -> str:
+    """Return arguments as JSON text; a text stays as the model wrote it, and None is ""."""
     if given is None or isinstance(given, str):
         return replace_surrogates(given or "")
     return replace_surrogates(json.dumps(given, ensure_ascii=False))
 
 
 class Data(NamedTuple):
-    """What a part of a message holds beside text.
+    """The file in a part of a message.
 
     Args:
-        kind: its MIME type, "" where that is not said.
-        data: its bytes as base64, "" where it is only pointed at.
-        url: where it is.
-        file_id: what the provider calls it, where it was uploaded.
-        name: its file name.
+        kind: MIME type; "" if unknown.
+        data: content as base64; "" if the part only refers to it.
+        url: address of the file.
+        file_id: the provider's id of an uploaded file.
+        name: name of the file.
     """
 
     kind: str = ""
@@ -148,7 +147,7 @@ class Data(NamedTuple):
 
 
 def data_of(part: ChatMessage) -> Data | None:
-    """What a chat message's part `image_url`, `file` or `input_audio` holds; None for any other part."""
+    """Return the file in a part `image_url`, `file` or `input_audio` of a chat message; None for any other part."""
     kind = part.get("type")
     value: Any = part.get(str(kind))
     held: dict[str, Any] = dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else {"url": value}
@@ -174,13 +173,13 @@ def is_json(text: str) -> bool:
 
 
 def get_dict(values: Mapping[str, JSONValue], key: str) -> JSONObject:
-    """The object at a key, or an empty one."""
+    """Return the object at a key, or an empty one."""
     value = values.get(key)
     return value if isinstance(value, dict) else {}
 
 
 def get_dicts(values: Mapping[str, JSONValue], key: str) -> Iterator[JSONObject]:
-    """The objects in the list at a key; what is none is left out."""
+    """Yield the objects in the list at a key; other items are left out."""
     value = values.get(key)
     for each in value if isinstance(value, list) else ():
         if isinstance(each, dict):
@@ -188,12 +187,12 @@ def get_dicts(values: Mapping[str, JSONValue], key: str) -> Iterator[JSONObject]
 
 
 def get_text(values: Mapping[str, JSONValue], key: str) -> str:
-    """The text at a key, fit for any file and server, or ""."""
+    """Return the text at a key, without lone surrogates, or ""."""
     value = values.get(key)
     return replace_surrogates(value) if isinstance(value, str) else ""
 
 
 def get_count(values: Mapping[str, JSONValue], key: str) -> int:
-    """The count at a key, or 0."""
+    """Return the count at a key, or 0."""
     value = values.get(key)
     return max(value, 0) if isinstance(value, int) else 0

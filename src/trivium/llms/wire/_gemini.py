@@ -43,15 +43,15 @@ FAILED: Final = {
     "MISSING_THOUGHT_SIGNATURE": "the history lacks a signature of what the model thought",
     "MALFORMED_RESPONSE": "the model wrote an answer that cannot be read",
 }
-"""Reasons after which there is no answer."""
+"""Finish reasons without an answer."""
 
 
 class GeminiMessageReader:
-    """The pieces of one answer.
+    """Reads the pieces of one answer.
 
     Args:
-        names: how tools are called on the way.
-        model: who answers; its thoughts go back to it alone.
+        names: the names of tools and calls at the server.
+        model: the model that answers; its reasoning goes back to it alone.
     """
 
     def __init__(self, names: CallNames, model: str = "") -> None:
@@ -65,11 +65,11 @@ class GeminiMessageReader:
         self.over = self._any = self._answered = False
 
     def read(self, chunk: JSONObject) -> Iterator[Delta]:
-        """The deltas of one piece.
+        """Yield the deltas of one piece.
 
         Raises:
-            ProviderStatusError: it is an error.
-            MalformedAnswerError: it says that there is no answer.
+            ProviderStatusError: the piece is an error.
+            MalformedAnswerError: the piece says that there is no answer.
         """
         if chunk.get("error"):
             raise _failure(chunk)
@@ -85,11 +85,11 @@ class GeminiMessageReader:
             self._end_with(candidate)
 
     def whole(self, answer: JSONObject) -> Iterator[Delta]:
-        """The deltas of a whole answer.
+        """Yield the deltas of a complete answer.
 
         Raises:
             ProviderStatusError: it is an error.
-            MalformedAnswerError: it is none.
+            MalformedAnswerError: it is not an answer.
         """
         if not (answer.get("error") or answer.get("candidates") or answer.get("promptFeedback")):
             raise MalformedAnswerError(
@@ -150,10 +150,10 @@ class GeminiMessageReader:
         self._reason = REASONS.get(reason, reason.lower())
 
     def end(self, done: bool) -> Iterator[Delta]:
-        """Signatures to send back, usage, and why it stopped.
+        """Yield reasoning state, usage and finish reason.
 
         Raises:
-            MalformedAnswerError: it broke off, or was stopped by a filter before it was whole.
+            MalformedAnswerError: the answer is incomplete, or was stopped by a filter.
         """
         if self._signed:
             yield ReasoningState(FORM, self._model, tuple(self._signed))

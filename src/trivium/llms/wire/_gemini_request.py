@@ -1,4 +1,4 @@
-"""Requests of Gemini's `generateContent` interface, made from ours. No I/O."""
+"""Request bodies of Gemini's `generateContent` interface. No I/O."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ __all__ = ["FORM", "MADE_UP", "gemini_body", "gemini_names"]
 
 FORM: Final = "gemini"
 MADE_UP: Final = "gemini_"
-"""How ids begin that were made up for calls without one; they are never sent, for the model does not know them."""
+"""Prefix of ids made up for calls without one; they are never sent, since the model does not know them."""
 NO_SIGNATURE: Final = base64.b64encode(b"skip_thought_signature_validator").decode()
-"""Stands for the signature of a call that another model made: from Gemini 3 on, a call without one is refused."""
+"""The signature for calls of other models: from Gemini 3 on, a call without one is refused."""
 _VERSION: Final = re.compile(r"gemini-(\d+)")
 _RENAMED: Final = {"max_tokens": "maxOutputTokens", "stop": "stopSequences"}
 _TOP: Final = {
     "cachedContent", "continuationToken", "labels", "safetySettings", "serviceTier", "store", "toolConfig", "tools",
 }  # fmt: skip
 _NOT_THERE: Final = frozenset({"n", "parallel_tool_calls", "repetition_penalty"})
-"""Common names for which the interface has nothing that we could use."""
+"""Common parameters that the interface does not have."""
 _HUMP: Final = re.compile(r"_([a-z])")
 
 
 def _version(model: str) -> int:
-    """The first number of a Gemini model, or 0 for another model."""
+    """Return the major version of a Gemini model, or 0 for another model."""
     found = _VERSION.match(family(model))
     return int(found[1]) if found else 0
 
 
 def gemini_names(model: str, request: Request) -> CallNames:
-    """How tools and calls are called on the way to a model.
+    """Return the names of tools and calls for a model.
 
-    Before Gemini 3, an answer of a form and tools in one request are refused: there, a tool takes the answer.
+    Before Gemini 3, a request with both a schema and tools is refused: there, a tool takes the answer.
     """
     both = request.output_schema is not None and bool(request.tools) and request.tool_choice == "auto"
     names = CallNames.of(request, both and _version(model) < 3)
@@ -56,13 +56,13 @@ def gemini_names(model: str, request: Request) -> CallNames:
 
 
 def gemini_body(model: str, request: Request, parameters: Parameters, names: CallNames) -> Body:
-    """What is posted for a request.
+    """Make the body of a request.
 
     Args:
-        model: its name at the server.
-        request: the question.
+        model: name of the model at the server.
+        request: the request.
         parameters: all sampling parameters, by their common names; others by the interface's.
-        names: how tools and calls are called on the way.
+        names: the names of tools and calls at the server.
     """
     body, config = _settings(parameters)
     system, contents = _contents(model, request.messages, names)
@@ -84,7 +84,7 @@ def gemini_body(model: str, request: Request, parameters: Parameters, names: Cal
 
 
 def _settings(parameters: Parameters) -> tuple[Body, Body]:
-    """What stands beside the messages, and what stands in the configuration of the answer."""
+    """Split parameters into the request's own fields and its generation config."""
     body, config = Body(), Body()
     given = {name: value for name, value in parameters.items() if name not in _NOT_THERE}
     if stop := given.pop("stop", None):
@@ -121,7 +121,7 @@ def _mode(request: Request, names: CallNames) -> Body:
 
 
 def _contents(model: str, messages: Iterable[ChatMessage], names: CallNames) -> tuple[list[Body], list[Body]]:
-    """The system's texts, and the other messages; what follows in one role is joined, but results stand alone."""
+    """Return the system's texts, and the other messages; consecutive ones of a role are joined, results apart."""
     system, found, called = list[Body](), list[Body](), dict[str, str]()
     for message in messages:
         role = message.get("role")
@@ -156,7 +156,7 @@ def _asked(message: ChatMessage, called: Mapping[str, str], names: CallNames) ->
 
 
 def _said(message: ChatMessage, model: str, names: CallNames) -> list[Body]:
-    """What the model said, with the signatures where they stood."""
+    """Return the parts of the model's message, with the signatures at their places."""
     state = own_state(message, FORM, model)
     thoughts = [item for item in state if item.get("thought")]
     signed = {item.get("call"): item["thoughtSignature"] for item in state if "call" in item}
@@ -172,14 +172,14 @@ def _said(message: ChatMessage, model: str, names: CallNames) -> list[Body]:
 
 
 def _signed_texts(parts: list[Body], signed: list[Body]) -> Iterator[Body]:
-    """Text as it came: in the pieces that were signed, and what stood before them."""
+    """Yield a text in the pieces in which it arrived: the signed ones, and the text before them."""
     if len(parts) > 1 or any("text" not in part for part in parts):
         yield from parts
         return
     rest = "".join(part["text"] for part in parts)
     for item in signed:
         before, found, after = rest.partition(item["text"]) if item["text"] else (rest, "", "")
-        if item["text"] and not found:  # it was changed since: what is signed is no longer there
+        if item["text"] and not found:  # the text was changed since: the signed piece is gone
             continue
         if before:
             yield {"text": before}

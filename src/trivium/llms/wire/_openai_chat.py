@@ -353,22 +353,22 @@ class CallReader:
 
     @property
     def any(self) -> bool:
-        """Whether there are calls."""
+        """True if there are calls."""
         return bool(self._calls)
 
     def cut_short(self) -> str:
-        """The calls as JSON, if the arguments of one of them are not whole."""
+        """Return the calls as JSON if the arguments of one of them are incomplete; otherwise ""."""
         if all(call.is_complete() for call in self._calls):
             return ""
         return json.dumps([{"name": call.name, "arguments": "".join(call.arguments)} for call in self._calls])
 
     def read(self, call: JSONObject, choice: JSONValue = 0, place: int = 0) -> ToolCallPart:
-        """The part of a call that a piece is.
+        """Return the part of a call for a piece that arrived.
 
         Args:
             call: the piece.
-            choice: of which choice it is a piece.
-            place: where it stands among the pieces that came at once.
+            choice: index of its choice.
+            place: its position among the pieces that arrived together.
         """
         function = dict_or_empty(call.get("function")) or call
         given, name, arguments = call.get("id"), function.get("name"), function.get("arguments")
@@ -415,16 +415,16 @@ class CallReader:
 
 
 def _unpacked(chunk: JSONObject) -> JSONObject:
-    """What is in an envelope `data`, which some servers put around an answer."""
+    """Return the content of an envelope `data`, which some servers put around an answer."""
     data = chunk.get("data")
     return data if isinstance(data, dict) and "choices" not in chunk else chunk
 
 
 def _checked(chunk: JSONObject) -> JSONObject:
-    """A chunk that tells of no error.
+    """Return the chunk if it is not an error.
 
     Raises:
-        ProviderError: it does.
+        ProviderError: it is an error.
     """
     if chunk.get("error") or chunk.get("object") == "error" or (not chunk.get("choices") and error_text(chunk)):
         raise sent_error(chunk)
@@ -443,11 +443,11 @@ def token_counts(usage: JSONValue, read: str, written: str) -> Usage | None:
         return None
     input_details, output_details = (dict_or_empty(usage.get(f"{name}_details")) for name in (read, written))
     dollars = usage.get("cost")  # OpenRouter's
-    is_amount = isinstance(dollars, int | float) and not isinstance(dollars, bool) and 0 <= dollars < 1e15
+    is_number = isinstance(dollars, int | float) and not isinstance(dollars, bool)
     return Usage(
         _count(usage.get(read)),
         _count(usage.get(written)),
-        float(dollars) if is_amount else 0.0,
+        float(dollars) if is_number and 0 <= dollars < 1e15 else 0.0,
         cached_tokens=_count(input_details.get("cached_tokens")),
         cache_write_tokens=_count(input_details.get("cache_write_tokens")),
         reasoning_tokens=_count(output_details.get("reasoning_tokens")),

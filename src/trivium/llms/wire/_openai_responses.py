@@ -1,12 +1,12 @@
-"""OpenAI's Responses format: requests from ours, deltas from its events. No I/O.
+"""OpenAI's Responses format: request bodies from requests, deltas from events. No I/O.
 
-Nothing is kept at the server (`store` is false): the model's thoughts come encrypted, and go back with the next request
-in their place among the messages and calls of their answer.
+Nothing is stored at the server (`store` is false): the model's reasoning arrives encrypted, and goes back with the next
+request at its position among the messages and calls of its answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 from trivium.exceptions import MalformedAnswerError
@@ -16,25 +16,25 @@ from trivium.llms.wire._fields import Body, CallNames, own_state
 from trivium.llms.wire._openai_chat import CallReader, check_answer, token_counts
 from trivium.llms.wire._requests import is_strict, parts_of, sent_function
 from trivium.llms.wire._sent_errors import sent_error
-from trivium.schema import JSONObject, ToolSpec, Usage
+from trivium.schema import JSONObject, JSONValue, ToolSpec, Usage
 
 __all__ = ["NOT_TAKEN", "ResponsesReader", "responses_body"]
 
 FORM: Final = "openai-responses"
 NOT_TAKEN: Final = frozenset({"frequency_penalty", "logit_bias", "n", "presence_penalty", "seed", "stop"})
-"""Parameters of the chat format for which this one has no place."""
+"""Parameters of the chat format that this format does not have."""
 REASONS: Final = {"max_output_tokens": "length", "content_filter": "content_filter"}
 ROLES: Final = {"system", "developer", "assistant"}
 
 
 def responses_body(model: str, request: Request, parameters: Parameters, names: CallNames) -> Body:
-    """What is posted for a request.
+    """Make the body of a request.
 
     Args:
-        model: its name at the server.
-        request: the question; its parameters do not count.
-        parameters: all parameters, by their common names; what the format has no place for is left out.
-        names: how tools are called on the way.
+        model: name of the model at the server.
+        request: the request; its own parameters are ignored.
+        parameters: all parameters, by their common names; those that the format does not have are left out.
+        names: the names of tools and calls at the server.
     """
     body = {name: value for name, value in parameters.items() if name not in NOT_TAKEN}
     include = {"reasoning.encrypted_content": None} | dict.fromkeys(body.get("include") or ())
@@ -62,7 +62,7 @@ def responses_body(model: str, request: Request, parameters: Parameters, names: 
 
 
 def _rename(body: Body, include: dict[str, None]) -> None:
-    """Put common parameters where this format has them."""
+    """Move common parameters to their places in this format."""
     if "max_tokens" in body:
         body["max_output_tokens"] = body.pop("max_tokens")
     reasoning = dict_or_empty(body.get("reasoning"))
@@ -81,7 +81,7 @@ def _rename(body: Body, include: dict[str, None]) -> None:
 
 
 def _items(message: ChatMessage, model: str, names: CallNames) -> Iterator[Body]:
-    """The items that stand for a message."""
+    """Yield the items for a message."""
     role, content = message.get("role"), message.get("content")
     call_id = message.get("tool_call_id")
     if role == "tool" and call_id is not None:
@@ -96,11 +96,11 @@ def _items(message: ChatMessage, model: str, names: CallNames) -> Iterator[Body]
 
 
 def _answer(message: ChatMessage, model: str, names: CallNames) -> Iterator[Body]:
-    """An answer as the items that it came in, as far as it still says the same; else its text and its calls."""
+    """Yield an answer as the items in which it arrived, if its text is unchanged; otherwise its text and its calls."""
     calls = {str(call.get("id")): _call(call, names) for call in message.get("tool_calls") or ()}
     text, state = _text(message.get("content")), own_state(message, FORM, model)
     said = "".join(item["content"] for item in state if item.get("role") == "assistant")
-    thoughts: list[Body] = []  # a thought is refused without what came of it
+    thoughts: list[Body] = []  # reasoning is refused without the item that followed it
     for item in state:
         came = item
         if item.get("type") == "reasoning":
@@ -125,13 +125,13 @@ def _call(call: ChatMessage, names: CallNames) -> Body:
 
 def _tool(tool: ToolSpec, names: CallNames) -> Body:
     name = names.tools.get(tool.name, tool.name)
-    # Without a word about it, this interface takes every tool for a strict one.
+    # Without `strict`, this interface takes every tool for a strict one.
     found = {"name": name, "description": tool.description, "parameters": tool.parameters}
     return {"type": "function", **found, "strict": tool.strict}
 
 
 def _part(part: Body) -> Body:
-    """A part of a message of the chat format in this one's."""
+    """Convert a message part of the chat format to this format."""
     kind = part.get("type")
     if kind == "text":
         return {"type": "input_text", "text": str(part.get("text") or "")}
@@ -142,24 +142,24 @@ def _part(part: Body) -> Body:
     if kind == "file":
         file = dict(dict_or_empty(part.get("file")))
         if str(file.get("file_data") or "").startswith(("http://", "https://")):
-            file = {"file_url": file["file_data"]}  # a file at a URL has no other name here
+            file = {"file_url": file["file_data"]}  # this format has a key of its own for a URL
         return {"type": "input_file", **file}
     return part
 
 
 class ResponsesReader:
-    """The events of one answer.
+    """Reads the events of one answer.
 
     Args:
-        names: how tools are called on the way.
-        model: whose answer it is, for what is to be sent back.
+        names: the names of tools and calls at the server.
+        model: the model that answers, for the reasoning that is sent back.
     """
 
     def __init__(self, names: CallNames, model: str = "") -> None:
         self._calls = CallReader(names.own, names.taken)
         self._model = model
         self._letters = Letters()
-        self._at: dict[Any, _Item] = {}  # by the server's index
+        self._at: dict[int | str, _Item] = {}  # by the server's index
         self._items: list[_Item] = []
         self._seen: set[str] = set()  # the ids of items
         self.usage: Usage | None = None
@@ -167,11 +167,11 @@ class ResponsesReader:
         self.over = self._thought = self._spoken = self._refused = False
 
     def read(self, chunk: JSONObject) -> Iterator[Delta]:
-        """The deltas of one event.
+        """Yield the deltas of one event.
 
         Raises:
-            ProviderStatusError: it is an error that has a status.
-            MalformedAnswerError: it is another error.
+            ProviderStatusError: the event is an error with a status.
+            MalformedAnswerError: the event is another error.
         """
         kind = chunk.get("type")
         if kind in ("response.output_text.delta", "response.refusal.delta"):
@@ -194,11 +194,11 @@ class ResponsesReader:
             raise sent_error(chunk)
 
     def whole(self, answer: JSONObject) -> Iterator[Delta]:
-        """The deltas of a whole answer, or of what has not come of it in pieces.
+        """Yield the deltas of a complete answer, without those that have arrived in pieces.
 
         Raises:
-            ProviderStatusError: it is an error that has a status.
-            MalformedAnswerError: it is none, or the model failed.
+            ProviderStatusError: it is an error with a status.
+            MalformedAnswerError: it is not an answer, or the model failed.
         """
         status, output = answer.get("status"), answer.get("output")
         if answer.get("error") or status in ("failed", "cancelled") or (not output and error_text(answer)):
@@ -218,7 +218,7 @@ class ResponsesReader:
         elif isinstance(status, str) and status not in ("in_progress", "queued"):
             self._reason = status
 
-    def _place(self, chunk: Mapping[str, Any]) -> _Item:
+    def _place(self, chunk: JSONObject) -> _Item:
         index = _index(chunk)
         found = self._at.get(index)
         if found is None:
@@ -226,7 +226,7 @@ class ResponsesReader:
             self._items.append(found)
         return found
 
-    def _text_piece(self, place: _Item, text: Any, logprobs: Any = None) -> Iterator[Delta]:
+    def _text_piece(self, place: _Item, text: JSONValue, logprobs: JSONValue = None) -> Iterator[Delta]:
         if isinstance(text, str) and text:
             self._spoken = True
             place.came.append(text)
@@ -235,7 +235,7 @@ class ResponsesReader:
         if logprobs and (tokens := logprobs_of(logprobs)) is not None:
             yield tokens
 
-    def _thought_piece(self, place: _Item, text: Any, part: Any) -> Iterator[Delta]:
+    def _thought_piece(self, place: _Item, text: JSONValue, part: JSONValue) -> Iterator[Delta]:
         if isinstance(text, str) and text:
             is_next = place.part is not None and place.part != part  # each part is a paragraph of its own
             place.part, self._thought = part, True
@@ -254,7 +254,7 @@ class ResponsesReader:
             yield from self._call_piece(place, {"id": item.get("call_id"), **_named(item), "arguments": ""})
 
     def _ended(self, place: _Item, item: JSONObject) -> Iterator[Delta]:
-        """What has not come yet of an item that is whole."""
+        """Yield the rest of an item that is complete now."""
         self._seen |= _ids(item)
         kind, came = item.get("type"), "".join(place.came)
         if kind == "function_call":
@@ -284,10 +284,10 @@ class ResponsesReader:
             place.kept = {"role": "assistant", "content": replace_surrogates(said), **phase}
 
     def end(self, done: bool) -> Iterator[Delta]:
-        """The thoughts to send back, usage, and why it stopped; `done` if the server said that this is the end.
+        """Yield reasoning state, usage and finish reason; `done` if the server marked the end.
 
         Raises:
-            MalformedAnswerError: it broke off, holds nothing, or was cut short within a tool call.
+            MalformedAnswerError: the answer is incomplete, empty, or cut off within a tool call.
         """
         if rest := self._letters.rest():
             yield rest
@@ -310,7 +310,7 @@ class ResponsesReader:
 
 
 class _Item:
-    """An item of an answer as far as it has come."""
+    """An item of an answer as far as it has arrived."""
 
     __slots__ = ("came", "id", "kept", "named", "number", "part")
 
@@ -319,12 +319,12 @@ class _Item:
         self.came: list[str] = []
         self.id: str | None = None
         self.named = False
-        self.part: Any = None
+        self.part: JSONValue = None
         self.kept: JSONObject = {}
 
 
-def _index(chunk: Mapping[str, Any]) -> Any:
-    """What the pieces of one item have in common."""
+def _index(chunk: JSONObject) -> int | str:
+    """Return the index or id that all pieces of one item have."""
     index = chunk.get("output_index")
     return index if isinstance(index, int) else str(chunk.get("item_id") or dict_or_empty(chunk.get("item")).get("id"))
 
@@ -337,8 +337,8 @@ def _named(item: JSONObject) -> JSONObject:
     return {"name": item.get("name")}
 
 
-def _rest(whole: Any, came: str) -> Any:
-    """What has not come yet of a text; of anything else all, if nothing has come."""
+def _rest(whole: JSONValue, came: str) -> JSONValue:
+    """Return the part of a text that has not arrived yet; another value if nothing has arrived."""
     if isinstance(whole, str):
         return whole[len(came) :] if whole.startswith(came) else ""
     return None if came else whole

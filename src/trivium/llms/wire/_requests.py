@@ -1,4 +1,4 @@
-"""What OpenAI's two formats have in common on the way to the server. No I/O."""
+"""Parts of requests that OpenAI's two formats share. No I/O."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["is_strict", "parts_of", "sent_arguments", "sent_function"]
 
 
 def sent_function(call: ChatMessage, names: CallNames) -> dict[str, str]:
-    """The name and the arguments of a call in a chat message as they are sent."""
+    """Return name and arguments of a call in a chat message in the form that is sent."""
     name = called_tool(call)
     arguments = call.get("function", call).get("arguments")
     return {"name": names.tools.get(name, name), "arguments": sent_arguments(arguments)}
 
 
-def sent_arguments(arguments: Any) -> str:
-    """Arguments as the JSON object that every server takes; what the model wrote otherwise is told as it stands.
+def sent_arguments(arguments: object) -> str:
+    """Return arguments as the JSON object that every server accepts; other text becomes the value of `arguments`.
 
     Example:
         >>> sent_arguments('{"a": 1}'), sent_arguments(""), sent_arguments("{'a'")
@@ -37,14 +37,14 @@ def sent_arguments(arguments: Any) -> str:
     return _json({"arguments": text}) if text.strip() and text != "null" else "{}"
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     from pydantic_core import to_json
 
     return to_json(value, fallback=str).decode()
 
 
 def is_strict(schema: Any) -> bool:
-    """Whether every object of a schema is closed and wants all its keys, which strict decoding asks for."""
+    """Tell whether every object of a schema is closed and requires all its keys, as strict decoding demands."""
     if isinstance(schema, list):
         return all(is_strict(item) for item in cast("list[Any]", schema))
     if not isinstance(schema, dict):
@@ -58,6 +58,6 @@ def is_strict(schema: Any) -> bool:
 
 
 def parts_of(content: Any) -> Iterator[Body]:
-    """The parts of a content that is a list, or of one text; a part that is a text is one of text."""
+    """Yield the parts of a content: of a list, or the one part of a text; a plain text becomes a text part."""
     for part in cast("list[Any]", content) if isinstance(content, list) else [content]:
         yield dict_or_empty(part) or {"type": "text", "text": "" if part is None else str(part)}

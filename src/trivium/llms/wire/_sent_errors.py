@@ -1,13 +1,13 @@
-"""Errors that OpenAI's interfaces tell of in an answer with a status of success, or within a stream. No I/O."""
+"""Errors that OpenAI's interfaces send with a status of success, or within a stream. No I/O."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from trivium.exceptions import MalformedAnswerError, ProviderError
 from trivium.llms.http._refusals import refusal
 from trivium.llms.wire._answers import AGAIN, dict_or_empty, error_text, json_text
+from trivium.schema import JSONObject
 
 __all__ = ["sent_error"]
 
@@ -29,19 +29,16 @@ STATUS: Final = {
     "service_unavailable": 503,
     "timeout": 504,
 }
-"""The HTTP status of an error that came with a status of success, for it is tried again by the same rules."""
+"""HTTP statuses of errors that came with a status of success: they are retried by the same rules."""
 
 
-def sent_error(chunk: Mapping[str, Any]) -> ProviderError:
-    """The error that a server told of in an answer: with a status where it gave one, or a code that has one."""
+def sent_error(chunk: JSONObject) -> ProviderError:
+    """Return the error that a server sent in an answer: with a status, if it has one or a code that implies one."""
     for place in (dict_or_empty(chunk.get("error")), chunk):
         for key in ("status", "code", "type"):
-            if status := _status(place.get(key)):
-                return refusal("the server", "base_url", status, str(place[key]), {}, json_text(chunk))
+            code = place.get(key)
+            if isinstance(code, str):
+                code = STATUS.get(code) or (int(code) if code.isascii() and code.isdecimal() and len(code) == 3 else 0)
+            if isinstance(code, int) and 400 <= code < 600:
+                return refusal("the server", "base_url", code, str(place[key]), {}, json_text(chunk))
     return MalformedAnswerError(f"the server sent an error: {error_text(chunk) or 'it gives no reason'}; {AGAIN}")
-
-
-def _status(code: Any) -> int:
-    if isinstance(code, str):
-        code = STATUS.get(code) or (int(code) if code.isascii() and code.isdecimal() and len(code) == 3 else 0)
-    return code if isinstance(code, int) and 400 <= code < 600 else 0

@@ -1,4 +1,4 @@
-"""Names that the interfaces of providers take: of tools, of who speaks, of calls."""
+"""Names of tools, senders and calls in the form that the interfaces of providers accept."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def legal(name: str) -> str:
-    """A name of 1 to 64 letters, digits, _ and -; one that is so already stays as it is."""
+    """Return a name of 1 to 64 letters, digits, _ and -; a legal name stays as it is."""
     return _ILLEGAL.sub("_", name)[:64] or "_"
 
 
 def legal_names(names: Iterable[str]) -> dict[str, str]:
-    """What is sent instead of each name that the interfaces do not take, no two alike.
+    """Map each name that the interfaces refuse to a distinct legal name.
 
     Example:
         >>> legal_names(["search", "Maps.route"])
