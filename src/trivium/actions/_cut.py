@@ -1,4 +1,4 @@
-"""Results that are too long: the model gets the beginning and the end, and is told what is left out."""
+"""Results that are too long: the model gets the beginning and the end, with a note of what is left out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from itertools import count
 from json import JSONDecoder
-from typing import Any, Final
+from typing import Final
 
 __all__ = ["ASK_LESS", "cut_text", "page_of"]
 
@@ -19,16 +19,15 @@ _JOINERS: Final = frozenset("\u200d\ufe0e\ufe0f")
 
 
 def cut_text(text: str, limit: int, how: str = ASK_LESS) -> str:
-    """A text of at most `limit` characters as it is; of a longer one the beginning and the end, with a note between.
+    """Cut a text that is longer than `limit` characters to its beginning and its end, with a note between.
 
-    It is cut between the items of a JSON list, else between lines, where there is such a place; never within
-    what a reader takes for one character. With its note it is no longer than the limit, unless that has no room for
-    the note.
+    The cuts are between the items of a JSON list, else between lines, if possible; never within what a reader sees as
+    one character. With its note the text is no longer than the limit, unless the limit has no room for the note.
 
     Args:
         text: the text.
         limit: the most characters.
-        how: how the reader can get the rest; `{offset}` becomes where it begins.
+        how: how the reader can get the rest; `{offset}` is replaced by the position where the rest begins.
 
     Example:
         >>> print(cut_text("\\n".join(map(str, range(1000))), 112))
@@ -46,9 +45,9 @@ def cut_text(text: str, limit: int, how: str = ASK_LESS) -> str:
     if len(text) <= limit:
         return text
     room = max(0, limit - len(_note(text, len(text), len(text), how)) - 2)
-    places = _boundaries(text)
+    places = find_item_starts(text)
     head = _cut_before(text, int(room * _HEAD), places)
-    tail = _cut_after(text, len(text) - (room - int(room * _HEAD)), places)
+    tail = cut_after(text, len(text) - (room - int(room * _HEAD)), places)
     note = _note(text, head, max(tail, head), how)
     return f"{text[:head].rstrip(_SPACE)}\n{note}\n{text[max(tail, head) :].lstrip(_SPACE)}".strip(_SPACE)
 
@@ -59,7 +58,7 @@ def _note(text: str, head: int, tail: int, how: str) -> str:
 
 
 def page_of(text: str, offset: int, length: int) -> tuple[str, int]:
-    """A piece of a text, and where the next one begins; pieces that follow each other make the whole text.
+    """Return a piece of a text and the position of the next one; the pieces together are the whole text.
 
     Args:
         text: the text.
@@ -74,8 +73,8 @@ def page_of(text: str, offset: int, length: int) -> tuple[str, int]:
 
 
 # ---- where a text may be cut
-def _boundaries(text: str) -> list[int] | None:
-    """Where the items of a JSON list begin and the last one ends; None for any other text."""
+def find_item_starts(text: str) -> list[int] | None:
+    """Find the positions where the items of a JSON list begin and the last one ends; None for any other text."""
     if not text.lstrip(_SPACE).startswith("["):
         return None
     decoder, places = JSONDecoder(strict=False), list[int]()
@@ -84,7 +83,8 @@ def _boundaries(text: str) -> list[int] | None:
         for _ in count():
             at = _past(text, at, _SPACE)
             places.append(at)
-            at = _past(text, _end_of_item(decoder, text, at), _SPACE)
+            item: tuple[object, int] = decoder.raw_decode(text, at)
+            at = _past(text, item[1], _SPACE)
             if text[at] != ",":
                 break
             at += 1
@@ -93,34 +93,24 @@ def _boundaries(text: str) -> list[int] | None:
     return places if text[at] == "]" and not text[at + 1 :].strip(_SPACE) else None
 
 
-def _end_of_item(decoder: JSONDecoder, text: str, at: int) -> int:
-    found: tuple[Any, int] = decoder.raw_decode(text, at)
-    return found[1]
-
-
 def _past(text: str, at: int, which: str) -> int:
     while text[at] in which:
         at += 1
     return at
 
 
-def _lines_before(text: str, end: int) -> list[int]:
-    found = text.rfind("\n", 0, end)
-    return [] if found < 0 else [found + 1]
-
-
 def _cut_before(text: str, end: int, places: list[int] | None, begin: int = 0) -> int:
-    """The last good place that is not after `end`."""
+    """Find the last good place for a cut that is not after `end`."""
     least = places[0] if places is not None else end - (end - begin) // _SLACK
-    known = places if places is not None else _lines_before(text, end)
+    known = [text.rfind("\n", 0, end) + 1] if places is None else places
     index = bisect_right(known, end)
     if index and known[index - 1] > max(least, begin):
         return known[index - 1]
     return _whole(text, end, begin)
 
 
-def _cut_after(text: str, start: int, places: list[int] | None) -> int:
-    """The first good place that is not before `start`."""
+def cut_after(text: str, start: int, places: list[int] | None) -> int:
+    """Find the first good place for a cut that is not before `start`."""
     most = len(text) - 1
     if places is None:
         most = start + (len(text) - start) // _SLACK
@@ -136,7 +126,7 @@ def _cut_after(text: str, start: int, places: list[int] | None) -> int:
 
 
 def _whole(text: str, end: int, begin: int) -> int:
-    """The last place up to `end` that is within no character."""
+    """Find the last position up to `end` that is not within a character."""
     at = end
     while at > begin and end - at < _LONGEST_CLUSTER and not _may_cut(text, at):
         at -= 1
@@ -144,7 +134,7 @@ def _whole(text: str, end: int, begin: int) -> int:
 
 
 def _may_cut(text: str, at: int) -> bool:
-    """Whether what stands on both sides of a place are characters of their own, as a reader sees them."""
+    """True if a position is between two characters, as a reader sees them."""
     if at <= 0 or at >= len(text):
         return True
     before, after = text[at - 1], text[at]

@@ -1,4 +1,4 @@
-"""The executor: runs actions by name, as a module."""
+"""The executor: a module that runs actions by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trivium.actions._cut import ASK_LESS, cut_text
 from trivium.actions._outcomes import FinishAction, InvalidAction, NoAction
 from trivium.actions._read_more import READ_MORE, how_to_read_on, whole_text
 from trivium.actions._run import OnToolError, as_arguments, as_text, attempt_tool
-from trivium.actions._tool import MAX_RESULT, Tool
+from trivium.actions._tool import MAX_RESULT, Tool, mark_of
 from trivium.commander import current, driver_neutral, gather
 from trivium.commander.lowlevel import scope_of, settle
 from trivium.exceptions import (
@@ -33,22 +33,23 @@ from trivium.schema._message import message_of
 __all__ = ["ActionExecutor", "AsyncActionExecutor"]
 
 Config: TypeAlias = dict[str, Any]
+_OUTSIDERS = (Entity.USER, Entity.SYSTEM)  # their messages never become calls
 
 
 class ActionExecutor(Module):
-    """Runs tools: called with a message whose content names a tool and its parameters, it answers with its return.
+    """Runs tools: called with a message whose content names a tool and its parameters, it returns the tool's result.
 
-    A failing tool, unknown names and bad arguments are answers too: a model reads them and tries again. A
-    stopped run and a reached limit are not; they end the run.
+    A failing tool, unknown names and bad arguments are results too: a model reads them and tries again. A cancelled run
+    and a reached limit are not; they end the run.
 
-    Text is never searched for a call. A hook may make one of a message's `formatted`, which a parser has made of
-    what a model said; but not where the message is a person's, whatever it holds.
+    Text is never searched for a call. A hook may make a call from a message's `formatted`, which a parser has made from
+    a model's text; but not from a user's message, whatever it holds.
 
     Args:
-        actions: actions, tools, functions, or configs of actions; one or several. A model is offered them in this
+        actions: actions, tools, functions, or configs of actions; one or several. They are offered to a model in this
             order; those of a set in the order of their names.
-        invalid_action: answers calls of tools that are not there. Default: `InvalidAction()`.
-        no_action: what a call by its name is answered with. Default: `NoAction()`.
+        invalid_action: its result answers calls of unknown tools. Default: `InvalidAction()`.
+        no_action: its result answers a call by its name. Default: `NoAction()`.
         finish_action: ends a run. Default: `FinishAction()`.
         finish_in_action: offer `finish_action` to the model like the others.
         hooks: change messages before and after (`before_action`, `after_action`).
@@ -57,8 +58,8 @@ class ActionExecutor(Module):
             where the error is unexpected (see `run_tool`).
 
     Attributes:
-        actions: what was given, by name.
-        tools: what can be run, by name; the tools of a kit are called `Kit.api`.
+        actions: the actions, tools and functions, by name.
+        tools: the tools that can run, by name; those of a kit have the names `Kit.api`.
 
     Example:
         >>> def add(a: int, b: int) -> int:
@@ -101,13 +102,13 @@ class ActionExecutor(Module):
                 raise ConfigurationError(f"{type(special).__name__} is no action: give an object of one, or a config")
         self.actions: dict[str, BaseAction | Tool] = {}
         self.tools: dict[str, Tool] = {}
-        for action in _in_order(actions):
+        for action in list_actions(actions):
             self.add(action)
         if finish_in_action:
             self.add(self.finish_action)
 
     def add(self, action: Any) -> BaseAction | Tool:
-        """Add an action, a tool or a function, under its name; what a model may call now."""
+        """Add an action, a tool or a function under its name, and return it."""
         added = _made(action)
         self._put(added.name, added)
         return added
@@ -141,12 +142,12 @@ class ActionExecutor(Module):
         return list(self.actions)
 
     def description(self) -> list[dict[str, Any]]:
-        """What a model is told of the actions, each API of a toolkit by its whole name."""
+        """The descriptions of the actions that are sent to a model; each API of a toolkit has its full name."""
         return descriptions_of(list(self.actions.values()))
 
     @overridable
     async def forward(self, message: Message) -> Message:
-        """Run the tool that the content names; the answer's content is an `ActionReturn`."""
+        """Run the tool that the content names; the content of the returned message is an `ActionReturn`."""
         call = function_call(message.content)
         if call is None:
             raise AssertionError(
@@ -157,12 +158,12 @@ class ActionExecutor(Module):
 
     @driver_neutral
     async def run(self, name: str, parameters: str | Mapping[str, Any], *, is_counted: bool = False) -> ActionReturn:
-        """Run a tool by name; the outcome, good or bad, as an `ActionReturn`.
+        """Run a tool by name, and return its result or its failure as an `ActionReturn`.
 
         Args:
-            name: the tool's.
+            name: the tool's name.
             parameters: the arguments, as a model wrote them, or by name.
-            is_counted: the limits have counted the call before.
+            is_counted: True if the limits have counted the call already.
         """
         name = as_text(name)
         tool = self.tools.get(name)
@@ -179,13 +180,13 @@ class ActionExecutor(Module):
 
     @driver_neutral
     async def answer_all(self, calls: Sequence[ToolCall], *, parallel: bool = False) -> list[Message]:
-        """Run the calls of one answer of a model; the messages that go back to it, in the order of the calls.
+        """Run the calls in one answer of a model, and return the messages for the model, in the order of the calls.
 
-        A call that fails is answered like any other, and costs the others nothing.
+        A call that fails is answered like any other, and does not affect the others.
 
         Args:
             calls: the calls.
-            parallel: run several at once. All are counted before the first begins. One of a tool that `runs_alone`
+            parallel: run several at once. All are counted before the first begins. A call of a tool that `runs_alone`
                 waits for those before it, and those after it wait for it.
 
         Raises:
@@ -203,7 +204,7 @@ class ActionExecutor(Module):
             budget = None if node is None else scope_of(node).budget
             if is_counted := budget is not None:
                 budget.take_tool_call(len(calls))
-            for group in self._groups(calls):
+            for group in group_calls(calls, self.tools):
                 works = [partial(self._answer_until, ended, call, is_counted) for call in group]
                 answers += await gather(*works)
         if ended:
@@ -226,26 +227,15 @@ class ActionExecutor(Module):
             ended.append(error)
             return message_of(f"error: {error}", call.name, extra={"tool_call_id": call.id})
 
-    def _groups(self, calls: Sequence[ToolCall]) -> list[list[ToolCall]]:
-        """The calls in their order, those together that may run at once."""
-        groups: list[list[ToolCall]] = [[]]
-        for call in calls:
-            tool = self.tools.get(call.name)
-            if tool is not None and tool.runs_alone:
-                groups += [[call], []]
-            else:
-                groups[-1].append(call)
-        return [group for group in groups if group]
-
     @driver_neutral
     async def answer(self, call: ToolCall, *, is_counted: bool = False) -> Message:
-        """Run a model's call; the message that goes back to the model.
+        """Run a model's call, and return the message for the model.
 
-        The content is cut where it is longer than the tool's `max_result`; `formatted` has it whole.
+        The content is cut to the tool's `max_result`; `formatted` has the complete result.
 
         Args:
             call: the call.
-            is_counted: the limits have counted it before.
+            is_counted: True if the limits have counted it already.
         """
         returned = await self.run(call.name, call.arguments, is_counted=is_counted)
         content = whole_text(returned)
@@ -261,7 +251,10 @@ class ActionExecutor(Module):
     async def _before(self, hook: Hook, messages: list[Message], session_id: Hashable) -> list[Message]:
         message = messages[0]
         was_call, speaker = function_call(message.content) is not None, message.sender
-        is_claimed = message.formatted is not None and not _is_of_an_agent(message)  # asked now: hooks edit in place
+        is_of_agent = message.origin is Origin.MODEL or (
+            message.entity not in _OUTSIDERS and message.sender not in _OUTSIDERS
+        )
+        is_claimed = message.formatted is not None and not is_of_agent  # asked now: hooks edit in place
         changed = await settle(hook.before_action(self, message, session_id)) or message
         if not isinstance(changed, Message):
             raise ConfigurationError(f"{type(hook).__name__}.before_action returns a message or None: {changed!r:.200}")
@@ -281,16 +274,28 @@ class AsyncActionExecutor(AsyncModule, ActionExecutor):
     """An `ActionExecutor` whose call gives a coroutine."""
 
 
-def _in_order(actions: Any) -> Iterable[Any]:
-    """What an executor is given, one by one; a set has no order of its own."""
+def group_calls(calls: Sequence[ToolCall], tools: Mapping[str, Tool]) -> list[list[ToolCall]]:
+    """Group calls that may run at once, in their order; a call of a tool that `runs_alone` is a group of its own."""
+    groups: list[list[ToolCall]] = [[]]
+    for call in calls:
+        tool = tools.get(call.name)
+        if tool is not None and tool.runs_alone:
+            groups += [[call], []]
+        else:
+            groups[-1].append(call)
+    return [group for group in groups if group]
+
+
+def list_actions(actions: Any) -> Iterable[Any]:
+    """List the actions given to an executor, one or several; those of a set in the order of their names."""
     if isinstance(actions, set | frozenset):
         return sorted(cast("Iterable[Any]", actions), key=_name_of)
     is_one = isinstance(actions, dict | Tool) or callable(actions) or not isinstance(actions, Iterable)
     return [actions] if is_one else cast("Iterable[Any]", actions)
 
 
-def _name_of(action: Any) -> str:
-    return str(getattr(action, "name", None) or getattr(action, "__name__", type(action).__name__))
+def _name_of(action: object) -> str:
+    return str(mark_of(action, "name") or mark_of(action, "__name__") or type(action).__name__)
 
 
 def _made(action: Any) -> BaseAction | Tool:
@@ -301,16 +306,10 @@ def _made(action: Any) -> BaseAction | Tool:
     return Tool.of(action)
 
 
-def function_call(content: Any) -> tuple[str, str | Mapping[str, Any]] | None:
-    """The call that a program wrote as the content of a message; text is none."""
+def function_call(content: object) -> tuple[str, str | Mapping[str, Any]] | None:
+    """Return the call that a program has written as the content of a message; None for text."""
     if isinstance(content, FunctionCall):
         return content.name, content.parameters
     if is_mapping(content) and "name" in content and "parameters" in content:
         return content["name"], content["parameters"]
     return None
-
-
-def _is_of_an_agent(message: Message) -> bool:
-    if message.origin is Origin.MODEL:
-        return True
-    return message.entity not in (Entity.USER, Entity.SYSTEM) and message.sender not in (Entity.USER, Entity.SYSTEM)

@@ -1,11 +1,12 @@
-"""The tools by which messages are passed on, forwarded and sent.
+"""The tools that pass on, forward and send messages.
 
-What is passed on keeps its origin: a person's words stay a person's, whoever forwards them.
+A message that is passed on keeps its origin: a user's words stay a user's, whoever forwards them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from pydantic import Field, SerializeAsAny
@@ -19,55 +20,53 @@ __all__ = ["AgentSendTool", "DonePassTool", "ForwardTool", "PassTool", "SendTool
 
 
 class PassTool(ToolMessage):
-    """By which an agent or its model passes the message that came in on, so that another handles it."""
+    """The tool of an agent or its model that passes on the incoming message, so that another agent handles it."""
 
     request: str = "pass_tool"
     purpose: str = "To pass the message that you have got on, so that another agent handles it."
 
     def response(self, agent: Any, chat_doc: Message) -> Message:
-        """A copy of the message that `chat_doc` answers; of `chat_doc` itself, where that holds no such call.
+        """Copy the message that `chat_doc` answers, or `chat_doc` itself if it holds no such call.
 
         Raises:
-            ToolError: what holds the call answers nothing, so there is nothing to pass on.
+            ToolError: the message with the call answers none, so there is nothing to pass on.
         """
         found: Message | None = chat_doc
-        while found is not None and self._stands_in(found):
+        while found is not None and (
+            any(call.name == self.request for call in found.tool_calls)
+            or any(isinstance(each, type(self)) for each in found.attachments)
+        ):
             found = found.parent
         if found is None:
             raise ToolError(f"{self.request}: there is no message to pass on; answer it yourself", self.request)
         passed = Message.deepcopy(found)
         return passed.replace(entity=Entity.AGENT, receiver=None, status=None, tool_call_id=None)
 
-    def _stands_in(self, message: Message) -> bool:
-        return any(call.name == self.request for call in message.tool_calls) or any(
-            isinstance(each, type(self)) for each in message.attachments
-        )
-
     @classmethod
     def instructions(cls) -> str:
-        """What a model is told about when to use the tool."""
+        """Tell a model when to use the tool."""
         return f"To leave the message that you have got to another agent, call `{cls.name()}`."
 
 
 class DonePassTool(PassTool):
-    """By which an agent or its model ends the task, with the message that came in as the result."""
+    """The tool of an agent or its model that ends the task, with the incoming message as its result."""
 
     request: str = "done_pass_tool"
     purpose: str = "To end the task, with the message that you have got as its result."
 
     def response(self, agent: Any, chat_doc: Message) -> Message:
-        """The message that came in, with the tool that ends the task."""
+        """Copy the incoming message, with the tool that ends the task."""
         passed = super().response(agent, chat_doc)
         return passed.replace(attachments=(*passed.attachments, AgentDoneTool(content=passed.content)))
 
     @classmethod
     def instructions(cls) -> str:
-        """What a model is told about when to use the tool."""
+        """Tell a model when to use the tool."""
         return f"When your task is done, and the message that you have got is its result, call `{cls.name()}`."
 
 
 class ForwardTool(PassTool):
-    """By which an agent or its model passes the message that came in on to somebody.
+    """The tool of an agent or its model that forwards the incoming message.
 
     Args:
         agent: the name of a task, or "User", "LLM", "Agent".
@@ -78,17 +77,17 @@ class ForwardTool(PassTool):
     agent: str
 
     def response(self, agent: Any, chat_doc: Message) -> Message:
-        """The message that came in, addressed."""
+        """Copy the incoming message, with the receiver."""
         return super().response(agent, chat_doc).replace(receiver=self.agent)
 
     @classmethod
     def instructions(cls) -> str:
-        """What a model is told about when to use the tool."""
+        """Tell a model when to use the tool."""
         return f"To leave the message that you have got to one agent, call `{cls.name()}`, with its name as `agent`."
 
 
 class SendTool(ToolMessage):
-    """By which an agent or its model sends a text to somebody.
+    """The tool of an agent or its model that sends a text.
 
     Args:
         to: the name of a task, or "User", "LLM", "Agent".
@@ -101,23 +100,23 @@ class SendTool(ToolMessage):
     content: str = ""
 
     def response(self, agent: Any, chat_doc: Message | None = None) -> Message:
-        """The text, addressed."""
-        return message_of_tool(self, agent, chat_doc, Entity.AGENT).replace(receiver=self.to)
+        """Make a message of the text, with the receiver."""
+        return message_of_tool(self, self.content, agent, chat_doc, Entity.AGENT).replace(receiver=self.to)
 
     @classmethod
     def instructions(cls) -> str:
-        """What a model is told about when to use the tool."""
+        """Tell a model when to use the tool."""
         return f"To send a message to an agent, call `{cls.name()}`, with its name as `to` and the text as `content`."
 
     @classmethod
     def examples(cls) -> Sequence[ToolMessage | tuple[str, ToolMessage]]:
-        """A message alone, and one behind the thought that leads to it."""
+        """A message alone, and one with the thought that leads to it."""
         asked = cls(to="Librarian", content="Which books about bees do we have?")
         return [cls(to="Ada", content="The lease is signed."), ("The Librarian will know our books about bees.", asked)]
 
 
 class AgentSendTool(ToolMessage):
-    """What an agent's handler returns to send a text or tool messages to somebody. No model is offered it.
+    """The return value of an agent's handler that sends a text or tool messages. It is never offered to a model.
 
     Args:
         to: the name of a task, or "User", "LLM", "Agent".
@@ -134,24 +133,18 @@ class AgentSendTool(ToolMessage):
     _allow_llm_use = False
 
     def response(self, agent: Any) -> Message:
-        """The text and the tool messages, addressed."""
+        """Make a message of the text and the tool messages, with the receiver."""
         said = Message(content=self.content, sender=agent.name, entity=Entity.AGENT, receiver=self.to)
         return said.replace(attachments=tuple(self.tools) or None)
 
 
-def message_of_tool(tool: Any, agent: Any, chat_doc: Message | None, entity: Entity) -> Message:
-    """A message of a tool's own `content`. It is a model's only where the model wrote this tool in `chat_doc`."""
-    said = Message(content=tool.content, sender=agent.name, entity=entity)
-    return said.replace(origin=Origin.MODEL) if _is_written_in(tool, chat_doc) else said
-
-
-def _is_written_in(tool: ToolMessage, chat_doc: Message | None) -> bool:
+def message_of_tool(tool: ToolMessage, content: str, agent: Any, chat_doc: Message | None, entity: Entity) -> Message:
+    """Make a message of a tool's content. Its origin is the model only if the model has written this call."""
+    message = Message(content=content, sender=agent.name, entity=entity)
     if chat_doc is None or chat_doc.origin is not Origin.MODEL:
-        return False
+        return message
     for call in chat_doc.tool_calls:
-        try:
+        with suppress(ToolArgumentsError):
             if call.name == tool.request and type(tool).parse(call.arguments).arguments() == tool.arguments():
-                return True
-        except ToolArgumentsError:
-            continue
-    return False
+                return message.replace(origin=Origin.MODEL)
+    return message

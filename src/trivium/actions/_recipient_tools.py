@@ -1,4 +1,4 @@
-"""The tools by which a model says who its message is for, at once or afterwards."""
+"""The tools by which a model names the recipient of its message, at once or afterwards."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["AddRecipientTool", "RecipientTool"]
 
 
 class _Unaddressed:
-    """In a question for the recipient: the message that lacks one."""
+    """The message that lacks a recipient, within the question for it."""
 
     def __init__(self, message: Message) -> None:
         self.message = message
 
 
 class AddRecipientTool(ToolMessage):
-    """By which a model says who its last message was for, without writing it again.
+    """The tool of a model that names the recipient of its last message, without writing it again.
 
-    The message is looked up in the conversation, so each agent and session has its own.
+    The message is looked up in the conversation, so that each agent and session has its own.
 
     Args:
         intended_recipient: the name of a task, or "User", "LLM", "Agent".
@@ -34,8 +34,17 @@ class AddRecipientTool(ToolMessage):
     intended_recipient: str
 
     def response(self, agent: Any, chat_doc: Message | None = None) -> Message:
-        """The message, addressed; or what the model did wrong."""
-        found = _unaddressed(agent, chat_doc)
+        """Copy the message with its recipient; or explain the model's mistake."""
+        question = None if chat_doc is None else chat_doc.parent
+        memory = agent.current_memory()
+        if question is None and memory:  # the last message that is not the model's own
+            own = (Entity.LLM, None)
+            others = (
+                each for each in reversed(memory.get_memory()) if not (each.sender == agent.name and each.entity in own)
+            )
+            question = next(others, None)
+        attachments = () if question is None else question.attachments
+        found = next((each.message for each in attachments if isinstance(each, _Unaddressed)), None)
         if found is None:
             text = f"There is no message that waits for its recipient. Send it with `{RecipientTool.name()}`."
             return Message(content=text, sender=agent.name, entity=Entity.AGENT, receiver=Entity.LLM)
@@ -43,15 +52,15 @@ class AddRecipientTool(ToolMessage):
 
 
 class RecipientTool(ToolMessage):
-    """By which a model sends a text to somebody; without a recipient it is asked for one.
+    """The tool of a model that sends a text; without a recipient the model is asked for one.
 
     Args:
         intended_recipient: the name of a task, or "User", "LLM", "Agent".
         content: the text.
 
     Attributes:
-        allowed_recipients: who it may be; empty is anybody.
-        default_recipient: who it is where the model names nobody.
+        allowed_recipients: the names that the model may use; empty: all.
+        default_recipient: the recipient if the model names none.
 
     Example:
         >>> tool = RecipientTool.create(["Ada", "Bob"], default="Ada")
@@ -69,14 +78,14 @@ class RecipientTool(ToolMessage):
 
     @classmethod
     def create(cls, recipients: list[str], default: str = "") -> type[Self]:
-        """The tool for these recipients only: a model that is held to the schema can name no other.
+        """Make the tool for these recipients only: a model that is held to the schema can name no other.
 
         Args:
             recipients: their names.
-            default: who gets a message without a recipient; "" asks the model for one.
+            default: the recipient of a message without one; "" asks the model.
         """
-        told: Any = {"enum": [*recipients]}
-        field: Any = (str, Field(default or ..., json_schema_extra=told))
+        schema: Any = {"enum": [*recipients]}
+        field: Any = (str, Field(default or ..., json_schema_extra=schema))
         made = create_model(cls.__name__, __base__=cls, __module__=cls.__module__, intended_recipient=field)
         made.__doc__ = cls.__doc__
         made.allowed_recipients, made.default_recipient = [*recipients], default
@@ -92,7 +101,7 @@ class RecipientTool(ToolMessage):
 
     @classmethod
     def instructions(cls) -> str:
-        """What a model is told about when to use the tool."""
+        """Tell a model when to use the tool."""
         many = ", ".join(cls.allowed_recipients)
         who = f"one of {many}" if many else "the name of who it is for"
         return (
@@ -101,39 +110,25 @@ class RecipientTool(ToolMessage):
         )
 
     def response(self, agent: Any, chat_doc: Message | None = None) -> Message:
-        """The text, addressed, as the model's; or the question who it is for."""
-        said = message_of_tool(self, agent, chat_doc, Entity.LLM)
+        """Make the model's message of the text, with its recipient; or ask the model for the recipient."""
+        message = message_of_tool(self, self.content, agent, chat_doc, Entity.LLM)
         recipient = self.intended_recipient or self.default_recipient
-        return said.replace(receiver=recipient) if recipient else _question(agent, said)
+        return message.replace(receiver=recipient) if recipient else _question(agent, message)
 
     @staticmethod
     def handle_message_fallback(agent: Any, msg: Message | str) -> Message | None:
-        """Ask the model who its message is for, where it called no tool and named nobody; else nothing."""
+        """Ask the model for the recipient of its message if it called no tool and named none; else return None."""
         if isinstance(msg, str) or msg.entity is not Entity.LLM or msg.receiver:
             return None
         return _question(agent, msg)
 
 
 def _question(agent: Any, message: Message) -> Message:
-    """Ask the model who a message is for; the question holds the message until it is answered."""
+    """Ask the model for the recipient of a message; the question holds the message until it is answered."""
     agent.enable_message(AddRecipientTool)
     text = (
         f"Who is your message for? Call `{AddRecipientTool.name()}` with the `intended_recipient` alone; "
         "do not write the message again."
     )
-    said = Message(content=text, sender=agent.name, entity=Entity.AGENT, receiver=Entity.LLM)
-    return said.replace(attachments=(_Unaddressed(message),))
-
-
-def _unaddressed(agent: Any, chat_doc: Message | None) -> Message | None:
-    """The message that waits for its recipient: in the question that the model's call answers."""
-    question = None if chat_doc is None else chat_doc.parent
-    memory = agent.current_memory()
-    if question is None and memory:  # what the model was told last
-        own = (Entity.LLM, None)
-        told = (
-            each for each in reversed(memory.get_memory()) if not (each.sender == agent.name and each.entity in own)
-        )
-        question = next(told, None)
-    found = () if question is None else question.attachments
-    return next((each.message for each in found if isinstance(each, _Unaddressed)), None)
+    question = Message(content=text, sender=agent.name, entity=Entity.AGENT, receiver=Entity.LLM)
+    return question.replace(attachments=(_Unaddressed(message),))

@@ -1,4 +1,4 @@
-"""The tool by which a model goes back in the conversation and says something else."""
+"""The tool by which a model goes back in the conversation and replaces one of its messages."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["RewindTool"]
 
 
 class RewindTool(ToolMessage):
-    """By which a model goes back to one of its messages and replaces it; what came of that message is forgotten.
+    """The tool of a model that replaces one of its messages; everything that followed that message is forgotten.
 
     Args:
-        n: which of its messages, from 1 on.
-        content: what it says instead.
+        n: the number of the message among the model's own, from 1 on.
+        content: the new text.
     """
 
     request: str = "rewind_tool"
@@ -27,28 +27,30 @@ class RewindTool(ToolMessage):
 
     @classmethod
     def examples(cls) -> Sequence[ToolMessage | tuple[str, ToolMessage]]:
-        """A message alone, and one behind the thought that leads to it."""
+        """A message alone, and one with the thought that leads to it."""
         better = cls(n=2, content="Which rent does the lease state?")
         return [cls(n=1, content="Who signed the lease?"), ("My second question was not clear to Bob.", better)]
 
     def response(self, agent: Any, chat_doc: Message | None = None) -> Message:
-        """The new message, as the model's; or what the model did wrong."""
+        """Make the new message of the model; or explain the model's mistake."""
         memory = agent.current_memory()
-        said: list[Message] = memory.get_memory(len(memory)) if memory else []
-        own = [at for at, each in enumerate(said) if each.entity in (Entity.LLM, None) and each.sender == agent.name]
+        messages: list[Message] = memory.get_memory(len(memory)) if memory else []
+        own = [
+            at for at, each in enumerate(messages) if each.entity in (Entity.LLM, None) and each.sender == agent.name
+        ]
         if not 1 <= self.n <= len(own):
             text = f"There is no message {self.n} to go back to: you have written {len(own)}, and n begins at 1."
             return Message(content=text, sender=agent.name, entity=Entity.AGENT, receiver=Entity.LLM)
         at = own[self.n - 1]
-        _forget_what_came_of(said[at])
-        new = message_of_tool(self, agent, chat_doc, Entity.LLM)
-        memory.delete(range(at, len(said)))
+        forget_answers(messages[at])
+        new = message_of_tool(self, self.content, agent, chat_doc, Entity.LLM)
+        memory.delete(range(at, len(messages)))
         memory.add(new)
         return new
 
 
-def _forget_what_came_of(message: Message) -> None:
-    """Let the other agents forget what they heard and said because of a message."""
+def forget_answers(message: Message) -> None:
+    """Delete the answers to a message, and their answers, from the memories of the other agents."""
     for after in list(_answers(message)):
         agent, at = ObjectRegistry.get(after.metadata.agent_id), after.metadata.msg_idx
         if agent is not None and at >= 0:

@@ -163,13 +163,13 @@ class PPT(BaseAction):
             status (str): what was done.
         """
         self._deck()
-        if "://" in image:
-            if self._fetch_image is None or not image.startswith(("http://", "https://")):
-                raise ToolError("images come from files here, not from addresses: name a file", self.name)
-            data = await invoke(self._fetch_image, image)
+        if "://" not in image:
+            data = await invoke(self.read_image, image)
+        elif self._fetch_image is None or not image.startswith(("http://", "https://")):
+            raise ToolError("images come from files here, not from addresses: name a file", self.name)
         else:
-            data = await invoke(self._read_image, image)
-        await invoke(self._check_image, data)
+            data = await invoke(self._fetch_image, image)
+        await invoke(self.check_image, data)
         return self._add(_Page("two", title, _items(bullet_items), data))
 
     @dual
@@ -220,7 +220,12 @@ class PPT(BaseAction):
             raise ToolError(f"files lie below {folder} here: give a name without a folder", self.name)
         return path
 
-    def _read_image(self, name: str) -> bytes:
+    def read_image(self, name: str) -> bytes:
+        """Read an image from the folder of images.
+
+        Raises:
+            ToolError: it cannot be read, or lies elsewhere.
+        """
         if self.images is None:
             raise ToolError("no images can be shown here: use add_text_page", self.name)
         path = self._below(self.images, name)
@@ -232,7 +237,12 @@ class PPT(BaseAction):
         except (OSError, ValueError) as error:
             raise ToolError(f"the image {name} cannot be read ({type(error).__name__})", self.name) from None
 
-    def _check_image(self, data: Any) -> None:
+    def check_image(self, data: object) -> None:
+        """Check that these are the bytes of an image of a known format.
+
+        Raises:
+            ToolError: they are not, or too many.
+        """
         if not isinstance(data, bytes) or len(data) > MAX_IMAGE_BYTES:
             raise ToolError(f"an image has at most {MAX_IMAGE_BYTES >> 20} MB: take a smaller one", self.name)
         _import_pptx()
@@ -245,7 +255,7 @@ class PPT(BaseAction):
 
     def _save(self, deck: _Deck) -> None:
         theme = self.theme_mapping[deck.theme]
-        presentation = _open_template(theme["template"])
+        presentation = open_template(theme["template"])
         for page in deck.pages:
             _write(presentation, theme[page.layout], page)
         buffer = BytesIO()
@@ -284,7 +294,12 @@ def _import_pptx() -> Any:
     return pptx
 
 
-def _open_template(template: str | None) -> Presentation:
+def open_template(template: str | None) -> Presentation:
+    """Open a template; None: the default one.
+
+    Raises:
+        ConfigurationError: it is no PPTX file.
+    """
     pptx = _import_pptx()
     try:
         return pptx.Presentation(template)
@@ -306,11 +321,11 @@ def _write(presentation: Presentation, layout_name: str, page: _Page) -> None:
     if bodies and page.lines:
         bodies[0].text_frame.text = "\n".join(map(sendable, page.lines))
     if page.image is not None:
-        _place_image(slide.shapes, bodies[-1] if len(bodies) > 1 else None, page.image)
+        place_image(slide.shapes, bodies[-1] if len(bodies) > 1 else None, page.image)
 
 
-def _place_image(shapes: Any, body: Any, data: bytes) -> None:
-    """Put an image in the middle of a body, as large as fits, in its place."""
+def place_image(shapes: Any, body: Any, data: bytes) -> None:
+    """Replace a body by an image in its middle, as large as fits."""
     picture = shapes.add_picture(BytesIO(data), 0, 0)
     if body is None:
         return

@@ -1,4 +1,4 @@
-"""The calls of tool messages in what a model wrote as text, in either form."""
+"""The calls of tool messages in a model's text, written as JSON or XML."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Classes = Mapping[str, type[ToolMessage]]
 
 
 def calls_in_text(text: str, known: Classes, handled: Classes | None = None) -> tuple[ToolCall, ...]:
-    """The calls in a text that a model wrote: those in XML, where an `XMLToolMessage` is known; else those in JSON.
+    """Find the calls in a model's text: those in XML if an `XMLToolMessage` is known, else those in JSON.
 
     Args:
-        text: what a model wrote, and nobody else.
-        known: the tool messages that it may mean, by name. Calls of other tools in JSON are found too.
-        handled: those that it may mean without saying so (see `infer_request`); default: none.
+        text: the text of a model; never of anybody else.
+        known: the tool messages by name. Calls of other tools in JSON are found too.
+        handled: the tool messages that a call without a name may mean (see `infer_request`); default: none.
 
     Example:
         >>> class Square(ToolMessage):
@@ -35,7 +35,7 @@ def calls_in_text(text: str, known: Classes, handled: Classes | None = None) -> 
         >>> calls_in_text('I call {"number": 3}.', {}, {"square": Square})
         (ToolCall(id='', name='square', arguments='{"number": 3}'),)
     """
-    found = tuple(_xml_calls(text, known, handled or {})) if "<" in text else ()
+    found = tuple(find_xml_calls(text, known, handled or {})) if "<" in text else ()
     return found or tool_calls_in(text, lambda values: _name_of(values, handled or {}))
 
 
@@ -44,22 +44,24 @@ def _name_of(values: Mapping[str, Any], handled: Classes) -> str | None:
     return None if meant is None else meant.name()
 
 
-def _xml_calls(text: str, known: Classes, handled: Classes) -> Iterator[ToolCall]:
+def find_xml_calls(text: str, known: Classes, handled: Classes) -> Iterator[ToolCall]:
+    """Find the calls that are written as XML; see `calls_in_text`."""
     kinds: list[Any] = [each for each in known.values() if _is_xml(each)]
     by_root = {each._get_root_element(): each for each in kinds}
     for kind in by_root.values():
         for candidate in kind.find_candidates(text):
             found = _REQUEST.search(candidate)
-            name = _meant(candidate, handled) if found is None else found[1]
+            name = infer_xml_request(candidate, handled) if found is None else found[1]
             if name is not None and _is_xml(known.get(name)):
                 yield ToolCall("", name, _arguments(known[name], candidate))
 
 
 def _is_xml(kind: type[ToolMessage] | None) -> bool:
-    return hasattr(kind, "find_candidates")  # asked so, for most programs need not load the class
+    return hasattr(kind, "find_candidates")  # not by isinstance: most programs need not load the class
 
 
-def _meant(candidate: str, handled: Classes) -> str | None:
+def infer_xml_request(candidate: str, handled: Classes) -> str | None:
+    """Return the name of the only tool that an XML call without a name fits; None if there is no such tool."""
     fitting: list[str] = []
     for name, kind in handled.items():
         values = _values(kind, candidate) if _is_xml(kind) else None
@@ -76,7 +78,7 @@ def _values(kind: Any, candidate: str) -> dict[str, Any] | None:
 
 
 def _arguments(kind: type[ToolMessage], candidate: str) -> str:
-    """The arguments as JSON; the text itself where it cannot be read, so that the model is told why."""
+    """The arguments as JSON; the text itself if it cannot be read, so that its validation tells the model why."""
     values = _values(kind, candidate)
     if values is None:
         return candidate

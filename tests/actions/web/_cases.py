@@ -284,7 +284,7 @@ CASES = [
     Case("arXiv", made(ArxivSearch), "get_arxiv_article_information", {"query": QUERY},
          ATOM.encode(), {"content": ARTICLES}, NO_ENTRIES.encode(),
          {"content": "arXiv has no article for this: use fewer or other words."},
-         partial(_arxiv.read_articles, length=100), made(AsyncArxivSearch)),
+         partial(_arxiv.read_feed, length=100), made(AsyncArxivSearch)),
     Case("Serper.run", made(GoogleSearch, KEY), "run", {"query": QUERY}, dump(SERPER),
          json.dumps(SERPER_TEXTS), b'{"organic": []}', '["Google has no result for this: use other words."]',
          partial(_google.read_texts, search_type="search", count=10), made(AsyncGoogleSearch, KEY)),

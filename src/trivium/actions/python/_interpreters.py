@@ -43,7 +43,7 @@ _FENCED = re.compile(r"```[ \t]*(?:python|py)?[ \t]*\r?\n(.*?)(?:```|\Z)", re.DO
 
 
 class _Python(BaseAction):
-    """What the interpreters share: kernels by session, and what comes of an execution as an `ActionReturn`."""
+    """The base of the interpreters: kernels by session, and results of executions as `ActionReturn`s."""
 
     def __init__(
         self,
@@ -115,10 +115,10 @@ class _Python(BaseAction):
             image = b""
         if not image.startswith(_PNG):
             return {"type": "text", "content": "[an image is left out: it is no PNG]"}
-        return {"type": "image", "content": str(self._saved(image))}
+        return {"type": "image", "content": str(self.save_image(image))}
 
-    def _saved(self, image: bytes) -> Path:
-        """Put an image into the folder; its name says what is in it."""
+    def save_image(self, image: bytes) -> Path:
+        """Save a PNG image in the folder under the hash of its content."""
         folder = self._work_dir or self._made
         if folder is None:
             folder = self._made = Path(tempfile.mkdtemp(prefix="trivium-images-"))

@@ -30,7 +30,7 @@ _REASONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What came of one execution.
+    """The result of one execution.
 
     Args:
         items: text and base64 PNG images, in order, each with its kind.
@@ -98,8 +98,8 @@ class Kernels:
             MissingExtraError: the Jupyter packages are not installed.
             SandboxUnavailableError: this machine cannot shut code in.
         """
-        _check_packages()
-        session = yield from self._entered(session_id)
+        check_packages()
+        session = yield from self._enter(session_id)
         is_whole = False
         try:
             news = self._note(session_id) if session.sandbox is None else ()
@@ -138,8 +138,8 @@ class Kernels:
         """The sessions that have a kernel; the one used last comes last."""
         return [each for each, session in self._sessions.items() if session.sandbox is not None]
 
-    def _entered(self, session_id: Hashable) -> Generator[None, None, _Session]:
-        """The session, its lock held, with room for its kernel."""
+    def _enter(self, session_id: Hashable) -> Generator[None, None, _Session]:
+        """Return the session once its lock is held and there is room for its kernel."""
         while True:
             session = self._place(session_id)
             if session is None or not session.lock.acquire(timeout=TICK):
@@ -153,12 +153,13 @@ class Kernels:
         """The session; None where all others are busy and there is no room for it."""
         with self._lock:
             session = self._sessions.pop(session_id, None)
-            if session is None and len(self._sessions) >= self._most and not self._make_room():
+            if session is None and len(self._sessions) >= self._most and not self._evict():
                 return None
             self._sessions[session_id] = session = session or _Session()
             return session
 
-    def _make_room(self) -> bool:
+    def _evict(self) -> bool:
+        """End the least recently used session that is idle; False if all are busy."""
         for session_id, session in self._sessions.items():
             if session.lock.acquire(blocking=False):
                 if session.sandbox is not None:
@@ -177,7 +178,7 @@ class Kernels:
             return (("text", EVICTED),)
 
     def _read(self, answer: Mapping[str, Any], seconds: float) -> Execution:
-        """What the sandbox said; nothing of it is believed but texts and images."""
+        """Read the sandbox's answer, of which only texts and images are trusted."""
         items = _items(answer.get("items"))
         state, error = answer.get("state"), answer.get("error")
         if state == "ok":
@@ -194,7 +195,7 @@ class Kernels:
 
 
 def _items(found: object) -> tuple[tuple[str, str], ...]:
-    """Pairs of texts that UTF-8 can have, and nothing else that may stand there."""
+    """The pairs of texts in an answer, as UTF-8 can encode them; everything else is dropped."""
     pairs = cast("list[object]", found) if isinstance(found, list) else []
     kept: list[tuple[str, str]] = []
     for pair in pairs:
@@ -206,7 +207,12 @@ def _items(found: object) -> tuple[tuple[str, str], ...]:
     return tuple(kept)
 
 
-def _check_packages() -> None:
+def check_packages() -> None:
+    """Check that the packages of the kernel are installed.
+
+    Raises:
+        MissingExtraError: one is not.
+    """
     for package in ("jupyter_client", "ipykernel"):
         if importlib.util.find_spec(package) is None:
             raise MissingExtraError(package.replace("_", "-"), "python")

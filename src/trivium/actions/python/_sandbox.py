@@ -43,7 +43,7 @@ _INSTALL: Final = "install it (Debian and Ubuntu, as root: apt-get install bubbl
 
 @dataclass(frozen=True, slots=True)
 class SandboxLimits:
-    """What code in one sandbox may take.
+    """The limits of the code in one sandbox.
 
     Args:
         memory: bytes, of all its processes together.
@@ -70,7 +70,8 @@ class SandboxLimits:
             if not isinstance(value, int) or value < least:
                 raise ConfigurationError(f"`{name}` is {value!r}; a kernel needs at least {least:,}")
 
-    def _of_the_kernel(self) -> dict[str, int]:
+    def resource_limits(self) -> dict[str, int]:
+        """The limits of the kernel's processes, by their names in the module `resource`."""
         # Address space is reserved far beyond what is used; real memory is watched by the supervisor besides.
         return {
             "RLIMIT_DATA": self.memory,
@@ -103,11 +104,11 @@ class Sandbox:
 
     def __init__(self, limits: SandboxLimits | None = None, data: Path | None = None) -> None:
         limits = limits or SandboxLimits()
-        bubblewrap, filter_ = _bubblewrap(), _filter()
+        bubblewrap, filter_ = find_bubblewrap(), _filter()
         user = _FIRST_USER + randbelow(_USERS) if os.geteuid() == 0 else None
         settings = {
             "user": user,
-            "limits": limits._of_the_kernel(),
+            "limits": limits.resource_limits(),
             "memory": limits.memory,
             "own_memory": limits.memory + (1 << 30),
             "file_count": limits.file_count,
@@ -115,11 +116,11 @@ class Sandbox:
         }
         self._errors = os.memfd_create("errors")
         info, info_inside = os.pipe()
-        rules = _in_memory(filter_)
+        rules = memory_file(filter_)
         command = [
             bubblewrap,
-            *_isolation(user is not None),
-            *_files(limits, data),
+            *isolation_options(user is not None),
+            *file_system_options(limits, data),
             *("--seccomp", str(rules), "--info-fd", str(info_inside), "--"),
             *(sys.executable, "-I", "/sandbox/supervisor.py", json.dumps(settings)),
         ]
@@ -141,7 +142,7 @@ class Sandbox:
         finally:
             os.close(info_inside)
             os.close(rules)
-        first = _first_process(info)
+        first = first_process(info)
         self._first, self._guard, self._is_killed = first, Lock(), False
         self._close = weakref.finalize(self, _end, process, first, self._errors, os.getpid())
         assert process.stdin is not None
@@ -160,7 +161,7 @@ class Sandbox:
         if (answer is None or answer.get("state") != "ready") and not self._is_killed:
             said = self.said()
             self.close()
-            raise SandboxUnavailableError(_why_not(said), "bubblewrap")
+            raise SandboxUnavailableError(start_failure(said), "bubblewrap")
 
     def ask(self, request: Mapping[str, Any], seconds: float) -> Generator[None, None, dict[str, Any] | None]:
         """Send a request; yield a few times a second until its answer is there, and return it.
@@ -229,7 +230,12 @@ def _read(line: bytes) -> dict[str, Any] | None:
     return cast("dict[str, Any]", answer) if isinstance(answer, dict) else None
 
 
-def _bubblewrap() -> str:
+def find_bubblewrap() -> str:
+    """Return the path of bubblewrap.
+
+    Raises:
+        SandboxUnavailableError: this is not Linux, or bubblewrap is not installed.
+    """
     if sys.platform != "linux":
         raise SandboxUnavailableError(
             "the sandbox needs Linux; run this in a Linux container or virtual machine that allows user namespaces"
@@ -254,7 +260,8 @@ def _filter() -> bytes:
     return found
 
 
-def _why_not(said: str) -> str:
+def start_failure(said: str) -> str:
+    """The text of the error for a sandbox that does not start; `said` is the reason that bubblewrap gave."""
     return (
         f"the sandbox does not start: {said or 'no reason given'}. It needs a bubblewrap of version 0.8 or later "
         f"({_INSTALL}), the right to make namespaces (in a container: run it with --privileged, or with user "
@@ -262,8 +269,8 @@ def _why_not(said: str) -> str:
     )
 
 
-def _isolation(is_root: bool) -> list[str]:
-    """Own namespaces for all there are, and no rights; root becomes another user inside, once it has begun."""
+def isolation_options(is_root: bool) -> list[str]:
+    """The options for namespaces of its own and no rights; root becomes another user inside, once it has begun."""
     names = ("ipc", "pid", "net", "uts", "cgroup-try")
     common = [f"--unshare-{name}" for name in names]
     common += ["--hostname", "sandbox", "--new-session", "--as-pid-1", "--cap-drop", "ALL"]
@@ -272,8 +279,8 @@ def _isolation(is_root: bool) -> list[str]:
     return [*common, "--unshare-user", "--disable-userns", "--uid", "1000", "--gid", "1000"]
 
 
-def _files(limits: SandboxLimits, data: Path | None) -> Iterator[str]:
-    """The file system: what may be read, and four folders in memory that may be written."""
+def file_system_options(limits: SandboxLimits, data: Path | None) -> Iterator[str]:
+    """The options for the file system: read-only folders, and four folders in memory that may be written."""
     yield from ("--ro-bind", "/usr", "/usr", "--perms", "0755", "--dir", "/etc", "--perms", "0755", "--dir", "/etc/ssl")
     yield from ("--perms", "0755", "--dir", "/sandbox")  # where no installation of Python is in the way
     for name in _SYSTEM:
@@ -315,15 +322,16 @@ def _environment() -> dict[str, str]:
     }
 
 
-def _in_memory(content: bytes) -> int:
+def memory_file(content: bytes) -> int:
+    """Return the descriptor of a file in memory with this content."""
     file = os.memfd_create("rules")
     os.write(file, content)
     os.lseek(file, 0, os.SEEK_SET)
     return file
 
 
-def _first_process(info: int) -> int | None:
-    """A handle on process 1 of the sandbox, which bubblewrap names; None if it did not get so far."""
+def first_process(info: int) -> int | None:
+    """A handle on process 1 of the sandbox; None if bubblewrap ended before it named that process."""
     with open(info, "rb") as file:
         found = _read(file.read())
     with suppress(OSError):  # it has ended already

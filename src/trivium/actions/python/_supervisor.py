@@ -22,7 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
-__all__ = ["Output", "main"]
+__all__ = ["Output", "serve_requests"]
 
 FOLDERS = ("/sandbox/work", "/tmp", "/run", "/dev/shm")  # noqa: S108 - of the sandbox, each a file system of its own
 CONNECTION = "/run/connection.json"
@@ -90,17 +90,14 @@ class Output:
             self._tail.append(("text", text[-self._half :]))
             self._tail_size += len(self._tail[-1][1])
         while self._tail_size > self._half:
-            self._shorten(self._tail_size - self._half)
-
-    def _shorten(self, excess: int) -> None:
-        place = next(place for place, (kind, _) in enumerate(self._tail) if kind == "text")
-        text = self._tail[place][1]
-        cut = min(excess, len(text))
-        self._tail_size, self._left_out = self._tail_size - cut, self._left_out + cut
-        if cut < len(text):
-            self._tail[place] = ("text", text[cut:])
-        else:
-            del self._tail[place]
+            place = next(place for place, (kind, _) in enumerate(self._tail) if kind == "text")
+            kept = self._tail[place][1]
+            cut = min(self._tail_size - self._half, len(kept))
+            self._tail_size, self._left_out = self._tail_size - cut, self._left_out + cut
+            if cut < len(kept):
+                self._tail[place] = ("text", kept[cut:])
+            else:
+                del self._tail[place]
 
     def image(self, base64: str) -> None:
         """Add a PNG image."""
@@ -159,7 +156,7 @@ class Kernel:
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._settings = settings
-        self._write_connection()
+        write_connection_file()
         self.pid = start_kernel(settings["limits"])
         from jupyter_client.blocking.client import BlockingKernelClient  # while the kernel imports its own
         from jupyter_client.session import Session
@@ -169,11 +166,6 @@ class Kernel:
         self._client.load_connection_file()
         self._client.start_channels(stdin=False, hb=False, control=False)
         self._events: Any = self._client.iopub_channel.socket
-
-    def _write_connection(self) -> None:
-        ports = {f"{name}_port": n for n, name in enumerate(("shell", "iopub", "stdin", "control", "hb"), start=1)}
-        connection = {"transport": "ipc", "ip": "/run/kernel", "key": secrets.token_hex(16), **ports}
-        Path(CONNECTION).write_text(json.dumps({**connection, "signature_scheme": "hmac-sha256"}), encoding="utf-8")
 
     def wait_until_ready(self) -> None:
         """Wait until it answers and its output is heard; the first output after that would be lost otherwise."""
@@ -270,7 +262,10 @@ class Kernel:
         with suppress(ProcessLookupError):
             os.kill(-1, signal.SIGSTOP)  # all at once: a process that multiplies cannot outrun it
         until = time.monotonic() + GRACE
-        while moving := {pid for pid, state in states().items() if state not in self._rests(pid)}:
+        ended, stopped = "XZ", "TtXZ"  # the kernel is stopped, all others have ended
+        while moving := {
+            pid for pid, state in states().items() if state not in (stopped if pid == self.pid else ended)
+        }:
             for pid in moving - {self.pid}:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
@@ -279,13 +274,16 @@ class Kernel:
             time.sleep(0.001)
         reap(self.pid)
 
-    def _rests(self, pid: int) -> str:
-        """The states in which a process does no more: the kernel is stopped, others have ended."""
-        return "TtXZ" if pid == self.pid else "XZ"
+
+def write_connection_file() -> None:
+    """Write the addresses and the key by which the kernel and its client find each other."""
+    ports = {f"{name}_port": n for n, name in enumerate(("shell", "iopub", "stdin", "control", "hb"), start=1)}
+    connection = {"transport": "ipc", "ip": "/run/kernel", "key": secrets.token_hex(16), **ports}
+    Path(CONNECTION).write_text(json.dumps({**connection, "signature_scheme": "hmac-sha256"}), encoding="utf-8")
 
 
 def start_kernel(limits: dict[str, int]) -> int:
-    """Start the kernel with these limits, which neither it nor what it starts can raise; its process id."""
+    """Start the kernel with limits that neither it nor its children can raise; return its process id."""
     pid = os.fork()
     if pid:
         return pid
@@ -345,22 +343,24 @@ def reap(kernel: int) -> bool:
 def memory_used(limit: int) -> int:
     """Bytes that all processes but this one take; shared pages count once where the sum may matter."""
     others = [pid for pid in processes() if pid != 1]
-    total = sum(map(_resident, others))
-    return total if total <= limit else sum(map(_proportional, others))
+    total = sum(map(resident_memory, others))
+    return total if total <= limit else sum(map(proportional_memory, others))
 
 
-def _resident(pid: int) -> int:
+def resident_memory(pid: int) -> int:
+    """The memory of a process in bytes, with all of what it shares; 0 once it has ended."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * resource.getpagesize()
     except (OSError, IndexError):  # it has ended
         return 0
 
 
-def _proportional(pid: int) -> int:
+def proportional_memory(pid: int) -> int:
+    """The memory of a process in bytes, with its part of what it shares."""
     try:
         text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
     except OSError:  # it has ended, or hides
-        return _resident(pid)
+        return resident_memory(pid)
     found = re.search(r"^Pss:\s+(\d+) kB", text, re.MULTILINE)
     return int(found[1]) * 1024 if found else 0
 
@@ -382,7 +382,7 @@ def protect(settings: dict[str, Any]) -> None:
 
 
 def set_dumpable(value: bool) -> None:
-    """Whether processes of the same user may look into this one."""
+    """Allow or forbid that processes of the same user read this one's memory."""
     import ctypes
 
     ctypes.CDLL(None).prctl(SET_DUMPABLE, int(value), 0, 0, 0)
@@ -395,13 +395,13 @@ def link_data() -> None:
             os.symlink(f"/sandbox/data/{name}", f"/sandbox/work/{name}")
 
 
-def say(answer: dict[str, Any]) -> None:
-    """Answer trivium, in one line."""
+def send(answer: dict[str, Any]) -> None:
+    """Send an answer to trivium, as one line."""
     sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
     sys.stdout.buffer.flush()
 
 
-def main() -> None:
+def serve_requests() -> None:
     """Serve requests until the input closes or the kernel is gone."""
     settings = json.loads(sys.argv[1])
     protect(settings)
@@ -413,14 +413,14 @@ def main() -> None:
     except Ended as ended:
         log = Path(LOG).read_text(encoding="utf-8", errors="replace")[-2000:]
         sys.exit(f"the kernel ended ({ended.reason}) {log}")
-    say({"state": "ready"})
+    send({"state": "ready"})
     for line in sys.stdin.buffer:
         answer = kernel.execute(**json.loads(line))
-        say(answer)
+        send(answer)
         if answer["state"] == "ended":
             break
     os._exit(0)
 
 
 if __name__ == "__main__":
-    main()
+    serve_requests()

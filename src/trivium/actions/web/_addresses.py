@@ -85,10 +85,11 @@ def allowed(entries: Iterable[str]) -> frozenset[Host]:
     Raises:
         ConfigurationError: an entry is no host.
     """
-    return frozenset(host for entry in entries for host in _hosts_of(entry))
+    return frozenset(host for entry in entries for host in parse_host(entry))
 
 
-def _hosts_of(entry: str) -> list[Host]:
+def parse_host(entry: str) -> list[Host]:
+    """Parse `host:port`, or `host` for ports 80 and 443; see `allowed`."""
     try:
         parts = urlsplit(f"//{entry}")
         host, port = (parts.hostname or "").removesuffix("."), parts.port

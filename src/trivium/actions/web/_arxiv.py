@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from trivium._arguments import checked
 from trivium.actions._action import BaseAction, BaseParser, JsonParser, tool_api
 from trivium.actions._dual import AsyncActionMixin, dual
-from trivium.actions.web._remote import Remote, UnreadableError, check_query, clean
+from trivium.actions.web._remote import Remote, UnreadableError, checked_query, on_one_line
 from trivium.commander import driver_neutral
 from trivium.exceptions import ConfigurationError
 
@@ -73,10 +73,10 @@ class ArxivSearch(BaseAction):
         Returns:
             content (str): the articles found.
         """
-        query = check_query(query, self.name)[: self.max_query_len]
+        query = checked_query(query, self.name)[: self.max_query_len]
         params = {"search_query": query, "start": 0, "max_results": self.top_k_results}
-        read = partial(read_articles, length=self.doc_content_chars_max)
-        articles = await self._remote.ask(read, "/query", params=params)
+        read = partial(read_feed, length=self.doc_content_chars_max)
+        articles = await self._remote.request(read, "/query", params=params)
         found = "\n\n".join(articles[: self.top_k_results])
         return {"content": found or "arXiv has no article for this: use fewer or other words."}
 
@@ -85,7 +85,7 @@ class AsyncArxivSearch(AsyncActionMixin, ArxivSearch):
     """An `ArxivSearch` whose call and method give a coroutine."""
 
 
-def read_articles(text: str, length: int) -> list[str]:
+def read_feed(text: str, length: int) -> list[str]:
     """The articles of an Atom feed, each as text.
 
     A document type is refused, and with it every entity that could grow.
@@ -102,10 +102,11 @@ def read_articles(text: str, length: int) -> list[str]:
     for entry in entries:
         if "/api/errors" in _child(entry, "id"):
             raise UnreadableError(f"refused the query: {_child(entry, 'summary')}")
-    return [_article(entry, length) for entry in entries]
+    return [render_article(entry, length) for entry in entries]
 
 
-def _article(entry: Element, length: int) -> str:
+def render_article(entry: Element, length: int) -> str:
+    """Render an entry of the feed as text, its summary cut to a length."""
     authors = ", ".join(filter(None, (_child(author, "name") for author in entry.findall(f"{_ATOM}author"))))
     date = (_child(entry, "updated") or _child(entry, "published"))[:10]
     title, summary = _child(entry, "title"), _child(entry, "summary")[:length]
@@ -114,4 +115,4 @@ def _article(entry: Element, length: int) -> str:
 
 def _child(element: Element, name: str) -> str:
     found = element.find(_ATOM + name)
-    return "" if found is None else clean("".join(found.itertext()))
+    return "" if found is None else on_one_line("".join(found.itertext()))

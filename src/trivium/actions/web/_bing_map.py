@@ -11,13 +11,13 @@ from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions.web._remote import (
     Remote,
     UnreadableError,
-    array_at,
-    check_query,
+    checked_query,
+    find_array,
     find_key,
-    number_at,
-    object_at,
-    parse_json,
-    text_at,
+    find_number,
+    find_object,
+    find_text,
+    parse_object,
 )
 from trivium.commander import driver_neutral
 
@@ -131,7 +131,7 @@ class BINGMap(BaseAction):
         Returns:
             place (list): at most five places, each with name and address.
         """
-        term = check_query(search_term, self.name)
+        term = checked_query(search_term, self.name)
         if places != "unknown":
             there = await self._coordinates(places)
             latitude, longitude = there["latitude"], there["longitude"]
@@ -140,16 +140,16 @@ class BINGMap(BaseAction):
 
     @driver_neutral
     async def _coordinates(self, location: str) -> dict[str, float]:
-        return await self._ask(read_coordinates, "/Locations", {"query": check_query(location, self.name)})
+        return await self._ask(read_coordinates, "/Locations", {"query": checked_query(location, self.name)})
 
     @driver_neutral
     async def _route(self, read: Callable[[str], T], start: str, end: str) -> T:
-        params = {"wp.0": check_query(start, self.name), "wp.1": check_query(end, self.name), "distanceUnit": "km"}
+        params = {"wp.0": checked_query(start, self.name), "wp.1": checked_query(end, self.name), "distanceUnit": "km"}
         return await self._ask(read, "/Routes/Driving", params)
 
     @driver_neutral
     async def _ask(self, read: Callable[[str], T], path: str, params: Mapping[str, str]) -> T:
-        return await self._remote.ask(read, path, params={"o": "json", **params})
+        return await self._remote.request(read, path, params={"o": "json", **params})
 
 
 class AsyncBINGMap(AsyncActionMixin, BINGMap):
@@ -158,7 +158,7 @@ class AsyncBINGMap(AsyncActionMixin, BINGMap):
 
 def read_resources(text: str) -> list[Any]:
     """The things that an answer tells of."""
-    return array_at(parse_json(text), "resourceSets", 0, "resources")
+    return find_array(parse_object(text), "resourceSets", 0, "resources")
 
 
 def read_route(text: str) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def read_route(text: str) -> dict[str, Any]:
     resources = read_resources(text)
     if not resources:
         raise UnreadableError("knows no route between these places: write them out, with town and country")
-    return object_at(resources, 0)
+    return find_object(resources, 0)
 
 
 def read_distance(text: str) -> float:
@@ -174,26 +174,26 @@ def read_distance(text: str) -> float:
     route = read_route(text)
     if "travelDistance" not in route:
         raise UnreadableError("gave a route without its length: try again, or ask for the route")
-    return number_at(route, "travelDistance")
+    return find_number(route, "travelDistance")
 
 
 def read_steps(text: str) -> list[str]:
     """What to do on the best route."""
-    items = array_at(read_route(text), "routeLegs", 0, "itineraryItems")
-    return [step for item in items if (step := text_at(item, "instruction", "text"))]
+    items = find_array(read_route(text), "routeLegs", 0, "itineraryItems")
+    return [step for item in items if (step := find_text(item, "instruction", "text"))]
 
 
 def read_coordinates(text: str) -> dict[str, float]:
     """Where the best match is."""
-    both = array_at(read_resources(text), 0, "point", "coordinates")
+    both = find_array(read_resources(text), 0, "point", "coordinates")
     if len(both) < 2:
         raise UnreadableError("does not know this place: write it out, with town and country")
-    return {"latitude": number_at(both, 0), "longitude": number_at(both, 1)}
+    return {"latitude": find_number(both, 0), "longitude": find_number(both, 1)}
 
 
 def read_places(text: str) -> list[dict[str, str]]:
     """The first places, with names and addresses."""
     return [
-        {"name": text_at(each, "name"), "address": text_at(each, "Address", "formattedAddress")}
+        {"name": find_text(each, "name"), "address": find_text(each, "Address", "formattedAddress")}
         for each in read_resources(text)[:_SHOWN]
     ]

@@ -6,9 +6,9 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from itertools import zip_longest
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
-from trivium._arguments import checked, positive
+from trivium._arguments import checked, is_mapping, positive
 from trivium.actions._action import BaseAction, BaseParser, JsonParser, tool_api
 from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions.web._cache import Recent
@@ -26,7 +26,7 @@ Result = dict[str, str]
 
 
 class Searcher(Protocol):
-    """What a `WebBrowser` asks: an object with a `search`, which may be `def` or `async def`."""
+    """The searcher of a `WebBrowser`: an object with a `search`, which may be `def` or `async def`."""
 
     def search(self, query: str, max_results: int = 3) -> Any:
         """The results of a query, by number from 0, each with `url`, `title` and `summ` (what it says in short)."""
@@ -81,7 +81,7 @@ class WebBrowser(BaseAction):
     ) -> None:
         super().__init__(description, parser)
         self.topk, self.black_list = topk, tuple(black_list or ())
-        self.searcher = _searcher(searcher_type, {"topk": topk, "black_list": list(self.black_list)}, kwargs)
+        self.searcher = make_searcher(searcher_type, {"topk": topk, "black_list": list(self.black_list)}, kwargs)
         positive(timeout=timeout, max_characters=max_characters)
         self.fetcher = fetcher or Fetcher(timeout=timeout)
         self._most = max_characters
@@ -123,7 +123,7 @@ class WebBrowser(BaseAction):
         if not found:
             raise ToolError("there are no results to select from: call search first", self.name)
         numbers = list(dict.fromkeys(select_ids))[: self.topk]
-        return dict(await gather(*(partial(self._select, found, number) for number in numbers)))
+        return dict(await gather(*(partial(self.read_result, found, number) for number in numbers)))
 
     @dual
     @tool_api
@@ -161,7 +161,8 @@ class WebBrowser(BaseAction):
                 known["summ"] += f"\n{result['summ']}"
         return dict(enumerate(list(merged.values())[: self.topk]))
 
-    async def _select(self, found: Mapping[int, Result], number: int) -> tuple[int, dict[str, str]]:
+    async def read_result(self, found: Mapping[int, Result], number: int) -> tuple[int, dict[str, str]]:
+        """Read the page of one result; return its number with the page's content, or why there is none."""
         result = found.get(number)
         if result is None or not result["url"]:
             return number, {"error": f"there is no page of that number; the last search has 0 to {len(found) - 1}"}
@@ -185,13 +186,23 @@ class AsyncWebBrowser(AsyncActionMixin, WebBrowser):
     """Search the web, and read its pages. A `WebBrowser` whose calls and methods give coroutines."""
 
 
-def _searcher(given: Any, common: Mapping[str, Any], keywords: Mapping[str, Any]) -> Searcher:
+def make_searcher(given: Any, common: Mapping[str, Any], keywords: Mapping[str, Any]) -> Searcher:
+    """Return a searcher, made of its name or class.
+
+    Args:
+        given: a searcher, its class or its name.
+        common: keywords that the browser gives every class.
+        keywords: keywords that the user gives.
+
+    Raises:
+        ConfigurationError: there is no such searcher, or one that is made already was given keywords.
+    """
     if isinstance(given, str):
         if given not in SEARCHERS:
             raise ConfigurationError(f"there is no searcher {given!r}; there are {', '.join(SEARCHERS)}")
         given = getattr(import_module("trivium.actions.web"), given)
     if isinstance(given, type):
-        return cast("Searcher", given(**common, **keywords))
+        return given(**common, **keywords)
     if not hasattr(given, "search"):
         raise ConfigurationError(
             f"{type(given).__name__} is no searcher: give the name of one ({', '.join(SEARCHERS)}), a class, or an "
@@ -202,7 +213,7 @@ def _searcher(given: Any, common: Mapping[str, Any], keywords: Mapping[str, Any]
     return given
 
 
-def _as_result(found: Any) -> Result:
-    """A searcher's result, of which only what is text is taken."""
-    known = cast("Mapping[str, Any]", found if isinstance(found, Mapping) else {})
+def _as_result(found: object) -> Result:
+    """A searcher's result, with its texts alone."""
+    known: Mapping[str, object] = found if is_mapping(found) else dict[str, object]()
     return {key: value if isinstance(value := known.get(key), str) else "" for key in ("url", "title", "summ")}

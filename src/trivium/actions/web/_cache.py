@@ -91,7 +91,7 @@ class SharedCalls(Generic[V]):
             mine = _Flight[V]()
             flight = self._flights.setdefault(key, mine)
             if flight is mine:
-                return await self._lead(key, mine, call)
+                return await self.run_flight(key, mine, call)
             try:
                 await wait(event=flight.over)
             except WouldDeadlockError:  # a sync call on a loop's own thread must not wait for others
@@ -103,7 +103,8 @@ class SharedCalls(Generic[V]):
             # Who made the call was stopped: make it here.
 
     @driver_neutral
-    async def _lead(self, key: str, flight: _Flight[V], call: Callable[[], Coroutine[Any, Any, V]]) -> V:
+    async def run_flight(self, key: str, flight: _Flight[V], call: Callable[[], Coroutine[Any, Any, V]]) -> V:
+        """Make the call for which others of the same key wait."""
         try:
             flight.result = self._recent.get(key)
             if flight.result is None:

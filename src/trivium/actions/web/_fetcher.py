@@ -129,7 +129,7 @@ class Fetcher:
         Raises:
             FetchError: as `fetch_async`, but that it is no text.
         """
-        return await self._fetch(self._checked(url), _any_type, _as_it_is)
+        return await self._fetch(self._checked(url), accept_any_type, unchanged)
 
     download = sync_method(download_async)
 
@@ -174,8 +174,13 @@ class Fetcher:
             raise _refused(text, problem)
         return url
 
-    async def _addresses(self, url: URL) -> Sequence[str]:
-        """The addresses behind a URL, each of which may be connected to."""
+    async def find_addresses(self, url: URL) -> Sequence[str]:
+        """Look up the addresses of a URL's host, and check that each is public or allowed.
+
+        Raises:
+            FetchConnectionError: the host is not known.
+            FetchAddressError: an address is not public.
+        """
         host = _host_of(url)
         try:
             found: Sequence[str] = [host[0]] if is_literal(host[0]) else await invoke(self._resolve, *host)
@@ -191,7 +196,7 @@ class Fetcher:
 
     # ---- one request
     async def _ask(self, url: URL, wrong: Problem) -> Download | str:
-        """The page, or the URL that it redirects to."""
+        """Request a page; return it, or the URL to which it redirects."""
         import httpx2
 
         request = self._request(url, url.raw_host.decode())
@@ -203,13 +208,13 @@ class Fetcher:
             raise FetchConnectionError(f"{text}: open another page", str(url)) from problem
 
     async def _send(self, url: URL, stack: AsyncExitStack, _: Request) -> Response:
-        """The answer of the first address that can be connected to; `stack` closes its connection."""
+        """Send the request to the first address that accepts a connection, which `stack` closes."""
         import httpx2
 
         problem: Exception | None = None
-        for address in await self._addresses(url):
+        for address in await self.find_addresses(url):
             # A transport alone: no cookies, no redirects, no proxies and no retries are there to be switched off.
-            transport = httpx2.AsyncHTTPTransport(verify=self._trust(url), trust_env=False)
+            transport = httpx2.AsyncHTTPTransport(verify=self.ssl_context(url), trust_env=False)
             await stack.enter_async_context(transport)
             try:
                 return await transport.handle_async_request(self._request(url, address))
@@ -239,7 +244,8 @@ class Fetcher:
             },
         )
 
-    def _trust(self, url: URL) -> SSLContext | bool:
+    def ssl_context(self, url: URL) -> SSLContext | bool:
+        """The context that verifies the certificates of a URL's server; False where there is no TLS."""
         import httpx2
 
         if self._ssl is None and url.scheme == "https":
@@ -249,7 +255,7 @@ class Fetcher:
     async def _take(self, url: URL, response: Response, wrong: Problem) -> Download | str:
         status, headers, said = response.status_code, response.headers, str(url)
         if status in REDIRECT_STATUSES and "location" in headers:
-            return _redirect(url, headers["location"])
+            return redirect_target(url, headers["location"])
         if status not in PAGE_STATUSES:
             text = f"{shown(said)} answered {status}{_hint(status)}"
             raise FetchStatusError(text, said, status)
@@ -263,11 +269,12 @@ class Fetcher:
         return Download(said, kind, body.end())
 
 
-def _any_type(_url: str, _status: int, _header: str) -> None:
-    return None
+def accept_any_type(_url: str, _status: int, _header: str) -> None:
+    """Accept a page of every content type."""
 
 
-def _as_it_is(download: Download) -> Download:
+def unchanged(download: Download) -> Download:
+    """Return a download as it is."""
     return download
 
 
@@ -284,7 +291,12 @@ def _host_of(url: URL) -> Host:
     return url.raw_host.decode().lower().removesuffix("."), port
 
 
-def _redirect(url: URL, location: str) -> str:
+def redirect_target(url: URL, location: str) -> str:
+    """The URL to which a page redirects.
+
+    Raises:
+        FetchAddressError: it is no URL.
+    """
     import httpx2
 
     try:
@@ -299,5 +311,5 @@ def _refused(url: str, why: str) -> FetchAddressError:
 
 
 def _hint(status: int) -> str:
-    """What to do about a status."""
+    """Advice for an HTTP status."""
     return HINTS.get(status, "; try again later" if status >= 500 else "; open another page")

@@ -11,7 +11,16 @@ from trivium._arguments import checked
 from trivium.actions._action import BaseAction, BaseParser, JsonParser, tool_api
 from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions._run import as_text
-from trivium.actions.web._remote import Remote, array_at, check_query, clean, find_key, object_at, parse_json, text_at
+from trivium.actions.web._remote import (
+    Remote,
+    checked_query,
+    find_array,
+    find_key,
+    find_object,
+    find_text,
+    on_one_line,
+    parse_object,
+)
 from trivium.actions.web._searchers import BLACK_LIST, BaseSearch, SearchResult
 from trivium.commander import driver_neutral
 from trivium.exceptions import ConfigurationError
@@ -81,7 +90,7 @@ class GoogleSearch(BaseSearch, BaseAction):
             k: how many results at most.
         """
         read = partial(read_texts, search_type=self.search_type, count=max(k, 1))
-        texts = await self._ask(read, check_query(query, self.name), k)
+        texts = await self._ask(read, checked_query(query, self.name), k)
         return ActionReturn(type=self.name, result=[{"type": "text", "content": as_text(texts)}])
 
     @driver_neutral
@@ -92,7 +101,7 @@ class GoogleSearch(BaseSearch, BaseAction):
     @driver_neutral
     async def _ask(self, read: Callable[[str], T], query: str, count: int) -> T:
         asked = {"q": query, "num": max(1, min(count, 100)), **self.parameters}
-        return await self._remote.ask(read, f"/{self.search_type}", content=json.dumps(asked).encode())
+        return await self._remote.request(read, f"/{self.search_type}", content=json.dumps(asked).encode())
 
 
 class AsyncGoogleSearch(AsyncActionMixin, GoogleSearch):
@@ -101,48 +110,48 @@ class AsyncGoogleSearch(AsyncActionMixin, GoogleSearch):
 
 def read_texts(text: str, search_type: str, count: int) -> list[str]:
     """The answer alone where Google has one; else what it knows of the thing, and the results' passages."""
-    answer = parse_json(text)
+    answer = parse_object(text)
     direct = _direct_answer(answer)
     if direct:
         return [direct]
-    known = object_at(answer, "knowledgeGraph")
-    title, kind = text_at(known, "title"), text_at(known, "type")
+    known = find_object(answer, "knowledgeGraph")
+    title, kind = find_text(known, "title"), find_text(known, "type")
     texts = [f"{title}: {kind}."] if kind else []
-    texts += filter(None, [text_at(known, "description")])
+    texts += filter(None, [find_text(known, "description")])
     texts += [f"{title} {said}." for said in _attributes(known)]
-    for result in array_at(answer, _LISTS[search_type])[:count]:
-        places = (text_at(result, key) for key in ("title", "address"))
-        texts += filter(None, [text_at(result, "snippet") or ": ".join(filter(None, places))])
+    for result in find_array(answer, _LISTS[search_type])[:count]:
+        places = (find_text(result, key) for key in ("title", "address"))
+        texts += filter(None, [find_text(result, "snippet") or ": ".join(filter(None, places))])
         texts += [f"{said}." for said in _attributes(result)]
     return texts or ["Google has no result for this: use other words."]
 
 
 def read_pages(text: str, search_type: str) -> list[SearchResult]:
     """The page of the direct answer, that of what is known of the thing, and the results."""
-    answer = parse_json(text)
-    box, known = object_at(answer, "answerBox"), object_at(answer, "knowledgeGraph")
-    name = ": ".join(filter(None, (text_at(known, "title"), text_at(known, "type"))))
+    answer = parse_object(text)
+    box, known = find_object(answer, "answerBox"), find_object(answer, "knowledgeGraph")
+    name = ": ".join(filter(None, (find_text(known, "title"), find_text(known, "type"))))
     first = [
-        SearchResult(text_at(box, "link"), text_at(box, "title"), _direct_answer(answer)),
-        SearchResult(text_at(known, "descriptionLink"), name, _said(known, "description")),
+        SearchResult(find_text(box, "link"), find_text(box, "title"), _direct_answer(answer)),
+        SearchResult(find_text(known, "descriptionLink"), name, _said(known, "description")),
     ]
     return first + [
-        SearchResult(text_at(result, "link"), text_at(result, "title"), _said(result, "snippet"))
-        for result in array_at(answer, _LISTS[search_type])
+        SearchResult(find_text(result, "link"), find_text(result, "title"), _said(result, "snippet"))
+        for result in find_array(answer, _LISTS[search_type])
     ]
 
 
 def _direct_answer(answer: dict[str, Any]) -> str:
-    box = object_at(answer, "answerBox")
-    said = text_at(box, "answer") or text_at(box, "snippet")
-    marked = [] if said else array_at(box, "snippetHighlighted")
-    return said or ", ".join(text_at(marked, n) for n in range(len(marked)))
+    box = find_object(answer, "answerBox")
+    said = find_text(box, "answer") or find_text(box, "snippet")
+    marked = [] if said else find_array(box, "snippetHighlighted")
+    return said or ", ".join(find_text(marked, n) for n in range(len(marked)))
 
 
 def _said(result: Any, key: str) -> str:
-    return ". ".join(filter(None, (text_at(result, key).rstrip("."), *_attributes(result))))
+    return ". ".join(filter(None, (find_text(result, key).rstrip("."), *_attributes(result))))
 
 
 def _attributes(result: Any) -> list[str]:
-    attributes = object_at(result, "attributes")
-    return [f"{clean(name)}: {text_at(attributes, name)}" for name in attributes]
+    attributes = find_object(result, "attributes")
+    return [f"{on_one_line(name)}: {find_text(attributes, name)}" for name in attributes]

@@ -6,10 +6,11 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from trivium.actions._run import sendable
+from trivium.actions._strict import is_json_array, is_json_object
 from trivium.commander import driver_neutral, invoke, step, wait
 from trivium.commander.lowlevel import make_scope
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, RemoteServiceError, ToolArgumentsError
@@ -25,14 +26,14 @@ if TYPE_CHECKING:
 __all__ = [
     "Remote",
     "UnreadableError",
-    "array_at",
-    "check_query",
-    "clean",
+    "checked_query",
+    "find_array",
     "find_key",
-    "number_at",
-    "object_at",
-    "parse_json",
-    "text_at",
+    "find_number",
+    "find_object",
+    "find_text",
+    "on_one_line",
+    "parse_object",
 ]
 
 T = TypeVar("T")
@@ -60,14 +61,14 @@ KEY_HINTS = {
     402: "; the account has no credit left",
     403: "; check the key and what it may use",
 }
-_SAID = ("message", "Message", "detail", "error", "Error", "errors", "errorDetails", "Response")
+_MESSAGE_KEYS = ("message", "Message", "detail", "error", "Error", "errors", "errorDetails", "Response")
 
 
 def find_key(variable: str, given: str | None, parameter: str = "api_key") -> str:
-    """The key that was given, or else stands in the environment.
+    """Return the given key, else that of the environment.
 
     Raises:
-        ConfigurationError: there is none, or it has characters that no header may have.
+        ConfigurationError: there is no key, or it has characters that no header may have.
     """
     key = (given or os.environ.get(variable) or "").strip()
     service, where = KEYS[variable]
@@ -79,7 +80,7 @@ def find_key(variable: str, given: str | None, parameter: str = "api_key") -> st
 
 
 class UnreadableError(Exception):
-    """An answer cannot be read; the text goes on where the service's name stops."""
+    """An answer cannot be read; its text continues a sentence that begins with the service's name."""
 
 
 class _Request(NamedTuple):
@@ -93,8 +94,8 @@ class _Request(NamedTuple):
 class Remote:
     """The client of one service.
 
-    A request is tried again where the connection broke, the service was busy (429) or failed (5xx). Nothing of the
-    environment is used, as its proxies, and no redirect is followed, so that a key goes nowhere else.
+    A request is tried again if the connection broke, the service was busy (429) or failed (5xx). Settings of the
+    environment, such as proxies, are ignored, and no redirect is followed, so that a key goes nowhere else.
 
     Args:
         service: its name, for errors.
@@ -126,7 +127,7 @@ class Remote:
         if not timeout > 0:
             raise ConfigurationError("timeout is a number of seconds above 0")
         self.service, self.base_url, self.host = service, base_url.rstrip("/"), parts.netloc.rpartition("@")[2]
-        self._shown_url = urlunsplit(parts._replace(netloc=self.host))
+        self._public_url = urlunsplit(parts._replace(netloc=self.host))
         self._hidden = dict(hidden or {})
         self._timeout, self._secrets = timeout, (*secrets, *self._hidden.values())
         self._headers = {"user-agent": "Mozilla/5.0 (compatible; trivium)", **(headers or {})}
@@ -134,10 +135,10 @@ class Remote:
         self._ssl: SSLContext | None = None
 
     def __repr__(self) -> str:
-        return f"Remote({self.service!r}, {self._shown_url!r})"
+        return f"Remote({self.service!r}, {self._public_url!r})"
 
     @driver_neutral
-    async def ask(
+    async def request(
         self,
         read: Callable[[str], T],
         path: str = "",
@@ -149,16 +150,20 @@ class Remote:
         """Send a request and read the answer.
 
         Args:
-            read: makes of the answer's text what is wanted; raises `UnreadableError`.
-            path: goes behind the base URL.
-            params: go into the query; those that are None are left out.
+            read: reads the answer's text; raises `UnreadableError`.
+            path: what follows the base URL.
+            params: the query's parameters; those that are None are left out.
             content: a body in JSON, which makes the request a POST.
-            headers: go with this request.
+            headers: further headers of this request.
 
         Raises:
-            RemoteServiceError: there is no answer, it is an error, or cannot be read.
+            RemoteServiceError: there is no answer, it is an error, or it cannot be read.
         """
-        given = {name: _parameter(value) for name, value in (params or {}).items() if value is not None}
+        given = {
+            name: str(value).lower() if isinstance(value, bool) else sendable(str(value))
+            for name, value in (params or {}).items()
+            if value is not None
+        }
         sent = {**self._headers, **(headers or {})}
         if content is not None:
             sent.setdefault("content-type", "application/json")
@@ -185,8 +190,9 @@ class Remote:
             try:
                 return await invoke(self._once, request)
             except RemoteServiceError as error:
-                delay = _delay(error, attempt)
-                if delay is None or delay >= (node._time_left() or 0):
+                may_help = error.status in (0, 429) or error.status >= 500
+                delay = max(error.retry_after, back_off(FIRST_DELAY, attempt))
+                if not may_help or delay >= (node._time_left() or 0):
                     raise
             await wait(delay)
         return await invoke(self._once, request)
@@ -216,7 +222,7 @@ class Remote:
         except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL) as error:
             said = str(error) or type(error).__name__
             raise self._error(
-                f"could not be reached at {self._shown_url} ({said}): check the network and base_url"
+                f"could not be reached at {self._public_url} ({said}): check the network and base_url"
             ) from None
 
     async def _body(self, response: Response) -> str:
@@ -236,7 +242,7 @@ class Remote:
         except (ValueError, RecursionError):
             said = "" if body.lstrip().startswith("<") else body
         usual = "; try again later" if status >= 500 else "; check base_url"
-        said = clean(said)[:300] or response.reason_phrase
+        said = on_one_line(said)[:300] or response.reason_phrase
         seconds = seconds_to_wait(response.headers)
         text = f"answered {status}: {said}".rstrip(" .:") + self._hints.get(status, usual)
         return self._error(text + (f" ({seconds:.0f} s)" if seconds else ""), status, seconds)
@@ -248,7 +254,7 @@ class Remote:
 
 
 def keyed_transport(hidden: Mapping[str, str], verify: SSLContext) -> AsyncHTTPTransport:
-    """A transport that adds parameters to each query below the client, which logs the address of what it sends."""
+    """Make a transport that adds secret parameters to each query below the client, whose log has the URLs."""
     import httpx2
 
     class Keyed(httpx2.AsyncHTTPTransport):
@@ -262,31 +268,20 @@ def keyed_transport(hidden: Mapping[str, str], verify: SSLContext) -> AsyncHTTPT
     return Keyed(verify=verify, trust_env=False)
 
 
-def _delay(error: RemoteServiceError, attempt: int) -> float | None:
-    """Seconds to wait before the next try, or None where none would help."""
-    if error.status not in (0, 429) and error.status < 500:
-        return None
-    return max(error.retry_after, back_off(FIRST_DELAY, attempt))
-
-
-def _parameter(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else sendable(str(value))
-
-
-def _message(answer: Any, depth: int = 4) -> str:
-    """What an error object of any service says; "" where it says nothing."""
+def _message(answer: object, depth: int = 4) -> str:
+    """The message in the error object of any service; "" if it has none."""
     if isinstance(answer, str):
         return answer
-    if isinstance(answer, list):
-        answer = dict(zip(_SAID, cast("list[Any]", answer)[:1], strict=False))
-    if not isinstance(answer, dict) or not depth:
+    if is_json_array(answer):
+        answer = dict(zip(_MESSAGE_KEYS, answer[:1], strict=False))
+    if not is_json_object(answer) or not depth:
         return ""
-    said = (_message(cast("dict[str, Any]", answer).get(key), depth - 1) for key in _SAID)
-    return next(filter(None, said), "")
+    messages = (_message(answer.get(key), depth - 1) for key in _MESSAGE_KEYS)
+    return next(filter(None, messages), "")
 
 
-def check_query(query: str, tool: str) -> str:
-    """The query without the white space around it, as it can be sent.
+def checked_query(query: str, tool: str) -> str:
+    """Return a query without surrounding whitespace, ready to be sent.
 
     Raises:
         ToolArgumentsError: nothing is left.
@@ -297,69 +292,67 @@ def check_query(query: str, tool: str) -> str:
     return query
 
 
-def clean(text: str) -> str:
-    """The text on one line, and such that it can be sent on."""
+def on_one_line(text: str) -> str:
+    """Join the lines of a text, and replace what UTF-8 cannot encode."""
     return " ".join(sendable(text).split())
 
 
-def parse_json(text: str) -> dict[str, Any]:
-    """The JSON object that an answer is.
+def parse_object(text: str) -> dict[str, Any]:
+    """Parse an answer that is a JSON object.
 
     Raises:
-        UnreadableError: it is none.
+        UnreadableError: it is no JSON object.
     """
     try:
-        value = json.loads(text)
+        value: object = json.loads(text)
     except (ValueError, RecursionError):
         raise UnreadableError("sent something that is not JSON: check base_url, or try again later") from None
-    if not isinstance(value, dict):
+    if not is_json_object(value):
         raise UnreadableError(_other_form((), dict))
-    return cast("dict[str, Any]", value)
+    return value
 
 
 _KINDS = {dict: "object", list: "array", str: "text", float: "number"}
 
 
-def object_at(value: Any, *path: str | int) -> dict[str, Any]:
-    """The object at a place of an answer; an empty one where there is nothing, or null.
+def find_object(value: object, *path: str | int) -> dict[str, Any]:
+    """Find the object at a path in an answer; an empty one if there is nothing, or null.
 
     Raises:
-        UnreadableError: something of another kind stands there, or on the way.
+        UnreadableError: the value there, or one above it, is of another kind.
 
-    >>> object_at({"web": {"results": [{"title": "tea"}]}}, "web", "results", 0)
+    >>> find_object({"web": {"results": [{"title": "tea"}]}}, "web", "results", 0)
     {'title': 'tea'}
     """
     return _at(value, path, dict) or {}
 
 
-def array_at(value: Any, *path: str | int) -> list[Any]:
-    """The array at a place of an answer; as `object_at`."""
+def find_array(value: object, *path: str | int) -> list[Any]:
+    """Find the array at a path in an answer; see `find_object`."""
     return _at(value, path, list) or []
 
 
-def text_at(value: Any, *path: str | int) -> str:
-    """The text at a place of an answer, on one line; as `object_at`, and a number is taken for text."""
+def find_text(value: object, *path: str | int) -> str:
+    """Find the text at a path in an answer, on one line; see `find_object`. A number counts as text."""
     found = _at(value, path, str, float)
-    return clean(str(found)) if found is not None else ""
+    return on_one_line(str(found)) if found is not None else ""
 
 
-def number_at(value: Any, *path: str | int) -> float:
-    """The number at a place of an answer; as `object_at`."""
+def find_number(value: object, *path: str | int) -> float:
+    """Find the number at a path in an answer; see `find_object`."""
     return _at(value, path, float) or 0.0
 
 
-def _at(value: Any, path: tuple[str | int, ...], *kinds: type) -> Any:
+def _at(value: object, path: tuple[str | int, ...], *kinds: type) -> Any:
     for place, key in enumerate(path):
-        wanted = list if isinstance(key, int) else dict
         if value is None:
             return None
-        if not isinstance(value, wanted):
-            raise UnreadableError(_other_form(path[:place], wanted))
-        if isinstance(key, int):
-            items = cast("list[Any]", value)
-            value = items[key] if key < len(items) else None
+        if isinstance(key, int) and is_json_array(value):
+            value = value[key] if key < len(value) else None
+        elif isinstance(key, str) and is_json_object(value):
+            value = value.get(key)
         else:
-            value = cast("dict[str, Any]", value).get(key)
+            raise UnreadableError(_other_form(path[:place], list if isinstance(key, int) else dict))
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if value is None or (is_number and float in kinds) or isinstance(value, kinds):
         return value

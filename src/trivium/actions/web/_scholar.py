@@ -11,12 +11,12 @@ from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions.web._remote import (
     Remote,
     UnreadableError,
-    array_at,
-    check_query,
+    checked_query,
+    find_array,
     find_key,
-    object_at,
-    parse_json,
-    text_at,
+    find_object,
+    find_text,
+    parse_object,
 )
 from trivium.commander import driver_neutral
 
@@ -108,7 +108,7 @@ class GoogleScholar(BaseAction):
         """
         # fmt: off
         params = {
-            "q": check_query(query, self.name), "cites": cites, "as_ylo": as_ylo, "as_yhi": as_yhi, "scisbd": scisbd,
+            "q": checked_query(query, self.name), "cites": cites, "as_ylo": as_ylo, "as_yhi": as_yhi, "scisbd": scisbd,
             "cluster": cluster, "hl": hl, "lr": lr, "start": start, "num": num and max(1, min(num, 20)),
             "as_sdt": as_sdt, "safe": safe, "filter": filter, "as_vis": as_vis,
         }
@@ -149,7 +149,7 @@ class GoogleScholar(BaseAction):
         """
         # fmt: off
         params = {
-            "author_id": check_query(author_id, self.name), "hl": hl, "view_op": view_op, "sort": sort,
+            "author_id": checked_query(author_id, self.name), "hl": hl, "view_op": view_op, "sort": sort,
             "citation_id": citation_id, "start": start, "num": num, "no_cache": no_cache,
         }
         # fmt: on
@@ -168,7 +168,7 @@ class GoogleScholar(BaseAction):
         Returns:
             citation (str): the citation.
         """
-        params = {"q": check_query(q, self.name), "no_cache": no_cache}
+        params = {"q": checked_query(q, self.name), "no_cache": no_cache}
         return await self._ask(read_citation, "google_scholar_cite", params)
 
     @dual
@@ -196,7 +196,7 @@ class GoogleScholar(BaseAction):
         """
         # fmt: off
         params = {
-            "mauthors": check_query(mauthors, self.name), "hl": hl, "after_author": after_author,
+            "mauthors": checked_query(mauthors, self.name), "hl": hl, "after_author": after_author,
             "before_author": before_author, "no_cache": no_cache,
         }
         # fmt: on
@@ -205,7 +205,7 @@ class GoogleScholar(BaseAction):
     @driver_neutral
     async def _ask(self, read: Callable[[str], T], engine: str, params: Mapping[str, Any]) -> T:
         given = {"engine": engine, **params, "output": "json"}
-        return await self._remote.ask(read, "/search", params=given)
+        return await self._remote.request(read, "/search", params=given)
 
 
 class AsyncGoogleScholar(AsyncActionMixin, GoogleScholar):
@@ -214,8 +214,8 @@ class AsyncGoogleScholar(AsyncActionMixin, GoogleScholar):
 
 def read_answer(text: str) -> dict[str, Any]:
     """The answer; that nothing was found is one, though SerpApi says it as an error."""
-    answer = parse_json(text)
-    error = text_at(answer, "error")
+    answer = parse_object(text)
+    error = find_text(answer, "error")
     if error and "hasn't returned any results" not in error:
         raise UnreadableError(f"refused: {error.rstrip('.')}; change the query or its options")
     return answer
@@ -223,37 +223,38 @@ def read_answer(text: str) -> dict[str, Any]:
 
 def read_articles(text: str) -> dict[str, list[Any]]:
     """The three best articles, as lists of the same length."""
-    results = array_at(read_answer(text), "organic_results")[:_SHOWN]
+    results = find_array(read_answer(text), "organic_results")[:_SHOWN]
     return {
-        "title": [text_at(result, "title") for result in results],
-        "cited_by": [_citations(result) for result in results],
-        "organic_id": [text_at(result, "result_id") for result in results],
-        "snippets": [text_at(result, "snippet") for result in results],
-        "pub_info": [text_at(result, "publication_info", "summary") for result in results],
+        "title": [find_text(result, "title") for result in results],
+        "cited_by": [read_citation_count(result) for result in results],
+        "organic_id": [find_text(result, "result_id") for result in results],
+        "snippets": [find_text(result, "snippet") for result in results],
+        "pub_info": [find_text(result, "publication_info", "summary") for result in results],
     }
 
 
-def _citations(result: Any) -> int | str:
-    said = text_at(result, "inline_links", "cited_by", "total")
+def read_citation_count(result: object) -> int | str:
+    """The number of a result's citations; the service's own text if that is no number."""
+    said = find_text(result, "inline_links", "cited_by", "total")
     return int(said) if said.isdecimal() else said
 
 
 def read_author(text: str) -> dict[str, Any]:
     """Who an author is."""
     answer = read_answer(text)
-    author = object_at(answer, "author")
+    author = find_object(answer, "author")
     if not author:
         raise UnreadableError("knows no author of this id: ask get_author_id for it")
-    articles = array_at(answer, "articles")[:_SHOWN]
+    articles = find_array(answer, "articles")[:_SHOWN]
     return {
-        **{key: text_at(author, key) for key in ("name", "affiliations", "website")},
-        "articles": [{key: text_at(article, key) for key in ("title", "authors")} for article in articles],
+        **{key: find_text(author, key) for key in ("name", "affiliations", "website")},
+        "articles": [{key: find_text(article, key) for key in ("title", "authors")} for article in articles],
     }
 
 
 def read_citation(text: str) -> str:
     """The first form of a citation, which is MLA's."""
-    said = text_at(read_answer(text), "citations", 0, "snippet")
+    said = find_text(read_answer(text), "citations", 0, "snippet")
     if not said:
         raise UnreadableError("knows no citation of this id: take one of organic_id from search_google_scholar")
     return said
@@ -261,7 +262,7 @@ def read_citation(text: str) -> str:
 
 def read_author_id(text: str) -> dict[str, str]:
     """The id of the first profile."""
-    said = text_at(read_answer(text), "profiles", 0, "author_id")
+    said = find_text(read_answer(text), "profiles", 0, "author_id")
     if not said:
         raise UnreadableError("knows no author of this name: write it in another way, or add an affiliation")
     return {"author_id": said}

@@ -11,12 +11,12 @@ from trivium._arguments import checked
 from trivium.actions.web._remote import (
     Remote,
     UnreadableError,
-    array_at,
-    check_query,
-    clean,
+    checked_query,
+    find_array,
     find_key,
-    parse_json,
-    text_at,
+    find_text,
+    on_one_line,
+    parse_object,
 )
 from trivium.commander import driver_neutral, invoke
 from trivium.exceptions import ConfigurationError
@@ -93,14 +93,15 @@ class BaseSearch:
             RemoteServiceError: the engine gave no answer, an error, or one that cannot be read.
         """
         wanted = self.topk if max_results is None else max(max_results, 0)
-        found = await invoke(self.find, check_query(query, type(self).__name__), 2 * wanted)
+        found = await invoke(self.find, checked_query(query, type(self).__name__), 2 * wanted)
         kept: dict[str, SearchResult] = {}
         for result in found:
-            if self._is_welcome(result.url) and len(kept) < wanted:
+            if self.is_welcome(result.url) and len(kept) < wanted:
                 kept.setdefault(result.url, result)
         return {n: {"url": url, "title": title, "summ": said} for n, (url, title, said) in enumerate(kept.values())}
 
-    def _is_welcome(self, url: str) -> bool:
+    def is_welcome(self, url: str) -> bool:
+        """True for the URL of a page that is no PDF file and not on the black list."""
         try:
             parts = urlsplit(url)
             host = parts.hostname or ""
@@ -147,7 +148,7 @@ class DuckDuckGoSearch(BaseSearch):
     @driver_neutral
     async def find(self, query: str, count: int) -> Sequence[SearchResult]:
         """Ask the engine."""
-        return await self._remote.ask(read_duckduckgo, "/", params={"q": query, "kl": self.region})
+        return await self._remote.request(read_duckduckgo, "/", params={"q": query, "kl": self.region})
 
 
 def read_duckduckgo(text: str) -> list[SearchResult]:
@@ -180,7 +181,7 @@ def _text_within(name: str, stream: Iterator[Tag | str]) -> str:
             parts.append(token)
         elif token.name == name:
             break
-    return clean("".join(parts))
+    return on_one_line("".join(parts))
 
 
 def _target(link: str) -> str:
@@ -188,7 +189,7 @@ def _target(link: str) -> str:
     try:
         parts = urlsplit(f"https:{link}" if link.startswith("//") else link)
         is_own = not parts.hostname or f".{parts.hostname}".endswith(".duckduckgo.com")
-        return clean(parse_qs(parts.query).get("uddg", [""])[0] if is_own else link)
+        return on_one_line(parse_qs(parts.query).get("uddg", [""])[0] if is_own else link)
     except ValueError:
         return ""
 
@@ -234,30 +235,30 @@ class BingSearch(BaseSearch):
     async def find(self, query: str, count: int) -> Sequence[SearchResult]:
         """Ask the engine."""
         params = {"q": query, "mkt": self.market, "count": max(1, min(count, 50))}
-        return await self._remote.ask(read_bing, "/search", params=params)
+        return await self._remote.request(read_bing, "/search", params=params)
 
 
 def read_bing(text: str) -> list[SearchResult]:
     """Pages and news in the order of the ranking, or where there is none, the pages."""
-    answer = parse_json(text)
-    pages = {text_at(page, "id"): page for page in array_at(answer, "webPages", "value")}
+    answer = parse_object(text)
+    pages = {find_text(page, "id"): page for page in find_array(answer, "webPages", "value")}
     found: list[Any] = []
-    for item in array_at(answer, "rankingResponse", "mainline", "items"):
-        place = text_at(item, "value", "id")
-        match text_at(item, "answerType"):
+    for item in find_array(answer, "rankingResponse", "mainline", "items"):
+        place = find_text(item, "value", "id")
+        match find_text(item, "answerType"):
             case "WebPages":
                 found += [pages[place]] if place in pages else []
-            case "News" if place == text_at(answer, "news", "id"):
-                found += array_at(answer, "news", "value")
+            case "News" if place == find_text(answer, "news", "id"):
+                found += find_array(answer, "news", "value")
             case _:
                 pass
     return [
         SearchResult(
-            text_at(page, "url"),
-            text_at(page, "name"),
-            text_at(page, "snippet") or text_at(page, "description"),
+            find_text(page, "url"),
+            find_text(page, "name"),
+            find_text(page, "snippet") or find_text(page, "description"),
         )
-        for page in found or array_at(answer, "webPages", "value")
+        for page in found or find_array(answer, "webPages", "value")
     ]
 
 
@@ -312,26 +313,26 @@ class BraveSearch(BaseSearch):
     async def find(self, query: str, count: int) -> Sequence[SearchResult]:
         """Ask the engine."""
         params = {"q": query, "count": max(1, min(count, 20)), **self.parameters}
-        return await self._remote.ask(read_brave, f"/{self.search_type}/search", params=params)
+        return await self._remote.request(read_brave, f"/{self.search_type}/search", params=params)
 
 
 def read_brave(text: str) -> list[SearchResult]:
     """The results of a search for pages, or for news."""
-    answer = parse_json(text)
+    answer = parse_object(text)
     is_news = "web" not in answer and "results" in answer
     return [
-        SearchResult(text_at(page, "url"), _plain(text_at(page, "title")), _plain(" ".join(_passages(page))))
-        for page in array_at(answer, *(() if is_news else ("web",)), "results")
+        SearchResult(find_text(page, "url"), _plain(find_text(page, "title")), _plain(" ".join(_passages(page))))
+        for page in find_array(answer, *(() if is_news else ("web",)), "results")
     ]
 
 
 def _passages(page: Any) -> list[str]:
-    more = array_at(page, "extra_snippets")
-    return [text_at(page, "description"), *(text_at(more, n) for n in range(len(more)))]
+    more = find_array(page, "extra_snippets")
+    return [find_text(page, "description"), *(find_text(more, n) for n in range(len(more)))]
 
 
 def _plain(markup: str) -> str:
-    return clean("".join(token for token in tokenize_html(markup) if isinstance(token, str)))
+    return on_one_line("".join(token for token in tokenize_html(markup) if isinstance(token, str)))
 
 
 class SearxngSearch(BaseSearch):
@@ -388,12 +389,12 @@ class SearxngSearch(BaseSearch):
     async def find(self, query: str, count: int) -> Sequence[SearchResult]:
         """Ask the engine."""
         params = {"q": query, "format": "json", "categories": self.categories, "language": self.language}
-        return await self._remote.ask(read_searxng, "/search", params=params)
+        return await self._remote.request(read_searxng, "/search", params=params)
 
 
 def read_searxng(text: str) -> list[SearchResult]:
     """The results of an instance."""
     return [
-        SearchResult(text_at(page, "url"), text_at(page, "title"), text_at(page, "content"))
-        for page in array_at(parse_json(text), "results")
+        SearchResult(find_text(page, "url"), find_text(page, "title"), find_text(page, "content"))
+        for page in find_array(parse_object(text), "results")
     ]

@@ -11,7 +11,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from trivium._arguments import checked
-from trivium.actions.web._remote import Remote, UnreadableError, array_at, find_key, object_at, parse_json, text_at
+from trivium.actions.web._remote import (
+    Remote,
+    UnreadableError,
+    find_array,
+    find_key,
+    find_object,
+    find_text,
+    parse_object,
+)
 from trivium.actions.web._searchers import BLACK_LIST, BaseSearch, SearchResult
 from trivium.commander import driver_neutral
 
@@ -82,7 +90,7 @@ class TencentSearch(BaseSearch):
         now = int(time.time())
         signed = sign(self._id, self._key, self.service, self._remote.host, self.action, payload, now)
         headers = {"authorization": signed, "content-type": _JSON, "X-TC-Timestamp": str(now)}
-        return await self._remote.ask(read_tencent, "/", content=payload, headers=headers)
+        return await self._remote.request(read_tencent, "/", content=payload, headers=headers)
 
 
 def sign(secret_id: str, secret_key: str, service: str, host: str, action: str, payload: bytes, timestamp: int) -> str:
@@ -100,18 +108,19 @@ def sign(secret_id: str, secret_key: str, service: str, host: str, action: str, 
 
 def read_tencent(text: str) -> list[SearchResult]:
     """The results: each page is JSON in a text, which an older interface puts below `Display`."""
-    answer = object_at(parse_json(text), "Response")
-    code = text_at(answer, "Error", "Code")
+    answer = find_object(parse_object(text), "Response")
+    code = find_text(answer, "Error", "Code")
     if code:
-        raise UnreadableError(f"refused ({code}): {text_at(answer, 'Error', 'Message')}; {_advice(code)}")
-    pages = array_at(answer, "Pages")
-    return [_tencent_page(page) for page in pages]
+        raise UnreadableError(f"refused ({code}): {find_text(answer, 'Error', 'Message')}; {_advice(code)}")
+    pages = find_array(answer, "Pages")
+    return [read_tencent_page(page) for page in pages]
 
 
-def _tencent_page(page: Any) -> SearchResult:
-    shown = parse_json(page if isinstance(page, str) else text_at(page, "Display"))
-    texts = (text_at(shown, key) for key in ("content", "passage", "abstract_info"))
-    return SearchResult(text_at(shown, "url"), text_at(shown, "title"), next(filter(None, texts), ""))
+def read_tencent_page(page: object) -> SearchResult:
+    """Read one result."""
+    display = parse_object(page if isinstance(page, str) else find_text(page, "Display"))
+    texts = (find_text(display, key) for key in ("content", "passage", "abstract_info"))
+    return SearchResult(find_text(display, "url"), find_text(display, "title"), next(filter(None, texts), ""))
 
 
 def _advice(code: str) -> str:
