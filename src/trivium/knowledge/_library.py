@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from trivium._arguments import checked, positive
 from trivium.commander import CallNode, Event, Listener, current, driver_neutral, invoke, iterate, step, sync_method
-from trivium.commander.lowlevel import make_scope
+from trivium.commander.lowlevel import emit, make_scope, set_scope
 from trivium.events import JSONObject, on_one_line
 from trivium.exceptions import (
     DocumentError,
@@ -37,23 +37,23 @@ __all__ = ["IngestEvent", "IngestProgress", "IngestReport", "Library", "Outcome"
 
 Place: TypeAlias = "str | os.PathLike[str] | Source"
 Outcome: TypeAlias = Literal["reading", "added", "updated", "unchanged", "failed", "dropped"]
-"""What became of a source; "reading" while it is not over."""
+"""The outcome of a source; "reading" until it is complete."""
 
-_BATCH = 512  # chunks that are held, embedded and staged at once
-_TRIES = 3  # at a source that changes while it is read, or that others ingest at the same time
-_SHOWN = 5  # sources that failed, in the text of a report
+_BATCH = 512  # chunks that are embedded and staged together
+_TRIES = 3  # for a source that changes while it is read, or that another process ingests at the same time
+_SHOWN = 5  # failed sources in the text of a report
 _FAULTS = (DocumentError, FetchError, MissingExtraError)  # of one source: the others go on
 
 
 class IngestProgress(NamedTuple):
-    """How far an ingest is.
+    """Progress of an ingest.
 
     Args:
-        source: which source this is about.
-        outcome: what became of it.
-        done: sources that are over.
-        total: sources that were found.
-        chunks: chunks of it so far.
+        source: name of the source.
+        outcome: its outcome.
+        done: number of completed sources.
+        total: number of sources found.
+        chunks: number of chunks of this source so far.
     """
 
     source: str
@@ -79,18 +79,18 @@ class IngestEvent(Event[IngestProgress, Literal["ingest"]]):
 
 @dataclass(slots=True)
 class IngestReport:
-    """What an ingest has done.
+    """The result of an ingest.
 
     Args:
-        added: sources that were new.
+        added: new sources.
         updated: sources that had changed.
-        unchanged: sources that were left as they are.
-        dropped: sources that have gone, and were dropped.
-        failed: sources that could not be read, and why; what the store has of them is as before.
-        skipped: what was found and is no document.
-        chunks: chunks that were written.
-        bytes: size of the texts that were read, in UTF-8.
-        seconds: how long it took.
+        unchanged: sources that had not changed.
+        dropped: sources that no longer exist and were deleted from the store.
+        failed: sources that could not be read, with their errors; their chunks in the store stay as before.
+        skipped: files that are not documents.
+        chunks: number of chunks written.
+        bytes: size of the texts read, in bytes of UTF-8.
+        seconds: duration.
     """
 
     added: list[str] = field(default_factory=list[str])
@@ -104,13 +104,13 @@ class IngestReport:
     seconds: float = 0.0
 
     def __str__(self) -> str:
-        """How many of each, and of the first that failed why."""
+        """Summarise the numbers, and the first errors."""
         counts = {name: len(getattr(self, name)) for name in ("added", "updated", "unchanged", "dropped", "failed")}
-        said = ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing"
-        return "\n  ".join([f"{said}; {self.chunks} chunks in {self.seconds:.1f} s", *self._reasons()])
+        summary = ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing"
+        return "\n  ".join([f"{summary}; {self.chunks} chunks in {self.seconds:.1f} s", *self._reasons()])
 
     def _reasons(self) -> list[str]:
-        """Why the first sources failed, a line each."""
+        """Return a line for each of the first failed sources."""
         first = list(self.failed.items())[:_SHOWN]
         reasons = [text if name in (text := str(error)) else f"{name}: {text}" for name, error in first]
         more = len(self.failed) - len(first)
@@ -118,18 +118,18 @@ class IngestReport:
 
 
 class Library:
-    """Keeps a store in step with files, folders, git repositories and pages of the web.
+    """Synchronises a store with files, folders, git repositories and web pages.
 
-    A source is looked at first, and read only if it looks changed; it is cut into chunks and embedded only if its bytes
-    are not those that the store has. It is served whole or as it was before: a failure or a kill leaves nothing half
-    done, and the next ingest goes on. Memory does not grow with a source whose format is read in parts. Any number of
-    threads and processes may ingest into one store.
+    A source is read only if its state looks changed, and chunked and embedded only if its bytes differ from those in
+    the store. It is served completely or as before: after a failure or a kill nothing is half done, and the next ingest
+    continues. Memory does not grow with the size of a source whose format is read in parts. Any number of threads and
+    processes may ingest into one store.
 
     Args:
-        store: where the chunks go; its embedding model is used, if it has one.
-        chunker: cuts a document; by default the one that fits its media type.
-        size: what a chunk holds at most, in characters (default 400: a vector says little of a long text, and a
-            `Retriever` gives back more than the chunk that it found).
+        store: the store of the chunks; its embedding model is used, if it has one.
+        chunker: cuts a document; default: the chunker that fits its media type.
+        size: maximum size of a chunk in characters (default 400: a vector says little about a long text, and a
+            `Retriever` returns the chunks around the one that it found).
 
     Raises:
         ConfigurationError: the size is below 1.
@@ -160,22 +160,22 @@ class Library:
     async def ingest_async(
         self, *places: Place, prune: bool = False, listeners: Sequence[Listener] = ()
     ) -> IngestReport:
-        """Bring the store in step with some places.
+        """Synchronise the store with some places.
 
-        The call is a node of the run tree, each source a node below it; an `IngestEvent` says what became of each.
-        What cannot be read stands in the report, and the others go on.
+        The call is a node of the run tree, and each source a node below it; an `IngestEvent` tells the outcome of each.
+        A source that cannot be read is in the report, and the others go on.
 
         Args:
             *places: paths of files and folders, git repositories, URLs, or sources.
-            prune: drop what the store has from below these places and is not there any more.
+            prune: delete chunks of sources below these places that no longer exist.
             listeners: called for each event of this call.
 
         Raises:
-            KnowledgeError: the store or the embedding model cannot be used; what was published before stays.
-            ModelError: the embedding model could not answer.
+            KnowledgeError: the store or the embedding model cannot be used; sources published before stay.
+            ModelError: the embedding model failed.
         """
         node = CallNode("ingest", current.get())
-        node._scope = make_scope(node, timeout=None, limits=None, listeners=tuple(listeners))
+        set_scope(node, make_scope(node, timeout=None, limits=None, listeners=tuple(listeners)))
         with node:
             return await _Ingest(self, node).run(places, prune)
 
@@ -183,23 +183,23 @@ class Library:
 
     @driver_neutral
     async def sources_async(self) -> list[SourceRecord]:
-        """What the store serves, by source."""
+        """Return the records of the sources that the store serves."""
         return await self.store.sources_async()
 
     sources = sync_method(sources_async)
 
     @driver_neutral
     async def drop_async(self, place: Place) -> int:
-        """Forget what was ingested from a place: a source, or all from below a folder or in a git repository.
+        """Delete the chunks of a place: of a source, or of all sources below a folder or in a git repository.
 
         Args:
-            place: as for `ingest`, however its path is written, or the name of a source.
+            place: as for `ingest`, with the path in any notation, or the name of a source.
 
         Returns:
-            How many chunks that were; 0 where the store has nothing from there: `sources()` tells the names.
+            The number of deleted chunks; 0 if the store has none from there. `sources()` has the names.
         """
         is_from = _below(place)
-        names = [record.source for record in await self.store.sources_async() if is_from(_whole(record.source))]
+        names = [record.source for record in await self.store.sources_async() if is_from(_absolute(record.source))]
         return sum([await self.store.delete_async(source=name) for name in dict.fromkeys([*names, _name(place)])])
 
     drop = sync_method(drop_async)
@@ -207,7 +207,7 @@ class Library:
 
 @dataclass(slots=True)
 class _Item:
-    """A source while it is read."""
+    """A source that is being read."""
 
     source: Source
     fingerprint: str
@@ -218,16 +218,16 @@ class _Item:
     is_staged: bool = False
     is_read: bool = False
 
-    def chunked(self, chunker: Chunker | None, size: int) -> Iterator[list[Chunk]]:
-        """Its chunks, some at a time."""
+    def batches(self, chunker: Chunker | None, size: int) -> Iterator[list[Chunk]]:
+        """Return its chunks in batches."""
         chunks = chunk_parts(
-            map(self._taken, self.source.documents()), fingerprint=self.fingerprint, size=size, chunker=chunker
+            map(self.register, self.source.documents()), fingerprint=self.fingerprint, size=size, chunker=chunker
         )
         while batch := list(islice(chunks, _BATCH)):
             yield batch
 
-    def _taken(self, document: Document) -> Document:
-        """A part of it; what is remembered of it is its size, its title, and the name by which the store knows it."""
+    def register(self, document: Document) -> Document:
+        """Add the size and the title of a part, and return it under the name of the source in the store."""
         self.bytes += len(document.content.encode("utf-8", "surrogatepass"))
         about = document.metadata
         self.title = self.title or ("" if about.title == "Unknown Title" else about.title)
@@ -242,15 +242,15 @@ class _Item:
 class _Ingest:
     """One call of `ingest`.
 
-    Chunks of several short sources are held together, for a model embeds many texts faster than few. A source is
-    published when its last chunk was staged.
+    Chunks of several short sources are embedded together, because a model embeds many texts faster than few. A source
+    is published when its last chunk is staged.
     """
 
     def __init__(self, library: Library, node: CallNode) -> None:
         self._library, self._store, self._node = library, library.store, node
         self._report, self._began = IngestReport(), time.monotonic()
         self._known: dict[str, SourceRecord] = {}
-        self._names: dict[str, str] = {}  # for each file the name by which the store knows it
+        self._names: dict[str, str] = {}  # for each absolute path its name in the store
         self._held: list[tuple[_Item, list[Chunk]]] = []
         self._late, self._tries = list[Source](), dict[str, int]()
         self._done = self._total = 0
@@ -260,51 +260,48 @@ class _Ingest:
     async def run(self, places: Sequence[Place], prune: bool) -> IngestReport:
         try:
             self._known = {record.source: record for record in await self._store.sources_async()}
-            self._names = {_whole(name): name for name in self._known}
-            sources, searched = await self._find(places)
+            self._names = {_absolute(name): name for name in self._known}
+            sources, searched = await self.find(places)
             self._total = len(sources)
             waiting = list(sources.values())
             for _ in range(_TRIES):
                 for source in waiting:
-                    await self._take(source)
+                    await self.ingest_source(source)
                 await self._flush()
                 waiting, self._late = self._late, []
             if prune:
-                await self._prune(searched, sources)
+                await self.prune(searched, sources)
         except Exception as error:
             error.add_note(f"the ingest was stopped when {self._done} of {self._total} sources were done")
             raise
         self._report.seconds = time.monotonic() - self._began
         return self._report
 
-    async def _find(self, places: Sequence[Place]) -> tuple[dict[str, Source], list[Place]]:
-        """The sources by name, and the places of which all could be found."""
+    async def find(self, places: Sequence[Place]) -> tuple[dict[str, Source], list[Place]]:
+        """Return the sources by name, and the places that were searched completely."""
         sources: dict[str, Source] = {}
         searched: list[Place] = []
         for place in places:
             try:
-                sources |= await invoke(self._found, place)
+                sources |= await invoke(self.sources_at, place)
                 searched.append(place)
             except _FAULTS as error:
                 self._fail(_name(place), error)
         return sources, searched
 
-    def _found(self, place: Place) -> dict[str, Source]:
+    def sources_at(self, place: Place) -> dict[str, Source]:
+        """Return the sources at a place by name; a file keeps the name of its first ingest, as paths vary."""
         is_source = isinstance(place, Source)
-        found = [place] if is_source else find_sources(place, on_skip=self._report.skipped.append)
-        return {each.name: each for each in map(self._named, found)}
-
-    def _named(self, source: Source) -> Source:
-        """A source by the name that it was first ingested by: a file is kept once, however its path is written."""
-        name = self._names.setdefault(_whole(source.name), source.name)
-        if name == source.name:
-            return source
-        source = copy(source)
-        source.name = name
-        return source
+        sources: dict[str, Source] = {}
+        for source in [place] if is_source else find_sources(place, on_skip=self._report.skipped.append):
+            name = self._names.setdefault(_absolute(source.name), source.name)
+            sources[name] = source if name == source.name else copy(source)
+            sources[name].name = name
+        return sources
 
     # ---- one source
-    async def _take(self, source: Source) -> None:
+    async def ingest_source(self, source: Source) -> None:
+        """Read a source in a node of its own; an error of the source goes into the report."""
         with step("source"):
             for attempt in range(_TRIES):
                 try:
@@ -316,7 +313,7 @@ class _Ingest:
                     return
 
     async def _read(self, source: Source, is_last: bool) -> bool:
-        """Read a source if it has changed; whether it is over, and need not be tried again."""
+        """Read a source if it has changed; return False if it changed meanwhile and must be read again."""
         state = await invoke(source.state)
         before = self._known.get(source.name)
         if before is not None and before.fingerprint.endswith(self._state_of(state)):
@@ -326,7 +323,7 @@ class _Ingest:
             return self._end(source.name, "unchanged")
         item = _Item(source, f"{content[:32]}{self._state_of(state)}", before)
         try:
-            await self._chunked(item)
+            await self.chunk(item)
         except _FAULTS:
             await self._let_go(item)
             raise
@@ -337,36 +334,37 @@ class _Ingest:
         await self._let_go(item)
         if is_last:
             raise UnreadableDocumentError(
-                f"{source.name}: it changes while it is read; ingest it again when it is at rest", source.name
+                f"{source.name}: it changes while it is read; ingest it again when it is stable", source.name
             )
         return False
 
     def _state_of(self, state: str) -> str:
-        """The end of the fingerprint of a source that was cut in this way when it looked so."""
+        """Return the end of the fingerprint of a source in this state, chunked with these settings."""
         return f".{self._recipe}.{sha256(state.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
-    async def _chunked(self, item: _Item) -> None:
-        batches = partial(item.chunked, self._library.chunker, self._library.size)
+    async def chunk(self, item: _Item) -> None:
+        """Read and chunk a source; embed and stage chunks as soon as there are enough for a batch."""
+        batches = partial(item.batches, self._library.chunker, self._library.size)
         async with aclosing(iterate(batches)) as source:
             async for batch in source:
                 item.chunks += len(batch)
                 self._held.append((item, batch))
                 if sum(len(chunks) for _, chunks in self._held) >= _BATCH:
                     await self._flush()
-                    self._tell(item.source.name, "reading", item.chunks)
+                    self._emit_progress(item.source.name, "reading", item.chunks)
 
     async def _let_go(self, item: _Item) -> None:
-        """Drop what was read of a source that is not published."""
+        """Discard the chunks of a source that will not be published."""
         self._held = [each for each in self._held if each[0] is not item]
         if item.is_staged:
             await self._store.discard_async(item.source.name)
 
     # ---- into the store
     async def _flush(self) -> None:
-        """Embed what is held, stage it, and publish the sources of which it was the rest."""
+        """Embed and stage the chunks read so far, and publish the sources that are complete."""
         held, self._held = self._held, []
         chunks = [chunk for _, some in held for chunk in some]
-        vectors = await self._store._vectors_of(chunks) if chunks else None
+        vectors = await self._store.embed_chunks(chunks) if chunks else None
         start = 0
         for item, some in held:
             if some:
@@ -374,14 +372,14 @@ class _Ingest:
                 await self._store.stage_async(some, rows)
                 item.is_staged = True
                 start += len(some)
-            elif item.is_read:  # an entry without chunks is its end
-                await self._publish(item)
+            elif item.is_read:  # an entry without chunks marks its end
+                await self.publish_source(item)
 
-    async def _publish(self, item: _Item) -> None:
+    async def publish_source(self, item: _Item) -> None:
         name = item.source.name
         try:
             await self._store.publish_async(item.record())
-        except IncompleteSourceError as error:  # what another process staged or published came between
+        except IncompleteSourceError as error:  # another process staged or published it meanwhile
             await self._store.discard_async(name)
             self._known = {record.source: record for record in await self._store.sources_async()}
             if name not in self._known or self._known[name].fingerprint != item.fingerprint:
@@ -392,14 +390,14 @@ class _Ingest:
         self._end(name, "added" if item.before is None else "updated", item.chunks)
 
     def _again(self, source: Source, error: IncompleteSourceError) -> None:
-        """Ingest a source once more after the others, but not for ever."""
+        """Ingest a source again after the others, a limited number of times."""
         self._tries[source.name] = self._tries.get(source.name, 0) + 1
         if self._tries[source.name] == _TRIES:
             raise error
         self._late.append(source)
 
-    async def _prune(self, places: Iterable[Place], sources: Iterable[str]) -> None:
-        """Drop what the store has from below some places and is not there, but for what was left out there."""
+    async def prune(self, places: Iterable[Place], sources: Iterable[str]) -> None:
+        """Delete sources below some places that no longer exist, except those that were skipped."""
         failed = self._report.failed
         there = {name for name in sources if not isinstance(failed.get(name), DocumentNotFoundError)}
         tests = [_below(place) for place in places]
@@ -408,8 +406,8 @@ class _Ingest:
             name
             for name in self._known
             if name not in there
-            and any(test(_whole(name)) for test in tests)
-            and not any(test(_whole(name)) for test in left_out)
+            and any(test(_absolute(name)) for test in tests)
+            and not any(test(_absolute(name)) for test in left_out)
         ]
         if gone:
             await self._store.delete_async({"source": {"$in": gone}})
@@ -417,19 +415,19 @@ class _Ingest:
             failed.pop(name, None)
             self._end(name, "dropped")
 
-    # ---- what is told
+    # ---- progress
     def _end(self, name: str, outcome: Literal["added", "updated", "unchanged", "dropped"], chunks: int = 0) -> bool:
         getattr(self._report, outcome).append(name)
         self._done += outcome != "dropped"
-        self._tell(name, outcome, chunks)
+        self._emit_progress(name, outcome, chunks)
         return True
 
     def _fail(self, name: str, error: Exception) -> None:
         self._report.failed[name] = error
-        self._tell(name, "failed")
+        self._emit_progress(name, "failed")
 
-    def _tell(self, name: str, outcome: Outcome, chunks: int = 0) -> None:
-        self._node._emit(IngestEvent, IngestProgress(name, outcome, self._done, self._total, chunks))
+    def _emit_progress(self, name: str, outcome: Outcome, chunks: int = 0) -> None:
+        emit(self._node, IngestEvent, IngestProgress(name, outcome, self._done, self._total, chunks))
 
 
 def _name(place: Place) -> str:
@@ -437,22 +435,22 @@ def _name(place: Place) -> str:
 
 
 def _below(place: Place) -> Callable[[str], bool]:
-    """Whether the source of this whole name is from this place, or from below it."""
+    """Return a test of absolute source names: True for the place itself and for all below it."""
     repository, revision = ("", "") if isinstance(place, Source) else as_git(_name(place))
     if repository:
-        prefix = _whole(f"{repository_name(repository, revision)}:")
-        return lambda whole: whole.startswith(prefix)
-    path = _whole(_name(place))
-    return lambda whole: whole == path or whole.startswith(path.rstrip(os.sep) + os.sep)
+        prefix = _absolute(f"{repository_name(repository, revision)}:")
+        return lambda name: name.startswith(prefix)
+    path = _absolute(_name(place))
+    return lambda name: name == path or name.startswith(path.rstrip(os.sep) + os.sep)
 
 
-def _whole(name: str) -> str:
-    """What two names of one file have in common: its path from the root. That of a URL is itself."""
+def _absolute(name: str) -> str:
+    """Return the absolute path of a file name; a URL stays as it is."""
     return name if "://" in name else os.path.abspath(name)
 
 
 def _name_of(chunker: Any) -> str:
-    """A chunker by name, with its options where it has some."""
+    """Return the name of a chunker, with its options if it has some."""
     if isinstance(chunker, partial):
         made = cast("partial[Any]", chunker)
         return f"{_name_of(made.func)} {made.args} {sorted(made.keywords.items())}"

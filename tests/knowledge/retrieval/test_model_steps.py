@@ -20,7 +20,7 @@ from trivium.testing import ScriptedModel
 
 HITS = [Hit(Chunk.of(text, source="a.txt"), 1.0) for text in ("zero", "one", "two", "three")]
 BAD: list[Any] = [
-    "no JSON",
+    "not JSON",
     "[]",
     "{}",
     '{"best": "1", "sentences": "1", "wordings": 7, "question": 7}',

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from knowledge.stores._kinds import KINDS, Kind, Words
 from trivium.exceptions import FilterError
 from trivium.knowledge import Chunk, VectorStore
-from trivium.knowledge.stores import AllOf, AnyOf, Compare, Not, matches, parse_filter
-from trivium.knowledge.stores._records import metadata_of, restored
+from trivium.knowledge.stores import AllOf, AnyOf, Compare, Not, matches_filter, parse_filter
+from trivium.knowledge.stores._records import from_stored, metadata_of
 
 BIG = 2**63
 
@@ -47,7 +47,7 @@ def test_a_condition_is_read(where: Any, tree: Any) -> None:
 @pytest.mark.parametrize(
     ("where", "path", "said"),
     [
-        ("{", "", "no JSON"),
+        ("{", "", "not JSON"),
         ("[1]", "", "no dict of conditions"),
         ({"$or": {"a": 1}}, "$or", "a list of conditions"),
         ({"$or": [{"a": {"$over": 1}}]}, "$or[0].a", "no operator '$over'"),
@@ -101,7 +101,7 @@ def test_whatever_is_given_is_read_or_told(where: Any) -> None:
         except FilterError as error:
             assert str(error)  # noqa: PT017 - one of two outcomes
         else:
-            assert isinstance(matches(tree, {"a": 1}), bool)
+            assert isinstance(matches_filter(tree, {"a": 1}), bool)
 
 
 # ---- meaning
@@ -144,7 +144,7 @@ META = {"page": 3, "tags": ["a", "b", 7], "ok": True, "none": None, "empty": [],
     ],
 )
 def test_what_a_condition_means(where: Any, holds: bool) -> None:
-    assert matches(parse_filter(where), META) is holds
+    assert matches_filter(parse_filter(where), META) is holds
 
 
 # ---- every store gives the same
@@ -204,14 +204,14 @@ def test_a_store_finds_what_the_condition_says(
     vector = Words().embed(["text"])[0]
     for where in wheres:
         tree = parse_filter(where)
-        right = {chunk.metadata.id for chunk in chunks if matches(tree, chunk.metadata.model_dump(mode="json"))}
+        right = {chunk.metadata.id for chunk in chunks if matches_filter(tree, chunk.metadata.model_dump(mode="json"))}
         assert {chunk.metadata.id for chunk in store.scan(where)} == right, where
         assert store.count(where) == len(right)
         assert {hit.chunk.metadata.id for hit in store.nearest(vector, 9, where)} == right
         found = store.full_text("text", 9, where)
         assert found is None or {hit.chunk.metadata.id for hit in found} == right
     assert store.delete(wheres[0]) == len(
-        [1 for chunk in chunks if matches(parse_filter(wheres[0]), chunk.metadata.model_dump(mode="json"))]
+        [1 for chunk in chunks if matches_filter(parse_filter(wheres[0]), chunk.metadata.model_dump(mode="json"))]
     )
     assert store.count(wheres[0]) == 0
 
@@ -240,4 +240,4 @@ def test_metadata_keep_their_order_and_their_differences(extra: dict[str, Any]) 
     chunk.metadata.__pydantic_extra__ = extra
     plain = metadata_of(chunk)
     assert len(plain) == len(chunk.metadata.model_dump())
-    assert [restored(name) for name in plain] == list(chunk.metadata.model_dump())
+    assert [from_stored(name) for name in plain] == list(chunk.metadata.model_dump())

@@ -174,7 +174,7 @@ def test_a_database_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "store.db") as other:
         other.execute("CREATE TABLE collection (name TEXT)")
     other.close()
-    with pytest.raises(StoreDamagedError, match="no vector store"):
+    with pytest.raises(StoreDamagedError, match="not a vector store"):
         store_at(tmp_path / "store.db").add_documents(chunks_of("a", "one"))
 
 

@@ -348,7 +348,7 @@ def test_values_of_other_kinds_become_json(store: VectorStore) -> None:
     extra = kept.metadata.model_extra or {}
     assert extra == {"day": "2026-11-22", "weight": 0.5, "count": 3, "row": [0, 1, 2], "pair": [1, 2], "nothing": None}
     assert store.count({"count": 3, "weight": {"$lt": 1}}) == 1
-    with pytest.raises(ConfigurationError, match="no JSON"):
+    with pytest.raises(ConfigurationError, match="not JSON"):
         store.add_documents([Chunk.of(RENT, what=object())])
 
 
@@ -455,7 +455,7 @@ def test_an_empty_collection_takes_another_model(store: VectorStore, config: Vec
 
 def test_without_a_model_there_are_only_words(store: VectorStore, config: VectorStoreConfig, kind: Kind) -> None:
     store.close()
-    with opened(config, embedding=None, collection_name="plain") as plain:
+    with opened(config, embedding=None, collection_name="to_stored") as plain:
         plain.add_documents(chunks_of("a", RENT, PETS))
         assert plain.embedding is None
         assert texts_of(plain, {"position": 1}) == [PETS]

@@ -11,6 +11,7 @@ from trivium._settings import settings
 from trivium.caches import Cache
 from trivium.caches.lowlevel import hash_json
 from trivium.commander import current, driver_neutral, invoke
+from trivium.commander.lowlevel import emit
 from trivium.exceptions import CacheError, ConfigurationError
 from trivium.knowledge.embeddings._embedding import EmbeddingModel, Purpose, Vectors, unit_vectors
 from trivium.knowledge.embeddings._names import embedding_model
@@ -85,7 +86,7 @@ class CachedEmbedding(EmbeddingModel):
                 try:
                     await invoke(self._cache.set, keys[text], encode_vector(vector), self._ttl)
                 except CacheError as error:  # the vector was expensive: it is not lost with its copy
-                    _emit(Lookup(keys[text], hit=False, error=error))
+                    _emit_lookup(Lookup(keys[text], hit=False, error=error))
         self._dimensions = self._dimensions or len(found[texts[0]])
         return numpy.stack([found[text] for text in texts])
 
@@ -94,7 +95,7 @@ class CachedEmbedding(EmbeddingModel):
         """Return the vector in the cache, and emit a `CacheEvent`; None if there is none, or a damaged one."""
         cached: str | None = await invoke(self._cache.get, key)
         vector = None if cached is None else decode_vector(cached)
-        _emit(Lookup(key, hit=vector is not None))
+        _emit_lookup(Lookup(key, hit=vector is not None))
         return vector
 
 
@@ -115,6 +116,6 @@ def decode_vector(text: str) -> Vectors | None:
         return None
 
 
-def _emit(lookup: Lookup) -> None:
+def _emit_lookup(lookup: Lookup) -> None:
     if (node := current.get()) is not None:
-        node._emit(CacheEvent, lookup)
+        emit(node, CacheEvent, lookup)

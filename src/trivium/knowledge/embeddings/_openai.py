@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 from trivium._arguments import checked, positive
 from trivium.commander import current, driver_neutral
-from trivium.commander.lowlevel import pull
+from trivium.commander.lowlevel import emit, pull, scope_of
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.knowledge.embeddings._embedding import EmbeddingModel, Purpose, text_size
 from trivium.llms import Delta, Pricing, PublishedPrice, RetryPolicy, UsageEvent
@@ -139,7 +139,7 @@ class _Spending:
     def __init__(self, model: OpenAIEmbedding, expected: Usage) -> None:
         self._model, self._expected, self._usage = model, expected, Usage()
         self._node = current.get()
-        self._budget = None if self._node is None else self._node._scope.budget
+        self._budget = None if self._node is None else scope_of(self._node).budget
 
     def take(self, delta: Delta) -> None:
         if isinstance(delta, Usage):
@@ -161,7 +161,7 @@ class _Spending:
         if self._budget is not None:
             self._budget.settle(self._reserved, self._usage.total, self._usage.usd)
         if self._node is not None and self._usage.total:
-            self._node._emit(UsageEvent, self._usage)
+            emit(self._node, UsageEvent, self._usage)
 
 
 class _VectorReader:

@@ -1,4 +1,4 @@
-"""The guard before a graph: of Cypher only what reads the graph passes."""
+"""The guard of a graph: it accepts only Cypher that reads."""
 
 from __future__ import annotations
 
@@ -54,21 +54,21 @@ _BEGINNINGS: Final = frozenset(["MATCH", "OPTIONAL", "WITH", "UNWIND", "RETURN"]
 class _Token(NamedTuple):
     kind: str
     text: str
-    gap: str  # " " where there was space or a comment before it
+    gap: str  # " " if whitespace or a comment precedes it
 
 
 def check_cypher(query: str) -> str:
-    """A query that only reads the graph, written anew of what was checked; anything else is refused.
+    """Check that a query only reads the graph, and return it rewritten from the checked tokens.
 
-    What passes is one query of MATCH, WHERE, WITH, UNWIND, RETURN, UNION, ORDER BY, SKIP and LIMIT. Every other word
-    must be a label, a type or a property, a variable that the query binds itself, or one of the functions that
-    only compute. There are no parameters, calls, subqueries in CALL, or escapes by code point.
+    Accepted is one query of MATCH, WHERE, WITH, UNWIND, RETURN, UNION, ORDER BY, SKIP and LIMIT. Every other word must
+    be a label, a type or a property, a variable that the query binds, or a function without side effects. Parameters,
+    calls, subqueries in CALL and escapes by code point are refused.
 
     Args:
-        query: Cypher, as a model wrote it.
+        query: Cypher, for example from a model.
 
     Raises:
-        QueryRefusedError: it may do something else than read; the text says what is not allowed.
+        QueryRefusedError: it may do more than read; the message says what is not allowed.
 
     Example:
         >>> check_cypher("MATCH (p:Person) // all\\n RETURN p.name;")
@@ -85,11 +85,13 @@ def check_cypher(query: str) -> str:
     for place, token in enumerate(tokens):
         before, after = _at(tokens, place - 1), _at(tokens, place + 1)
         if token.kind == "text":
-            _check_text(query, token.text)
+            escaped = re.findall(r"\\(.)", token.text, re.DOTALL)
+            if not _ESCAPES.issuperset(escaped):
+                raise _refused(query, "a text may hold \\n, \\t, \\\\ and escaped quotes, and no other escapes")
         elif token.kind == "quoted" and after == "(":
             raise _refused(query, f"the function {token.text} is not allowed")
         elif token.kind == "word":
-            _check_word(query, token.text, before, after, bound)
+            check_word(query, token.text, before, after, bound)
     return "".join(token.gap + token.text for token in tokens)
 
 
@@ -111,26 +113,22 @@ def _tokens(query: str) -> Iterator[_Token]:
 
 
 def _bound(tokens: Sequence[_Token]) -> Iterator[str]:
-    """The variables that a query binds: in a pattern, after AS, as a path, or in a comprehension."""
+    """Return the variables that a query binds: in a pattern, after AS, as a path, or in a comprehension."""
     for place, token in enumerate(tokens):
         if token.kind == "word" and token.text.upper() not in _NO_VARIABLES | _KEYWORDS:
             before, after = _at(tokens, place - 1), _at(tokens, place + 1)
-            if before in {"(", "["} or before.upper() == "AS" or _names_path(tokens, place, after):
+            behind = _at(tokens, place + 2)
+            is_path = after == "=" and (behind == "(" or behind.lower() == "shortestpath")
+            if before in {"(", "["} or before.upper() == "AS" or is_path:
                 yield token.text
 
 
-def _names_path(tokens: Sequence[_Token], place: int, after: str) -> bool:
-    follows = _at(tokens, place + 2)
-    return after == "=" and (follows == "(" or follows.lower() == "shortestpath")
+def check_word(query: str, word: str, before: str, after: str, bound: set[str]) -> None:
+    """Check one word by the tokens beside it and the variables that the query binds.
 
-
-def _check_text(query: str, text: str) -> None:
-    escaped = re.findall(r"\\(.)", text, re.DOTALL)
-    if not _ESCAPES.issuperset(escaped):
-        raise _refused(query, "a text may hold \\n, \\t, \\\\ and escaped quotes, and no other escapes")
-
-
-def _check_word(query: str, word: str, before: str, after: str, bound: set[str]) -> None:
+    Raises:
+        QueryRefusedError: it is not allowed there.
+    """
     if before == "." and after != "(":
         return  # a property
     if before in {":", "|"} and after != "(" and word.upper() not in _NO_VARIABLES:

@@ -1,4 +1,4 @@
-"""What a graph store is."""
+"""The base class of graph stores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ End: TypeAlias = tuple[str, str]
 
 
 class GraphRows(NamedTuple):
-    """What a query found. `cut` tells that there was more than was taken."""
+    """The result of a query; `cut` is True if rows were left out."""
 
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]]
@@ -25,7 +25,7 @@ class GraphRows(NamedTuple):
 
 
 class GraphSchema(NamedTuple):
-    """What a graph is made of.
+    """The schema of a graph.
 
     Args:
         nodes: for each label its properties and their types.
@@ -53,41 +53,41 @@ def _shown(properties: Mapping[str, str]) -> str:
 
 
 class GraphStore(ABC):
-    """Keeps nodes and edges. Programs write them; `query` can only read, whatever it is asked."""
+    """Stores nodes and edges. Programs write them; `query` can only read."""
 
     @abstractmethod
     def schema(self) -> GraphSchema:
-        """The labels, types and properties that there are."""
+        """Return the labels, types and properties of the graph."""
 
     @abstractmethod
     def add_nodes(self, label: str, rows: Sequence[Mapping[str, Any]], key: str = "name") -> None:
-        """Add nodes, or change those whose key is there already."""
+        """Add nodes, or update those with the same key."""
 
     @abstractmethod
     def add_edges(self, kind: str, rows: Sequence[Mapping[str, Any]], source: End, target: End) -> None:
-        """Add edges between nodes that are there, or change them; each row names its ends as `source` and `target`."""
+        """Add or update edges between existing nodes; each row names its ends as `source` and `target`."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the file or the connection; the next use opens it again."""
+        """Release the file or the connection; the next use opens it again."""
 
     @abstractmethod
     def _read(self, cypher: str, limit: int, timeout: float) -> GraphRows:
-        """Run a checked query where nothing can be written; blocking, from any thread."""
+        """Run a checked query in read-only mode; it blocks, and any thread may call it."""
 
     @driver_neutral
     async def query_async(self, cypher: str, *, limit: int = 100, timeout: float = 10.0) -> GraphRows:
-        """What a query finds in the graph. It cannot change anything; see `check_cypher` for what is refused.
+        """Run a query that only reads; `check_cypher` refuses any other.
 
         Args:
-            cypher: the query; a model may have written it.
-            limit: rows at most.
-            timeout: seconds it may take.
+            cypher: the query, for example from a model.
+            limit: maximum number of rows.
+            timeout: maximum duration in seconds.
 
         Raises:
-            QueryRefusedError: it may do something else than read.
+            QueryRefusedError: it may do more than read.
             QueryError: the store cannot run it, or it took too long.
-            DatabaseConnectionError: the store is not there, or in use.
+            DatabaseConnectionError: the store cannot be reached, or is in use.
         """
         if limit < 1 or timeout <= 0:
             raise ConfigurationError("limit is at least 1 row, and timeout more than 0 seconds")
@@ -97,10 +97,10 @@ class GraphStore(ABC):
 
 
 def name_of(name: str) -> str:
-    """A label, type or property, quoted for Cypher.
+    """Quote a label, type or property for Cypher.
 
     Raises:
-        ConfigurationError: it is none.
+        ConfigurationError: the name is not valid.
     """
     if not name or "`" in name or not name.isprintable() or "\\" in name:
         raise ConfigurationError(f"{name!r} is no name for a label, a type or a property: use letters, digits and _")
@@ -108,10 +108,10 @@ def name_of(name: str) -> str:
 
 
 def need(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:
-    """See that each row has these values.
+    """Check that each row has these values.
 
     Raises:
-        ConfigurationError: one has not.
+        ConfigurationError: a value is missing.
     """
     for row in rows:
         if missing := [name for name in names if row.get(name) is None]:
@@ -119,6 +119,6 @@ def need(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:
 
 
 def unknown_end(row: Mapping[str, Any], source: End, target: End) -> ConfigurationError:
-    """The error to raise where an edge ends at no node."""
+    """Return the error for an edge without a node at an end."""
     ends = f"no {source[0]} {row['source']!r} or no {target[0]} {row['target']!r}"
     return ConfigurationError(f"there is {ends}: add the nodes first")

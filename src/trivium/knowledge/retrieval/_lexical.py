@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from trivium.exceptions import ConfigurationError, MissingExtraError
 from trivium.knowledge.retrieval._stemming import stem
 from trivium.knowledge.stores import Hit, Where
-from trivium.knowledge.stores._filters import matches, parse_filter
+from trivium.knowledge.stores._filters import matches_filter, parse_filter
 from trivium.knowledge.stores._records import as_chunk, metadata_of
 from trivium.parsing import Chunk
 from trivium.parsing.lowlevel import StemTable, stems
@@ -176,7 +176,7 @@ class LexicalSearch:
         for start in range(0, len(ranking), max(1, size)):
             scores = dict(ranking[start : start + size])
             chunks = map(as_chunk, self._store.get_documents_by_ids(list(scores)))
-            fitting = (chunk for chunk in chunks if where is None or matches(condition, metadata_of(chunk)))
+            fitting = (chunk for chunk in chunks if where is None or matches_filter(condition, metadata_of(chunk)))
             found += [Hit(chunk, scores[chunk.metadata.id]) for chunk in fitting]
             if len(found) >= k:
                 break

@@ -8,7 +8,16 @@ from trivium._lazy import lazy_names
 
 if TYPE_CHECKING:
     from trivium.knowledge.stores._chroma import ChromaStore, ChromaStoreConfig
-    from trivium.knowledge.stores._filters import AllOf, AnyOf, Compare, Filter, Not, Where, matches, parse_filter
+    from trivium.knowledge.stores._filters import (
+        AllOf,
+        AnyOf,
+        Compare,
+        Filter,
+        Not,
+        Where,
+        matches_filter,
+        parse_filter,
+    )
     from trivium.knowledge.stores._kind import Hit, SourceRecord, VectorStoreConfig
     from trivium.knowledge.stores._lancedb import LanceStore, LanceStoreConfig
     from trivium.knowledge.stores._postgres import PostgresStore, PostgresStoreConfig
@@ -37,7 +46,7 @@ __all__ = [
     "VectorStore",
     "VectorStoreConfig",
     "Where",
-    "matches",
+    "matches_filter",
     "parse_filter",
 ]
 
@@ -62,7 +71,7 @@ _HOMES = {
     "VectorStore": "_store",
     "VectorStoreConfig": "_kind",
     "Where": "_filters",
-    "matches": "_filters",
+    "matches_filter": "_filters",
     "parse_filter": "_filters",
 }
 __getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

@@ -29,18 +29,18 @@ __all__ = ["ChromaStore", "ChromaStoreConfig"]
 
 T = TypeVar("T")
 _BATCH: Final = 1000
-_OF_ID: Final = '["id",'  # how the term of an id begins
-_SEEN: Final = 200  # candidates that the index looks at: more find more, more slowly
+_OF_ID: Final = '["id",'  # beginning of the term of an id
+_SEEN: Final = 200  # candidates in the index: more find more and take longer
 _ALONE: Final = (
     "share one store object between threads and agents, or take PostgresStore or SQLiteStore for several processes"
 )
 
 
 class ChromaStoreConfig(VectorStoreConfig):
-    """What a store of Chroma is made of.
+    """The config of a `ChromaStore`; see `VectorStoreConfig`.
 
     Args:
-        storage_path: the folder; it is made where it is not there. ":memory:" is one that goes with the store.
+        storage_path: the folder; it is created if there is none. ":memory:": a temporary folder of the store.
     """
 
     store: ClassVar[str] = "trivium.knowledge.stores.ChromaStore"
@@ -49,15 +49,15 @@ class ChromaStoreConfig(VectorStoreConfig):
 
 
 class ChromaStore(StagedStore):
-    """Keeps chunks in a folder of Chroma, for the threads of one process; a second use of a folder is refused.
+    """Stores chunks in a folder of Chroma, for the threads of one process; a second process is refused.
 
-    Chroma tells nobody of its use, fetches no model, and finds almost all of the nearest by its index. It has no
-    ranking by words, so that `full_text` gives None. Publishing is one write (see the page on stores), whoever is
-    killed when. Chunks are found by whole values; conditions on an order (`$gt` and its like, `$prefix`) are checked on
-    what is found. Needs the extra `chroma`.
+    Telemetry is off, no model is downloaded, and the index finds almost all of the nearest vectors. Chroma cannot rank
+    by words, so `full_text` gives None. A publication is one atomic write, even if the process is killed (see the page
+    on stores). Equality is tested in the index; conditions on an order (`$gt` and the like, `$prefix`) are checked on
+    the results. It needs the extra `chroma`.
 
     Args:
-        config: where the folder is; default: ".chroma" here.
+        config: the settings; default: the folder ".chroma" in the working directory.
 
     Example::
 
@@ -71,14 +71,14 @@ class ChromaStore(StagedStore):
     def __init__(self, config: ChromaStoreConfig | None = None) -> None:
         super().__init__(config or ChromaStoreConfig())
 
-    def _make_points(self) -> Points:
+    def create_points(self) -> Points:
         return _ChromaPoints(self.config.storage_path)
 
 
 class _ChromaPoints:
-    """Points in two collections of Chroma for each of ours."""
+    """Points in two collections of Chroma for each collection of the store."""
 
-    local, most = True, 20  # each one more makes it slower, by much
+    local, most = True, 20  # each additional one makes it much slower
 
     def __init__(self, path: str) -> None:
         self._temporary = path == ":memory:"
@@ -92,8 +92,8 @@ class _ChromaPoints:
 
     @contextmanager
     def _used(self) -> Generator[Any]:
-        """The client; what goes wrong becomes an error of ours."""
-        if self._pid != os.getpid():  # its threads are not in a child that was just made
+        """Provide the client; its errors become errors of the store."""
+        if self._pid != os.getpid():  # a forked child has none of its threads
             self._of_parent.append(self._client)
             self._client, self._pid = None, os.getpid()
         self._lock.take()
@@ -220,14 +220,14 @@ def _points(rows: Any) -> list[Point]:
 
 
 def _data(point: Point) -> dict[str, Any]:
-    """What Chroma keeps beside the content; the term of an id stands alone too, for lists of them are asked for."""
+    """Return the metadata in Chroma; the term of an id has its own field, for conditions with lists of ids."""
     ids = [each for each in point.terms if each.startswith(_OF_ID)]
     terms = {"terms": [*point.terms]} if point.terms else {}  # an empty list is refused
     return {"metadata": point.metadata, "id": ids[0] if ids else "", **terms}
 
 
 def _where(condition: TermFilter) -> dict[str, Any] | None:
-    """A condition as Chroma has it; None is everything."""
+    """Compile a condition for Chroma; None holds for everything."""
     if isinstance(condition, Has):
         return {"terms": {"$contains" if condition.there else "$not_contains": condition.term}}
     every = isinstance(condition, Every)
@@ -251,12 +251,12 @@ def _is_id(condition: Has) -> bool:
 
 
 def _failed(path: str, error: Exception) -> StoreError | None:
-    """The error of ours for one of Chroma; None for one that is not of it."""
+    """Return the error of the store for one of Chroma; None for any other error."""
     from chromadb.errors import ChromaError, NotFoundError
 
     said = f"the store {path} cannot be used ({str(error).partition(chr(10))[0][:300]}): "
     if isinstance(error, NotFoundError):
-        return CollectionNotFoundError(f"{said}the collection was deleted: the next use makes it anew", path)
+        return CollectionNotFoundError(f"{said}the collection was deleted: the next use creates it again", path)
     if "disk is full" in said or "No space left" in said:
         return StoreFullError(f"{said}make room on its disk; what was published before is there", path)
     if isinstance(error, OSError) or "unable to open database" in said or "readonly database" in said:

@@ -1,8 +1,8 @@
-"""The conditions on metadata: a small language, read into a tree that every store compiles in its own way.
+"""Conditions on metadata: a small language, parsed to a tree that every store compiles.
 
-What a condition means is said once, by `matches`; each store gives the same. A field of the metadata has *values*: a
-scalar is one, a list has its scalars, and what is missing, null, an empty list or a dict has none. A comparison holds
-where one of the values fits. Texts, numbers and truth values never compare with each other: `{"page": "3"}` does not
+`matches_filter` defines the meaning; each store gives the same results. A field of the metadata has *values*: a scalar
+is one value, a list has its scalars, and a missing field, null, an empty list or a dict has none. A comparison holds if
+one of the values fits. Texts, numbers and truth values never compare with each other: `{"page": "3"}` does not
 find page 3. `None` finds what has no value. `$ne`, `$nin` and `$not` find exactly what their opposites do not.
 """
 
@@ -16,9 +16,20 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from trivium.exceptions import FilterError
-from trivium.knowledge.stores._records import plain
+from trivium.knowledge.stores._records import to_stored
 
-__all__ = ["AllOf", "AnyOf", "Compare", "Filter", "Not", "Scalar", "Where", "matches", "parse_filter", "values_of"]
+__all__ = [
+    "AllOf",
+    "AnyOf",
+    "Compare",
+    "Filter",
+    "Not",
+    "Scalar",
+    "Where",
+    "matches_filter",
+    "parse_filter",
+    "values_of",
+]
 
 Scalar: TypeAlias = str | int | float | bool
 Where: TypeAlias = Mapping[str, Any] | str | None
@@ -34,13 +45,13 @@ _OPERATORS: Final = ("$eq", "$ne", "$in", "$nin", "$gt", "$gte", "$lt", "$lte", 
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """One of a field's values fits.
+    """A comparison: it holds if one of the field's values fits.
 
     Args:
         field: its name; never empty, never begins with "$".
         op: "eq" takes a scalar, or None for no value; "in" takes a tuple of these; "gt", "gte", "lt" and "lte" take a
             number or a text, and texts are compared by code points; "prefix" takes a text.
-        value: what it is compared with. Numbers are finite, and whole ones have at most 64 bits.
+        value: the value to compare with. Numbers are finite, and whole ones have at most 64 bits.
     """
 
     field: str
@@ -50,39 +61,39 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """Each of them holds; none at all is everything."""
+    """A conjunction: each condition holds; without any it holds for everything."""
 
     of: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """One of them holds; none at all is nothing."""
+    """A disjunction: one of the conditions holds; without any it holds for nothing."""
 
     of: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """It does not hold."""
+    """A negation: the condition does not hold."""
 
     of: Filter
 
 
 Filter: TypeAlias = Compare | AllOf | AnyOf | Not
-"""A condition that was read: the four classes are all there are."""
+"""A parsed condition, of one of four classes."""
 
 
 def parse_filter(where: Where) -> Filter:
-    """Read a condition.
+    """Parse a condition.
 
     Args:
-        where: a dict, or one as JSON; None, "" and an empty dict are everything. Several entries all hold. A field
-            takes a value, or operators: `$eq $ne $in $nin $gt $gte $lt $lte $prefix $not`. `$and`, `$or` and `$nor`
-            take lists of conditions, `$not` one.
+        where: a dict, or one as JSON; None, "" and {} hold for everything. All entries must hold. A field takes a
+            value, or operators: `$eq $ne $in $nin $gt $gte $lt $lte $prefix $not`. `$and`, `$or` and `$nor` take lists
+            of conditions, `$not` takes one.
 
     Raises:
-        FilterError: it is none; the text says where.
+        FilterError: it is not valid; the message names the place.
 
     Example:
         >>> parse_filter({"source": "a.md", "page": {"$gte": 3}})
@@ -96,12 +107,12 @@ def parse_filter(where: Where) -> Filter:
         try:
             where = cast("Where", json.loads(where)) if where.strip() else None
         except (ValueError, RecursionError) as error:
-            raise FilterError(f"the filter is no JSON: {error}") from None
+            raise FilterError(f"the filter is not JSON: {error}") from None
     return _Reader().conditions({} if where is None else where, "", 0)
 
 
 class _Reader:
-    """Reads one filter, and counts what is in it."""
+    """Parses one filter, and counts its conditions."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -195,23 +206,23 @@ def _wrong(what: str, given: Any, path: str) -> FilterError:
     return FilterError(f"the filter {what} at {path or 'its top'}: {said}", path)
 
 
-def matches(condition: Filter, metadata: Mapping[str, Any]) -> bool:
-    """Whether a condition holds for metadata, a dict of JSON values; what every store must give.
+def matches_filter(condition: Filter, metadata: Mapping[str, Any]) -> bool:
+    """Evaluate a condition on metadata, a dict of JSON values. Every store must give the same result.
 
     Example:
-        >>> matches(parse_filter({"tags": "b", "page": {"$ne": 3}}), {"tags": ["a", "b"]})
+        >>> matches_filter(parse_filter({"tags": "b", "page": {"$ne": 3}}), {"tags": ["a", "b"]})
         True
     """
     if isinstance(condition, Compare):
         return _fits(condition, list(values_of(metadata.get(condition.field))))
     if isinstance(condition, Not):
-        return not matches(condition.of, metadata)
+        return not matches_filter(condition.of, metadata)
     check = all if isinstance(condition, AllOf) else any
-    return check(matches(each, metadata) for each in condition.of)
+    return check(matches_filter(each, metadata) for each in condition.of)
 
 
 def values_of(given: Any) -> Iterator[Scalar]:
-    """The values of a field: its scalar, or those of its list."""
+    """Return the values of a field: its scalar, or the scalars of its list."""
     for each in cast("list[Any]", given) if isinstance(given, list | tuple) else (given,):
         if isinstance(each, str | bool):
             yield each
@@ -222,23 +233,23 @@ def values_of(given: Any) -> Iterator[Scalar]:
 def _fits(wanted: Compare, values: list[Scalar]) -> bool:
     options = wanted.value if isinstance(wanted.value, tuple) else (wanted.value,)
     if wanted.op in ("eq", "in"):
-        return any(not values if each is None else any(_equal(each, value) for value in values) for each in options)
+        return any(
+            not values if each is None else any(_kind(each) == _kind(value) and each == value for value in values)
+            for each in options
+        )
     bound = cast("Any", wanted.value)
-    return any(_ordered(wanted.op, value, bound) for value in values if _kind(value) == _kind(bound))
+    return any(holds_order(wanted.op, value, bound) for value in values if _kind(value) == _kind(bound))
 
 
-def _ordered(op: str, value: Any, bound: Any) -> bool:
+def holds_order(op: Operator, value: Any, bound: Any) -> bool:
+    """Evaluate an order or a prefix on two values of the same kind."""
     if op == "prefix":
         return value.startswith(bound)
-    if isinstance(bound, str):  # as stores keep them
-        value, bound = plain(value), plain(bound)
+    if isinstance(bound, str):  # compare texts as stores keep them
+        value, bound = to_stored(value), to_stored(bound)
     if op in ("gt", "gte"):
         return value > bound or (op == "gte" and value == bound)
     return value < bound or (op == "lte" and value == bound)
-
-
-def _equal(one: Scalar, other: Scalar) -> bool:
-    return _kind(one) == _kind(other) and one == other
 
 
 def _kind(value: Scalar) -> type:

@@ -1,4 +1,4 @@
-"""A folder that one store at a time uses, where what keeps its files could not stand two."""
+"""A lock of a folder, for databases that only one process may open."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class FolderLock:
         self._held = held
 
     def release(self) -> None:
-        """Let others have it."""
+        """Release the lock."""
         if self._held is not None and self._pid == os.getpid():
             self._held.close()
             self._held = None

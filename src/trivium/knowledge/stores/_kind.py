@@ -1,11 +1,10 @@
-"""What each kind of store does in its own way, and what all of them need for it."""
+"""The interface that each kind of store implements, its config, and helpers for it."""
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from threading import Lock
 from typing import Any, ClassVar, Final, NamedTuple, TypeVar, cast
 
@@ -34,20 +33,20 @@ _LANGROIDS: Final[Mapping[str, tuple[Any, str]]] = {
     "sparse_limit": (None, "words are found by full text"),
     "batch_size": (None, "it is the embedding model's: EmbeddingModelsConfig(batch_size=…)"),
 }
-"""Fields of Langroid's configs that there are not here: the value that says what holds here, and what to do else."""
+"""Fields of Langroid's configs without a counterpart: the value that is accepted, and the advice for others."""
 DAMAGED: Final = "it is damaged, or no store: give another path; if it was a store, restore it, or remove it yourself"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
 class Hit(NamedTuple):
-    """A chunk that was found, and how well it fits: more is better. What a score means depends on who gave it."""
+    """A chunk that was found, and its score: the larger, the better. The search or step defines its meaning."""
 
     chunk: Chunk
     score: float
 
 
 class SourceRecord(NamedTuple):
-    """What a store knows of a source: which state of it is served, and of how many chunks it is made."""
+    """The state of a source in a store: the fingerprint of the version that is served, and its number of chunks."""
 
     source: str
     fingerprint: str
@@ -58,23 +57,23 @@ class SourceRecord(NamedTuple):
 
 
 class VectorStoreConfig(OlderNames):
-    """What a store is made of. Take the class of a kind of store, as `SQLiteStoreConfig`; this one is an SQLite store.
+    """The config of a store. Each kind of store has its own class, as `SQLiteStoreConfig`; this one is for SQLite.
 
-    Langroid's `cloud`, `docker` and `distance` are taken where they say what holds anyway; its other fields are errors
-    that say what to give instead.
+    Langroid's `cloud`, `docker` and `distance` are accepted with the values that hold here; its other fields raise an
+    error that says what to give instead.
 
     Args:
-        collection_name: which collection is used; letters, digits, ".", "_" and "-", at most 63.
-        embedding: the embedding model, its name or config; "" is the default of this machine, None keeps no vectors:
-            chunks are found by their words alone.
-        storage_path: the file or folder; ":memory:" keeps nothing.
-        replace_collection: begin with an empty collection.
+        collection_name: name of the collection; letters, digits, ".", "_" and "-", at most 63.
+        embedding: the embedding model, its name or config; "": the default of this machine; None: no vectors, so that
+            chunks are found by words alone.
+        storage_path: the file or folder; ":memory:": nothing is saved.
+        replace_collection: True begins with an empty collection.
     """
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True, hide_input_in_errors=True)
 
     store: ClassVar[str] = "trivium.knowledge.stores.SQLiteStore"
-    """Where the class is that takes this config."""
+    """Import path of the class of the store."""
 
     type: str = ""
     collection_name: str = "trivium"
@@ -85,7 +84,7 @@ class VectorStoreConfig(OlderNames):
     @model_validator(mode="before")
     @classmethod
     def _without_langroids(cls, given: Any) -> Any:
-        """Take Langroid's fields where they say what holds here anyway."""
+        """Accept Langroid's fields with the values that hold here."""
         if not isinstance(given, Mapping):
             return given
         values = dict(cast("Mapping[str, Any]", given))
@@ -104,7 +103,7 @@ class VectorStoreConfig(OlderNames):
 
 
 class StoreKind(ABC):
-    """A kind of store: the underscored methods are what it writes; all others stand in `VectorStore`, once."""
+    """A kind of store: the abstract methods are what it implements; `VectorStore` has all others, once."""
 
     config: VectorStoreConfig
 
@@ -116,7 +115,7 @@ class StoreKind(ABC):
 
     @property
     def embedding(self) -> EmbeddingModel | None:
-        """The embedding model; it is made when it is first needed. None where the store keeps no vectors."""
+        """The embedding model, created at its first use; None if the store has no vectors."""
         if self._embedding is None and self.config.embedding is not None:
             from trivium.knowledge.embeddings import embedding_model
 
@@ -125,102 +124,103 @@ class StoreKind(ABC):
 
     @property
     def collection_name(self) -> str:
-        """The collection that is used now."""
+        """The name of the collection in use."""
         return self.config.collection_name
 
-    # ---- what a kind of store does in its own way: blocking, from any thread, several threads and processes at once
+    # ---- implemented by each kind of store; these methods block, and several threads and processes may call them
     @abstractmethod
-    def _collections(self) -> dict[str, int]:
-        """The names of the collections, and how many chunks are served from each."""
+    def read_collections(self) -> dict[str, int]:
+        """Return the names of the collections, and the number of served chunks of each."""
 
     @abstractmethod
-    def _open(self, collection: str) -> None:
-        """Make the collection where it is not there; refuse one of another embedding model, unless it holds nothing.
+    def open_collection(self, collection: str) -> None:
+        """Create the collection if there is none; refuse one of another embedding model, unless it is empty.
 
-        Which model it is says `self._identity()`; a collection may be read with ("", 0), which is none.
+        `self._identity()` is the model; with ("", 0), no model, any collection may be read.
         """
 
     @abstractmethod
-    def _drop(self, collection: str) -> None:
-        """Delete a collection, if it is there."""
+    def drop_collection(self, collection: str) -> None:
+        """Delete a collection if there is one."""
 
     @abstractmethod
-    def _add(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
-        """Serve some chunks at once, beside what there is; those of the same id are replaced, in one step."""
+    def write_chunks(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
+        """Serve chunks at once, beside those that are there; chunks of the same id are replaced, atomically."""
 
     @abstractmethod
-    def _stage(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
-        """Keep some chunks (of one source and fingerprint), by id, without serving them yet.
+    def stage_chunks(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
+        """Store chunks of one source and fingerprint by id, without serving them yet.
 
         A served chunk of the same id stays as it is until they are published.
         """
 
     @abstractmethod
-    def _publish(self, record: SourceRecord) -> None:
-        """Serve what was staged of this source and fingerprint, and drop all else of the source, in one step.
+    def publish_source(self, record: SourceRecord) -> None:
+        """Serve the staged chunks of this source and fingerprint, and delete its other chunks, atomically.
 
-        Where not just as many are staged as the record says, an IncompleteSourceError and nothing changes.
+        Raises:
+            IncompleteSourceError: the number of staged chunks is not that of the record; nothing changes.
         """
 
     @abstractmethod
-    def _discard(self, source: str) -> None:
-        """Drop what is staged of a source."""
+    def discard_staged(self, source: str) -> None:
+        """Delete the staged chunks of a source."""
 
     @abstractmethod
-    def _delete(self, where: Filter) -> int:
-        """Delete what matches, staged or served; how many were served. A source of which nothing is left has gone."""
+    def delete_matching(self, where: Filter) -> int:
+        """Delete matching chunks, staged or served, and sources without chunks; return the number that was served."""
 
     @abstractmethod
-    def _nearest(self, vector: Vectors, k: int, where: Filter) -> list[Hit]:
-        """The k served chunks of the largest cosine similarity to a vector of unit length, best first."""
+    def find_nearest(self, vector: Vectors, k: int, where: Filter) -> list[Hit]:
+        """Return the k served chunks of the largest cosine similarity to a vector of norm 1, best first."""
 
     @abstractmethod
-    def _full_text(self, query: str, k: int, where: Filter) -> list[Hit] | None:
-        """The k served chunks that fit the words best, by BM25; None where this kind of store cannot."""
+    def find_words(self, query: str, k: int, where: Filter) -> list[Hit] | None:
+        """Return the k served chunks that match the words best, by BM25; None if the store cannot rank by words."""
 
     @abstractmethod
-    def _get(self, ids: Sequence[str]) -> list[Chunk]:
-        """Served chunks by id, in this order; unknown ids are left out."""
+    def read_chunks(self, ids: Sequence[str]) -> list[Chunk]:
+        """Return served chunks by id, in this order; unknown ids are left out."""
 
     @abstractmethod
-    def _scan(self, where: Filter) -> Iterator[Chunk]:
-        """All served chunks that match, by source and position, read in pages; one state of the store."""
+    def scan_chunks(self, where: Filter) -> Iterator[Chunk]:
+        """Return all matching served chunks by source and position, read in pages from one state of the store."""
 
     @abstractmethod
-    def _count(self, where: Filter) -> int:
-        """How many served chunks match."""
+    def count_chunks(self, where: Filter) -> int:
+        """Return the number of matching served chunks."""
 
     @abstractmethod
-    def _sources(self) -> Iterable[SourceRecord]:
-        """What is served, by source."""
+    def read_sources(self) -> Iterable[SourceRecord]:
+        """Return the records of the served sources."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of files and connections; the next use opens them again."""
+        """Release files and connections; the next use opens them again."""
 
-    # ---- helpers of the kinds
-    def _revision(self) -> object:
-        """What is equal as long as the served chunks are the same; a kind of store may know something better."""
-        return self._count(parse_filter(None)), *sorted(self._sources())
+    # ---- helpers for the kinds of stores
+    def read_revision(self) -> object:
+        """Return a value that is equal as long as the served chunks are; a kind of store may have a cheaper one."""
+        return self.count_chunks(parse_filter(None)), *sorted(self.read_sources())
 
     def _identity(self) -> tuple[str, int]:
-        """The embedding model by name and dimensions; ("", 0) is none."""
+        """Return name and dimensions of the embedding model; ("", 0) if there is none."""
         model = self.embedding
         return ("", 0) if model is None else (model.name, model.dimensions)
 
     def _mismatch(self, collection: str, expected: tuple[str, int]) -> EmbeddingMismatchError:
-        """The error for a collection that was made with another embedding model."""
+        """Return the error for a collection that was created with another embedding model."""
         found = self._identity()
         return EmbeddingMismatchError(
-            f"the collection {collection!r} was made with {_said(expected)}, and now there is {_said(found)}: open it "
-            "with that model, take another collection, or make it anew with replace_collection=True",
+            f"the collection {collection!r} was made with {_describe(expected)}, and now there is {_describe(found)}: "
+            "open it with that model, use another collection, or recreate it with replace_collection=True",
             collection,
             expected,
             found,
         )
 
     def _incomplete(self, record: SourceRecord, staged: int) -> IncompleteSourceError:
-        """The error for a source of which not all chunks are staged, or more."""
+        """Return the error for a source with too few or too many staged chunks."""
         return IncompleteSourceError(
             f"{staged} chunks of {record.source!r} are staged, not {record.chunks}: ingest it again; another process "
             "may have done so at the same time",
@@ -232,14 +232,14 @@ class StoreKind(ABC):
 
     # ---- inside
     async def _use(self, function: Callable[..., T], *args: Any) -> T:
-        return await invoke(partial(self._in_collection, function), *args)
+        def use_collection() -> T:
+            self._ready()
+            return function(*args)
 
-    def _in_collection(self, function: Callable[..., T], *args: Any) -> T:
-        self._ready()
-        return function(*args)
+        return await invoke(use_collection)
 
     def _ready(self) -> None:
-        """Open the collection, where that was not done yet."""
+        """Open the collection if it is not open yet."""
         name = self.config.collection_name
         if self._opened == name:
             return
@@ -247,24 +247,25 @@ class StoreKind(ABC):
             if self._opened == name:
                 return
             if self.config.replace_collection:
-                self._drop(name)
+                self.drop_collection(name)
                 self.config = self.config.model_copy(update={"replace_collection": False})
-            self._open(name)
+            self.open_collection(name)
             self._opened = name
 
-    async def _vectors_of(self, chunks: Sequence[Chunk]) -> Vectors | None:
+    async def embed_chunks(self, chunks: Sequence[Chunk]) -> Vectors | None:
+        """Return the vectors of some chunks; None if the store has no embedding model."""
         model = self.embedding
         if model is None:
             return None
         return self._checked(await model.embed_async([each.indexed_text for each in chunks], "passage"), len(chunks))
 
     def _checked(self, vectors: Vectors, count: int) -> Vectors:
-        """Rows of unit length; a row of zeros stays."""
+        """Check vectors and return them with norm 1; a row of zeros stays."""
         import numpy
 
         model = self.embedding
         if model is None:
-            raise ConfigurationError("this store keeps no vectors: give its config an embedding model")
+            raise ConfigurationError("this store has no vectors: give its config an embedding model")
         rows = numpy.asarray(vectors, numpy.float32)
         if rows.shape != (count, model.dimensions):
             raise ConfigurationError(
@@ -279,14 +280,18 @@ class StoreKind(ABC):
 
 @checked
 def check_name(name: str) -> None:
-    """Refuse what can be no name of a collection in some kind of store."""
+    """Check that a name can be that of a collection in every kind of store.
+
+    Raises:
+        ConfigurationError: it cannot.
+    """
     if not _NAME.fullmatch(name):
         raise ConfigurationError(
-            f"{name!r} can be no name of a collection: take 1 to 63 letters, digits, '.', '_' and '-', a letter or a "
-            "digit first"
+            f"{name!r} cannot be the name of a collection: give 1 to 63 letters, digits, '.', '_' and '-', a letter or "
+            "a digit first"
         )
 
 
-def _said(identity: tuple[str, int]) -> str:
+def _describe(identity: tuple[str, int]) -> str:
     name, dimensions = identity
     return f"the embedding model {name!r} ({dimensions} dimensions)" if dimensions else "no embedding model"

@@ -20,19 +20,19 @@ from trivium.exceptions import (
     TriviumError,
 )
 from trivium.knowledge.embeddings import Vectors
-from trivium.knowledge.stores._filters import Filter, matches
+from trivium.knowledge.stores._filters import Filter, matches_filter
 from trivium.knowledge.stores._kind import DAMAGED
-from trivium.knowledge.stores._records import chunk_of, json_of, metadata_of, plain, restored
+from trivium.knowledge.stores._records import chunk_of, from_stored, json_of, metadata_of, to_stored
 from trivium.knowledge.stores._store import Hit, SourceRecord, VectorStore, VectorStoreConfig
-from trivium.knowledge.stores._terms import Every, Has, TermFilter, fits, found, terms_of, widened
+from trivium.knowledge.stores._terms import Every, Has, TermFilter, metadata_fits, search_widened, terms_of, widen
 from trivium.parsing import Chunk
 from trivium.parsing.lowlevel import stems
 
 __all__ = ["LanceStore", "LanceStoreConfig"]
 
 _PAGE: Final = 500
-_TIDIED: Final = 32  # changes after which small files are made into larger ones
-_KEPT: Final = timedelta(hours=1)  # that long a scan may go on in a state that is no more
+_TIDIED: Final = 32  # changes after which small files are compacted
+_KEPT: Final = timedelta(hours=1)  # lifetime of old versions, which scans may still read
 _TEXTS: Final = ("content", "metadata")
 _STAGED, _SHOWN, _STALE = 0, 1, 2  # the states of a row
 _SERVED: Final = f"state = {_SHOWN} AND record IS NULL"
@@ -41,10 +41,10 @@ _KEY: Final = ("id", "state")
 
 
 class LanceStoreConfig(VectorStoreConfig):
-    """What a store of LanceDB is made of.
+    """The config of a `LanceStore`; see `VectorStoreConfig`.
 
     Args:
-        storage_path: the folder; it is made where it is not there.
+        storage_path: the folder; it is created if there is none.
     """
 
     store: ClassVar[str] = "trivium.knowledge.stores.LanceStore"
@@ -53,20 +53,20 @@ class LanceStoreConfig(VectorStoreConfig):
 
 
 class LanceStore(VectorStore):
-    """Keeps chunks in the tables of a LanceDB folder, for any number of threads and processes.
+    """Stores chunks in the tables of a LanceDB folder, for any number of threads and processes.
 
-    Each collection is one table, and each change of a table is a new version of it: readers stay with the one that they
-    began with. To publish is one such change, which marks the new chunks as served and the former ones as stale; a
-    second one drops these. A process that is killed between the two leaves stale chunks behind, which nobody sees and
-    the next publication of the source drops. Two processes that write the same table at the same time get their turn;
-    where one waits too long it gets a StoreBusyError.
+    Each collection is one table, and each change creates a new version of it; readers keep the version with which they
+    began. A publication is one change, which marks the new chunks as served and the former ones as stale; a second
+    change deletes these. A process that is killed between the two leaves stale chunks, which are invisible, and which
+    the next publication of the source deletes. Processes that write the same table wait for each other; one that waits
+    too long gets a StoreBusyError.
 
-    Vectors are searched without an index, exactly; words by LanceDB's own BM25. Conditions on an order (`$gt` and its
-    like, `$prefix`) are checked on what is found, so that a rare one makes a search read more. Needs the extra
+    Vector search is exact, without an index; words are ranked by LanceDB's BM25. Conditions on an order (`$gt` and the
+    like, `$prefix`) are checked on the results, so that a selective one makes a search read more. It needs the extra
     `lancedb`.
 
     Args:
-        config: where the folder is; default: ".lancedb" here.
+        config: the settings; default: the folder ".lancedb" in the working directory.
 
     Example::
 
@@ -84,14 +84,14 @@ class LanceStore(VectorStore):
         self._changes = 0
 
     def close(self) -> None:
-        """Forget the folder; the next use opens it again."""
+        """Release the folder; the next use opens it again."""
         with self._lock:
             self._connected, self._opened = None, ""
 
     # ---- tables
     @contextmanager
     def _folder(self) -> Generator[Any]:
-        """The connection to the folder; what goes wrong becomes an error of ours."""
+        """Provide the connection to the folder; its errors become errors of the store."""
         try:
             with self._lock:
                 if self._connected is None:
@@ -105,7 +105,7 @@ class LanceStore(VectorStore):
 
     @contextmanager
     def _using(self, model: bool = False) -> Generator[Any]:
-        """The table of the collection; `model` if it has to be of this embedding model."""
+        """Provide the table of the collection; `model=True` requires its embedding model."""
         with self._folder() as folder:
             table = folder.open_table(self.collection_name)
             if model and (kept := _identity_of(table)) != self._identity():
@@ -121,11 +121,11 @@ class LanceStore(VectorStore):
             if not page:
                 return names
 
-    def _collections(self) -> dict[str, int]:
+    def read_collections(self) -> dict[str, int]:
         with self._folder() as folder:
             return {name: folder.open_table(name).count_rows(_SERVED) for name in self._names(folder)}
 
-    def _open(self, collection: str) -> None:
+    def open_collection(self, collection: str) -> None:
         wanted = self._identity()
         with self._folder() as folder:
             if collection in self._names(folder):
@@ -136,82 +136,84 @@ class LanceStore(VectorStore):
                 if table.count_rows(f"record IS NULL AND state <> {_STALE}"):
                     raise self._mismatch(collection, kept)
                 folder.drop_table(collection)
-            table = folder.create_table(collection, schema=_schema(*wanted), exist_ok=True)
+            table = folder.create_table(collection, schema=table_schema(*wanted), exist_ok=True)
             from lancedb.index import FTS
 
             plain_words = FTS(base_tokenizer="whitespace", stem=False, remove_stop_words=False, ascii_folding=False)
             table.create_index("words", config=plain_words)
 
-    def _drop(self, collection: str) -> None:
+    def drop_collection(self, collection: str) -> None:
         with self._folder() as folder:
             if collection in self._names(folder):
                 folder.drop_table(collection)
 
     # ---- keeping
-    def _add(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
+    def write_chunks(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
         self._write(chunks, vectors, _SHOWN)
 
-    def _stage(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
+    def stage_chunks(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
         self._write(chunks, vectors, _STAGED)
 
     def _write(self, chunks: Sequence[Chunk], vectors: Vectors | None, state: int) -> None:
-        last = {
-            chunk.metadata.id: at for at, chunk in enumerate(chunks)
-        }  # of an id that comes twice the last one stays
+        last = {chunk.metadata.id: at for at, chunk in enumerate(chunks)}  # of equal ids the last one is kept
         rows = [_row(chunks[at], state) for at in last.values()]
         with self._using(model=True) as table:
             _merge(table, rows, None if vectors is None else vectors[[*last.values()]])
             self._tidy(table)
 
-    def _publish(self, record: SourceRecord) -> None:
-        source, fingerprint = _text(plain(record.source)), _text(plain(record.fingerprint))
+    def publish_source(self, record: SourceRecord) -> None:
+        source, fingerprint = _text(to_stored(record.source)), _text(to_stored(record.fingerprint))
         staged = f"source = {source} AND fingerprint = {fingerprint} AND state = {_STAGED}"
         with self._using(model=True) as table:
             count = table.count_rows(f"{staged} AND record IS NULL")
             if count != record.chunks:
                 raise self._incomplete(record, count)
-            _merge(table, [_row_of_record(record)], None)
+            _merge(table, [record_row(record)], None)
             twins = _twins(table, source, staged)
             also = f" OR (state = {_SHOWN} AND id IN ({', '.join(map(_text, twins))}))" if twins else ""
-            # one column by one expression, for what is set together is set one after the other
+            # one expression for one column: columns of one update are set one after the other
             flip = {"state": f"{_STALE} - CAST(({staged}) AS TINYINT)"}
             table.update(where=f"source = {source}{also}", values_sql=flip)
             table.delete(f"state = {_STALE}")
             self._tidy(table)
 
-    def _discard(self, source: str) -> None:
+    def discard_staged(self, source: str) -> None:
         with self._using() as table:
-            table.delete(f"source = {_text(plain(source))} AND state = {_STAGED}")
+            table.delete(f"source = {_text(to_stored(source))} AND state = {_STAGED}")
 
-    def _delete(self, where: Filter) -> int:
-        wanted = widened(where)
+    def delete_matching(self, where: Filter) -> int:
+        wanted = widen(where)
         with self._using() as table:
             condition = f"record IS NULL AND state <> {_STALE} AND {_sql(wanted.filter)}"
             if not wanted.exact:
-                ids = [row["id"] for row in _rows(table, condition, ["id", *_TEXTS]) if fits(where, row["metadata"])]
+                ids = [
+                    row["id"]
+                    for row in _rows(table, condition, ["id", *_TEXTS])
+                    if metadata_fits(where, row["metadata"])
+                ]
                 condition = f"record IS NULL AND {_among('id', ids)}"
             gone = Counter(row["source"] for row in _rows(table, f"{condition} AND state = {_SHOWN}", ["source"]))
             left = Counter(row["source"] for row in _rows(table, _SERVED, ["source"]))
             records = [_record(row) for row in _rows(table, _RECORDS, ["record"])]
             empty = [
-                plain(each.source)
+                to_stored(each.source)
                 for each in records
-                if left[plain(each.source)] == gone[plain(each.source)]
-                and (each.chunks or matches(where, _about(each)))
+                if left[to_stored(each.source)] == gone[to_stored(each.source)]
+                and (each.chunks or matches_filter(where, _about(each)))
             ]
             table.delete(f"({condition}) OR (record IS NOT NULL AND {_among('source', empty)})")
             self._tidy(table)
         return gone.total()
 
     def _tidy(self, table: Any) -> None:
-        """Make many small files into few, now and then; it is no harm where that fails, as beside another writer."""
+        """Compact small files now and then; a failure, as beside another writer, does no harm."""
         self._changes += 1
         if self._changes % _TIDIED == 0:
             with suppress(OSError, RuntimeError, ValueError):
                 table.optimize(cleanup_older_than=_KEPT)
 
     # ---- finding
-    def _nearest(self, vector: Vectors, k: int, where: Filter) -> list[Hit]:
+    def find_nearest(self, vector: Vectors, k: int, where: Filter) -> list[Hit]:
         with self._using(model=True) as table:
 
             def search(terms: TermFilter, limit: int) -> list[dict[str, Any]]:
@@ -223,11 +225,11 @@ class LanceStore(VectorStore):
                 )
                 return cast("list[dict[str, Any]]", query.to_list())
 
-            rows = found(search, k, where)
+            rows = search_widened(search, k, where)
         hits = [Hit(_chunk(row), max(-1.0, min(1.0 - row["_distance"], 1.0))) for row in rows]
         return sorted(hits, key=lambda hit: -hit.score)
 
-    def _full_text(self, query: str, k: int, where: Filter) -> list[Hit]:
+    def find_words(self, query: str, k: int, where: Filter) -> list[Hit]:
         words = " ".join(dict.fromkeys(stems(query)))
         if not words:
             return []
@@ -241,17 +243,17 @@ class LanceStore(VectorStore):
                 asked = asked.where(f"{_SERVED} AND {_sql(terms)}", prefilter=True)
                 return cast("list[dict[str, Any]]", asked.limit(limit).select([*_TEXTS, "id", "_score"]).to_list())
 
-            rows = found(search, k, where)
+            rows = search_widened(search, k, where)
         return [Hit(_chunk(row), float(row["_score"])) for row in sorted(rows, key=lambda row: -row["_score"])]
 
-    def _get(self, ids: Sequence[str]) -> list[Chunk]:
+    def read_chunks(self, ids: Sequence[str]) -> list[Chunk]:
         with self._using() as table:
-            condition = f"{_SERVED} AND {_among('id', map(plain, ids))}"
+            condition = f"{_SERVED} AND {_among('id', map(to_stored, ids))}"
             kept = {row["id"]: row for row in _rows(table, condition, ["id", *_TEXTS])}
-        return [_chunk(kept[plain(each)]) for each in ids if plain(each) in kept]
+        return [_chunk(kept[to_stored(each)]) for each in ids if to_stored(each) in kept]
 
-    def _scan(self, where: Filter) -> Iterator[Chunk]:
-        wanted = widened(where)
+    def scan_chunks(self, where: Filter) -> Iterator[Chunk]:
+        wanted = widen(where)
         with self._using() as table:
             table.checkout(table.version)
             query = table.search().where(f"{_SERVED} AND {_sql(wanted.filter)}").with_row_id(True)
@@ -264,26 +266,27 @@ class LanceStore(VectorStore):
                 read = table.take_row_ids(rows).select([*_TEXTS, "_rowid"]).to_list()
                 by_row = {row["_rowid"]: row for row in read}
                 for number in rows:
-                    if wanted.exact or fits(where, by_row[number]["metadata"]):
+                    if wanted.exact or metadata_fits(where, by_row[number]["metadata"]):
                         yield _chunk(by_row[number])
 
-    def _count(self, where: Filter) -> int:
-        wanted = widened(where)
+    def count_chunks(self, where: Filter) -> int:
+        wanted = widen(where)
         with self._using() as table:
             condition = f"{_SERVED} AND {_sql(wanted.filter)}"
             if wanted.exact:
                 return table.count_rows(condition)
-            return sum(fits(where, row["metadata"]) for row in _rows(table, condition, list(_TEXTS)))
+            return sum(metadata_fits(where, row["metadata"]) for row in _rows(table, condition, list(_TEXTS)))
 
-    def _sources(self) -> Iterable[SourceRecord]:
+    def read_sources(self) -> Iterable[SourceRecord]:
         with self._using() as table:
             table.checkout(table.version)
             served = _rows(table, _SERVED, ["source", "fingerprint"])
             made = {
-                row["source"]: SourceRecord(restored(row["source"]), restored(row["fingerprint"]), 0) for row in served
+                row["source"]: SourceRecord(from_stored(row["source"]), from_stored(row["fingerprint"]), 0)
+                for row in served
             }
             counts = Counter(row["source"] for row in served)
-            made |= {plain(record.source): record for record in map(_record, _rows(table, _RECORDS, ["record"]))}
+            made |= {to_stored(record.source): record for record in map(_record, _rows(table, _RECORDS, ["record"]))}
         return [record._replace(chunks=counts[source]) for source, record in made.items()]
 
     def _failed(self, error: Exception) -> StoreError:
@@ -292,7 +295,7 @@ class LanceStore(VectorStore):
         if "was not found" in said or "does not exist" in said or "Not found" in said:
             self._opened = ""
             return CollectionNotFoundError(
-                f"{text}somebody deleted the collection: the next use makes it anew", place, self.collection_name
+                f"{text}the collection was deleted: the next use creates it again", place, self.collection_name
             )
         if "onflict" in said or "Too many concurrent writers" in said:
             return StoreBusyError(f"{text}others write to it; try again", place)
@@ -308,7 +311,7 @@ def _connected(path: str) -> Any:
         import lancedb
     except ImportError:
         raise MissingExtraError("lancedb", "lancedb") from None
-    return lancedb.connect(path, read_consistency_interval=timedelta(0))  # what others wrote is seen at once
+    return lancedb.connect(path, read_consistency_interval=timedelta(0))  # sees at once what other processes write
 
 
 def _arrow() -> Any:
@@ -317,7 +320,8 @@ def _arrow() -> Any:
     return cast("Any", pyarrow)
 
 
-def _schema(model: str, dimensions: int) -> Any:
+def table_schema(model: str, dimensions: int) -> Any:
+    """Return the schema of a table, with the name and the dimensions of its embedding model."""
     pyarrow = _arrow()
     texts = ("id", "source", "fingerprint", "content", "metadata", "words", "record")
     fields = [pyarrow.field(name, pyarrow.string()) for name in texts]
@@ -332,7 +336,7 @@ def _schema(model: str, dimensions: int) -> Any:
 
 
 def _identity_of(table: Any) -> tuple[str, int]:
-    """The embedding model that a table was made with."""
+    """Return name and dimensions of the embedding model of a table."""
     kept = cast("dict[bytes, bytes]", table.schema.metadata or {})
     name, dimensions = json.loads(kept.get(b"trivium", b'["", -1]'))
     return name, dimensions
@@ -345,7 +349,7 @@ def _row(chunk: Chunk, state: int) -> dict[str, Any]:
         "source": metadata["source"],
         "fingerprint": metadata["fingerprint"],
         "position": chunk.metadata.position,
-        "content": plain(chunk.content),
+        "content": to_stored(chunk.content),
         "metadata": json_of(metadata),
         "words": " ".join(stems(chunk.content)),
         "terms": terms_of(metadata),
@@ -353,31 +357,31 @@ def _row(chunk: Chunk, state: int) -> dict[str, Any]:
     }
 
 
-def _row_of_record(record: SourceRecord) -> dict[str, Any]:
-    """A record is staged as a row beside its chunks; its id can be that of no chunk."""
+def record_row(record: SourceRecord) -> dict[str, Any]:
+    """Return the row of a record, which is staged beside its chunks; its id differs from that of any chunk."""
     return {
-        "id": f"{chr(0xE000)}{plain(record.source)}",
-        "source": plain(record.source),
-        "fingerprint": plain(record.fingerprint),
-        "record": plain(json.dumps(record)),
+        "id": f"{chr(0xE000)}{to_stored(record.source)}",
+        "source": to_stored(record.source),
+        "fingerprint": to_stored(record.fingerprint),
+        "record": to_stored(json.dumps(record)),
         "state": _STAGED,
     }
 
 
 def _merge(table: Any, rows: list[dict[str, Any]], vectors: Vectors | None) -> None:
-    """Write rows, in one step; those of the same id and state give way."""
+    """Write rows atomically; they replace those of the same id and state."""
     pyarrow, schema = _arrow(), table.schema
     columns = [pyarrow.array([row.get(name) for row in rows], schema.field(name).type) for name in schema.names[:10]]
     if "vector" in schema.names:
         size = schema.field("vector").type.list_size
         flat = pyarrow.array([0.0] * size, pyarrow.float32()) if vectors is None else pyarrow.array(vectors.ravel())
-        columns.append(pyarrow.FixedSizeListArray.from_arrays(flat, size))  # a record has one too, which nobody sees
+        columns.append(pyarrow.FixedSizeListArray.from_arrays(flat, size))  # a record has one too, which is never read
     made = pyarrow.table(columns, schema=schema)
     table.merge_insert(_KEY).when_matched_update_all().when_not_matched_insert_all().execute(made)
 
 
 def _twins(table: Any, source: str, staged: str) -> list[str]:
-    """Ids of staged chunks that chunks of other sources have too."""
+    """Return the ids of staged chunks that chunks of other sources have too."""
     mine = {row["id"] for row in _rows(table, staged, ["id"])}
     return [row["id"] for row in _rows(table, f"{_SERVED} AND source <> {source}", ["id"]) if row["id"] in mine]
 
@@ -387,7 +391,7 @@ def _rows(table: Any, condition: str, columns: list[str]) -> list[dict[str, Any]
 
 
 def _record(row: Mapping[str, Any]) -> SourceRecord:
-    return SourceRecord(*json.loads(restored(row["record"])))
+    return SourceRecord(*json.loads(from_stored(row["record"])))
 
 
 def _about(record: SourceRecord) -> dict[str, Any]:
@@ -399,7 +403,7 @@ def _chunk(row: Mapping[str, Any]) -> Chunk:
 
 
 def _text(text: str) -> str:
-    """A text as it stands in SQL; a backslash is no more than itself there."""
+    """Quote a text for SQL, in which a backslash has no special meaning."""
     return f"'{text.replace(chr(39), chr(39) * 2)}'"
 
 
@@ -421,7 +425,7 @@ def _sql(condition: TermFilter) -> str:
 
 
 def _joined(parts: list[str], every: bool) -> str:
-    """Balanced, so that nothing is nested deeply."""
+    """Join tests as a balanced tree, so that they are not nested deeply."""
     if len(parts) <= 1:
         return parts[0] if parts else str(every).lower()
     half = len(parts) // 2

@@ -20,10 +20,10 @@ from trivium.exceptions import (
     StoreConnectionError,
 )
 from trivium.knowledge.embeddings import Vectors
-from trivium.knowledge.stores._filters import Filter, matches
+from trivium.knowledge.stores._filters import Filter, matches_filter
 from trivium.knowledge.stores._postgres_pool import Pool
-from trivium.knowledge.stores._postgres_tables import COLUMNS, Tables, digest, row_of
-from trivium.knowledge.stores._records import chunk_of, plain, restored
+from trivium.knowledge.stores._postgres_tables import COLUMNS, PostgresTables, postgres_row, text_key
+from trivium.knowledge.stores._records import chunk_of, from_stored, to_stored
 from trivium.knowledge.stores._store import Hit, SourceRecord, VectorStore, VectorStoreConfig
 from trivium.parsing import Chunk
 from trivium.parsing.lowlevel import stems
@@ -53,23 +53,24 @@ SELECT content, metadata, score FROM #chunk NATURAL JOIN (
 
 
 class PostgresStoreConfig(VectorStoreConfig):
-    """What a store in PostgreSQL is made of.
+    """The config of a `PostgresStore`; see `VectorStoreConfig`.
 
-    What is not given is as libpq has it: `~/.pgpass` is read, and a socket of this machine is the default.
+    libpq's defaults hold for fields that are not given: `~/.pgpass` is read, and the server is reached by a local
+    socket.
 
     Args:
-        url: "postgresql://user:password@host:5432/database"; what follows wins over what it says.
+        url: "postgresql://user:password@host:5432/database"; the fields below override its parts.
         host: a name, an address or the folder of a socket.
-        port: of the server; 0 is libpq's default.
-        user: as whom.
-        password: of the user; neither it nor the URL is ever shown or saved.
-        database: which database; the extension `vector` is made in it, if it is not there and the user may.
-        schema_name: where the tables are; it is made where it is not there.
-        hnsw: collections made from now on have an index of their vectors, which finds almost all of the nearest
-            quickly; without it a search reads all vectors and is exact.
-        ef_search: how many candidates the index looks at: more find more, more slowly; 1 to 1000.
-        connections: how many are open at once.
-        timeout: seconds that a statement, or a connection to come free, may take.
+        port: port of the server; 0: libpq's default.
+        user: name of the user.
+        password: password of the user; it and the URL are left out of `repr` and of dumps.
+        database: name of the database; the extension `vector` is created in it if need be and the user may.
+        schema_name: schema of the tables; it is created if there is none.
+        hnsw: True: new collections have an index of their vectors, which quickly finds almost all of the nearest;
+            False: a search reads all vectors and is exact.
+        ef_search: number of candidates in the index, 1 to 1000: more find more and take longer.
+        connections: maximum number of open connections.
+        timeout: seconds that a statement, or the wait for a connection, may take.
         connect_timeout: seconds that connecting may take.
     """
 
@@ -90,14 +91,14 @@ class PostgresStoreConfig(VectorStoreConfig):
 
 
 class PostgresStore(VectorStore):
-    """Keeps chunks in tables of a PostgreSQL server, for any number of threads, processes and machines.
+    """Stores chunks in tables of a PostgreSQL server, for any number of threads, processes and machines.
 
-    What is published, added or deleted is one transaction: readers see all of it or nothing, whoever is killed when.
-    Words are found by BM25, which the server computes over its index of words. Needs the extra `postgres`, and a server
-    with the extension `vector` from 0.8.
+    Each publication, addition or deletion is one transaction: readers see all of it or nothing, even if a process is
+    killed. Words are ranked by BM25, which the server computes with its index of words. It needs the extra `postgres`,
+    and a server with the extension `vector` 0.8 or later.
 
     Args:
-        config: where the server is; default: libpq's.
+        config: the settings; default: libpq's defaults.
 
     Example::
 
@@ -114,7 +115,7 @@ class PostgresStore(VectorStore):
         self._making = Lock()
         self._parameters = _parameters(self.config)
         self._place = _place(self._parameters)
-        self._known: dict[str, Tables] = {}
+        self._known: dict[str, PostgresTables] = {}
 
     def __repr__(self) -> str:
         return f"PostgresStore({self._place!r}, collection={self.collection_name!r})"
@@ -137,12 +138,12 @@ class PostgresStore(VectorStore):
             with pool.connection() as connection, connection.transaction():
                 yield connection
         except (CollectionNotFoundError, StoreConnectionError):
-            self._opened = ""  # what was known of the collection may hold no more
+            self._opened = ""  # the collection may have changed
             raise
 
     @contextmanager
-    def _using(self, model: bool = False) -> Generator[Tables]:
-        """The tables of the collection, in one transaction; `model` if it has to be of this embedding model."""
+    def _using(self, model: bool = False) -> Generator[PostgresTables]:
+        """Provide the tables of the collection in one transaction; `model=True` requires its embedding model."""
         with self._database() as connection:
             tables = self._known[self.collection_name]._replace(connection=connection)
             if model and tables.identity != self._identity():
@@ -150,28 +151,28 @@ class PostgresStore(VectorStore):
             yield tables
 
     @contextmanager
-    def _shared(self) -> Generator[Tables]:
-        """All collections, for whoever makes or drops one; nobody else does meanwhile."""
+    def _shared(self) -> Generator[PostgresTables]:
+        """Provide the shared tables, locked against other processes that create or drop collections."""
         with self._database() as connection:
-            tables = Tables(connection, self.config.schema_name)
+            tables = PostgresTables(connection, self.config.schema_name)
             tables.run("SELECT pg_advisory_xact_lock(hashtext(%s))", tables.schema)
             yield tables
 
     @staticmethod
     def _prepared(connection: Connection[Any]) -> None:
-        """Have the type of vectors, also where this is the first use of a database."""
+        """Register the type of vectors; create the extension at the first use of a database."""
         from pgvector.psycopg import register_vector
 
         if connection.execute("SELECT FROM pg_extension WHERE extname = 'vector'").fetchone() is None:
             with connection.transaction():
-                connection.execute("SELECT pg_advisory_xact_lock(7237120)")  # two that make it at once collide
+                connection.execute("SELECT pg_advisory_xact_lock(7237120)")  # creating it twice at the same time fails
                 connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
         register_vector(connection)
 
     # ---- collections
-    def _collections(self) -> dict[str, int]:
+    def read_collections(self) -> dict[str, int]:
         with self._database() as connection:
-            tables = Tables(connection, self.config.schema_name)
+            tables = PostgresTables(connection, self.config.schema_name)
             if not tables.there():
                 return {}
             query = (
@@ -180,7 +181,7 @@ class PostgresStore(VectorStore):
             )
             return dict(tables.run(query).fetchall())
 
-    def _open(self, collection: str) -> None:
+    def open_collection(self, collection: str) -> None:
         wanted = self._identity()
         with self._shared() as tables:
             if not tables.there():
@@ -193,16 +194,16 @@ class PostgresStore(VectorStore):
                 found = None
             self._known[collection] = found or tables.make(collection, wanted, self.config.hnsw)
 
-    def _drop(self, collection: str) -> None:
+    def drop_collection(self, collection: str) -> None:
         with self._shared() as tables:
             found = tables.of(collection) if tables.there() else None
             if found is not None:
                 found.drop()
 
     # ---- keeping
-    def _add(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
+    def write_chunks(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
         rows = _rows(chunks, True, vectors)
-        new = {digest(each.metadata.source): each.metadata for each in chunks}
+        new = {text_key(each.metadata.source): each.metadata for each in chunks}
         with self._using(model=True) as tables:
             self._turn(tables, new)
             former = tables.run("DELETE FROM #chunk WHERE served AND id = ANY(%s) RETURNING source", [*rows])
@@ -211,13 +212,13 @@ class PostgresStore(VectorStore):
             records = {key: SourceRecord(about.source, about.fingerprint, 0) for key, about in new.items()}
             _recount(tables, touched, records)
 
-    def _stage(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
+    def stage_chunks(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
         rows = _rows(chunks, False, vectors)
         with self._using(model=True) as tables:
             _insert(tables, rows)
 
-    def _publish(self, record: SourceRecord) -> None:
-        source, state = digest(record.source), digest(record.fingerprint)
+    def publish_source(self, record: SourceRecord) -> None:
+        source, state = text_key(record.source), text_key(record.fingerprint)
         with self._using(model=True) as tables:
             self._turn(tables, [source])
             query = "SELECT count(*) FROM #chunk WHERE source = %s AND fingerprint = %s AND NOT served"
@@ -237,31 +238,33 @@ class PostgresStore(VectorStore):
         made.store = self._place
         return made
 
-    def _discard(self, source: str) -> None:
+    def discard_staged(self, source: str) -> None:
         with self._using() as tables:
-            tables.run("DELETE FROM #chunk WHERE source = %s AND NOT served", digest(source))
+            tables.run("DELETE FROM #chunk WHERE source = %s AND NOT served", text_key(source))
 
-    def _delete(self, where: Filter) -> int:
+    def delete_matching(self, where: Filter) -> int:
         with self._using() as tables:
             gone = tables.run("DELETE FROM #chunk WHERE #where RETURNING source, served", where=where).fetchall()
             touched = {source for source, _ in gone}
             empty = tables.run("SELECT source, record FROM #source WHERE collection = %s AND chunks = 0", tables.number)
-            for source, record in empty.fetchall():  # what never had a chunk can only be meant by its name
+            for source, record in empty.fetchall():  # a source without chunks can only match by its name
                 about = _record(record)
-                if matches(where, {"source": about.source, "fingerprint": about.fingerprint, "title": about.title}):
+                if matches_filter(
+                    where, {"source": about.source, "fingerprint": about.fingerprint, "title": about.title}
+                ):
                     touched.add(source)
             self._turn(tables, touched)
             _recount(tables, touched, {})
         return sum(served for _, served in gone)
 
     @staticmethod
-    def _turn(tables: Tables, sources: Iterable[UUID]) -> None:
-        """Nobody else changes these sources until the transaction ends."""
+    def _turn(tables: PostgresTables, sources: Iterable[UUID]) -> None:
+        """Lock sources against other writers until the transaction ends."""
         for source in sorted(sources):
             tables.run("SELECT pg_advisory_xact_lock(%s, %s)", tables.number, source.int % 2**31)
 
     # ---- finding
-    def _nearest(self, vector: Vectors, k: int, where: Filter) -> list[Hit]:
+    def find_nearest(self, vector: Vectors, k: int, where: Filter) -> list[Hit]:
         query = "SELECT content, metadata, vector <#> %s FROM #chunk WHERE served AND #where ORDER BY vector <#> %s"
         with self._using(model=True) as tables:
             if self.config.hnsw:
@@ -272,7 +275,7 @@ class PostgresStore(VectorStore):
             rows = tables.run(f"{query} LIMIT %s", vector, vector, k, where=where).fetchall()
         return [Hit(chunk_of(content, metadata), max(-1.0, min(-away, 1.0))) for content, metadata, away in rows]
 
-    def _full_text(self, query: str, k: int, where: Filter) -> list[Hit]:
+    def find_words(self, query: str, k: int, where: Filter) -> list[Hit]:
         words = [f"'{each}'" for each in dict.fromkeys(stems(query))]  # letters and digits, no more
         if not words:
             return []
@@ -280,14 +283,14 @@ class PostgresStore(VectorStore):
             rows = tables.run(_BM25, words, " | ".join(words), k, where=where).fetchall()
         return [Hit(chunk_of(content, metadata), float(score)) for content, metadata, score in rows]
 
-    def _get(self, ids: Sequence[str]) -> list[Chunk]:
-        wanted = [digest(each) for each in ids]
+    def read_chunks(self, ids: Sequence[str]) -> list[Chunk]:
+        wanted = [text_key(each) for each in ids]
         with self._using() as tables:
             query = "SELECT id, content, metadata FROM #chunk WHERE served AND id = ANY(%s)"
             found = {key: (content, metadata) for key, content, metadata in tables.run(query, wanted).fetchall()}
         return [chunk_of(*found[key]) for key in wanted if key in found]
 
-    def _scan(self, where: Filter) -> Iterator[Chunk]:
+    def scan_chunks(self, where: Filter) -> Iterator[Chunk]:
         with self._using() as tables:
             cursor = f"scan_{uuid4().hex}"
             query = "SELECT content, metadata FROM #chunk WHERE served AND #where ORDER BY place, position, id"
@@ -296,27 +299,26 @@ class PostgresStore(VectorStore):
                 for content, metadata in page:
                     yield chunk_of(content, metadata)
 
-    def _count(self, where: Filter) -> int:
+    def count_chunks(self, where: Filter) -> int:
         with self._using() as tables:
             return tables.first("SELECT count(*) FROM #chunk WHERE served AND #where", where=where)
 
-    def _sources(self) -> Iterable[SourceRecord]:
+    def read_sources(self) -> Iterable[SourceRecord]:
         with self._using() as tables:
             rows = tables.run("SELECT record, chunks FROM #source WHERE collection = %s", tables.number).fetchall()
         return [_record(record)._replace(chunks=count) for record, count in rows]
 
 
 def _rows(chunks: Sequence[Chunk], served: bool, vectors: Vectors | None) -> dict[UUID, list[Any]]:
-    """Rows by id, in the order of these, so that two who write the same never wait for each other in a ring; of an id
-    that comes twice the last one stays."""
-    rows = [row_of(chunk, served) for chunk in chunks]
+    """Return rows by id, sorted, so that two writers cannot deadlock; of equal ids the last one is kept."""
+    rows = [postgres_row(chunk, served) for chunk in chunks]
     if vectors is not None:
         rows = [[*row, vector] for row, vector in zip(rows, vectors, strict=True)]
     return dict(sorted({row[0]: row for row in rows}.items()))
 
 
-def _insert(tables: Tables, rows: Mapping[UUID, list[Any]]) -> None:
-    """Write rows; those that are there of the same id, and served as they are, give way."""
+def _insert(tables: PostgresTables, rows: Mapping[UUID, list[Any]]) -> None:
+    """Write rows; they replace those of the same id and the same `served`."""
     columns = [*COLUMNS, *(["vector"] if tables.dimensions else [])]
     changes = ", ".join(f"{each} = excluded.{each}" for each in columns)
     marks = ", ".join(["%s"] * len(columns))
@@ -324,8 +326,8 @@ def _insert(tables: Tables, rows: Mapping[UUID, list[Any]]) -> None:
     tables.run_many(f"{query} ON CONFLICT (id, served) DO UPDATE SET {changes}", rows.values())
 
 
-def _recount(tables: Tables, sources: Iterable[UUID], new: Mapping[UUID, SourceRecord]) -> None:
-    """Say anew how many chunks are served of some sources; those with none are forgotten."""
+def _recount(tables: PostgresTables, sources: Iterable[UUID], new: Mapping[UUID, SourceRecord]) -> None:
+    """Update the number of served chunks of some sources; delete the records of those without."""
     for source in sorted(sources):
         count = tables.first("SELECT count(*) FROM #chunk WHERE source = %s AND served", source)
         key = (tables.number, source)
@@ -337,19 +339,19 @@ def _recount(tables: Tables, sources: Iterable[UUID], new: Mapping[UUID, SourceR
             _keep(tables, source, new[source], count)
 
 
-def _keep(tables: Tables, source: UUID, record: SourceRecord, count: int) -> None:
+def _keep(tables: PostgresTables, source: UUID, record: SourceRecord, count: int) -> None:
     tables.run(
         "INSERT INTO #source VALUES (%s, %s, %s, %s) ON CONFLICT (collection, source) "
         "DO UPDATE SET record = excluded.record, chunks = excluded.chunks",
         tables.number,
         source,
-        json.dumps([plain(each) if isinstance(each, str) else each for each in record]),
+        json.dumps([to_stored(each) if isinstance(each, str) else each for each in record]),
         count,
     )
 
 
 def _record(kept: Sequence[Any]) -> SourceRecord:
-    values: list[Any] = [restored(each) if isinstance(each, str) else each for each in kept]
+    values: list[Any] = [from_stored(each) if isinstance(each, str) else each for each in kept]
     return SourceRecord(*values)
 
 
@@ -358,7 +360,7 @@ def _keys(cursor: Any) -> set[UUID]:
 
 
 def _parameters(config: PostgresStoreConfig) -> dict[str, Any]:
-    """What libpq needs; an URL that it cannot read is never shown, for it may hold a password."""
+    """Return the parameters for libpq; an invalid URL is not in the error, because it may hold a password."""
     try:
         from psycopg import ProgrammingError
         from psycopg.conninfo import conninfo_to_dict
@@ -369,8 +371,8 @@ def _parameters(config: PostgresStoreConfig) -> dict[str, Any]:
         made = {**conninfo_to_dict(config.url)}
     if made is None:  # not while that error is handled: its text holds the URL
         raise ConfigurationError(
-            "the url of a PostgresStoreConfig is none of PostgreSQL: give postgresql://user:password@host:5432/name, "
-            "with what is odd in the password written as %..."
+            "the url of a PostgresStoreConfig is not valid: give postgresql://user:password@host:5432/name, with "
+            "special characters of the password percent-encoded"
         )
     given = {"host": config.host, "port": config.port, "user": config.user, "password": config.password}
     made |= {name: value for name, value in {**given, "dbname": config.database}.items() if value}
@@ -382,7 +384,7 @@ def _parameters(config: PostgresStoreConfig) -> dict[str, Any]:
 
 
 def _place(parameters: dict[str, Any]) -> str:
-    """The server as an URL without a password."""
+    """Return the URL of the server without the password."""
     user = f"{parameters['user']}@" if "user" in parameters else ""
     port = f":{parameters['port']}" if "port" in parameters else ""
     return f"postgresql://{user}{parameters.get('host', '')}{port}/{parameters.get('dbname', '')}"

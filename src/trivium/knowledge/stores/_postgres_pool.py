@@ -1,4 +1,4 @@
-"""A few connections to a PostgreSQL server, and what its errors mean."""
+"""A pool of connections to a PostgreSQL server, and its errors."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _GONE: Final = ("42P01", "3F000")  # no such table, no such schema
 
 
 class Pool:
-    """Connections for some threads at once; each serves one at a time. What has died is not used again.
+    """A pool of connections; each serves one thread at a time, and a broken one is not used again.
 
-    A child process opens its own: to close those of its parent would end the parent's sessions.
+    A child process opens its own: closing those of its parent would end the parent's sessions.
 
     Args:
         parameters: what libpq needs to know.
@@ -58,7 +58,7 @@ class Pool:
 
     @contextmanager
     def connection(self) -> Generator[Connection[Any]]:
-        """A connection for this thread alone, as long as the block runs.
+        """Provide a connection for this thread alone.
 
         Raises:
             StoreConnectionError: the server cannot be reached, or went away.
@@ -83,7 +83,7 @@ class Pool:
             slot.lock.release()
 
     def close(self) -> None:
-        """Close those that nobody uses now; the others when they are done."""
+        """Close the idle connections now, and the others when they become idle."""
         if self._pid != os.getpid():
             return
         for slot in self._slots:
@@ -129,7 +129,7 @@ class Pool:
         return connection
 
     def _failed(self, error: Error, broken: bool) -> StoreError:
-        """The error of ours for one of the server or of the way to it."""
+        """Return the error of the store for one of the server or of the connection."""
         state, said = error.sqlstate or "", str(error).strip().partition("\n")[0]
         if password := self._parameters.get("password"):
             said = said.replace(str(password), "…")
@@ -147,7 +147,7 @@ class Pool:
 
 
 class _Slot:
-    """The place of one connection."""
+    """A slot of the pool, with or without a connection."""
 
     def __init__(self) -> None:
         self.lock = Lock()
@@ -159,12 +159,12 @@ class _Slot:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is under way on it."""
+        """True if no transaction is open."""
         return not self.broken and self._connection.info.transaction_status == 0  # pyright: ignore[reportOptionalMemberAccess]
 
     def open(self, connect: Callable[[], Connection[Any]]) -> Connection[Any]:
-        """Its connection; a new one where there is none, or where the server hung up."""
-        if self._connection is not None and _hung_up(self._connection):
+        """Return the connection; open one if there is none, or if the server closed it."""
+        if self._connection is not None and has_hung_up(self._connection):
             self.close()
         if self._connection is None:
             self._connection = connect()
@@ -177,8 +177,8 @@ class _Slot:
                 connection.close()
 
 
-def _hung_up(connection: Connection[Any]) -> bool:
-    """Whether the server said farewell while nothing was asked; it is read without waiting."""
+def has_hung_up(connection: Connection[Any]) -> bool:
+    """Tell, without waiting, that the server closed an idle connection."""
     import psycopg
 
     try:

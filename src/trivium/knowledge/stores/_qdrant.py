@@ -39,14 +39,14 @@ _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
 class QdrantStoreConfig(VectorStoreConfig):
-    """What a store of Qdrant is made of.
+    """The config of a `QdrantStore`; see `VectorStoreConfig`.
 
     Args:
-        url: of a server, as "https://db.example.org:6333"; "" is local mode. As it may hold a password, it
-            is not shown or saved.
-        api_key: of the server; it is never shown or saved, and sent in plain text to this machine alone.
+        url: address of a server, as "https://db.example.org:6333"; "": local mode. It may hold a password, so it is
+            left out of `repr` and of dumps.
+        api_key: key for the server, left out of `repr` and of dumps; without TLS it is sent to this machine only.
         timeout: seconds that the server may take for an answer.
-        storage_path: the folder of local mode; ":memory:" keeps nothing.
+        storage_path: the folder of local mode; ":memory:": nothing is saved.
     """
 
     store: ClassVar[str] = "trivium.knowledge.stores.QdrantStore"
@@ -58,16 +58,16 @@ class QdrantStoreConfig(VectorStoreConfig):
 
 
 class QdrantStore(StagedStore):
-    """Keeps chunks on a Qdrant server, for any number of threads and processes, or in a folder of its local mode.
+    """Stores chunks on a Qdrant server, for any number of threads and processes, or in a folder of its local mode.
 
-    Local mode is Qdrant's own, written in Python, to try things out: a folder serves the threads of one process, a
-    second use of it is refused, each chunk is a write to the disk, and its files are pickles: open none of strangers.
-    Publishing is one write (see the page on stores), whoever is killed when. There is no ranking by words: `full_text`
-    gives None. Chunks are found by whole values; conditions on an order (`$gt` and its like, `$prefix`) are checked on
-    what is found. Needs the extra `qdrant`.
+    Qdrant's local mode is written in Python and meant for trials: a folder serves the threads of one process, a second
+    process is refused, each chunk is a write to the disk, and its files are pickles: never open those of strangers. A
+    publication is one atomic write, even if the process is killed (see the page on stores). It cannot rank by words, so
+    `full_text` gives None. Equality is tested in the index; conditions on an order (`$gt` and the like, `$prefix`) are
+    checked on the results. It needs the extra `qdrant`.
 
     Args:
-        config: where the server or the folder is; default: the folder ".qdrant" here.
+        config: the settings; default: the folder ".qdrant" in the working directory.
 
     Example::
 
@@ -84,12 +84,12 @@ class QdrantStore(StagedStore):
     def __repr__(self) -> str:
         return f"QdrantStore({_place(self.config)!r}, collection={self.collection_name!r})"
 
-    def _make_points(self) -> Points:
+    def create_points(self) -> Points:
         return _QdrantPoints(self.config)
 
 
 class _QdrantPoints:
-    """Points in two collections of Qdrant for each of ours."""
+    """Points in two collections of Qdrant for each collection of the store."""
 
     most = 1000
 
@@ -104,8 +104,8 @@ class _QdrantPoints:
 
     @contextmanager
     def _used(self) -> Generator[Any]:
-        """The client; what goes wrong becomes an error of ours."""
-        if self._pid != os.getpid():  # connections are not shared with a child
+        """Provide the client; its errors become errors of the store."""
+        if self._pid != os.getpid():  # a forked child must not share connections
             self._of_parent.append(self._client)
             self._client, self._pid = None, os.getpid()
             self._guard, self._users = Lock(), {}
@@ -144,7 +144,7 @@ class _QdrantPoints:
         with self._used() as client:
             for table, kind in (("chunks", vectors), ("notes", none)):
                 client.create_collection(f"{collection}.{table}", vectors_config=kind)
-                if not self.local:  # there it has no effect, and is warned of
+                if not self.local:  # in local mode it has no effect and warns
                     client.create_payload_index(f"{collection}.{table}", "terms", models.PayloadSchemaType.KEYWORD)
 
     def drop(self, collection: str) -> None:
@@ -209,7 +209,7 @@ class _QdrantPoints:
             return [_point(each)._replace(score=each.score) for each in found.points]
 
     def _left(self, client: Any) -> None:
-        """One user less; the last one closes what the store let go of."""
+        """Count one user less; the last one closes a client that the store has released."""
         with self._guard:
             self._users[id(client)] -= 1
             last = not self._users[id(client)]
@@ -244,7 +244,7 @@ def _client(config: QdrantStoreConfig) -> Any:
 
 
 def _place(config: QdrantStoreConfig) -> str:
-    """The server or the folder, without a password."""
+    """Return the address of the server without password, or the folder."""
     if not config.url:
         return config.storage_path
     parts = urlsplit(config.url)
@@ -261,7 +261,7 @@ def _point(row: Any) -> Point:
 
 
 def _filter(condition: TermFilter) -> Any:
-    """A condition as Qdrant has it."""
+    """Compile a condition for Qdrant."""
     from qdrant_client import models
 
     if isinstance(condition, Has):
@@ -279,7 +279,7 @@ def _filter(condition: TermFilter) -> Any:
 
 
 def _failed(place: str, error: Exception) -> StoreError | None:
-    """The error of ours for one of Qdrant; None for one that is not of it."""
+    """Return the error of the store for one of Qdrant; None for any other error."""
     from httpx import TimeoutException, TransportError
     from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
     from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
@@ -292,14 +292,14 @@ def _failed(place: str, error: Exception) -> StoreError | None:
         status = error.status_code or 0
         body = error.content[:300].decode("utf-8", "replace")
         kinds = [
-            (status == 404, CollectionNotFoundError, "the collection was deleted: the next use makes it anew"),
-            (status in (401, 403), StoreError, "see that its api_key is right"),
+            (status == 404, CollectionNotFoundError, "the collection was deleted: the next use creates it again"),
+            (status in (401, 403), StoreError, "check its api_key"),
             (status == 507 or "No space left" in body, StoreFullError, "make room on its disk"),
-            (status in (408, 429, 502, 503, 504), StoreBusyError, "it has too much to do: try again"),
+            (status in (408, 429, 502, 503, 504), StoreBusyError, "it is overloaded: try again"),
             (True, StoreError, f"it says {body!r}"),
         ]
     elif isinstance(error, ResourceExhaustedResponse):
-        kinds = [(True, StoreBusyError, f"it has too much to do: try again in {error.retry_after_s} seconds")]
+        kinds = [(True, StoreBusyError, f"it is overloaded: try again in {error.retry_after_s} seconds")]
     elif isinstance(error, TimeoutException):
         kinds = [(True, StoreBusyError, "it takes too long: try again, or give it a longer timeout")]
     elif isinstance(error, TransportError):
@@ -313,7 +313,7 @@ def _failed(place: str, error: Exception) -> StoreError | None:
     elif isinstance(error, RuntimeError) and "already accessed" in str(error):
         kinds = [(True, StoreBusyError, f"something else has it open: {_ALONE}")]
     elif isinstance(error, ValueError) and "not found" in str(error):
-        kinds = [(True, CollectionNotFoundError, "the collection was deleted: the next use makes it anew")]
+        kinds = [(True, CollectionNotFoundError, "the collection was deleted: the next use creates it again")]
     elif isinstance(error, ValueError | RuntimeError | KeyError | EOFError):
         kinds = [(True, StoreDamagedError, DAMAGED)]
     return next((kind(f"{said}{advice}", place) for fits, kind, advice in kinds if fits), None)

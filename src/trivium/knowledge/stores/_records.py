@@ -1,4 +1,4 @@
-"""How chunks become what any store can keep, and come back: texts without NUL and half letters, metadata as JSON."""
+"""Conversion of chunks to what every store can keep, and back: texts without NUL and lone surrogates, and JSON."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from trivium.parsing import Chunk, ChunkMetaData
 from trivium.parsing.lowlevel import check_documents
 from trivium.schema import Document
 
-__all__ = ["as_chunk", "chunk_of", "json_of", "metadata_of", "plain", "restored"]
+__all__ = ["as_chunk", "chunk_of", "from_stored", "json_of", "metadata_of", "to_stored"]
 
-_MARK: Final = "\ue000"  # a letter of nobody: what stores cannot keep is written as this and four digits
+_MARK: Final = "\ue000"  # a private character: one that stores cannot keep is written as this and four digits
 _ODD: Final = re.compile("[\0\ud800-\udfff\ue000]")
 _ODD_IN_JSON: Final = re.compile("\\\\u0000|[\ud800-\udfff\ue000]")
 _WRITTEN: Final = re.compile("\ue000([0-9a-f]{4})")
 
 
-def plain(text: str) -> str:
-    """A text that every store keeps, for any text: `restored` gives it back; equal ones stay equal, others differ.
+def to_stored(text: str) -> str:
+    """Encode any text as one that every store keeps; equal texts stay equal, others differ. See `from_stored`.
 
-    >>> plain("a\\0b") == "a\\ue0000000b", restored(plain("a\\0b")) == "a\\0b"
+    >>> to_stored("a\\0b") == "a\\ue0000000b", from_stored(to_stored("a\\0b")) == "a\\0b"
     (True, True)
     """
     if _ODD.search(text) is None:
@@ -34,17 +34,17 @@ def plain(text: str) -> str:
     return _ODD.sub(lambda found: f"{_MARK}{ord(found[0]):04x}", text)
 
 
-def restored(text: str) -> str:
-    """The text of which `plain` made this."""
+def from_stored(text: str) -> str:
+    """Decode a text that `to_stored` encoded."""
     return _WRITTEN.sub(lambda found: chr(int(found[1], 16)), text) if _MARK in text else text
 
 
 def as_chunk(document: Document) -> Chunk:
-    """A document as a chunk; its other metadata are kept beside.
+    """Return a document as a chunk, with all its metadata.
 
     Raises:
-        ArgumentTypeError: it is no document.
-        ConfigurationError: its metadata say of a page or a line what a chunk cannot.
+        ArgumentTypeError: it is not a document.
+        ConfigurationError: a field of its metadata has a type that a chunk does not accept.
     """
     if isinstance(document, Chunk):
         return document
@@ -54,42 +54,44 @@ def as_chunk(document: Document) -> Chunk:
         metadata = ChunkMetaData.model_validate({**given.model_dump(), "is_chunk": True})
     except ValidationError as error:
         wrong = ", ".join(str(each["loc"][0]) for each in error.errors())
-        raise ConfigurationError(f"a document has metadata that those of a chunk cannot be: {wrong}") from None
+        raise ConfigurationError(f"a document has metadata that a chunk does not accept: {wrong}") from None
     return Chunk(content=document.content, metadata=metadata)
 
 
 def metadata_of(chunk: Chunk) -> dict[str, Any]:
-    """The metadata of a chunk as JSON values with plain texts: dates become text, numpy's numbers numbers, infinite
-    numbers None.
+    """Return the metadata of a chunk as JSON values with encoded texts; an infinite number becomes None.
 
     Raises:
-        ConfigurationError: there is something in it that JSON has no form for.
+        ConfigurationError: a value cannot be written as JSON.
     """
     dumped = chunk.metadata.model_dump(warnings=False)
     try:
-        made = to_jsonable_python(dumped, fallback=_of_numpy, inf_nan_mode="null")
+        made = to_jsonable_python(dumped, fallback=numpy_to_json, inf_nan_mode="null")
     except (ValueError, TypeError, RecursionError) as error:
-        raise ConfigurationError(f"the metadata of a chunk of {chunk.metadata.source!r} are no JSON: {error}") from None
+        raise ConfigurationError(
+            f"the metadata of a chunk of {chunk.metadata.source!r} are not JSON: {error}"
+        ) from None
     made = cast("dict[str, Any]", made)
-    return made if _ODD_IN_JSON.search(json_of(made)) is None else _mapped(made, plain)
+    return made if _ODD_IN_JSON.search(json_of(made)) is None else _mapped(made, to_stored)
 
 
 def chunk_of(content: str, metadata: Mapping[str, Any]) -> Chunk:
-    """The chunk of which a store keeps this content and what `metadata_of` gave."""
+    """Restore a chunk from its stored content and the result of `metadata_of`."""
     if _MARK in content or _MARK in json_of(metadata):
-        content, metadata = restored(content), _mapped(metadata, restored)
+        content, metadata = from_stored(content), _mapped(metadata, from_stored)
     return Chunk(content=content, metadata=ChunkMetaData(**metadata))
 
 
 def json_of(metadata: Mapping[str, Any]) -> str:
-    """Metadata as JSON text, letters as they are."""
+    """Return metadata as JSON text, with letters beyond ASCII as they are."""
     return json.dumps(metadata, ensure_ascii=False, separators=(",", ":"))
 
 
-def _of_numpy(value: Any) -> Any:
+def numpy_to_json(value: Any) -> Any:
+    """Convert an array or a scalar of numpy for JSON."""
     if hasattr(value, "tolist"):  # arrays and scalars
         return value.tolist()
-    raise ValueError(f"{type(value).__name__} is no JSON")
+    raise ValueError(f"{type(value).__name__} has no form in JSON")
 
 
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:

@@ -1,4 +1,4 @@
-"""Conditions as SQL, where a kind of store says what a comparison is."""
+"""Conditions as SQL; the kind of store compiles the comparisons."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trivium.knowledge.stores._filters import AllOf, Compare, Filter, Not
 __all__ = ["Condition", "sql_condition"]
 
 Condition: TypeAlias = tuple[str, list[Any]]
-"""A test in SQL, and its parameters."""
+"""A test in SQL and its parameters."""
 
 
 def sql_condition(wanted: Filter, compared: Callable[[Compare], Condition]) -> Condition:
@@ -34,7 +34,7 @@ def sql_condition(wanted: Filter, compared: Callable[[Compare], Condition]) -> C
 
 
 def _joined(parts: list[str], word: str, none: str) -> str:
-    """Balanced, for SQLite allows a depth of 1,000."""
+    """Join tests as a balanced tree, because SQLite limits the depth to 1,000."""
     if len(parts) <= 1:
         return f"({parts[0] if parts else none})"
     half = len(parts) // 2

@@ -20,15 +20,15 @@ from trivium.exceptions import (
     TriviumError,
 )
 from trivium.knowledge.embeddings import Vectors
-from trivium.knowledge.stores._filters import Filter, matches
+from trivium.knowledge.stores._filters import Filter, matches_filter
 from trivium.knowledge.stores._kind import DAMAGED
-from trivium.knowledge.stores._records import chunk_of, plain, restored
+from trivium.knowledge.stores._records import chunk_of, from_stored, to_stored
 from trivium.knowledge.stores._sqlite_matrix import Matrix, nearest_keys, read_matrix
-from trivium.knowledge.stores._sqlite_rows import insert, row_of
+from trivium.knowledge.stores._sqlite_rows import insert, sqlite_row
 from trivium.knowledge.stores._sqlite_tables import (
     APPLICATION,
     VERSION,
-    Tables,
+    SQLiteTables,
 )
 from trivium.knowledge.stores._store import Hit, SourceRecord, VectorStore, VectorStoreConfig
 from trivium.parsing import Chunk
@@ -39,17 +39,17 @@ if TYPE_CHECKING:
 
 __all__ = ["SQLiteStore", "SQLiteStoreConfig"]
 
-_FEW: Final = 1000  # chunks that it takes no time to weigh
-_WAIT: Final = 100  # milliseconds for those who read, before the log is emptied
+_FEW: Final = 1000  # chunks that are ranked in no time
+_WAIT: Final = 100  # milliseconds to wait for readers before the log is emptied
 _SQLITE_BUSY, _SQLITE_LOCKED, _SQLITE_CORRUPT, _SQLITE_FULL, _SQLITE_NOT_A_DATABASE = 5, 6, 11, 13, 26
 
 
 class SQLiteStoreConfig(VectorStoreConfig):
-    """What an `SQLiteStore` is made of; see `VectorStoreConfig`.
+    """The config of an `SQLiteStore`; see `VectorStoreConfig`.
 
     Args:
-        storage_path: the file, on a disk of this machine; ":memory:" keeps nothing.
-        busy_seconds: how long a writer waits for others.
+        storage_path: the file, on a local disk; ":memory:": nothing is saved.
+        busy_seconds: seconds that a writer waits for others.
     """
 
     type: str = "sqlite"
@@ -57,17 +57,17 @@ class SQLiteStoreConfig(VectorStoreConfig):
 
 
 class SQLiteStore(VectorStore):
-    """Keeps chunks in one file, for all threads and processes of a machine: many read while one writes.
+    """Stores chunks in one file, for all threads and processes of a machine: many read while one writes.
 
-    Vectors are compared with all of a collection, exactly, in memory: 4 bytes for 4 dimensions of a chunk, read at the
-    first search. Words are found by SQLite's full-text search. What is kept is readable by who can read the file: it is
-    made for its owner alone. What is deleted leaves the file.
+    Vector search is exact and in memory: 1 byte for each dimension of a chunk, read at the first search. Words are
+    found by SQLite's full-text search. The file is created for its owner alone and is not encrypted. Deleted data are
+    overwritten in the file.
 
     Args:
-        config: default: a store in memory.
+        config: the settings; default: a store in memory.
 
     Raises:
-        ConfigurationError: `busy_seconds` is not above 0, or the name of the collection can be none.
+        ConfigurationError: `busy_seconds` is not above 0, or the name of the collection is not valid.
 
     Example:
         >>> from trivium.knowledge import Chunk
@@ -90,29 +90,29 @@ class SQLiteStore(VectorStore):
         self._matrices: dict[int, Matrix] = {}
 
     def close(self) -> None:
-        """Close the file and forget the vectors; the next use opens it again. A store in memory is empty then."""
+        """Close the file and release the vectors; the next use opens it again. A store in memory loses its content."""
         self._place.close()
         self._matrices, self._opened = {}, ""
 
     # ---- collections
-    def _collections(self) -> dict[str, int]:
+    def read_collections(self) -> dict[str, int]:
         with self._database() as database:
             names = [name for (name,) in database.execute("SELECT name FROM collection").fetchall()]
-            every = [(name, Tables.of(database, name)) for name in names]
+            every = [(name, SQLiteTables.of(database, name)) for name in names]
             count = "SELECT COUNT(*) FROM chunk_# WHERE served = 1"
             return {name: tables.run(count).fetchone()[0] for name, tables in every if tables is not None}
 
-    def _open(self, collection: str) -> None:
+    def open_collection(self, collection: str) -> None:
         identity = self._identity()
         with self._database() as database:
-            tables = Tables.of(database, collection)
+            tables = SQLiteTables.of(database, collection)
         if tables is None or (identity != tables.identity and identity != ("", 0)):
             with self._database("IMMEDIATE") as database:
                 self._made(database, collection, identity)
 
-    def _made(self, database: Connection, collection: str, identity: tuple[str, int]) -> Tables:
-        """The tables of a collection for an embedding model, made where they are not there."""
-        tables = Tables.of(database, collection)
+    def _made(self, database: Connection, collection: str, identity: tuple[str, int]) -> SQLiteTables:
+        """Return the tables of a collection for an embedding model; create them if there are none."""
+        tables = SQLiteTables.of(database, collection)
         if tables is not None and tables.identity == identity:
             return tables
         if tables is not None and tables.run("SELECT 1 FROM chunk_# LIMIT 1").fetchone():
@@ -121,34 +121,34 @@ class SQLiteStore(VectorStore):
             tables.drop()
         query = "INSERT INTO collection (name, model, dimensions, revision) VALUES (?, ?, ?, 0)"
         number = database.execute(query, (collection, *identity)).lastrowid
-        made = Tables(database, number or 0, *identity, 0)
+        made = SQLiteTables(database, number or 0, *identity, 0)
         made.create()
         return made
 
-    def _drop(self, collection: str) -> None:
+    def drop_collection(self, collection: str) -> None:
         with self._database("IMMEDIATE") as database:
-            tables = Tables.of(database, collection)
+            tables = SQLiteTables.of(database, collection)
             if tables is not None:
                 tables.drop()
                 self._matrices.pop(tables.number, None)
         self._forget_log()
 
     # ---- keeping
-    def _add(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
+    def write_chunks(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
         self._insert(chunks, vectors, 1)
 
-    def _stage(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
+    def stage_chunks(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
         self._insert(chunks, vectors, 0)
 
     def _insert(self, chunks: Sequence[Chunk], vectors: Vectors | None, served: int) -> None:
-        rows = [row_of(each) for each in chunks]
+        rows = [sqlite_row(each) for each in chunks]
         with self._writing(served) as tables:
             if tables.identity != self._identity():
                 raise self._mismatch(self.collection_name, tables.identity)
             insert(tables, rows, vectors, served)
 
-    def _publish(self, record: SourceRecord) -> None:
-        source, fingerprint = plain(record.source), plain(record.fingerprint)
+    def publish_source(self, record: SourceRecord) -> None:
+        source, fingerprint = to_stored(record.source), to_stored(record.fingerprint)
         with self._writing() as tables:
             query = "SELECT COUNT(*) FROM chunk_# WHERE source = ? AND fingerprint = ? AND served = 0"
             count = tables.run(query, source, fingerprint).fetchone()[0]
@@ -157,14 +157,14 @@ class SQLiteStore(VectorStore):
             tables.remove("source = ? AND (served = 1 OR fingerprint <> ?)", source, fingerprint)
             tables.remove("served = 1 AND id IN (SELECT id FROM chunk_# WHERE source = ? AND served = 0)", source)
             tables.run("UPDATE chunk_# SET served = 1 WHERE source = ? AND served = 0", source)
-            values = (source, fingerprint, record.chunks, plain(record.title), record.size, record.modified)
+            values = (source, fingerprint, record.chunks, to_stored(record.title), record.size, record.modified)
             tables.run("INSERT OR REPLACE INTO source_# VALUES (?, ?, ?, ?, ?, ?)", *values)
 
-    def _discard(self, source: str) -> None:
+    def discard_staged(self, source: str) -> None:
         with self._writing(served=0) as tables:
-            tables.remove("source = ? AND served = 0", plain(source))
+            tables.remove("source = ? AND served = 0", to_stored(source))
 
-    def _delete(self, where: Filter) -> int:
+    def delete_matching(self, where: Filter) -> int:
         with self._writing() as tables:
             count = tables.run("SELECT COUNT(*) FROM chunk_# WHERE served = 1 AND @", where=where).fetchone()[0]
             if tables.remove("@", where=where):
@@ -174,21 +174,25 @@ class SQLiteStore(VectorStore):
                 "(SELECT 1 FROM chunk_# WHERE source = record.source AND served = 1)"
             ).fetchall()
             for source, fingerprint, title, chunks in empty:
-                about = {"source": restored(source), "fingerprint": restored(fingerprint), "title": restored(title)}
-                if chunks or matches(where, about):  # what never had a chunk can only be meant by its name
+                about = {
+                    "source": from_stored(source),
+                    "fingerprint": from_stored(fingerprint),
+                    "title": from_stored(title),
+                }
+                if chunks or matches_filter(where, about):  # a source without chunks can only match by its name
                     tables.run("DELETE FROM source_# WHERE source = ?", source)
         self._forget_log()
         return count
 
     def _forget_log(self) -> None:
-        """Empty the log, where what was deleted still stands; while somebody reads, it waits for the next time."""
+        """Empty the write-ahead log, which may hold deleted data; beside readers, this is left to the next time."""
         with self._guarded() as database:
             database.execute(f"PRAGMA busy_timeout = {_WAIT}")
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             database.execute(f"PRAGMA busy_timeout = {int(1000 * self._busy_seconds)}")
 
     # ---- finding
-    def _nearest(self, vector: Vectors, k: int, where: Filter) -> list[Hit]:
+    def find_nearest(self, vector: Vectors, k: int, where: Filter) -> list[Hit]:
         with self._reading() as tables:
             if tables is None or not tables.dimensions:
                 return []
@@ -199,7 +203,7 @@ class SQLiteStore(VectorStore):
                 matrix = self._matrices[tables.number] = read_matrix(tables, matrix)
             return self._hits(tables, nearest_keys(tables, matrix, vector, k, where))
 
-    def _full_text(self, query: str, k: int, where: Filter) -> list[Hit] | None:
+    def find_words(self, query: str, k: int, where: Filter) -> list[Hit] | None:
         words = list(dict.fromkeys(stems(query)))
         with self._reading() as tables:
             if tables is None or not words:
@@ -207,13 +211,13 @@ class SQLiteStore(VectorStore):
             found = tables.run(
                 "SELECT key, -bm25(word_#) AS score FROM word_# JOIN chunk_# ON key = word_#.rowid "
                 "WHERE word_# MATCH ? AND served = 1 AND @ ORDER BY score DESC, key LIMIT ?",
-                " OR ".join(f'"{each}"' for each in _telling(tables, words)),
+                " OR ".join(f'"{each}"' for each in distinctive_words(tables, words)),
                 k,
                 where=where,
             )
             return self._hits(tables, found.fetchall())
 
-    def _get(self, ids: Sequence[str]) -> list[Chunk]:
+    def read_chunks(self, ids: Sequence[str]) -> list[Chunk]:
         with self._reading() as tables:
             if tables is None:
                 return []
@@ -221,11 +225,11 @@ class SQLiteStore(VectorStore):
                 "SELECT content, metadata FROM json_each(?) AS wanted "
                 "JOIN chunk_# ON chunk_#.id = wanted.value AND served = 1 "
                 "JOIN text_# ON text_#.key = chunk_#.key ORDER BY wanted.key",
-                json.dumps([plain(each) for each in ids]),
+                json.dumps([to_stored(each) for each in ids]),
             )
             return [self._chunk(*row) for row in rows]
 
-    def _scan(self, where: Filter) -> Iterator[Chunk]:
+    def scan_chunks(self, where: Filter) -> Iterator[Chunk]:
         rows = self._texts(where)
         for content, metadata in list(rows) if isinstance(self._place, _Memory) else rows:
             yield self._chunk(content, metadata)
@@ -239,20 +243,20 @@ class SQLiteStore(VectorStore):
                     where=where,
                 )
 
-    def _count(self, where: Filter) -> int:
+    def count_chunks(self, where: Filter) -> int:
         with self._reading() as tables:
             if tables is None:
                 return 0
             return tables.run("SELECT COUNT(*) FROM chunk_# WHERE served = 1 AND @", where=where).fetchone()[0]
 
-    def _revision(self) -> object:
+    def read_revision(self) -> object:
         with self._reading() as tables:
             if tables is None:
                 return None
             counted = tables.run("SELECT COUNT(*), MAX(key), SUM(key) FROM chunk_# WHERE served = 1").fetchone()
-            return tables.number, *counted  # a key is never given twice
+            return tables.number, *counted  # keys are never reused
 
-    def _sources(self) -> Iterable[SourceRecord]:
+    def read_sources(self) -> Iterable[SourceRecord]:
         with self._reading() as tables:
             if tables is None:
                 return []
@@ -262,13 +266,15 @@ class SQLiteStore(VectorStore):
             )
             made: dict[str, SourceRecord] = {}
             for source, fingerprint, count, title, size, modified in rows:  # a record comes after its chunks
-                record = SourceRecord(restored(source), restored(fingerprint), count, restored(title), size, modified)
+                record = SourceRecord(
+                    from_stored(source), from_stored(fingerprint), count, from_stored(title), size, modified
+                )
                 counted = made.get(record.source)
                 made[record.source] = record if counted is None else record._replace(chunks=counted.chunks)
             return list(made.values())
 
     # ---- inside
-    def _hits(self, tables: Tables, found: Iterable[tuple[int, float]]) -> list[Hit]:
+    def _hits(self, tables: SQLiteTables, found: Iterable[tuple[int, float]]) -> list[Hit]:
         query = "SELECT content, metadata FROM text_# WHERE key = ?"
         return [Hit(self._chunk(*tables.run(query, key).fetchone()), score) for key, score in found]
 
@@ -279,17 +285,17 @@ class SQLiteStore(VectorStore):
             raise self._failed(error) from error
 
     @contextmanager
-    def _reading(self) -> Generator[Tables | None]:
-        """The collection in one state of the file; None where somebody has deleted it."""
+    def _reading(self) -> Generator[SQLiteTables | None]:
+        """Provide the tables in one state of the file; None if the collection was deleted."""
         with self._database() as database:
-            yield Tables.of(database, self.collection_name)
+            yield SQLiteTables.of(database, self.collection_name)
 
     @contextmanager
-    def _writing(self, served: int = 1) -> Generator[Tables]:
-        """A change that is made whole or not at all; one of what is served tells who keeps vectors in memory."""
+    def _writing(self, served: int = 1) -> Generator[SQLiteTables]:
+        """Provide the tables in one transaction; a change of served chunks (`served=1`) raises the revision."""
         with self._database("IMMEDIATE") as database:
-            tables = Tables.of(database, self.collection_name)
-            if tables is None:  # somebody has deleted it
+            tables = SQLiteTables.of(database, self.collection_name)
+            if tables is None:  # another process deleted it
                 tables = self._made(database, self.collection_name, self._identity())
             yield tables
             query = "UPDATE collection SET revision = revision + ? WHERE number = ?"
@@ -297,7 +303,7 @@ class SQLiteStore(VectorStore):
 
     @contextmanager
     def _database(self, kind: str = "DEFERRED") -> Generator[Connection]:
-        """A connection, and one transaction as long as the block runs."""
+        """Provide a connection within one transaction."""
         with self._guarded() as database:
             database.execute(f"BEGIN {kind}")
             try:
@@ -310,7 +316,7 @@ class SQLiteStore(VectorStore):
 
     @contextmanager
     def _guarded(self) -> Generator[Connection]:
-        """A connection, whose errors are the store's."""
+        """Provide a connection; its errors become errors of the store."""
         import sqlite3
 
         try:
@@ -322,14 +328,14 @@ class SQLiteStore(VectorStore):
             raise self._failed(error) from error
 
     def _prepare(self, database: Connection) -> None:
-        database.execute("PRAGMA secure_delete = ON")  # what is deleted is written over
+        database.execute("PRAGMA secure_delete = ON")  # deleted data are overwritten
         application, version, empty = (
             database.execute(query).fetchone()[0]
             for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT COUNT(*) = 0 FROM sqlite_master")
         )
         if application != APPLICATION and not empty:
             raise StoreDamagedError(
-                f"{self.config.storage_path} is a database, and no vector store: give another path",
+                f"{self.config.storage_path} is a database, but not a vector store: give another path",
                 self.config.storage_path,
             )
         if version > VERSION:
@@ -359,7 +365,7 @@ class SQLiteStore(VectorStore):
 
 
 class _Memory:
-    """One connection to a database in memory, which one thread uses at a time."""
+    """One connection to a database in memory, used by one thread at a time."""
 
     def __init__(self, prepare: Callable[[Connection], None]) -> None:
         self._lock, self._prepare = Lock(), prepare
@@ -382,8 +388,8 @@ class _Memory:
             self._connection = None
 
 
-def _telling(tables: Tables, words: list[str]) -> list[str]:
-    """The words but those of most chunks: they have no weight, and take most of the time."""
+def distinctive_words(tables: SQLiteTables, words: list[str]) -> list[str]:
+    """Remove the words of most chunks: they have no weight, and take most of the time."""
     count = "SELECT COUNT(*) FROM word_# WHERE word_# MATCH ?"
     found = {word: tables.run(count, f'"{word}"').fetchone()[0] for word in words}
     most = tables.run("SELECT COUNT(*) FROM chunk_#").fetchone()[0] / 2 if max(found.values()) > _FEW else _FEW

@@ -1,4 +1,4 @@
-"""The vectors of a collection in memory, for looking at all of them."""
+"""The vectors of a collection in memory, for exact search."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from trivium.knowledge.embeddings import Vectors
 from trivium.knowledge.stores._filters import AllOf, Filter
 
 if TYPE_CHECKING:
-    from trivium.knowledge.stores._sqlite_tables import Tables
+    from trivium.knowledge.stores._sqlite_tables import SQLiteTables
 
 __all__ = ["EVERYTHING", "Matrix", "nearest_keys", "read_matrix", "served_keys"]
 
 EVERYTHING: Final = AllOf(())
 _KEPT: Final = 16
-"""Conditions whose matches are kept."""
+"""Maximum number of conditions whose matches are cached."""
 _ROWS: Final = 512
-"""Rows that are multiplied at once: they fit into a processor's cache as floats."""
+"""Rows that are multiplied at a time: as floats they fit into the cache of a processor."""
 
 
 class Matrix(NamedTuple):
-    """Vectors in whole numbers of eight bits: a quarter of the memory, and quicker to go through than floats.
+    """Vectors as 8-bit integers: a quarter of the memory of floats, and faster to search.
 
-    `keys` are those of the chunks, ascending. A row of `codes` times its `scale` is the vector, but for an error whose
-    length is `error`. `among` has the places of what some conditions let through, for they come again and again.
+    `keys` are the ascending keys of the chunks. A row of `codes` times its `scale` is the vector, up to a difference of
+    the norm `error`. `among` caches the row numbers that match a condition, because conditions recur.
     """
 
     revision: int
@@ -35,8 +35,8 @@ class Matrix(NamedTuple):
     among: dict[str, Any]
 
 
-def read_matrix(tables: Tables, before: Matrix | None) -> Matrix:
-    """The served vectors as this connection sees them; what was read before is read no more."""
+def read_matrix(tables: SQLiteTables, before: Matrix | None) -> Matrix:
+    """Read the served vectors; those of the matrix `before` are reused."""
     import numpy
 
     keys, width = served_keys(tables), tables.dimensions
@@ -58,12 +58,12 @@ def read_matrix(tables: Tables, before: Matrix | None) -> Matrix:
     for start in range(0, len(rows), _ROWS):
         some = rows[start : start + _ROWS]
         vectors = read_vectors(tables, keys[some])
-        made.codes[some], made.scales[some], made.errors[some] = _coded(vectors)
+        made.codes[some], made.scales[some], made.errors[some] = quantize(vectors)
     return made
 
 
-def served_keys(tables: Tables, where: Filter = EVERYTHING) -> Any:
-    """The keys of the served chunks that match, ascending."""
+def served_keys(tables: SQLiteTables, where: Filter = EVERYTHING) -> Any:
+    """Return the keys of the matching served chunks, ascending."""
     import numpy
 
     query = "SELECT group_concat(key) FROM chunk_# WHERE served = 1 AND @"  # as one text: rows take three times as long
@@ -71,8 +71,8 @@ def served_keys(tables: Tables, where: Filter = EVERYTHING) -> Any:
     return numpy.sort(numpy.fromstring(listed or "", numpy.int64, sep=","))
 
 
-def read_vectors(tables: Tables, keys: Any) -> Vectors:
-    """The vectors of some keys, in their order, as they were given."""
+def read_vectors(tables: SQLiteTables, keys: Any) -> Vectors:
+    """Return the stored vectors of some keys, in their order."""
     import numpy
 
     query = "SELECT vector FROM json_each(?) AS wanted JOIN vector_# ON vector_#.key = wanted.value ORDER BY wanted.key"
@@ -80,7 +80,8 @@ def read_vectors(tables: Tables, keys: Any) -> Vectors:
     return numpy.frombuffer(b"".join(vector for (vector,) in read), "<f4").reshape(len(keys), tables.dimensions)
 
 
-def _coded(vectors: Vectors) -> tuple[Any, Any, Any]:
+def quantize(vectors: Vectors) -> tuple[Any, Any, Any]:
+    """Return the codes, scales and errors of vectors; see `Matrix`."""
     import numpy
 
     largest = numpy.abs(vectors).max(axis=1)
@@ -90,16 +91,18 @@ def _coded(vectors: Vectors) -> tuple[Any, Any, Any]:
     return codes, scales, errors
 
 
-def nearest_keys(tables: Tables, matrix: Matrix, vector: Vectors, k: int, where: Filter) -> Iterable[tuple[int, float]]:
-    """The keys and cosines of the k nearest vectors among those that match, exactly, best first."""
+def nearest_keys(
+    tables: SQLiteTables, matrix: Matrix, vector: Vectors, k: int, where: Filter
+) -> Iterable[tuple[int, float]]:
+    """Return keys and cosines of the k nearest vectors that match, exactly, best first."""
     import numpy
 
     _, keys, codes, scales, errors, _ = matrix
     if where != EVERYTHING:
-        at = _matching(tables, matrix, where)
+        at = matching_places(tables, matrix, where)
         keys, codes, scales, errors = keys[at], codes[at], scales[at], errors[at]
-    about = _products(codes, vector) * scales
-    if k < len(keys):  # what could be among the k in spite of the errors
+    about = dot_products(codes, vector) * scales
+    if k < len(keys):  # candidates for the first k within their errors
         least = numpy.partition(about - errors, len(keys) - k)[len(keys) - k]
         keys = keys[about + errors >= least]
     cosines = read_vectors(tables, keys) @ vector
@@ -107,7 +110,8 @@ def nearest_keys(tables: Tables, matrix: Matrix, vector: Vectors, k: int, where:
     return zip(keys[best].tolist(), numpy.clip(cosines[best], -1, 1).tolist(), strict=True)
 
 
-def _products(codes: Any, vector: Vectors) -> Any:
+def dot_products(codes: Any, vector: Vectors) -> Any:
+    """Return the dot products of codes and a vector, computed in blocks."""
     import numpy
 
     products = numpy.empty(len(codes), numpy.float32)
@@ -119,8 +123,8 @@ def _products(codes: Any, vector: Vectors) -> Any:
     return products
 
 
-def _matching(tables: Tables, matrix: Matrix, where: Filter) -> Any:
-    """The places in the matrix of what matches."""
+def matching_places(tables: SQLiteTables, matrix: Matrix, where: Filter) -> Any:
+    """Return the row numbers of the matching chunks."""
     name = repr(where)  # as keys of a dict, 1 and True would be one
     found = matrix.among.get(name)
     if found is None:

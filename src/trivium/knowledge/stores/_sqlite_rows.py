@@ -1,4 +1,4 @@
-"""Chunks as rows of a store in an SQLite file."""
+"""Chunks as rows of an SQLite store."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, Final, NamedTuple
 
 from trivium.knowledge.embeddings import Vectors
 from trivium.knowledge.stores._filters import values_of
-from trivium.knowledge.stores._records import json_of, metadata_of, plain
-from trivium.knowledge.stores._sqlite_tables import COLUMNS, DEFAULTS, Tables, kept
+from trivium.knowledge.stores._records import json_of, metadata_of, to_stored
+from trivium.knowledge.stores._sqlite_tables import COLUMNS, DEFAULTS, SQLiteTables, column_value
 from trivium.parsing import Chunk
 from trivium.parsing.lowlevel import stems
 
-__all__ = ["Row", "insert", "row_of"]
+__all__ = ["Row", "insert", "sqlite_row"]
 
 _NAMES: Final = ", ".join(f'"{name}"' for name in ("served", *COLUMNS))
 _MARKS: Final = ", ".join("?" * (len(COLUMNS) + 1))
@@ -24,7 +24,7 @@ INSERT INTO word_# (rowid, stems) SELECT json_extract(value, '$[0]'), json_extra
 
 
 class Row(NamedTuple):
-    """A chunk as it is written."""
+    """A chunk in the form of the tables."""
 
     columns: tuple[Any, ...]
     content: str
@@ -33,23 +33,23 @@ class Row(NamedTuple):
     stems: str
 
 
-def row_of(chunk: Chunk) -> Row:
-    """A chunk as it is written."""
+def sqlite_row(chunk: Chunk) -> Row:
+    """Convert a chunk to a row."""
     metadata = metadata_of(chunk)
     columns = tuple(next(values_of(metadata.get(name)), None) for name in COLUMNS)
     words = " ".join(stems(chunk.indexed_text))
-    return Row(columns, plain(chunk.content), json_of(metadata), tuple(_fields(metadata)), words)
+    return Row(columns, to_stored(chunk.content), json_of(metadata), tuple(_fields(metadata)), words)
 
 
 def _fields(metadata: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The rows of `field`: a row a value; none where a field is as a chunk has it by default."""
+    """Return the rows of the table `field`: one for each value, none for a default value."""
     for name, given in metadata.items():
         if name not in COLUMNS and not (name in DEFAULTS and DEFAULTS[name] == given):
-            yield from dict.fromkeys((name, kept(value)) for value in values_of(given))
+            yield from dict.fromkeys((name, column_value(value)) for value in values_of(given))
 
 
-def insert(tables: Tables, rows: Sequence[Row], vectors: Vectors | None, served: int) -> None:
-    """Write chunks, served or not; those of the same id go first, and of an id that comes twice the last one stays."""
+def insert(tables: SQLiteTables, rows: Sequence[Row], vectors: Vectors | None, served: int) -> None:
+    """Write chunks, served or staged; they replace those of the same id, and of equal ids the last one is kept."""
     last = {row.columns[0]: i for i, row in enumerate(rows)}
     tables.remove("served = ? AND id IN (SELECT value FROM json_each(?))", served, json.dumps([*last]))
     query = f"INSERT INTO chunk_# ({_NAMES}) VALUES ({_MARKS})"  # noqa: S608 - constants
@@ -58,7 +58,7 @@ def insert(tables: Tables, rows: Sequence[Row], vectors: Vectors | None, served:
     tables.run_many("INSERT INTO text_# VALUES (?, ?, ?)", texts)
     fields = [(*field, key) for key, i in written for field in rows[i].fields]
     tables.run_many("INSERT INTO field_# VALUES (?, ?, ?)", fields)
-    tables.run(_WORDS, json.dumps([[key, rows[i].stems] for key, i in written]))  # quicker as one statement
+    tables.run(_WORDS, json.dumps([[key, rows[i].stems] for key, i in written]))  # faster as one statement
     if vectors is not None:
         rows_of_bytes = [(key, vectors[i].astype("<f4").tobytes()) for key, i in written]
         tables.run_many("INSERT INTO vector_# VALUES (?, ?)", rows_of_bytes)

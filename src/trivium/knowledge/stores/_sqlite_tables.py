@@ -1,8 +1,8 @@
 """The tables of a store in an SQLite file, and conditions on metadata as SQL.
 
-Each collection has tables of its own, with its number in their names; # stands for it. `chunk` is narrow, for it is
-what conditions read; what is large stands apart under the same key. Keys are never used twice, so that what was read of
-a key holds as long as the key is there.
+Each collection has its own tables, with its number in their names; # stands for it. Conditions read `chunk`, so this
+table is narrow; large columns are in other tables under the same key. Keys are never reused, so that data read for a
+key stay valid as long as the key exists.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from trivium.knowledge.stores._filters import Compare, Filter, Scalar, matches
-from trivium.knowledge.stores._records import plain
+from trivium.knowledge.stores._filters import Compare, Filter, Scalar, matches_filter
+from trivium.knowledge.stores._records import to_stored
 from trivium.knowledge.stores._sql_conditions import Condition, sql_condition
 from trivium.parsing import ChunkMetaData
 
 if TYPE_CHECKING:
     from sqlite3 import Connection, Cursor
 
-__all__ = ["APPLICATION", "COLUMNS", "DEFAULTS", "VERSION", "Tables", "condition", "kept"]
+__all__ = ["APPLICATION", "COLUMNS", "DEFAULTS", "VERSION", "SQLiteTables", "column_value", "sqlite_condition"]
 
 APPLICATION: Final = 0x74726976  # "triv", in the header of the file
 VERSION: Final = 1
 COLUMNS: Final = ("id", "source", "fingerprint", "position", "start", "end", "line", "end_line", "page")
-"""What of the metadata is a column of `chunk`; the rest are rows of `field`."""
+"""Fields of the metadata that are columns of `chunk`; the others are rows of `field`."""
 
 DEFAULTS: Final[Mapping[str, Any]] = ChunkMetaData(id="").model_dump(mode="json")
-"""What a field is where it has no row."""
+"""The values of fields without a row."""
 _TABLES: Final = (
     "CREATE TABLE chunk_# (key INTEGER PRIMARY KEY AUTOINCREMENT, served, id, source, fingerprint, position, "
     '"start", "end", line, end_line, page)',  # no types: SQLite would take the text '3' for the number
@@ -48,8 +48,8 @@ _NO_ROWS: Final = "key NOT IN (SELECT key FROM field_# WHERE name = ?)"
 _LISTED: Final = "(SELECT value FROM json_each(?))"  # any number of texts is one parameter
 
 
-class Tables(NamedTuple):
-    """Those of one collection, as one connection sees them."""
+class SQLiteTables(NamedTuple):
+    """The tables of one collection, on one connection."""
 
     database: Connection
     number: int
@@ -59,12 +59,12 @@ class Tables(NamedTuple):
 
     @property
     def identity(self) -> tuple[str, int]:
-        """The embedding model of its vectors; ("", 0) is none."""
+        """Name and dimensions of the embedding model of its vectors; ("", 0) without one."""
         return self.model, self.dimensions
 
     @classmethod
-    def of(cls, database: Connection, collection: str) -> Tables | None:
-        """Those of the collection of this name, if there is one."""
+    def of(cls, database: Connection, collection: str) -> SQLiteTables | None:
+        """Return the tables of the collection of a name; None if there is none."""
         query = "SELECT number, model, dimensions, revision FROM collection WHERE name = ?"
         row = database.execute(query, (collection,)).fetchone()
         return None if row is None else cls(database, *row)
@@ -73,7 +73,7 @@ class Tables(NamedTuple):
         """Execute one query; # stands for the number of the collection, and WHERE @ for a condition on `chunk`."""
         given = list(values)
         if where is not None:
-            text, more = condition(where)
+            text, more = sqlite_condition(where)
             at = query.index("@")
             place = query.count("?", 0, at)
             query, given[place:place] = query.replace("@", text), more
@@ -84,70 +84,76 @@ class Tables(NamedTuple):
         self.database.executemany(query.replace("#", str(self.number)), rows)
 
     def remove(self, which: str, *values: Any, where: Filter | None = None) -> bool:
-        """Delete the chunks that an SQL condition on `chunk` tells, with all that stands apart; whether there were any.
+        """Delete the chunks of an SQL condition on `chunk` from all tables; return True if there were any.
 
-        The index of words keeps the words of what is deleted, until its parts are next put together.
+        The index of words keeps the words of deleted chunks until it is optimised.
         """
         (keys,) = self.run(_KEYS.replace("WHICH", which), *values, where=where).fetchone()
-        for name in ("text", "vector", "field", "word", "chunk"):  # the whole at once: words are written after each
+        for name in (
+            "text",
+            "vector",
+            "field",
+            "word",
+            "chunk",
+        ):  # one statement each: the word index is slow
             query = "DELETE FROM NAME_# WHERE KEY IN (SELECT value FROM json_each(?))".replace("NAME", name)
             self.run(query.replace("KEY", "rowid" if name == "word" else "key"), keys)
         return keys != "[]"
 
     def forget_words(self) -> None:
-        """Take the words of what was deleted out of the index, which is written anew: 4 microseconds a chunk, about."""
+        """Remove the words of deleted chunks by rewriting the index: about 4 microseconds for each chunk."""
         self.run("INSERT INTO word_# (word_#) VALUES ('optimize')")
 
     def create(self) -> None:
-        """Make them, for a new collection."""
+        """Create the tables of a new collection."""
         for statement in _TABLES:
             self.run(statement)
 
     def drop(self) -> None:
-        """Drop them, and forget the collection."""
+        """Drop the tables and the collection."""
         for name in ("chunk", "text", "vector", "field", "word", "source"):
             self.run(f"DROP TABLE {name}_#")
         self.database.execute("DELETE FROM collection WHERE number = ?", (self.number,))
 
 
-def kept(value: Scalar) -> Any:
-    """A value as it stands in the column: a truth value is a blob, which no number and no text equals."""
+def column_value(value: Scalar) -> Any:
+    """Return a value for a column: a bool becomes a blob, which equals neither a number nor a text."""
     return bytes([value]) if isinstance(value, bool) else value
 
 
-def condition(wanted: Filter) -> Condition:
-    """A condition as SQL on `chunk`, and its parameters; it is never NULL."""
+def sqlite_condition(wanted: Filter) -> Condition:
+    """Compile a condition to SQL on `chunk` and its parameters; the result is never NULL."""
     return sql_condition(wanted, _compared)
 
 
 def _compared(wanted: Compare) -> tuple[str, list[Any]]:
-    field = plain(wanted.field)
+    field = to_stored(wanted.field)
     if field in COLUMNS:
         text, values = _test(wanted, f'"{field}"')
         if field != "page":  # the others are never NULL, and SQLite looks them up in an index where it can
             return text, values
-        nothing = " OR page IS NULL" if matches(wanted, {}) else ""
+        nothing = " OR page IS NULL" if matches_filter(wanted, {}) else ""
         return f"(ifnull({text}, 0){nothing})", values
     text, values = _test(wanted, "value")
     found, values = _ROWS.replace("@", text), [field, *values]
-    if matches(wanted, {wanted.field: DEFAULTS.get(field)}):  # what has no row is so
+    if matches_filter(wanted, {wanted.field: DEFAULTS.get(field)}):  # fields without a row have the default
         found = f"({found} OR {_NO_ROWS})"
         values.append(field)
     return found, values
 
 
 def _test(wanted: Compare, value: str) -> tuple[str, list[Any]]:
-    """A comparison with one value; numbers sort before texts, and texts before blobs."""
+    """Compile a comparison of one value; in SQLite numbers sort before texts, and texts before blobs."""
     if wanted.op in ("eq", "in"):
         options = wanted.value if isinstance(wanted.value, tuple) else (wanted.value,)
-        texts = [plain(each) for each in options if isinstance(each, str)]
-        others = [kept(each) for each in options if each is not None and not isinstance(each, str)]
+        texts = [to_stored(each) for each in options if isinstance(each, str)]
+        others = [column_value(each) for each in options if each is not None and not isinstance(each, str)]
         marks = ", ".join("?" * len(others))
         if not texts or len(options) == 1:
             return (f"{value} IN ({marks or '?'})", others or texts) if others or texts else ("0", [])
         within = f"{value} IN {_LISTED}"
         return f"({within} OR {value} IN ({marks}))" if others else within, [json.dumps(texts), *others]
-    bound = plain(wanted.value) if isinstance(wanted.value, str) else wanted.value
+    bound = to_stored(wanted.value) if isinstance(wanted.value, str) else wanted.value
     if wanted.op == "prefix":
         assert isinstance(bound, str)
         return f"({value} >= ? AND {value} < x'' AND substr({value}, 1, ?) = ?)", [bound, len(bound), bound]

@@ -1,16 +1,16 @@
-"""Publishing in one step where the store below has no transactions: what Qdrant's store and Chroma's have in common.
+"""Atomic publication for databases without transactions: the common part of the stores of Qdrant and Chroma.
 
-Every chunk carries a *generation*: a random name that those share which are shown together. Beside the chunks there is
-a note for each source, which names the generation that is shown, and those that are staged or wait to be deleted: these
-are hidden. All that readers see changes with one write of one note:
+Every chunk carries a *generation*: a random name shared by the chunks that become visible together. For each source a
+note names the visible generation, and the hidden ones, which are staged or wait for deletion. One write of one note
+changes what readers see:
 
-- staging writes the note that hides a new generation, then the chunks of it;
-- publishing writes the note that shows the new generation and hides the former one, then deletes this, then writes the
-  note without it.
+- staging writes a note that hides a new generation, then the chunks of that generation;
+- publishing writes a note that shows the new generation and hides the former one, then deletes the former one, then
+  writes the note without it.
 
-Whoever is killed between two of these steps leaves chunks behind that are hidden; the next publication or `discard` of
-the source deletes them. One more note is the clock, written anew after each note: a reader looks at it before and
-after, and reads again if it has changed.
+A process that is killed between two steps leaves hidden chunks; the next publication or `discard` of the source deletes
+them. Another note is the clock, rewritten after each note: a reader compares it before and after, and reads again if it
+has changed.
 """
 
 from __future__ import annotations
@@ -28,30 +28,40 @@ from uuid import UUID, uuid4
 
 from trivium.exceptions import StoreBusyError
 from trivium.knowledge.embeddings import Vectors
-from trivium.knowledge.stores._filters import Filter, matches
-from trivium.knowledge.stores._records import chunk_of, json_of, metadata_of, plain, restored
+from trivium.knowledge.stores._filters import Filter, matches_filter
+from trivium.knowledge.stores._records import chunk_of, from_stored, json_of, metadata_of, to_stored
 from trivium.knowledge.stores._store import Hit, SourceRecord, VectorStore, VectorStoreConfig
-from trivium.knowledge.stores._terms import Every, Has, Some, TermFilter, fits, found, term, terms_of, widened
+from trivium.knowledge.stores._terms import (
+    Every,
+    Has,
+    Some,
+    TermFilter,
+    metadata_fits,
+    search_widened,
+    term,
+    terms_of,
+    widen,
+)
 from trivium.parsing import Chunk
 
 __all__ = ["Point", "Points", "StagedStore", "Table"]
 
 T = TypeVar("T")
 Table = Literal["chunks", "notes"]
-_TRIES: Final = 100  # of a read beside which others write
+_TRIES: Final = 100  # attempts of a read while others write
 _SLICE: Final = 200
 _ABOUT, _CLOCK = "about", "clock"
 
 
 class Point(NamedTuple):
-    """What is kept under a key.
+    """An entry under a key.
 
     Args:
         key: a UUID.
-        terms: by which it is found.
-        content: of a chunk; "" in a note.
+        terms: the terms by which it is found.
+        content: the text of a chunk; "" in a note.
         metadata: JSON.
-        score: how near it is, where it was searched for.
+        score: similarity to the vector of a search.
     """
 
     key: str
@@ -62,66 +72,66 @@ class Point(NamedTuple):
 
 
 class Points(Protocol):
-    """What a store below has to do. Each collection has two tables; calls may come from several threads."""
+    """The interface of the database. Each collection has two tables; several threads may call."""
 
     local: bool
-    """Whether nobody but this object uses it; then one thread at a time does."""
+    """True if only this object uses the database; then one thread at a time does."""
 
     most: int
-    """How many terms a condition may have, ids and generations apart."""
+    """Maximum number of terms of a condition, without ids and generations."""
 
     def names(self) -> Iterable[str]:
-        """The collections that are there, those that are half made too."""
+        """Return the collections, including those that are not complete."""
         ...
 
     def make(self, collection: str, dimensions: int) -> None:
-        """Make both tables, the notes last; those that are there stay."""
+        """Create both tables, the notes last; existing ones stay."""
         ...
 
     def drop(self, collection: str) -> None:
-        """Delete both tables, the notes first, where they are there."""
+        """Delete both tables if they exist, the notes first."""
         ...
 
     def put(self, collection: str, table: Table, points: Sequence[Point], vectors: Vectors | None) -> None:
-        """Keep points, in place of those of the same keys."""
+        """Write points; they replace those of the same keys."""
         ...
 
     def get(self, collection: str, table: Table, keys: Sequence[str]) -> list[Point]:
-        """Those of the keys that are there, in any order."""
+        """Return the points of some keys, in any order; unknown keys are left out."""
         ...
 
     def find(self, collection: str, table: Table, condition: TermFilter) -> Iterable[Point]:
-        """All that have the terms."""
+        """Return all points that meet a condition."""
         ...
 
     def count(self, collection: str, condition: TermFilter) -> int:
-        """How many chunks have the terms."""
+        """Return the number of chunks that meet a condition."""
         ...
 
     def erase(self, collection: str, table: Table, condition: TermFilter | Sequence[str]) -> None:
-        """Delete what has the terms, or what is under the keys."""
+        """Delete the points that meet a condition, or those of some keys."""
         ...
 
     def nearest(self, collection: str, vector: Vectors, condition: TermFilter, limit: int) -> list[Point]:
-        """The nearest chunks that have the terms, best first."""
+        """Return the nearest chunks that meet a condition, best first."""
         ...
 
     def close(self) -> None:
-        """Let go of it; the next use opens it again."""
+        """Release the database; the next use opens it again."""
         ...
 
 
 @dataclass
 class _Note:
-    """What is known of a source.
+    """The state of a source.
 
     Args:
         source: its name.
-        shown: the generation that is shown; "" before the first.
-        staged: by fingerprint, those that are being made.
-        gone: those that wait to be deleted.
-        record: as it was published; None where chunks were added alone.
-        count: how many chunks are shown; -1 has to be counted.
+        shown: the visible generation; "" before the first.
+        staged: the generations that are being written, by fingerprint.
+        gone: the generations that wait for deletion.
+        record: the published record; None if chunks were only added.
+        count: number of visible chunks; -1: unknown.
     """
 
     source: str
@@ -138,15 +148,15 @@ class _Note:
 
     def point(self) -> Point:
         terms = ["note", *(["busy"] if self.hidden else [])]
-        return Point(_key("source", self.source), terms, "", plain(json.dumps(asdict(self))))
+        return Point(_key("source", self.source), terms, "", to_stored(json.dumps(asdict(self))))
 
     @classmethod
     def of(cls, point: Point) -> _Note:
-        return cls(**json.loads(restored(point.metadata)))
+        return cls(**json.loads(from_stored(point.metadata)))
 
 
 class _State(NamedTuple):
-    """What the notes said when the clock was read."""
+    """The visible chunks, as the notes had it when the clock was read."""
 
     clock: str
     visible: TermFilter
@@ -159,29 +169,29 @@ class StagedStore(VectorStore):
         super().__init__(config)
         self._turn = RLock()
         self._states: dict[str, _State] = {}
-        self._points = self._make_points()
+        self._points = self.create_points()
 
     @abstractmethod
-    def _make_points(self) -> Points:
-        """What keeps the points; it opens at its first use."""
+    def create_points(self) -> Points:
+        """Create the database of the points, which opens at its first use."""
 
     def close(self) -> None:
-        """Let go of files and connections; the next use opens them again."""
+        """Release files and connections; the next use opens them again."""
         with self._turn:
             self._points.close()
             self._opened = ""
 
     # ---- collections
-    def _collections(self) -> dict[str, int]:
+    def read_collections(self) -> dict[str, int]:
         with self._writing():
             return {name: self._steady(name, self._points.count) for name in self._points.names() if self._about(name)}
 
     def _about(self, collection: str) -> tuple[str, int] | None:
-        """The embedding model of a collection; None where it is half made, or half deleted."""
+        """Return name and dimensions of the embedding model; None for an incomplete collection."""
         kept = self._points.get(collection, "notes", [_key(_ABOUT)])
         return (*json.loads(kept[0].metadata),) if kept else None  # pyright: ignore[reportReturnType]
 
-    def _open(self, collection: str) -> None:
+    def open_collection(self, collection: str) -> None:
         wanted = self._identity()
         with self._writing():
             kept = self._about(collection) if collection in self._points.names() else None
@@ -190,11 +200,11 @@ class StagedStore(VectorStore):
                     return
                 if self._points.count(collection, Every()):
                     raise self._mismatch(collection, kept)
-            self._drop(collection)
+            self.drop_collection(collection)
             self._points.make(collection, wanted[1])
             self._points.put(collection, "notes", [Point(_key(_ABOUT), [], "", json.dumps(wanted))], None)
 
-    def _drop(self, collection: str) -> None:
+    def drop_collection(self, collection: str) -> None:
         with self._writing():
             self._states.pop(collection, None)
             self._points.drop(collection)
@@ -205,17 +215,15 @@ class StagedStore(VectorStore):
             raise self._mismatch(self.collection_name, kept)
 
     # ---- keeping
-    def _add(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
+    def write_chunks(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
         name = self.collection_name
         with self._writing():
             self._checked_model()
-            last = {
-                chunk.metadata.id: at for at, chunk in enumerate(chunks)
-            }  # of an id that comes twice the last stays
+            last = {chunk.metadata.id: at for at, chunk in enumerate(chunks)}  # of equal ids the last one is kept
             ids = Some(tuple(Has(term("id", each)) for each in last))
             former = list(self._points.find(name, "chunks", Every((ids, self._state(name).visible))))
             keys = {json.loads(each.metadata)["id"]: each.key for each in former}
-            touched = {source for each in former if (source := restored(json.loads(each.metadata)["source"]))}
+            touched = {source for each in former if (source := from_stored(json.loads(each.metadata)["source"]))}
             notes = {source: self._note(source) for source in touched | {each.metadata.source for each in chunks}}
             for chunk in chunks:
                 note = notes[chunk.metadata.source]
@@ -227,7 +235,7 @@ class StagedStore(VectorStore):
             self._points.put(name, "chunks", points, None if vectors is None else vectors[[*last.values()]])
             self._recount(notes.values())
 
-    def _stage(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
+    def stage_chunks(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
         name, about = self.collection_name, chunks[0].metadata
         with self._writing():
             self._checked_model()
@@ -240,7 +248,7 @@ class StagedStore(VectorStore):
             points = [_point(chunks[at], generation, {}) for at in last.values()]
             self._points.put(name, "chunks", points, None if vectors is None else vectors[[*last.values()]])
 
-    def _publish(self, record: SourceRecord) -> None:
+    def publish_source(self, record: SourceRecord) -> None:
         name = self.collection_name
         with self._writing():
             self._checked_model()
@@ -264,19 +272,19 @@ class StagedStore(VectorStore):
             self._sweep(note)
 
     def _twins(self, note: _Note, generation: str) -> dict[str, str]:
-        """The keys of what is shown of other sources under the ids of a generation, and their sources."""
+        """Return keys and sources of visible chunks of other sources that have an id of this generation."""
         name, visible = self.collection_name, self._state(self.collection_name).visible
         staged = self._points.find(name, "chunks", Has(_generation(generation)))
-        ids = [restored(json.loads(each.metadata)["id"]) for each in staged]
+        ids = [from_stored(json.loads(each.metadata)["id"]) for each in staged]
         made: dict[str, str] = {}
         for start in range(0, len(ids), _SLICE):
             among = Some(tuple(Has(term("id", each)) for each in ids[start : start + _SLICE]))
             other = Has(term("source", note.source), False)
             for each in self._points.find(name, "chunks", Every((among, other, visible))):
-                made[each.key] = restored(json.loads(each.metadata)["source"])
+                made[each.key] = from_stored(json.loads(each.metadata)["source"])
         return made
 
-    def _discard(self, source: str) -> None:
+    def discard_staged(self, source: str) -> None:
         with self._writing():
             note = self._note(source)
             if note.hidden:
@@ -285,25 +293,25 @@ class StagedStore(VectorStore):
                 self._sweep(note)
 
     def _sweep(self, note: _Note) -> None:
-        """Delete what is hidden of a source for good."""
+        """Delete the hidden chunks of a source."""
         if note.gone:
             gone = Some(tuple(Has(_generation(each)) for each in note.gone))
             self._points.erase(self.collection_name, "chunks", gone)
             note.gone = []
         self._write(note)
 
-    def _delete(self, where: Filter) -> int:
-        name, wanted = self.collection_name, widened(where, self._points.most)
+    def delete_matching(self, where: Filter) -> int:
+        name, wanted = self.collection_name, widen(where, self._points.most)
         with self._writing():
             rows = [
                 each
                 for each in self._points.find(name, "chunks", wanted.filter)
-                if wanted.exact or fits(where, each.metadata)
+                if wanted.exact or metadata_fits(where, each.metadata)
             ]
             shown = {_generation(note.shown): note for note in self._notes() if note.shown}
             served = Counter(each for row in rows for each in row.terms if each in shown)
             notes = [shown[each] for each in served]
-            notes += [each for each in shown.values() if _is_empty(each) and matches(where, _told(each))]
+            notes += [each for each in shown.values() if _is_empty(each) and matches_filter(where, _metadata(each))]
             for note in notes:
                 note.count = -1
             if rows or notes:
@@ -313,7 +321,7 @@ class StagedStore(VectorStore):
         return served.total()
 
     def _recount(self, notes: Iterable[_Note]) -> None:
-        """Say anew how many chunks are shown of some sources; of those with none nothing is left."""
+        """Update the number of visible chunks of some sources; delete the notes of those without."""
         for note in notes:
             note.count = self._points.count(self.collection_name, Has(_generation(note.shown)))
             if not note.count and not note.hidden:
@@ -345,7 +353,7 @@ class StagedStore(VectorStore):
         return kept[0].metadata if kept else ""
 
     def _state(self, name: str) -> _State:
-        """What is visible, by the notes of now."""
+        """Return the condition for visible chunks by the present notes."""
         clock, known = self._clock(name), self._states.get(name)
         if known is None or known.clock != clock:
             busy = [_Note.of(each) for each in self._points.find(name, "notes", Has("busy"))]
@@ -355,12 +363,12 @@ class StagedStore(VectorStore):
 
     @contextmanager
     def _writing(self) -> Generator[None]:
-        """One thread of this process at a time."""
+        """Lock out the other threads of this process."""
         with self._turn:
             yield
 
     def _steady(self, name: str, read: Callable[[str, TermFilter], T]) -> T:
-        """What a function reads, in one state of the store; it is given what is visible."""
+        """Call a function in one state of the store; it gets the condition for visible chunks."""
         if self._points.local:
             with self._turn:
                 return read(name, self._state(name).visible)
@@ -373,7 +381,7 @@ class StagedStore(VectorStore):
         raise StoreBusyError(f"the store {place} changed while it was read, {_TRIES} times: try again", place)
 
     # ---- finding
-    def _nearest(self, vector: Vectors, k: int, where: Filter) -> list[Hit]:
+    def find_nearest(self, vector: Vectors, k: int, where: Filter) -> list[Hit]:
         def read(name: str, visible: TermFilter) -> list[dict[str, Any]]:
             self._checked_model()
 
@@ -381,16 +389,16 @@ class StagedStore(VectorStore):
                 points = self._points.nearest(name, vector, Every((condition, visible)), limit)
                 return [each._asdict() for each in points]
 
-            return found(search, k, where, self._points.most)
+            return search_widened(search, k, where, self._points.most)
 
         rows = self._steady(self.collection_name, read)
         hits = [Hit(_chunk(row["content"], row["metadata"]), max(-1.0, min(row["score"], 1.0))) for row in rows]
         return sorted(hits, key=lambda hit: -hit.score)
 
-    def _full_text(self, query: str, k: int, where: Filter) -> list[Hit] | None:
+    def find_words(self, query: str, k: int, where: Filter) -> list[Hit] | None:
         return None
 
-    def _get(self, ids: Sequence[str]) -> list[Chunk]:
+    def read_chunks(self, ids: Sequence[str]) -> list[Chunk]:
         among = Some(tuple(Has(term("id", each)) for each in ids))
 
         def read(name: str, visible: TermFilter) -> list[Point]:
@@ -400,31 +408,31 @@ class StagedStore(VectorStore):
         kept = {chunk.metadata.id: chunk for chunk in chunks}
         return [kept[each] for each in ids if each in kept]
 
-    def _scan(self, where: Filter) -> Iterator[Chunk]:
-        wanted = widened(where, self._points.most)
+    def scan_chunks(self, where: Filter) -> Iterator[Chunk]:
+        wanted = widen(where, self._points.most)
 
         def read(name: str, visible: TermFilter) -> list[Point]:
             points = self._points.find(name, "chunks", Every((wanted.filter, visible)))
-            return [each for each in points if wanted.exact or fits(where, each.metadata)]
+            return [each for each in points if wanted.exact or metadata_fits(where, each.metadata)]
 
         rows = self._steady(self.collection_name, read)
         for row in sorted(rows, key=_place):
             yield _chunk(row.content, row.metadata)
 
-    def _count(self, where: Filter) -> int:
-        wanted = widened(where, self._points.most)
+    def count_chunks(self, where: Filter) -> int:
+        wanted = widen(where, self._points.most)
         if not wanted.exact:
-            return sum(1 for _ in self._scan(where))
+            return sum(1 for _ in self.scan_chunks(where))
         return self._steady(
             self.collection_name, lambda name, visible: self._points.count(name, Every((wanted.filter, visible)))
         )
 
-    def _sources(self) -> Iterable[SourceRecord]:
+    def read_sources(self) -> Iterable[SourceRecord]:
         def read(name: str, visible: TermFilter) -> list[SourceRecord]:
             made: list[SourceRecord] = []
             for note in self._notes(name):
                 count = note.count
-                if count < 0:  # somebody was killed while they changed it
+                if count < 0:  # a process was killed while it changed the source
                     count = self._points.count(name, Has(_generation(note.shown)))
                 if count or _is_empty(note):
                     values: list[Any] = note.record or [note.source, note.fingerprint, 0]
@@ -435,12 +443,12 @@ class StagedStore(VectorStore):
 
 
 def _is_empty(note: _Note) -> bool:
-    """Whether it was published without chunks."""
+    """True if the source was published without chunks."""
     return note.record is not None and not note.record[2] and note.count == 0
 
 
-def _told(note: _Note) -> Mapping[str, Any]:
-    """What a condition can say of a source that never had a chunk."""
+def _metadata(note: _Note) -> Mapping[str, Any]:
+    """Return the metadata of a source without chunks, for conditions."""
     assert note.record is not None
     return {"source": note.source, "fingerprint": note.record[1], "title": note.record[3]}
 
@@ -451,15 +459,15 @@ def _key(*parts: str) -> str:
 
 
 def _generation(name: str) -> str:
-    """The term of a generation, which no field of metadata can be."""
+    """Return the term of a generation, which differs from that of any metadata."""
     return f"@{name}"
 
 
 def _point(chunk: Chunk, generation: str, keys: Mapping[str, str]) -> Point:
-    """A chunk as it is kept: under the key that its id has, or one of its generation."""
+    """Convert a chunk to a point, under the key of its id, else under a key of its generation."""
     metadata = metadata_of(chunk)
     key = keys.get(metadata["id"]) or _key(generation, chunk.metadata.id)
-    return Point(key, [*terms_of(metadata), _generation(generation)], plain(chunk.content), json_of(metadata))
+    return Point(key, [*terms_of(metadata), _generation(generation)], to_stored(chunk.content), json_of(metadata))
 
 
 def _chunk(content: str, metadata: str) -> Chunk:

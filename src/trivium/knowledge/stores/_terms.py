@@ -1,7 +1,7 @@
-"""Conditions for stores that can do little: each chunk is kept with its terms, and a condition asks which it has.
+"""Conditions for stores with few operators: each chunk is stored with its terms, and a condition tests for terms.
 
-A term is a field with one of its values, or the field alone, as JSON text. What terms cannot say, as an order, is
-widened; `matches` then tells which of the chunks that were found do fit.
+A term is a field with one of its values, or the field alone, as JSON text. A condition that terms cannot express, as an
+order, is widened; `matches_filter` then selects among the chunks found.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
-from trivium.knowledge.stores._filters import AllOf, Compare, Filter, Not, Scalar, matches, values_of
-from trivium.knowledge.stores._records import chunk_of, plain, restored
+from trivium.knowledge.stores._filters import AllOf, Compare, Filter, Not, Scalar, matches_filter, values_of
+from trivium.knowledge.stores._records import chunk_of, from_stored, to_stored
 
 __all__ = [
     "NOTHING",
@@ -21,17 +21,17 @@ __all__ = [
     "Some",
     "TermFilter",
     "Widened",
-    "fits",
-    "found",
-    "negated",
+    "metadata_fits",
+    "negate",
+    "search_widened",
     "terms_of",
-    "widened",
+    "widen",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Has:
-    """A chunk has a term; or, if `there` is false, it has not."""
+    """The chunk has a term; if `there` is False, it does not."""
 
     term: str
     there: bool = True
@@ -39,14 +39,14 @@ class Has:
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """Each of them holds; none at all is everything."""
+    """Each condition holds; without any it holds for everything."""
 
     of: tuple[TermFilter, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Some:
-    """One of them holds; none at all is nothing."""
+    """One of the conditions holds; without any it holds for nothing."""
 
     of: tuple[TermFilter, ...] = ()
 
@@ -57,14 +57,14 @@ Row = TypeVar("Row", bound=Mapping[str, Any])
 
 
 class Widened(NamedTuple):
-    """A condition on terms; if it is not `exact`, it finds more than was asked for."""
+    """A condition on terms; if it is not `exact`, it holds for more chunks than the original one."""
 
     filter: TermFilter
     exact: bool
 
 
 def terms_of(metadata: Mapping[str, Any]) -> list[str]:
-    """The terms of metadata as `metadata_of` gives them.
+    """Return the terms of metadata in the form of `metadata_of`.
 
     >>> terms_of({"page": 3, "tags": ["a", "b"], "note": None})
     ['["page"]', '["page",3]', '["tags"]', '["tags","a"]', '["tags","b"]']
@@ -72,30 +72,30 @@ def terms_of(metadata: Mapping[str, Any]) -> list[str]:
     found: dict[str, None] = {}
     for field, given in metadata.items():
         for value in values_of(given):
-            found[_term(field)] = found[_term(field, restored(value) if isinstance(value, str) else value)] = None
+            found[_term(field)] = found[_term(field, from_stored(value) if isinstance(value, str) else value)] = None
     return list(found)
 
 
 def term(field: str, value: Scalar) -> str:
-    """The term of a value, as a user writes both.
+    """Return the term of a field and a value, both as a user writes them.
 
     >>> term("source", "a.md")
     '["source","a.md"]'
     """
-    return _term(plain(field), value)
+    return _term(to_stored(field), value)
 
 
-def widened(condition: Filter, most: int = 1000) -> Widened:
-    """A condition on terms that holds for all that a condition holds for, and hardly more.
+def widen(condition: Filter, most: int = 1000) -> Widened:
+    """Return a condition on terms that holds wherever a condition holds, and for few other chunks.
 
     Args:
         condition: the condition.
-        most: how many terms a store can be asked for; where that is not enough, everything holds.
+        most: maximum number of terms of the store; a condition that needs more is widened to everything.
 
     >>> from trivium.knowledge.stores._filters import parse_filter
-    >>> widened(parse_filter({"page": 3}))
+    >>> widen(parse_filter({"page": 3}))
     Widened(filter=Has(term='["page",3]', there=True), exact=True)
-    >>> widened(parse_filter({"page": {"$gt": 3}}))
+    >>> widen(parse_filter({"page": {"$gt": 3}}))
     Widened(filter=Has(term='["page"]', there=True), exact=False)
     """
     made = _widened(condition, True)
@@ -106,42 +106,46 @@ def _size(condition: TermFilter) -> int:
     return 1 if isinstance(condition, Has) else sum(map(_size, condition.of))
 
 
-def found(search: Callable[[TermFilter, int], list[Row]], k: int, where: Filter, most: int = 1000) -> list[Row]:
-    """The first k rows of a search that fit a condition.
+def search_widened(
+    search: Callable[[TermFilter, int], list[Row]], k: int, where: Filter, most: int = 1000
+) -> list[Row]:
+    """Return the first k rows of a search that match a condition.
 
     Args:
-        search: gives the best rows that fit a condition on terms, up to a number of them, best first.
-        k: how many are wanted.
+        search: returns the best rows for a condition on terms and a maximum number, best first.
+        k: maximum number of rows.
         where: the condition.
-        most: as for `widened`.
+        most: as for `widen`.
     """
-    condition, limit = widened(where, most), k
+    condition, limit = widen(where, most), k
     while True:
         rows = search(condition.filter, limit)
-        good = rows if condition.exact else [row for row in rows if fits(where, row["metadata"])]
+        good = rows if condition.exact else [row for row in rows if metadata_fits(where, row["metadata"])]
         if condition.exact or len(good) >= k or len(rows) < limit:
             return good[:k]
         limit *= 4
 
 
-def fits(where: Filter, metadata: str) -> bool:
-    """Whether a condition holds for metadata as a store keeps them, as JSON text."""
+def metadata_fits(where: Filter, metadata: str) -> bool:
+    """Evaluate a condition on stored metadata, a JSON text."""
     kept = json.loads(metadata)
-    return matches(where, kept if plain(metadata) == metadata else chunk_of("", kept).metadata.model_dump(mode="json"))
+    return matches_filter(
+        where, kept if to_stored(metadata) == metadata else chunk_of("", kept).metadata.model_dump(mode="json")
+    )
 
 
-def negated(condition: TermFilter) -> TermFilter:
-    """What holds exactly where this does not."""
+def negate(condition: TermFilter) -> TermFilter:
+    """Return the negation of a condition."""
     if isinstance(condition, Has):
         return Has(condition.term, not condition.there)
-    return (Some if isinstance(condition, Every) else Every)(tuple(map(negated, condition.of)))
+    return (Some if isinstance(condition, Every) else Every)(tuple(map(negate, condition.of)))
 
 
 def _widened(condition: Filter, wider: bool) -> Widened:
-    """The nearest condition on terms that holds more often, or, below a Not, less often."""
+    """Return the closest condition on terms that holds for more chunks, or, below a negation, for fewer."""
     if isinstance(condition, Not):
         inner = _widened(condition.of, not wider)
-        return Widened(negated(inner.filter), inner.exact)
+        return Widened(negate(inner.filter), inner.exact)
     if isinstance(condition, Compare):
         return _compared(condition, wider)
     many = [_widened(each, wider) for each in condition.of]
@@ -150,7 +154,7 @@ def _widened(condition: Filter, wider: bool) -> Widened:
 
 
 def _compared(wanted: Compare, wider: bool) -> Widened:
-    field = plain(wanted.field)
+    field = to_stored(wanted.field)
     if wanted.op not in ("eq", "in"):
         return Widened(Has(_term(field)) if wider else NOTHING, False)
     options = wanted.value if isinstance(wanted.value, tuple) else (wanted.value,)
@@ -159,11 +163,11 @@ def _compared(wanted: Compare, wider: bool) -> Widened:
 
 
 def _term(field: str, *value: Scalar) -> str:
-    """Numbers that are equal give equal terms."""
-    return json.dumps([field, *map(_plain, value)], ensure_ascii=False, separators=(",", ":"))
+    """Return the term of a field and its values; equal numbers give equal terms."""
+    return json.dumps([field, *map(_normalise, value)], ensure_ascii=False, separators=(",", ":"))
 
 
-def _plain(value: Scalar) -> Scalar:
+def _normalise(value: Scalar) -> Scalar:
     if isinstance(value, str):
-        return plain(value)
+        return to_stored(value)
     return int(value) if isinstance(value, float) and value.is_integer() else value

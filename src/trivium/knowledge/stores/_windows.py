@@ -1,4 +1,4 @@
-"""What was found, with what stands around it."""
+"""Windows: the chunks found, with those around them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from trivium.parsing import Chunk
 from trivium.parsing.lowlevel import splice
 from trivium.schema import Document
 
-__all__ = ["joined", "with_neighbours"]
+__all__ = ["join_chunks", "with_neighbours"]
 
 
 def with_neighbours(
     scan: Callable[[Filter], Iterable[Chunk]], found: Sequence[tuple[Document, float]], neighbours: int
 ) -> list[tuple[Document, float]]:
-    """Each chunk found with those around it; spans that touch become one.
+    """Join each chunk found with those around it; windows that touch are merged.
 
     Args:
-        scan: gives the chunks that match, by source and position.
-        found: chunks and their scores; what is no chunk of a source, or not in the store, stays as it is.
-        neighbours: how many on each side.
+        scan: returns the chunks that match a condition, by source and position.
+        found: chunks and their scores; a document that is not a chunk of a source in the store stays as it is.
+        neighbours: number of chunks on each side.
     """
     spans: dict[str, list[tuple[int, int]]] = {}
     results: list[tuple[Document, float]] = []
@@ -33,7 +33,9 @@ def with_neighbours(
             results.append((document, score))
     for source, many in spans.items():
         for first, last in _merged(many):
-            results += _span(list(scan(_within(source, first, last))), source, first, last, found)
+            bounds = (Compare("position", "gte", first), Compare("position", "lte", last))
+            around = list(scan(AllOf((Compare("source", "eq", source), *bounds))))
+            results += _span(around, source, first, last, found)
     return sorted(results, key=lambda each: -each[1])
 
 
@@ -45,10 +47,6 @@ def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             made.append((first, last))
     return made
-
-
-def _within(source: str, first: int, last: int) -> Filter:
-    return AllOf((Compare("source", "eq", source), Compare("position", "gte", first), Compare("position", "lte", last)))
 
 
 def _span(
@@ -63,22 +61,22 @@ def _span(
     ]
     best, score = max(inside, key=lambda each: each[1])
     same = [each for each in around if each.metadata.fingerprint == best.metadata.fingerprint]
-    if all(each.metadata.id != best.metadata.id for each in same):  # it has gone meanwhile, or never was there
+    if all(each.metadata.id != best.metadata.id for each in same):  # it was deleted meanwhile, or is not in the store
         return inside
-    return [(joined(same, cast("Any", best).metadata), score)]
+    return [(join_chunks(same, cast("Any", best).metadata), score)]
 
 
-def joined(chunks: Sequence[Chunk], metadata: Any) -> Chunk:
-    """Chunks in order as one text: what two have in common by their offsets stands once.
+def join_chunks(chunks: Sequence[Chunk], metadata: Any) -> Chunk:
+    """Join consecutive chunks to one; the part that two share by their offsets is kept once.
 
     Args:
-        chunks: not none; of one source, by position.
-        metadata: what the new one has; its offsets, lines, pages and `window_ids` are set.
+        chunks: at least one; of one source, by position.
+        metadata: metadata of the result; its offsets, lines, pages and `window_ids` are set.
     """
     slices, end = list[tuple[str, Chunk, int, int]](), -1
     for chunk in chunks:
         at, length = chunk.metadata, len(chunk.content)
-        exact = length == at.end - at.start  # its offsets are those of what it says
+        exact = length == at.end - at.start  # its offsets are those of its content
         shared = end - at.start if exact and end >= 0 else -1
         slices.append(("\n\n" if slices and shared < 0 else "", chunk, max(0, min(shared, length)), length))
         end = max(end, at.end) if exact else -1
