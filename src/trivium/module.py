@@ -35,7 +35,7 @@ from trivium.commander import (
     this_session,
     wait,
 )
-from trivium.commander.lowlevel import AsyncStream, Stream, drive, is_in_trio, make_scope, run_from_trio, settle
+from trivium.commander.lowlevel import AsyncStream, Stream, change_scope, drive, is_in_trio, run_from_trio, settle
 from trivium.events import on_one_line
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, StateError
 from trivium.hooks import Hook, RemovableHandle
@@ -216,7 +216,7 @@ class Module:
             changes["approve"] = _checked_approver(approve)
         if timeout is not None or limits is not None or listeners:
             heard = _checked_options(timeout, limits, listeners)
-            node._scope = make_scope(node, timeout=timeout, limits=limits, listeners=heard, **changes)
+            change_scope(node, timeout=timeout, limits=limits, listeners=heard, **changes)
         elif changes:
             node._scope = node._scope.replace(**changes)
         return node

@@ -15,7 +15,7 @@ from pydantic_core import to_jsonable_python
 from trivium._arguments import is_mapping
 from trivium.actions._tool import Arguments, Tool, mark_of
 from trivium.commander import CallNode, Event, current, driver_neutral, invoke, step, wait
-from trivium.commander.lowlevel import emit, invoke_or_abandon, make_scope, scope_of
+from trivium.commander.lowlevel import change_scope, emit, invoke_or_abandon, scope_of
 from trivium.events import JSONObject, on_one_line, to_json_value
 from trivium.exceptions import (
     CommanderError,
@@ -215,7 +215,7 @@ async def _call_with_options(node: CallNode, tool: Tool, values: Arguments) -> A
 
         await require_approval(node, tool, values)
     if tool.timeout is not None:
-        node._scope = make_scope(node, timeout=tool.timeout, limits=None)
+        change_scope(node, timeout=tool.timeout)
         node._may_be_left = True
     for tries in count():
         try:

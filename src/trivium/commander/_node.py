@@ -407,15 +407,15 @@ class _Waking:
         self._node._wakers.remove(self._waker)
 
 
-def make_scope(
+def change_scope(
     node: TaskNode,
     *,
-    timeout: float | None,
-    limits: Limits | None,
+    timeout: float | None = None,
+    limits: Limits | None = None,
     listeners: tuple[Listener, ...] = (),
     **changes: Any,
-) -> Scope:
-    """The scope of a node whose caller changed something for it and what is below."""
+) -> None:
+    """Change what a node, and the nodes below it, inherit; call it before the node starts."""
     scope = node._scope
     if limits is not None:
         changes["budget"] = Budget(limits, scope.budget)
@@ -427,7 +427,7 @@ def make_scope(
             changes["deadline"] = (when, node)
     if listeners:
         changes["listeners"] = (*scope.listeners, *listeners)
-    return scope.replace(**changes)
+    node._scope = scope.replace(**changes)
 
 
 def _above(parent: TaskNode | None, node: TaskNode) -> TaskNode:

@@ -12,7 +12,7 @@ from trivium.commander._callbacks import Callback, Functions, Stage, checked_cal
 from trivium.commander._drivers import ThreadEvent, invoke_in_place, wait
 from trivium.commander._events import QueuedEvent, RetriedEvent
 from trivium.commander._loops import shield, uncancel
-from trivium.commander._node import _ROOT, Cancellation, NodeState, TaskNode, current, make_scope
+from trivium.commander._node import _ROOT, Cancellation, NodeState, TaskNode, change_scope, current
 from trivium.commander._workers import get_running_loop
 from trivium.exceptions import (
     AttributeNotSetError,
@@ -267,7 +267,7 @@ class WorkNode(TaskNode):
 
     def _set_deadline(self, seconds: float) -> None:
         """The loop rings it, for what is below may wait for anything."""
-        self._scope = make_scope(self, timeout=seconds, limits=None)
+        change_scope(self, timeout=seconds)
         self._timer = cast("AbstractEventLoop", get_running_loop()).call_later(seconds, self.kill, "deadline")
 
     async def _tries(self, policy: Policy) -> Any:

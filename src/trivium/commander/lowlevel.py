@@ -32,7 +32,7 @@ from trivium.commander._events import Event
 from trivium.commander._iteration import iterate, pull
 from trivium.commander._limits import Budget
 from trivium.commander._loops import await_within, enter_worker, is_blocking, run_in_worker, shield
-from trivium.commander._node import Cancellation, Scope, TaskNode, current, make_scope
+from trivium.commander._node import Cancellation, Scope, TaskNode, change_scope, current
 from trivium.commander._session_locks import SessionLocks
 from trivium.commander._streams import AsyncStream, Stream
 from trivium.commander._trio import is_in_trio, run_from_trio
@@ -45,10 +45,9 @@ else:  # few programs need it
 
 __all__ = [
     "AsyncStream", "Budget", "CallNode", "Cancellation", "OwnerLoop", "Scope", "SessionLocks", "Stream", "TaskNode",
-    "ThreadEvent", "await_foreign", "await_within", "capture", "current", "drive", "driver_neutral", "emit",
-    "enter_worker", "gather", "get_item", "invoke", "invoke_in_place", "invoke_or_abandon", "is_async",
-    "is_blocking", "is_in_trio", "is_within",
-    "iterate", "make_scope", "pull", "run_from_trio", "run_in_worker", "run_on_loop",
+    "ThreadEvent", "await_foreign", "await_within", "capture", "change_scope", "current", "drive", "driver_neutral",
+    "emit", "enter_worker", "gather", "get_item", "invoke", "invoke_in_place", "invoke_or_abandon", "is_async",
+    "is_blocking", "is_in_trio", "is_within", "iterate", "pull", "run_from_trio", "run_in_worker", "run_on_loop",
     "run_sync", "running_loop", "scope_of", "settle", "shield", "step", "submit", "sync_function", "sync_method",
     "this_call", "this_session", "wait",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from trivium._arguments import checked, positive
 from trivium.commander import CallNode, Event, Listener, current, driver_neutral, invoke, iterate, step, sync_method
-from trivium.commander.lowlevel import emit, make_scope, set_scope
+from trivium.commander.lowlevel import change_scope, emit
 from trivium.events import JSONObject, on_one_line
 from trivium.exceptions import (
     DocumentError,
@@ -175,7 +175,7 @@ class Library:
             ModelError: the embedding model failed.
         """
         node = CallNode("ingest", current.get())
-        set_scope(node, make_scope(node, timeout=None, limits=None, listeners=tuple(listeners)))
+        change_scope(node, listeners=tuple(listeners))
         with node:
             return await _Ingest(self, node).run(places, prune)
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from trivium._arguments import positive
 from trivium.commander import CallNode, Limits, current, driver_neutral, for_each
-from trivium.commander.lowlevel import drive, invoke_in_place, is_in_trio, make_scope, run_from_trio
+from trivium.commander.lowlevel import change_scope, drive, invoke_in_place, is_in_trio, run_from_trio
 from trivium.exceptions import ArgumentTypeError
 from trivium.observers import ProgressBar
 
@@ -103,7 +103,7 @@ class Batch:
         at_once, handling = self.options.at_once(), self.options.handling()
         node = CallNode("batch", current.get())
         if self.options.limits is not None:
-            node._scope = make_scope(node, timeout=None, limits=self.options.limits)
+            change_scope(node, timeout=None, limits=self.options.limits)
         work = self._run(node, at_once, handling)
         return await (run_from_trio(node, partial(drive, work)) if is_in_trio() else work)
 

@@ -14,7 +14,7 @@ import pytest
 
 from trivium.actions.web import Fetcher
 from trivium.commander import CallNode, step
-from trivium.commander.lowlevel import make_scope
+from trivium.commander.lowlevel import change_scope
 from trivium.exceptions import (
     DeadlineExceededError,
     FetchConnectionError,
@@ -214,7 +214,7 @@ def test_a_look_up_that_takes_for_ever_ends_too() -> None:
 def test_the_deadline_of_the_run_is_no_error_of_the_page(site: Site) -> None:
     def run() -> None:
         with step("run") as node:
-            node._scope = make_scope(node, timeout=0.2, limits=None)
+            change_scope(node, timeout=0.2)
             local(site).fetch(site.url())
 
     site.answers["/"] = until_closed(threading.Event())

@@ -20,7 +20,7 @@ from openai.types import CreateEmbeddingResponse
 
 from llms._servers import ChatServer, http_answer
 from trivium.commander import CallNode, Event, Limits
-from trivium.commander.lowlevel import make_scope
+from trivium.commander.lowlevel import change_scope
 from trivium.exceptions import (
     ConfigurationError,
     LimitExceededError,
@@ -200,7 +200,7 @@ def test_tokens_and_dollars_are_counted_on_the_node_and_held_to_limits(scripted:
     scripted.scripts = [http_answer(answer([[1.0, 0.0]], tokens=1_000_000))]
     model, seen = at(scripted, price=Price(0.02, 0.0)), list[Event]()
     above = CallNode("above")
-    above._scope = make_scope(above, timeout=None, limits=Limits(turns=0, tokens=1_000_000, usd=1.0))
+    change_scope(above, limits=Limits(turns=0, tokens=1_000_000, usd=1.0))
     with above:
         model.embed(["a"], listeners=[seen.append])
         [used] = [event.data for event in seen if isinstance(event, UsageEvent)]
@@ -216,7 +216,7 @@ def test_dollars_cannot_be_limited_where_the_price_is_not_known(scripted: ChatSe
             return None
 
     above = CallNode("above")
-    above._scope = make_scope(above, timeout=None, limits=Limits(usd=1.0))
+    change_scope(above, limits=Limits(usd=1.0))
     with above, pytest.raises(ConfigurationError, match="price"):
         at(scripted, price=Unknown(0, 0)).embed(["a"])
     assert scripted.received == []

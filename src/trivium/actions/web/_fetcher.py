@@ -14,7 +14,7 @@ from trivium.actions.web._addresses import Host, allowed, host_problem, is_liter
 from trivium.actions.web._cache import Recent, SharedCalls
 from trivium.actions.web._pages import Download, Page, Unpacker, read_page, shown, wrong_encoding, wrong_type
 from trivium.commander import driver_neutral, invoke, step, sync_method
-from trivium.commander.lowlevel import make_scope, running_loop
+from trivium.commander.lowlevel import change_scope, running_loop
 from trivium.exceptions import (
     ConfigurationError,
     DeadlineExceededError,
@@ -137,7 +137,7 @@ class Fetcher:
     async def _fetch(self, url: URL, problem: Problem, read: Callable[[Download], T]) -> T:
         try:
             with step("fetch") as node:
-                node._scope = make_scope(node, timeout=self._timeout, limits=None)
+                change_scope(node, timeout=self._timeout)
                 download = await invoke(self._download, url, problem)
                 return await invoke(read, download)
         except DeadlineExceededError:

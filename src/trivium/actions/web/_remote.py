@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from trivium.actions._run import sendable
 from trivium.actions._strict import is_json_array, is_json_object
 from trivium.commander import driver_neutral, invoke, step, wait
-from trivium.commander.lowlevel import make_scope
+from trivium.commander.lowlevel import change_scope
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, RemoteServiceError, ToolArgumentsError
 from trivium.llms.http import back_off, exchange, seconds_to_wait
 
@@ -179,7 +179,7 @@ class Remote:
     async def _answer(self, request: _Request) -> str:
         try:
             with step(f"remote:{self.service}") as node:
-                node._scope = make_scope(node, timeout=self._timeout, limits=None)
+                change_scope(node, timeout=self._timeout)
                 return await self._tries(request, node)
         except DeadlineExceededError:
             raise self._error(f"gave no whole answer in {self._timeout:g} s: try again, or raise timeout") from None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from trivium.commander import CallNode, Event, Listener, current, driver_neutral, for_each, invoke, sync_method
-from trivium.commander.lowlevel import emit, make_scope, set_scope
+from trivium.commander.lowlevel import change_scope, emit
 from trivium.events import JSONObject
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, EmbeddingError
 
@@ -123,7 +123,7 @@ class EmbeddingModel:
             _Piece(row, piece) for row, text in enumerate(complete) for piece in split_by_bytes(text, self.text_bytes)
         ]
         node = CallNode("embed", current.get())
-        set_scope(node, make_scope(node, timeout=None, limits=None, listeners=tuple(listeners)))
+        change_scope(node, listeners=tuple(listeners))
         with node:
             return await _Call(self, node, len(complete), purpose).run(pieces)
 
