@@ -6,7 +6,6 @@ import sys
 from openai import AsyncOpenAI
 from openai.types.responses import ResponseTextDeltaEvent
 from pydantic import BaseModel
-from pydantic_core import from_json
 
 from agents import (
     Agent,
@@ -60,14 +59,13 @@ agent = Agent(
 
 
 async def support_async(question: str) -> Reply:
-    stream, written = Runner.run_streamed(agent, question, max_turns=8), ""
+    stream = Runner.run_streamed(agent, question, max_turns=8)
     async with asyncio.timeout(60):
         async for event in stream.stream_events():
             if isinstance(event, RunItemStreamEvent) and isinstance(event.item, ToolCallItem):
                 print("tool:", event.item.tool_name)
             elif event.type == "raw_response_event" and isinstance(event.data, ResponseTextDeltaEvent):
-                written += event.data.delta
-                print(from_json(written, allow_partial="trailing-strings").get("text", ""))
+                print(event.data.delta)
     return stream.final_output_as(Reply, raise_if_incorrect_type=True)
 
 
