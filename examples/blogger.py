@@ -69,8 +69,8 @@ def main() -> None:
     try:
         blogger = Blogger(resolve(options.model, options.base_url), options.rounds)
         for event in blogger.stream(TASK.format(topic=options.topic), session_id=options.topic):
-            if event.kind == "started" and event.node.name in ("writer", "critic"):
-                print(f"\n\n[{event.node.name}] ", end="")
+            if event.kind == "started" and event.name in ("writer", "critic"):
+                print(f"\n\n[{event.name}] ", end="")
             elif event.kind == "delta" and isinstance(event.data, str):
                 print(event.data, end="", flush=True)
         print("\n\n-- what the critic remembers")

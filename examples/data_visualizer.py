@@ -165,8 +165,8 @@ def local_web() -> Generator[WebBrowser]:
 def draw(visualizer: DataVisualizer, question: str) -> None:
     """Show what the two write as it comes."""
     for event in visualizer.stream(question):
-        if event.kind == "started" and event.node.name in ("researcher", "charter"):
-            print(f"\n\n[{event.node.name}] ", end="")
+        if event.kind == "started" and event.name in ("researcher", "charter"):
+            print(f"\n\n[{event.name}] ", end="")
         elif event.kind == "delta" and isinstance(event.data, str):
             print(event.data, end="", flush=True)
     print("\n")

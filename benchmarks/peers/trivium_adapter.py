@@ -74,7 +74,7 @@ class Peer(Adapter):
         async with agent.open(text) as events:
             async for event in events:
                 if event.kind == "delta":
-                    got(event.data)
+                    got(event.piece)
 
     def served(self, url: str, tools: Sequence[Any] = (), *, streams: bool | None = None) -> Agent:
         if streams is False:

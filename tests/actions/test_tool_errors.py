@@ -66,8 +66,8 @@ def ended_tools(call: Callable[[Any], Any]) -> Ended:
     found: Ended = []
 
     def listen(event: Any) -> None:
-        if isinstance(event, EndedEvent) and event.node.name.startswith("tool:"):
-            found.append((event.node.name, event.node.state, event.node.exception))
+        if isinstance(event, EndedEvent) and event.name.startswith("tool:"):
+            found.append((event.name, event.node.state, event.node.exception))
 
     call(listen)
     return found
@@ -167,7 +167,7 @@ def test_the_handler_of_a_tool_message_runs_as_a_tool_does(request_name: str, ca
     seen: list[str] = []
 
     def listen(event: Any) -> None:
-        if isinstance(event, EndedEvent) and event.node.name == "tool:broken":
+        if isinstance(event, EndedEvent) and event.name == "tool:broken":
             seen.append(f"{event.node.state.value} {type(event.node.exception).__name__}")
 
     result = Task(agent, interactive=False).run("go", listeners=[listen])

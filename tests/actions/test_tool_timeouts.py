@@ -11,7 +11,7 @@ import pytest
 
 from commander._helpers import GUARD, AsyncWaiter, Door, async_door, every_door, sync_door
 from trivium import Agent, ChatAgent, Limits, Tool, ToolMessage
-from trivium.actions import ActionExecutor, BaseAction, ToolLeftEvent, tool, tool_api
+from trivium.actions import ActionExecutor, BaseAction, ToolAbandonedEvent, tool, tool_api
 from trivium.commander import Event, this_call
 from trivium.exceptions import DeadlineExceededError, RetryableToolError, RunKilledError
 from trivium.schema import ActionReturn, ActionStatusCode, Message, Origin, ToolCall
@@ -59,7 +59,7 @@ def test_sync_code_that_hangs_is_left_behind_and_told(door: Door, stuck: Stuck):
     result = agent.memory.get_memory()[2]
     assert result.content == "error: hang took longer than the 0.05 seconds that it has; ask it for less"
     assert result.formatted.state is ActionStatusCode.API_ERROR
-    assert [event.data for event in heard if isinstance(event, ToolLeftEvent)] == ["hang"]
+    assert [event.data for event in heard if isinstance(event, ToolAbandonedEvent)] == ["hang"]
     assert stuck.thread is not None
     assert stuck.thread.is_alive()
 

@@ -186,7 +186,7 @@ def test_a_listener_that_raises_hangs_nothing(kind: str, who: str):
     commander = CommanderAsync()
 
     def listener(event: Any) -> None:
-        if (event.kind, event.node._name) == (kind, who):
+        if (event.kind, event.name) == (kind, who):
             raise LookupError(kind)
 
     remove = commander.listen(listener)

@@ -254,7 +254,7 @@ def test_a_commander_below_a_call_inherits_what_the_call_has(door: Door):
     events: list[str] = []
 
     def note(event: Event) -> None:
-        events.append(f"{event.kind} {event.node._name}")
+        events.append(f"{event.kind} {event.name}")
 
     class Asks(Job):
         @tasker(PASS_WORD)
@@ -279,7 +279,7 @@ def test_a_commander_below_a_call_inherits_what_the_call_has(door: Door):
 def test_listeners_hear_every_run():
     kinds: list[str] = []
     commander = CommanderAsync()
-    remove = commander.listen(lambda event: kinds.append(f"{event.kind} {event.node._name}"))
+    remove = commander.listen(lambda event: kinds.append(f"{event.kind} {event.name}"))
     expected = ["started commander", "queued Waits", "started Waits", "ended Waits", "ended commander"]
     for _ in range(2):
         kinds.clear()

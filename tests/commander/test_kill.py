@@ -282,7 +282,7 @@ def test_a_kill_while_children_attach_misses_none(asynchronous: bool):
                 inner("x")
 
         def hear(event: Event) -> None:
-            if event.node._name == "inner" and event.kind == "started":
+            if event.name == "inner" and event.kind == "started":
                 started.release()  # noqa: B023 - each round is over before the next begins
 
         def kill() -> None:

@@ -118,7 +118,7 @@ def test_a_stream_within_a_call_belongs_to_its_tree():
     class Outer(Module):
         def forward(self, message: Message) -> str:
             stream = talker().stream("x", session_id="mine")
-            paths.extend({event.node._path().split("/")[1] for event in stream})
+            paths.extend({event.path.split("/")[1] for event in stream})
             assert here()._name == "Outer"
             return stream.result.content
 

@@ -21,7 +21,7 @@ from ._helpers import Door, SyncNest, add, calling, every_door, here, in_thread,
 def test_paths_say_where_a_node_stands():
     paths: list[str] = []
     agent = Agent(calling("add", times=2, a=1, b=2), tools=[add], name="A")
-    agent("x", listeners=[lambda event: paths.append(event.node._path()) if event.kind == "started" else None])
+    agent("x", listeners=[lambda event: paths.append(event.path) if event.kind == "started" else None])
     assert paths == ["A#0", "A#0/model#0", "A#0/tool:add#0", "A#0/model#1", "A#0/tool:add#1", "A#0/model#2"]
 
 
@@ -119,7 +119,7 @@ def test_a_listener_hears_what_is_below_and_can_be_taken_off():
 
     class Outer(Module):
         def forward(self, message: Message) -> str:
-            remove = here().listen(lambda event: heard.append((event.kind, event.node._name)))
+            remove = here().listen(lambda event: heard.append((event.kind, event.name)))
             Agent(calling("add", a=1, b=2), tools=[add], name="inner")("x")
             remove()
             remove()

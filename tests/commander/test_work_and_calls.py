@@ -21,7 +21,7 @@ def paths_of(*jobs: Job) -> list[str]:
 
     def note(event: Event) -> None:
         if event.kind == "started":
-            paths.append(event.node._path())
+            paths.append(event.path)
 
     commander = CommanderAsync()
     commander.listen(note)

@@ -87,7 +87,7 @@ def test_its_events_are_those_of_the_server(door: Door):
         ("delta", "thr"),
         ("delta", "ee"),
     ]
-    assert {event.node._name for event in heard} == {"far"}
+    assert {event.name for event in heard} == {"far"}
 
 
 def test_it_stands_among_local_agents_with_the_session_of_the_caller():

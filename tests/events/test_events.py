@@ -56,7 +56,7 @@ SAMPLES: dict[str, list[Any]] = {
     "retry": [Retry(1, 0.5, FAILED)],
     "started": [None],
     "tool_call": [("add", {"a": SECRET}), ("add", f'{{"a": "{SECRET}"}}')],
-    "tool_left": ["add"],
+    "tool_abandoned": ["add"],
     "tool_result": [SECRET, {"deep": [SECRET]}, object()],
     "tool_retry": [ValueError("broken")],
     "usage": [Usage(1000, 2, 0.25)],

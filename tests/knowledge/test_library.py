@@ -215,7 +215,7 @@ def test_each_source_is_told_and_is_a_node(store: VectorStore, folder: Path) -> 
     Library(store).ingest(folder, str(folder / "none"), listeners=[told.append])
     ends = [event.data for event in told if isinstance(event, IngestEvent)]
     assert [each[1:4] for each in ends] == [("failed", 1, 3), ("added", 2, 3), ("added", 3, 3)]
-    assert [event.node._name for event in told if event.kind == "started"][:4] == ["ingest", *["source"] * 3]
+    assert [event.name for event in told if event.kind == "started"][:4] == ["ingest", *["source"] * 3]
 
 
 def test_it_works_in_async_code(store: VectorStore, folder: Path) -> None:

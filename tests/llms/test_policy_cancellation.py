@@ -113,7 +113,7 @@ def test_a_kill_closes_the_connection_of_a_sync_call(server: StallingServer, wra
     agent, nodes, errors = Agent(WRAPS[wrap](model_at(server))), queue.Queue[Any](), queue.Queue[BaseException]()
 
     def started(event: Event) -> None:
-        if event.kind == "started" and event.node._name == "model":
+        if event.kind == "started" and event.name == "model":
             nodes.put(event.node._parent)
 
     def call() -> None:

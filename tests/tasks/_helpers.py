@@ -26,7 +26,7 @@ def steps(run: Task, *args: Any, **kwargs: Any) -> tuple[Message | None, list[st
     result = run.run(*args, listeners=[events.append], **kwargs)
     root = events[0].node
     pending = [event for event in events if event.kind == "message" and event.node.parent is root]
-    return result, [str(event.data.content) for event in pending if event.node._name == "step"]
+    return result, [str(event.data.content) for event in pending if event.name == "step"]
 
 
 def said(of: Task) -> list[Any]:

@@ -224,7 +224,7 @@ def test_in_the_run_tree_item_i_has_its_number_once(how: dict[str, Any]):
             return "done"
 
     def hear(event: Event) -> None:
-        paths.add(event.node._path())
+        paths.add(event.path)
 
     Outer()("go", listeners=[hear])
     items = sorted(path.split("/")[2] for path in paths if path.count("/") == 2 and "batch" in path)
@@ -327,7 +327,7 @@ def test_the_older_form_of_the_policy_warns_and_another_is_refused():
 
 def test_a_task_that_was_killed_is_a_failed_item():
     def kill(event: Event) -> None:
-        if event.kind == "started" and event.node._path().count("/") == 3:  # Outer, batch, item: this is the task
+        if event.kind == "started" and event.path.count("/") == 3:  # Outer, batch, item: this is the task
             event.node.kill("enough")
 
     class Outer(Agent):
@@ -342,7 +342,7 @@ def test_a_task_that_was_killed_is_a_failed_item():
 @every_way
 def test_a_kill_of_one_item_is_that_items_error(how: dict[str, Any]):
     def kill(event: Event) -> None:
-        if event.kind == "started" and event.node._name == "A-1":
+        if event.kind == "started" and event.name == "A-1":
             event.node.kill("not this one")
 
     class Outer(Agent):

@@ -299,7 +299,7 @@ def test_a_kill_of_the_batch_stops_all_whatever_the_policy(is_async: bool, polic
     outer = Outer()
 
     def hear(event: Any) -> None:
-        if event.kind == "started" and event.node._name == "batch":
+        if event.kind == "started" and event.name == "batch":
             model.all_wait.add_callback(partial(event.node.kill, "enough"))
 
     with pytest.raises(RunKilledError, match="enough") as caught:

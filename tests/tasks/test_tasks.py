@@ -49,7 +49,7 @@ def test_a_tool_message_is_handled_and_its_result_is_answered(door: Door):
     events: list[Event] = []
     assert door(run, "go", listeners=[events.append]).status is StatusCode.DONE
     assert said(run) == ["go", "", "noted a", "DONE"]
-    roots = [event.node._name for event in events if event.kind == "started" and event.node.parent is events[0].node]
+    roots = [event.name for event in events if event.kind == "started" and event.node.parent is events[0].node]
     assert roots == ["step", "step", "step"]
 
 

@@ -13,6 +13,7 @@ from trivium.actions._handlers import find_handler, infer_request
 from trivium.actions._outcomes import FinishAction, InvalidAction, NoAction
 from trivium.actions._run import (
     OnToolError,
+    ToolAbandonedEvent,
     ToolCallEvent,
     ToolLeftEvent,
     ToolResultEvent,
@@ -109,6 +110,7 @@ __all__ = [
     "SandboxLimits",
     "SendTool",
     "Tool",
+    "ToolAbandonedEvent",
     "ToolCallEvent",
     "ToolLeftEvent",
     "ToolMessage",

@@ -35,6 +35,7 @@ from trivium.schema._values import copied
 
 __all__ = [
     "OnToolError",
+    "ToolAbandonedEvent",
     "ToolCallEvent",
     "ToolLeftEvent",
     "ToolResultEvent",
@@ -111,7 +112,7 @@ class ToolRetryEvent(Event[Exception, Literal["tool_retry"]], level=WARNING):
     __slots__ = ()
 
 
-class ToolLeftEvent(Event[str, Literal["tool_left"]], level=WARNING):
+class ToolAbandonedEvent(Event[str, Literal["tool_abandoned"]], level=WARNING):
     """The sync function of the tool named `data` exceeded its timeout and was abandoned: its thread still runs."""
 
     __slots__ = ()
@@ -123,6 +124,10 @@ class ToolLeftEvent(Event[str, Literal["tool_left"]], level=WARNING):
     def fields(self, content: bool = False) -> JSONObject:
         """Return the tool's name."""
         return {"name": self.data}
+
+
+ToolLeftEvent = ToolAbandonedEvent
+"""The older name."""
 
 
 @driver_neutral
@@ -236,7 +241,7 @@ async def call_function(function: Callable[..., Any], /, *args: Any, **values: A
     node = current.get()
     if node is None or not node._may_be_left:
         return await invoke(function, *args, **values)
-    on_left = partial(emit, node, ToolLeftEvent, node._name.removeprefix("tool:"))
+    on_left = partial(emit, node, ToolAbandonedEvent, node._name.removeprefix("tool:"))
     return await invoke_or_abandon(partial(function, *args) if args else function, on_left, **values)
 
 

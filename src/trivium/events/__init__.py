@@ -18,7 +18,7 @@ from trivium.events._event import Event, JSONObject, Listener, exception_line, o
 from trivium.events._registry import HOMES, event_class, event_kinds
 
 if TYPE_CHECKING:
-    from trivium.actions import ApprovalEvent, ToolCallEvent, ToolLeftEvent, ToolResultEvent, ToolRetryEvent
+    from trivium.actions import ApprovalEvent, ToolAbandonedEvent, ToolCallEvent, ToolResultEvent, ToolRetryEvent
     from trivium.agents import UserInputEvent
     from trivium.commander import EndedEvent, QueuedEvent, RetriedEvent, StartedEvent
     from trivium.events._union import RunEvent
@@ -57,8 +57,8 @@ __all__ = [
     "RetryEvent",
     "RunEvent",
     "StartedEvent",
+    "ToolAbandonedEvent",
     "ToolCallEvent",
-    "ToolLeftEvent",
     "ToolResultEvent",
     "ToolRetryEvent",
     "UsageEvent",

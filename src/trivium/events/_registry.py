@@ -27,7 +27,7 @@ HOMES: Final = {
     "RetryEvent": "llms",
     "StartedEvent": "commander",
     "ToolCallEvent": "actions",
-    "ToolLeftEvent": "actions",
+    "ToolAbandonedEvent": "actions",
     "ToolResultEvent": "actions",
     "ToolRetryEvent": "actions",
     "UsageEvent": "llms",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         | events.RetryEvent
         | events.StartedEvent
         | events.ToolCallEvent
-        | events.ToolLeftEvent
+        | events.ToolAbandonedEvent
         | events.ToolResultEvent
         | events.ToolRetryEvent
         | events.UsageEvent

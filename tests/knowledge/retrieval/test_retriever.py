@@ -172,7 +172,7 @@ def test_every_step_is_a_node_of_the_run_tree() -> None:
 
         def listen(event: Event[Any]) -> None:
             if isinstance(event, StartedEvent) and isinstance(event.node, CallNode):
-                names.append(event.node.name)
+                names.append(event.name)
 
         said = Asked()("cat", listeners=[listen])
     assert said.content != TEXTS[1].upper()  # the model put the second first
