@@ -60,6 +60,7 @@ SAMPLES: dict[str, list[Any]] = {
     "tool_result": [SECRET, {"deep": [SECRET]}, object()],
     "tool_retry": [ValueError("broken")],
     "usage": [Usage(1000, 2, 0.25)],
+    "user_input": [SECRET],
 }
 
 
