@@ -17,7 +17,8 @@ DEEPEST_NESTING = 4
 CORE_LINES = 5300  # 2,500 with the trunk alone; the runtime took 750 more, agents 250, tasks 1,500, the wire 300
 CORE = (  # what stands on these (logs, batches, the wire's types, callbacks) is read when it is needed
     "schema._chat_document", "schema._message", "schema._status", "schema._values", "module", "commander",
-    "tasks._config", "tasks._events", "tasks._run", "tasks._signals", "tasks._steps", "tasks._task",
+    "tasks._config", "tasks._events", "tasks._responders", "tasks._run", "tasks._signals",
+    "tasks._task",
     "agents._agent", "agents._chat_agent", "agents._config", "agents._history",
     "agents._responders", "agents._tool_use",
     "agents.aggregator._default",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from trivium import ChatAgent, Entity, FinalResultTool, Message, Task, TaskConfig, ToolMessage
 from trivium.schema import ToolCall
 from trivium.tasks import PASS, PASS_TO, SEND_TO
-from trivium.tasks._signals import read_route
+from trivium.tasks._signals import parse_route
 from trivium.testing import ScriptedModel, call_tool
 
 names = st.from_regex(r"[A-Za-z0-9_-]{1,8}", fullmatch=True)
@@ -23,52 +23,52 @@ separators = st.sampled_from([" ", ": ", ", ", "\n", " \n "])
 # ---- reading
 @given(plain, names, separators, sent)
 def test_what_stands_after_an_address_is_sent_whole(before: str, name: str, separator: str, text: str):
-    route = read_route(Message(content=f"{before} {SEND_TO}{name}{separator}{text}"))
+    route = parse_route(Message(content=f"{before} {SEND_TO}{name}{separator}{text}"))
     assert route == (False, name, text)
 
 
 @given(st.lists(st.tuples(names, sent), min_size=1, max_size=4))
 def test_the_last_address_counts(parts: list[tuple[str, str]]):
     content = " ".join(f"{SEND_TO}{name} {text}" for name, text in parts)
-    assert read_route(Message(content=content)) == (False, *parts[-1])
+    assert parse_route(Message(content=content)) == (False, *parts[-1])
 
 
 @given(names)
 def test_an_address_with_nothing_to_send_passes_on(name: str):
     for content in (f"{SEND_TO}{name}", f"well {SEND_TO}{name}: ", f"{PASS_TO}{name}"):
-        route = read_route(Message(content=content))
+        route = parse_route(Message(content=content))
         assert (route.passes, route.receiver) == (True, name)
 
 
 @given(plain, st.none() | names)
 def test_text_without_signals_goes_where_the_message_says(text: str, receiver: str | None):
-    assert read_route(Message(content=text, receiver=receiver)) == (False, receiver, text)
+    assert parse_route(Message(content=text, receiver=receiver)) == (False, receiver, text)
 
 
 @given(plain, plain)
 def test_pass_anywhere_passes(before: str, after: str):
-    assert read_route(Message(content=f"{before}{PASS}{after.lstrip(':')}")).passes
+    assert parse_route(Message(content=f"{before}{PASS}{after.lstrip(':')}")).passes
 
 
 @given(names, sent)
 def test_a_prefix_addresses_only_where_it_is_switched_on(name: str, text: str):
     message = Message(content=f"hi @{name} {text}")
-    assert read_route(message, "@") == (False, name, text)
-    assert read_route(message) == (False, None, message.content)
-    assert read_route(Message(content=f"mail a@{name} {text}"), "@").receiver is None
+    assert parse_route(message, "@") == (False, name, text)
+    assert parse_route(message) == (False, None, message.content)
+    assert parse_route(Message(content=f"mail a@{name} {text}"), "@").receiver is None
 
 
 @pytest.mark.parametrize("text", ["-5 + 3", '{"a": 1}', "(x)", "'quoted'", ".5", "?", "…", "#1"])
 def test_signs_are_part_of_what_is_sent(text: str):
     for content in (f"{SEND_TO}calc {text}", f"{SEND_TO}calc: {text}", f"@calc {text}"):
-        assert read_route(Message(content=content), "@").content == text
+        assert parse_route(Message(content=content), "@").content == text
 
 
 def test_a_tool_call_is_not_searched_for_addresses():
     calls = (ToolCall("1", "f", f'"{SEND_TO}x y"'),)
     inside = Message(content=f'{{"text": "{SEND_TO}x y"}}', tool_calls=calls)
-    assert read_route(inside) == (False, None, inside.content)
-    assert read_route(inside.replace(content=f"{SEND_TO}x y")).receiver == "x"
+    assert parse_route(inside) == (False, None, inside.content)
+    assert parse_route(inside.replace(content=f"{SEND_TO}x y")).receiver == "x"
 
 
 # ---- being routed

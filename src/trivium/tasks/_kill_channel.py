@@ -50,8 +50,8 @@ class KillChannel:
         self._node = CallNode("kill channel")
         self._lost = False
 
-    async def opened(self) -> None:
-        """Wait until it listens, or could not: a kill that is published after the run began must reach it."""
+    async def wait_until_open(self) -> None:
+        """Wait until it listens, or has failed to: a kill that is published after the run began must reach it."""
         await wait(event=self._tried)
 
     # ---- the listener

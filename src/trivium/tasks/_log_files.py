@@ -1,11 +1,12 @@
-"""The files of a run's log: what each responder said, as lines, as a table and as a page for the browser."""
+"""The files of a run's log: the responses as lines, as a table and as a page for the browser."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
@@ -15,24 +16,23 @@ from pathlib import Path
 from secrets import token_hex
 from threading import RLock
 from time import monotonic
-from typing import Final, NamedTuple
+from typing import Final
 
 from trivium.commander import CallNode, Event, TaskNode
 from trivium.exceptions import OutputError
-from trivium.schema import Message
+from trivium.schema import Entity, Message, StatusCode
 from trivium.tasks._events import Response, ResponseEvent
 from trivium.tasks._log_page import entry_html, note_html, page_head
-from trivium.tasks._log_text import TSV_HEAD, Entry, line_of, note_line, row_of
+from trivium.tasks._log_text import TSV_HEAD, Entry, line_of, note_line, table_row
 
 __all__ = ["RunLog", "file_name"]
 
 _logger = getLogger("trivium.tasks")
-_FLAGS: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 _LONGEST_NAME: Final = 100
 
 
 def file_name(task: str) -> str:
-    """A task's name as that of a file: itself where it can be, else one that no other task has.
+    """Return a file name for a task: its own name where that is possible, else one that no other task has.
 
     Example:
         >>> file_name("sub-2"), file_name("../etc/passwd")
@@ -45,41 +45,58 @@ def file_name(task: str) -> str:
     return f"{safe or 'task'}-{blake2b(task.encode('utf-8', 'surrogatepass'), digest_size=3).hexdigest()}"
 
 
-class _File:
+class LogFile:
     """A file that grows by whole entries.
 
-    Each entry is one write at the end of the file, which the operating system does not mix with another's: runs of
-    one task that go on at once, even in several processes, need nothing from each other to write into one file.
+    Each entry is one write at the end of the file, which the operating system does not mix with another's: concurrent
+    runs of one task, even in several processes, write into one file without coordination.
+
+    Args:
+        name: the path.
+        head: the first text of a new file.
+        entry: renders a response.
+        note: renders the begin or end of a task; None: the file has no such notes.
     """
 
-    def __init__(self, name: str, head: str) -> None:
-        self.path = path = Path(name)
-        if not path.exists():
-            _create(path, head.encode("utf-8", "backslashreplace"))
-        self._handle = os.open(path, _FLAGS, 0o666)
-        self._open, self._lock = True, RLock()
+    def __init__(
+        self,
+        name: str,
+        head: str,
+        entry: Callable[[Entry], str],
+        note: Callable[[str, datetime, str, str, str], str] | None = None,
+    ) -> None:
+        self._path, self._entry, self.note = Path(name), entry, note
+        if not self._path.exists():
+            create_file(self._path, head.encode("utf-8", "backslashreplace"))
+        self._file = self._path.open("ab", buffering=0)
+        self._lock = RLock()
+
+    def render(self, entry: Entry) -> str:
+        """Render a response; a message with an object that cannot be rendered says so instead."""
+        try:
+            return self._entry(entry)
+        except Exception as error:  # a message may hold any object of a user's
+            return self._entry(entry._replace(message=Message(content=f"[cannot be shown: {type(error).__name__}]")))
 
     def append(self, text: str) -> None:
-        """Add an entry. A full disk ends this log, not the run: it is said once."""
+        """Add an entry. A full disk ends this file with a warning; the run goes on."""
         data = memoryview(text.encode("utf-8", "backslashreplace"))
         with self._lock:
             try:
-                while data and self._open:
-                    data = data[os.write(self._handle, data) :]
+                while data and not self._file.closed:
+                    data = data[self._file.write(data) or 0 :]
             except OSError as error:
-                self.close()
-                _logger.warning("%s ends here: %s; the run goes on without it", self.path, error.strerror or error)
+                self._file.close()
+                _logger.warning("%s ends here: %s; the run goes on without it", self._path, error.strerror or error)
 
     def close(self) -> None:
-        """Give the file back; what is added afterwards is not written."""
+        """Close the file; later entries are not written."""
         with self._lock:
-            if self._open:
-                self._open = False
-                os.close(self._handle)
+            self._file.close()
 
 
-def _create(path: Path, head: bytes) -> None:
-    """Make a file that begins with `head`, unless somebody is faster: nobody ever sees it without."""
+def create_file(path: Path, head: bytes) -> None:
+    """Create a file that begins with `head`, unless it exists; no reader ever sees it without."""
     part = path.with_name(f".{path.name[:_LONGEST_NAME]}.{token_hex(4)}.part")
     part.write_bytes(head)
     try:
@@ -93,27 +110,19 @@ def _create(path: Path, head: bytes) -> None:
             part.unlink()
 
 
-class _Form(NamedTuple):
-    """How one of the files shows an entry, and that a task began or ended."""
+@dataclass(slots=True)
+class LogEntry:
+    """The end of a run of a task, as its log states it."""
 
-    file: _File
-    entry: Callable[[Entry], str]
-    note: Callable[[str, datetime, str, str, str], str] | None
-
-    def shown(self, entry: Entry) -> str:
-        """The entry in this file's form; of an object that cannot be shown, that it cannot."""
-        try:
-            return self.entry(entry)
-        except Exception as error:  # a message may hold any object of a user's
-            return self.entry(entry._replace(message=Message(content=f"[cannot be shown: {type(error).__name__}]")))
+    end: str = ""
 
 
 class RunLog:
-    """Writes what is said in one run, in the sub-tasks too; a listener.
+    """Writes the responses of one run and of its sub-tasks into files; a listener.
 
     Args:
-        folder: where the files are.
-        name: of the task, which names them.
+        folder: the folder of the files.
+        name: the name of the task, for the names of the files.
         html: write the page too.
         color: write the lines with the colours of a terminal.
 
@@ -122,67 +131,84 @@ class RunLog:
     """
 
     def __init__(self, folder: str | os.PathLike[str], name: str, html: bool = True, color: bool = False) -> None:
-        self._at: dict[TaskNode, str] = {}
-        self._began: dict[TaskNode, float] = {}
+        self._places: dict[TaskNode, str] = {}
         self._numbers = count(1)
-        self._forms: list[_Form] = []
+        self._files: list[LogFile] = []
         base = Path(folder, file_name(name))
         try:
             base.parent.mkdir(parents=True, exist_ok=True)
-            self._forms.append(_Form(_File(f"{base}.log", ""), partial(line_of, color=color), note_line))
-            self._forms.append(_Form(_File(f"{base}.tsv", TSV_HEAD), row_of, None))
+            self._files.append(LogFile(f"{base}.log", "", partial(line_of, color=color), note_line))
+            self._files.append(LogFile(f"{base}.tsv", TSV_HEAD, table_row))
             if html:
-                self._forms.append(_Form(_File(f"{base}.html", page_head(name)), entry_html, note_html))
+                self._files.append(LogFile(f"{base}.html", page_head(name), entry_html, note_html))
         except (OSError, ValueError) as error:  # the latter for a path that no file system can have
             self.close()
-            reason = getattr(error, "strerror", None) or error
+            reason = (isinstance(error, OSError) and error.strerror) or error
             raise OutputError(
                 f"cannot write the logs of '{name}' into {str(folder)!r}: {reason}; "
                 "make the folder writable, choose another logs_dir, or leave logs_dir out"
             ) from error
 
     def __call__(self, event: Event) -> None:
-        """Accept one event: a response is an entry, an event of the level WARNING a note."""
+        """Write a response, and any other event of the level WARNING as a note."""
         if isinstance(event, ResponseEvent):
-            self.write(event.data, self._place(event.node))
+            self.write(event.data, self._place_of(event.node))
         elif event.level >= WARNING:
-            self._note(self._place(event.node), "warning", event.name, event.summary())
+            self._note(self._place_of(event.node), "warning", event.name, event.summary())
 
-    def _place(self, node: TaskNode | None) -> str:
-        while node is not None and node not in self._at:
-            node = node._parent
-        return "" if node is None else self._at[node]
+    def _place_of(self, node: TaskNode) -> str:
+        return next((self._places[each] for each in node.ancestor_chain if each in self._places), "")
 
-    def write(self, said: Response, at: str = "", is_given: bool = False) -> None:
+    def write(self, response: Response, at: str = "", is_given: bool = False) -> None:
         """Write one response into each file."""
-        entry = Entry(at or token_hex(4), said.task, said.responder, said.message, _now(), *said[3:], is_given)
-        for form in self._forms:
-            form.file.append(form.shown(entry))
+        task, responder, message, could_respond, is_result = response
+        entry = Entry(at or token_hex(4), task, responder, message, _now(), could_respond, is_result, is_given)
+        for file in self._files:
+            file.append(file.render(entry))
 
-    def enter(self, node: CallNode, task: str) -> None:
-        """A task begins: the one whose log this is, or one below."""
-        above = self._place(node._parent)
-        self._at[node] = at = f"{above}/{next(self._numbers)}" if above else token_hex(4)
-        self._began[node] = monotonic()
+    @contextmanager
+    def entry_of(self, node: CallNode, task: str, given: Iterable[Message]) -> Generator[LogEntry]:
+        """Write the begin of a run of a task, the messages given to it, and after the block its end.
+
+        Args:
+            node: the run's call.
+            task: the name of the task: the one whose log this is, or one below.
+            given: the messages.
+        """
+        above, entry, began = self._place_of(node), LogEntry(), monotonic()
+        self._places[node] = at = f"{above}/{next(self._numbers)}" if above else token_hex(4)
         self._note(at, "begin", task, f"{_now():%Y-%m-%d %H:%M:%S} · session {node.session_id}")
-
-    def leave(self, node: CallNode, task: str, end: str) -> None:
-        """A task has ended; with the last of them the files are given back."""
-        at, seconds = self._at.pop(node), monotonic() - self._began.pop(node)
-        self._note(at, "end", task, f"{end} · {seconds:.2f} s")
-        if not self._at:
-            self.close()
+        for message in given:
+            self.write(Response(task, Entity.USER.value, message), at, is_given=True)
+        try:
+            yield entry
+        except BaseException as error:
+            entry.end = reason_of_stop(node) or f"{type(error).__name__}: {error}"
+            raise
+        finally:
+            del self._places[node]
+            self._note(at, "end", task, f"{entry.end} · {monotonic() - began:.2f} s")
+            if not self._places:  # the last of the tasks has ended
+                self.close()
 
     def _note(self, at: str, kind: str, task: str, text: str) -> None:
         when = _now()
-        for form in self._forms:
-            if form.note is not None:
-                form.file.append(form.note(at, when, kind, task, text))
+        for file in self._files:
+            if file.note is not None:
+                file.append(file.note(at, when, kind, task, text))
 
     def close(self) -> None:
-        """Give the files back."""
-        for form in self._forms:
-            form.file.close()
+        """Close the files."""
+        for file in self._files:
+            file.close()
+
+
+def reason_of_stop(node: CallNode) -> str:
+    """Return how a call was stopped, as a status; "" if it was not."""
+    if node._stopping is None:
+        return ""
+    reason = node._stopping[1]
+    return StatusCode.TIMEOUT.value if reason == "deadline" else f"{StatusCode.KILL.value} ({reason})"
 
 
 def _now() -> datetime:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from trivium.hooks._logger import visible
 from trivium.schema import ChatDocLoggerFields, Message
 
-__all__ = ["TSV_HEAD", "Entry", "line_of", "note_line", "row_of"]
+__all__ = ["TSV_HEAD", "Entry", "line_of", "note_line", "table_row"]
 
 TSV_HEAD: Final = f" \tTask\tResponder\t{ChatDocLoggerFields.tsv_header()}\n"
 _COLORS: Final = {"LLM": "34", "User": "32", "Agent": "33", "System": "35"}  # what is none of them is a sub-task
@@ -50,7 +50,7 @@ class Entry(NamedTuple):
         return "" if self.could_respond else "[CANNOT RESPOND]"
 
 
-def row_of(entry: Entry) -> str:
+def table_row(entry: Entry) -> str:
     """The entry as a row below `TSV_HEAD`, whatever was said: no value holds a tab or the end of a line."""
     fields = "\t" * 6 + entry.content if entry.message is None else visible(entry.message.tsv_str())
     return "\t".join((entry.mark, _cell(entry.task), _cell(entry.responder), fields)) + "\n"

@@ -1,103 +1,57 @@
-"""One run of a task: all that changes while it runs, so that one task object can run any number of times at once."""
+"""One run of a task: its state and its steps. In each step the first valid response becomes the pending message."""
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
+from collections.abc import Hashable, Set
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
-from operator import eq
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from trivium._settings import settings
+from trivium.actions import AgentDoneTool, DoneTool, FinalResultTool
+from trivium.agents import ChatAgent
+from trivium.agents.lowlevel import class_of
+from trivium.commander.lowlevel import current, emit, invoke, scope_of, step
+from trivium.exceptions import InfiniteLoopError
+from trivium.module import MessageEvent, Module
 from trivium.schema import Entity, Message, StatusCode
+from trivium.schema.lowlevel import link
+from trivium.tasks._loops import LoopDetector
+from trivium.tasks._responders import TaskResponder, responders_of, user_can_respond
+from trivium.tasks._sequences import TaskHistory, TaskStep
+from trivium.tasks._signals import NO_ANSWER, PASS, SILENCE, Signs, parse_route, read_signs
 
 if TYPE_CHECKING:
-    from trivium.tasks._config import TaskConfig
-    from trivium.tasks._sequences import Happened
     from trivium.tasks._task import Task
 
-__all__ = ["Loops", "OfRun", "ResponderKey", "TaskRun"]
+__all__ = ["ResponderKey", "TaskRun", "begin_run", "own_names", "run_of"]
 
 ResponderKey: TypeAlias = "Entity | Task[Any]"
-
-
 RECENT = 16
+_AGENT, _LLM, _USER = Entity.AGENT, Entity.LLM, Entity.USER  # a member is slow to look up
+_STEP, _RESPONSE = ("step", "step_async"), ("response", "response_async")
+_DONE, _OK = StatusCode.DONE, StatusCode.OK
 
 
-class Loops:
-    """Notices messages that repeat for ever.
-
-    Three kinds of loop: a cycle of messages that comes round exactly; a set of messages that come much more often than
-    all others, and of late alone; and refusals at every second step, whatever is said between them.
+@dataclass(slots=True, eq=False)
+class TaskRun:
+    """The state of one run of a task.
 
     Args:
-        config: how long a cycle may be, and how sure it must be.
+        task: the task that runs.
+        caller: the task that called it.
+        turns: the most steps; -1: no limit.
+        above: the run that encloses this one, whether or not it is the caller's.
     """
-
-    __slots__ = ("_config", "_counts", "_last", "_refusals", "_refused_at")
-
-    def __init__(self, config: TaskConfig) -> None:
-        self._config = config
-        self._counts: Counter[int] = Counter()
-        self._last: deque[int] = deque(maxlen=config.inf_loop_cycle_len * config.inf_loop_wait_factor)
-        self._refused_at, self._refusals = -5, 0
-
-    def add(self, message: Message) -> None:
-        """Take the message that a step came to."""
-        if not self._config.inf_loop_cycle_len:
-            return
-        calls = tuple((call.name, call.arguments) for call in message.tool_calls)
-        seen = hash((str(message.content), message.sender, message.entity, message.receiver, calls))
-        self._counts[seen] += 1
-        self._last.append(seen)
-
-    def refused(self, step: int) -> None:
-        """Take that a step came to a refusal."""
-        self._refusals = self._refusals + 1 if self._refused_at == step - 2 else 0
-        self._refused_at = step
-
-    def found(self, step: int) -> str:
-        """What kind of loop there is after so many steps; "" is none."""
-        longest, wait = self._config.inf_loop_cycle_len, self._config.inf_loop_wait_factor
-        if self._refusals > wait:
-            return "every second message is a refusal"
-        if longest > 0 and step % longest == 0 and self._counts.total() >= wait * longest:
-            return self._cycle(longest, wait) or self._dominance(longest, wait)
-        return ""
-
-    def _cycle(self, longest: int, wait: int) -> str:
-        last = list(self._last)
-        for length in range(1, longest + 1):
-            latest = last[-wait * length :]
-            if all(map(eq, latest[length:], latest)):
-                return f"a cycle of {length} messages repeats"
-        return ""
-
-    def _dominance(self, longest: int, wait: int) -> str:
-        common = self._counts.most_common(longest + 1)
-        amounts = [amount for _, amount in common]
-        factor = self._config.inf_loop_dominance_factor
-        drops = [at for at, (more, less) in enumerate(pairwise(amounts)) if more > factor * less and more - less > wait]
-        if drops:
-            count = drops[-1] + 1
-        elif len(common) <= longest:
-            count = len(common)
-        else:
-            return ""
-        latest = set(list(self._last)[-wait * count :])
-        return f"{count} messages repeat" if latest == {seen for seen, _ in common[:count]} else ""
-
-
-@dataclass(slots=True)
-class TaskRun:
-    """Where a run of a task stands."""
 
     task: Task[Any]
     caller: Task[Any] | None = None
     turns: int = -1
+    above: TaskRun | None = None
     pending_message: Message | None = None
     pending_sender: ResponderKey = Entity.USER
-    session_id: Any = ""
+    session_id: Hashable = ""
     max_cost: float = 0
     max_tokens: int = 0
     steps: int = 0
@@ -108,24 +62,327 @@ class TaskRun:
     history_length: int = 0
     message_history_idx: int = -1
     last_responder: ResponderKey | None = None
-    status: StatusCode | None = None
-    loops: Loops | None = None
+    why: str = ""
+    responders: tuple[TaskResponder, ...] = ()
+    sub_tasks: list[Task[Any]] | None = None
+    """The sub-tasks for which `responders` was made."""
+    passed_over: ResponderKey | None = None
+    """The responder that is being logged as passed over."""
+    signs: Signs = SILENCE
+    """The signs of the latest response."""
+    pending_signs: Signs = SILENCE
     recent: deque[Message] = field(default_factory=partial(deque[Message], maxlen=RECENT))
     """The latest messages that were pending: they live as long as `message.parent` may be asked for."""
-    happened: list[Happened] = field(default_factory=list["Happened"])
+    history: TaskHistory | None = field(init=False)
+    """The latest steps, where sequences of events may end the task."""
+    loops: LoopDetector = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.loops = LoopDetector(self.task.config)
+        self.history = TaskHistory(self.task.done_sequences) if self.task.done_sequences else None
+
+    def signs_of(self, message: Message | None) -> Signs:
+        """Return the signs of a message, which are read once."""
+        if message is None:
+            return SILENCE
+        for signs in (self.signs, self.pending_signs):
+            if signs.message is message and signs.content is message.content:
+                return signs
+        self.signs = signs = read_signs(message, self.task.agent, self.task.config)
+        return signs
+
+    # ---- its beginning and end
+    def receive(self, given: Message | str | None) -> Message | None:
+        """Make a message the pending one, in the user's name; without one, the last message of the conversation.
+
+        Returns:
+            The pending message.
+        """
+        agent = self.task.agent
+        message = agent.to_ChatDocument(given, author_entity=Entity.USER)
+        memory = agent.current_memory()
+        self.history_length = 0 if memory is None else len(memory)
+        has_user_message = isinstance(agent, ChatAgent) and bool(agent.user_message)
+        self.message_history_idx = self.history_length or int(has_user_message)
+        self.pending_sender = Entity.USER
+        if message is None and memory:
+            last = memory.get_memory(1)[0]
+            message = last.replace(entity=Entity.LLM) if last.sender == agent.name else last
+            self.pending_sender = message.entity or Entity.USER
+        elif message is not None and self.caller is not None:
+            # Only the task above knows the calls that the message answers.
+            message = message.replace(entity=Entity.USER, receiver=None, tool_call_id=None, tool_results=None)
+        self.pending_message = message
+        return message
+
+    def erase_substeps(self) -> None:
+        """Let the agent remember only the question and the result of a run, and the sub-tasks nothing of it."""
+        memory = self.task.agent.memory and self.task.agent.memory.get(self.session_id)
+        if memory is not None:
+            memory.delete(range(self.history_length + 1, len(memory) - 1))
+        for each in self.task.sub_tasks:
+            each.agent.reset(self.session_id, recursive=True)
+
+    # ---- steps
+    async def run_steps(self) -> StatusCode:
+        """Take steps until the task is done, out of turns or in a loop; return the status.
+
+        Raises:
+            InfiniteLoopError: messages repeat endlessly.
+        """
+        task, most = self.task, settings.max_turns
+        has_own_step = not own_names(task).isdisjoint(_STEP)
+        turns = min(self.turns, most) if self.turns > 0 and most > 0 else max(self.turns, most)
+        while True:
+            await (invoke(task.step) if has_own_step else self.take_step())
+            is_done, status = (
+                task.done() if "done" in own_names(task) else self.end_of(self.signs_of(self.pending_message))
+            )
+            if is_done:
+                return status
+            self.steps += 1
+            if 0 < turns <= self.steps:
+                return StatusCode.MAX_TURNS if self.steps == most else StatusCode.FIXED_TURNS
+            loop = self.loops.find(self.steps)
+            if loop:
+                self.why = f"{loop}{self.last_error()}"
+                if task.config.inf_loop_action == "status":
+                    return StatusCode.INF_LOOP
+                raise InfiniteLoopError(
+                    f"{self.why}; change what the agents are told, or set TaskConfig(inf_loop_cycle_len=0) if this is "
+                    'meant, or inf_loop_action="status" to end with INF_LOOP'
+                )
+
+    async def take_step(self, turns: int = -1) -> Message | None:
+        """Take one step: the pending message is answered, or the run has stalled for one step more.
+
+        Args:
+            turns: the most steps of a sub-task; -1: no limit.
+
+        Returns:
+            The pending message after the step.
+        """
+        task = self.task
+        with step("step") as node:
+            is_heard = bool(scope_of(node).listeners) or "log_message" in own_names(task)
+            found = await self.find_response(turns, is_heard)
+            if found is None:
+                self.stall()
+                key, response = self.pending_sender, self.pending_message
+            else:
+                key, response = found[0], self.accept(*found)
+            if is_heard:
+                task.log_message(key, response, True)
+                if self.pending_message is not None:
+                    emit(node, MessageEvent, self.pending_message)
+        return self.pending_message
+
+    async def find_response(self, turns: int, is_heard: bool) -> tuple[ResponderKey, Message] | None:
+        """Ask the responders in order, and return the first valid response with its responder.
+
+        Without one it is a refusal, else the agent's answer to a call of an unknown tool; None if there is none either.
+        """
+        task = self.task
+        self.is_done = False
+        unknown = self.unknown_recipient()
+        if unknown is not None:
+            return _AGENT, unknown
+        own = own_names(task)
+        has_own_response = not own.isdisjoint(_RESPONSE)
+        refusal: tuple[ResponderKey, Message] | None = None
+        for responder in responders_of(self):
+            key, self.is_pass_thru = responder.key, False
+            if not responder.may_respond(self):
+                if is_heard and responder.is_due(self):
+                    self.passed_over = key
+                    task.log_message(key, None)
+                    self.passed_over = None
+                continue
+            self.human_tried = key is _USER
+            response: Message | None = await (
+                invoke(task.response, key, turns) if has_own_response else self.request_response(responder, turns)
+            )
+            signs = self.signs_of(response)
+            self.is_done, self.is_pass_thru = self.ends_task(signs, key), signs.passes
+            valid = task.valid(response, key) if "valid" in own else self.is_valid(signs, key, own)
+            if valid:
+                assert response is not None
+                return key, response
+            if response is not None and signs.has_refusal:
+                refusal = key, response
+            if is_heard:
+                task.log_message(key, response)
+            if self.is_done:
+                break
+        return refusal or self.unknown_tools()
+
+    async def request_response(self, responder: TaskResponder, turns: int) -> Message | None:
+        """Ask a responder to answer the pending message, and read the address in the answer."""
+        task = self.task
+        found = await responder.respond(self, turns)
+        if found is None:
+            return None
+        response = task.agent.to_ChatDocument(found, chat_doc=self.pending_message, author_entity=responder.author)
+        if response is None or not task.config.recognize_string_signals:
+            return response
+        prefix, text = task.config.addressing_prefix, response.content
+        if not isinstance(text, str) or not (prefix or "__" in text):
+            return response
+        route = parse_route(response, prefix)
+        if not route.passes:
+            is_new = route.content is not text or route.receiver is not response.receiver
+            return response.replace(content=route.content, receiver=route.receiver) if is_new else response
+        if route.receiver is not None and self.pending_message is not None:
+            self.pending_message = self.pending_message.replace(receiver=route.receiver)
+            return response.replace(content=PASS)
+        return response
+
+    def unknown_recipient(self) -> Message | None:
+        """Return the agent's answer to a message whose addressee does not exist here; None if it exists."""
+        receiver = None if self.pending_message is None else self.pending_message.receiver
+        if not receiver:
+            return None
+        task, callers = self.task, () if self.caller is None else (self.caller.name,)
+        sub_tasks = [each.name for each in task.sub_tasks]
+        if receiver in (task.name, task.agent.name, *sub_tasks, *callers, *Entity):
+            return None
+        names = ", ".join(["Agent", "LLM", "User", *sub_tasks])
+        text = f"Invalid recipient: {receiver}. There is nobody of that name here; there are {names}"
+        return Message(content=text, sender=task.agent.name, entity=_AGENT)
+
+    def unknown_tools(self) -> tuple[ResponderKey, Message] | None:
+        """Return the agent's answer to a model that called tools which nobody here has; None if it called none."""
+        agent, pending = self.task.agent, self.pending_message
+        if pending is None or self.pending_sender is not _LLM:
+            return None
+        calls = [call for call in self.signs_of(pending).calls if call.id and class_of(agent, call.name) is None]
+        if not calls:
+            return None
+        names = ", ".join(agent.llm_tools_usable) or "none"
+        results = {call.id: f"error: there is no tool {call.name}; there are {names}" for call in calls}
+        answer = Message(content="\n\n".join(results.values()), sender=agent.name, entity=_AGENT)
+        only = calls[0].id if len(calls) == 1 else None
+        return _AGENT, answer.replace(tool_call_id=only, tool_results=None if only else results)
+
+    # ---- judging a response
+    def ends_task(self, signs: Signs, key: ResponderKey) -> bool:
+        """Return whether a response ends the task by its responder or by its signs."""
+        task = self.task
+        if signs.is_empty:
+            return key.value in task.done_if_no_response
+        if signs.says_done or key.value in task.done_if_response:
+            return True
+        return key is _AGENT and signs.is_done_tool
+
+    def is_valid(self, signs: Signs, key: ResponderKey | None, own: Set[str]) -> bool:
+        """Return whether a response ends the search for one: it ends the task, or has content that is no refusal.
+
+        Args:
+            signs: the signs of the response.
+            key: its responder.
+            own: the `own_names` of the task.
+        """
+        if signs.message is None:
+            return False
+        done = self.task.done(signs.message, key) if "done" in own else self.end_of(signs, key)
+        return done[0] or not (signs.is_empty or signs.is_refusal)
+
+    def end_of(self, signs: Signs, key: ResponderKey | None = None) -> tuple[bool, StatusCode]:
+        """Return whether the task ends with a message, and the status; see `Task.done`."""
+        task, message = self.task, signs.message
+        if message is not None and (task.config.done_if_tool or self.history is not None):
+            latest = TaskStep.of(signs, self.last_responder if key is None else key, task.agent)
+            if task.config.done_if_tool and latest.tools:
+                return True, _DONE
+            if self.history is not None and self.history.ends_with(latest):
+                return True, _DONE
+        if self.n_stalled_steps >= task.max_stalled_steps:
+            return True, StatusCode.STALLED
+        if self.caller is None and task.only_user_quits_root and user_can_respond(self):
+            return signs.quits, StatusCode.USER_QUIT if signs.quits else _OK
+        if self.is_done or signs.is_done_tool:
+            return True, _DONE
+        is_for_caller = self.caller is not None and message is not None and message.receiver == self.caller.name
+        return message is None or signs.says_done or is_for_caller or signs.quits, _OK
+
+    # ---- the outcome of a step
+    def accept(self, key: ResponderKey, response: Message) -> Message:
+        """Make a response the pending message, or, where it passes, leave the pending message as it is.
+
+        Returns:
+            The response; in a root task that only its user ends, without the tools that would end the task.
+        """
+        task, parent, signs = self.task, self.pending_message, self.signs_of(response)
+        if signs.has_refusal:
+            self.loops.add_refusal(self.steps)
+        self.last_responder = key
+        if parent is not None:
+            link(parent, response)
+            self.recent.append(parent)
+        if self.is_pass_thru:
+            self.n_stalled_steps += 1
+        else:
+            entity = signs.entity
+            self.pending_sender = key if isinstance(key, Module) or parent is None or entity is None else entity
+            if signs.is_done_tool and self.caller is None and task.only_user_quits_root and user_can_respond(self):
+                left = [each for each in response.attachments if not is_done_tool_alone(each)]
+                response = response.replace(attachments=left or None)
+            self.pending_message, self.pending_signs = response, signs
+            self.n_stalled_steps = 0
+        if self.pending_message is not None:
+            self.loops.add(self.pending_message)
+        if self.history is not None:
+            self.history.add(TaskStep.of(signs, key, task.agent))
+        return response
+
+    def stall(self) -> None:
+        """Count a step without a response; where null results are allowed, the other side answers with a refusal."""
+        self.n_stalled_steps += 1
+        if self.task.allow_null_result and not self.is_pass_thru:
+            entity = _LLM if self.pending_sender is _USER else _USER
+            refusal = Message(content=NO_ANSWER, sender=entity.value, entity=entity)
+            if self.pending_message is not None:
+                link(self.pending_message, refusal)
+            self.pending_message, self.pending_sender = refusal, entity
+            self.loops.add_refusal(self.steps)
+        if self.history is not None:
+            self.history.add(TaskStep.of(SILENCE, self.last_responder, self.task.agent))
+
+    def last_error(self) -> str:
+        """Return the agent's latest error message, as the rest of a sentence; "" if there is none."""
+        latest = [message for message in (*self.recent, self.pending_message) if message is not None]
+        for message in reversed(latest):
+            content = message.content
+            if message.entity is _AGENT and isinstance(content, str) and content.startswith("error:"):
+                return f"; the agent's last response was {content!r}"
+        return ""
 
 
-class OfRun:
-    """An attribute of a task that belongs to the run whose code asks: in the run, its own; outside, the latest's."""
+def is_done_tool_alone(tool: Any) -> bool:
+    """Return whether a tool ends its own task and none of those above it."""
+    return isinstance(tool, AgentDoneTool | DoneTool) and not isinstance(tool, FinalResultTool)
 
-    def __init__(self, doc: str) -> None:
-        self.__doc__ = doc
 
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
+def begin_run(task: Task[Any], caller: Task[Any] | None = None, turns: int = -1) -> TaskRun:
+    """Begin a run of a task: the code of the present call, and all code below it, belongs to that run from now on."""
+    run = task.latest_run = TaskRun(task, caller, turns if turns > 0 else task.turns)
+    node = current.get()
+    if node is not None:
+        scope = scope_of(node)
+        run.session_id, run.above = scope.session_id, cast("TaskRun | None", scope.task_run)
+        node._scope = scope.replace(task_run=run)
+    return run
 
-    def __get__(self, task: Any, owner: type | None = None) -> Any:
-        return self if task is None else getattr(task._run, self._name)
 
-    def __set__(self, task: Any, value: Any) -> None:
-        setattr(task._run, self._name, value)
+def run_of(task: Task[Any]) -> TaskRun:
+    """Return the run of a task whose code runs here; outside of its runs, the latest."""
+    node = current.get()
+    run = None if node is None else cast("TaskRun | None", scope_of(node).task_run)
+    while run is not None and run.task is not task:
+        run = run.above
+    return run or task.latest_run
+
+
+def own_names(task: Task[Any]) -> Set[str]:
+    """Return the names of the documented methods that a subclass has written, and of the object's attributes."""
+    return task.overridden | task.__dict__.keys()

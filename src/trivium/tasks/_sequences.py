@@ -1,16 +1,23 @@
-"""The short form of the sequences that end a task, and whether what has happened matches one."""
+"""Sequences of events that end a task: their short form, and the match with the steps of a run."""
 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from trivium.agents.lowlevel import class_of
 from trivium.exceptions import ConfigurationError
 from trivium.schema import Entity, Message
 from trivium.tasks._config import AgentEvent, DoneSequence, EventType
 
-__all__ = ["Happened", "matches", "parse_done_sequence", "parse_done_sequences"]
+if TYPE_CHECKING:
+    from trivium.agents import Agent
+    from trivium.tasks._signals import Signs
+    from trivium.tasks._task import Task
+
+__all__ = ["TaskHistory", "TaskStep", "parse_done_sequence", "parse_done_sequences"]
 
 _LETTERS = {
     "T": EventType.TOOL,
@@ -32,17 +39,17 @@ _OF_ENTITY = {
 
 
 def parse_done_sequence(sequence: str | DoneSequence, tools_map: Mapping[str, Any] | None = None) -> DoneSequence:
-    """The sequence that a short form stands for.
+    """Parse the short form of a sequence.
 
     Events are separated by commas: `T` a tool call, `T[name]` that tool (its name, or its class's name), `L` the model
-    speaks, `A` the agent, `U` the user, `N` nobody, `C[pattern]` a text that holds the pattern.
+    speaks, `A` the agent, `U` the user, `N` nobody, `C[pattern]` a text that contains the pattern.
 
     Args:
-        sequence: the short form; a `DoneSequence` stays as it is.
-        tools_map: the tools that are known, by name, to find classes by their names.
+        sequence: the short form; a `DoneSequence` is returned as it is.
+        tools_map: the known tools by name, for the names of their classes.
 
     Raises:
-        ConfigurationError: it cannot be read; the text shows where.
+        ConfigurationError: it cannot be parsed; the text shows the position.
 
     Example:
         >>> [event.event_type.value for event in parse_done_sequence("T[square], A").events]
@@ -58,7 +65,7 @@ def parse_done_sequence(sequence: str | DoneSequence, tools_map: Mapping[str, An
         found = _TOKEN.match(sequence, at)
         if found is None:
             raise ConfigurationError(f"cannot read {sequence!r} from {sequence[at:]!r} on: {_HELP}")
-        events.append(_event(found["word"], found["inner"], tools_map or {}, sequence))
+        events.append(parse_event(found["word"], found["inner"], tools_map or {}, sequence))
         at = found.end()
     return DoneSequence(events=events)
 
@@ -66,7 +73,8 @@ def parse_done_sequence(sequence: str | DoneSequence, tools_map: Mapping[str, An
 _HELP = "write T, T[tool], L, A, U, N or C[pattern], with commas between"
 
 
-def _event(word: str, inner: str | None, tools_map: Mapping[str, Any], whole: str) -> AgentEvent:
+def parse_event(word: str, inner: str | None, tools_map: Mapping[str, Any], whole: str) -> AgentEvent:
+    """Parse one event of a short form: its word, and what stands in brackets behind it."""
     letter = _WORDS.get(word.upper(), word.upper())
     kind = _LETTERS.get(letter)
     if kind is None:
@@ -91,43 +99,69 @@ def _event(word: str, inner: str | None, tools_map: Mapping[str, Any], whole: st
 def parse_done_sequences(
     sequences: Sequence[str | DoneSequence], tools_map: Mapping[str, Any] | None = None
 ) -> list[DoneSequence]:
-    """The sequences that these short forms stand for; see `parse_done_sequence`."""
+    """Parse several short forms; see `parse_done_sequence`."""
     return [parse_done_sequence(each, tools_map) for each in sequences]
 
 
-class Happened(NamedTuple):
-    """A message of a run, with who gave it and the names of the tools that it calls."""
+class TaskStep(NamedTuple):
+    """The outcome of a step, for sequences of events.
+
+    Args:
+        message: the response; None: there was none.
+        responder: the name of its responder.
+        entity: the entity of its author.
+        tools: the names of the tools that it calls.
+    """
 
     message: Message | None
     responder: str
     entity: Entity | None
     tools: tuple[str, ...]
 
+    @classmethod
+    def of(cls, signs: Signs, responder: Entity | Task[Any] | None, agent: Agent) -> TaskStep:
+        """Return the step that led to a response, with the tools of the agent that it calls."""
+        tools = [call.name for call in signs.calls if class_of(agent, call.name) is not None]
+        if signs.message is not None:
+            tools += [tool.request for tool in signs.message.tool_messages]
+        return cls(signs.message, "" if responder is None else responder.value, signs.entity, tuple(tools))
 
-def matches(sequence: DoneSequence, happened: Sequence[Happened]) -> bool:
-    """Whether the latest that happened is the sequence."""
-    wanted = sequence.events
-    if not wanted or len(happened) < len(wanted):
-        return False
-    latest = happened[-len(wanted) :]
-    return all(_fits(event, each) for event, each in zip(wanted, latest, strict=True))
-
-
-def _fits(event: AgentEvent, happened: Happened) -> bool:
-    for name, there in ((event.responder, happened.responder), (event.sender, happened.responder)):
-        if name is not None and name.lower() != there.lower():
+    def matches(self, event: AgentEvent) -> bool:
+        """Return whether the step is an instance of an event."""
+        for name in (event.responder, event.sender):
+            if name is not None and name.lower() != self.responder.lower():
+                return False
+        kind = event.event_type
+        if kind is EventType.NO_RESPONSE or self.message is None:
+            return kind is EventType.NO_RESPONSE and self.message is None
+        if kind is EventType.TOOL:
+            return bool(self.tools)
+        if kind is EventType.SPECIFIC_TOOL:
+            return event.tool_name in self.tools
+        if kind is EventType.CONTENT_MATCH:
+            return re.search(event.content_pattern or "", str(self.message.content), re.IGNORECASE) is not None
+        if kind is EventType.LLM_RESPONSE and self.tools:
             return False
-    kind = event.event_type
-    if kind is EventType.NO_RESPONSE:
-        return happened.message is None
-    if happened.message is None:
-        return False
-    if kind is EventType.TOOL:
-        return bool(happened.tools)
-    if kind is EventType.SPECIFIC_TOOL:
-        return event.tool_name in happened.tools
-    if kind is EventType.CONTENT_MATCH:
-        return re.search(event.content_pattern or "", str(happened.message.content), re.IGNORECASE) is not None
-    if kind is EventType.LLM_RESPONSE and happened.tools:
-        return False
-    return happened.entity is not None and _OF_ENTITY.get(happened.entity) is kind
+        return self.entity is not None and _OF_ENTITY.get(self.entity) is kind
+
+
+class TaskHistory:
+    """The latest steps of a run, as many as the longest of the sequences that end the task."""
+
+    def __init__(self, sequences: Sequence[DoneSequence]) -> None:
+        self._sequences = [each.events for each in sequences if each.events]
+        self._steps: deque[TaskStep] = deque(maxlen=max(map(len, self._sequences), default=0))
+
+    def add(self, step: TaskStep) -> None:
+        """Append a step."""
+        self._steps.append(step)
+
+    def ends_with(self, latest: TaskStep) -> bool:
+        """Return whether the steps, with this one as the latest, end with one of the sequences."""
+        steps = list(self._steps)
+        if not steps or steps[-1].message is not latest.message:
+            steps.append(latest)
+        return any(
+            len(steps) >= len(events) and all(map(TaskStep.matches, steps[-len(events) :], events))
+            for events in self._sequences
+        )

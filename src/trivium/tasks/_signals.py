@@ -1,4 +1,4 @@
-"""The words by which agents steer a task, and how they are read."""
+"""The words and tools by which agents steer a task, and what one message means to the task."""
 
 from __future__ import annotations
 
@@ -7,27 +7,93 @@ from typing import Any, Final, NamedTuple
 
 from trivium._constants import DONE, NO_ANSWER, PASS, PASS_TO, SEND_TO, USER_QUIT_STRINGS
 from trivium.actions.lowlevel import is_done_tool
-from trivium.schema import Entity, Message
-from trivium.schema._chat_document import is_tainted
+from trivium.agents import Agent
+from trivium.agents.lowlevel import calls_in
+from trivium.schema import Entity, Message, ToolCall
+from trivium.schema.lowlevel import is_tainted
+from trivium.tasks._config import TaskConfig
 
-__all__ = ["DONE", "NO_ANSWER", "PASS", "PASS_TO", "SEND_TO"]
+__all__ = ["DONE", "NO_ANSWER", "PASS", "PASS_TO", "SEND_TO", "SILENCE", "Route", "Signs", "parse_route", "read_signs"]
 
+_USER = Entity.USER  # a member is slow to look up
 _USER_QUIT: Final = frozenset(word.lower() for word in USER_QUIT_STRINGS)
 _DONE = re.compile(r"(?<!\w)DONE(?!\w):?")
 _SEND = re.compile(r"__SEND__:([\w-]+)[:,.;]?")
 _PASS_ON = re.compile(r"__PASS__:([\w-]+)")
 
 
-def says_done(message: Message, *, as_substring: bool = False) -> bool:
-    """Whether the message says DONE: as a word of its own, or anywhere. What is data is not read."""
+class Signs(NamedTuple):
+    """Everything that a task reads in one message. It is read once, when the message arrives.
+
+    Args:
+        message: the message; None is a responder's silence.
+        content: its content when it was read.
+        entity: the entity of its author.
+        is_empty: it has no text, call, attachment or file; where signals are recognised, PASS alone is empty too.
+        is_refusal: its text is NO_ANSWER and nothing else.
+        has_refusal: its text contains NO_ANSWER.
+        says_done: its text contains the signal DONE.
+        is_done_tool: it holds a tool that ends the task.
+        passes: it hands the pending message on to another responder.
+        quits: the user asks to end the task.
+        calls: the tool calls in it, known to the agent or not.
+    """
+
+    message: Message | None = None
+    content: Any = None
+    entity: Entity | None = None
+    is_empty: bool = True
+    is_refusal: bool = False
+    has_refusal: bool = False
+    says_done: bool = False
+    is_done_tool: bool = False
+    passes: bool = False
+    quits: bool = False
+    calls: tuple[ToolCall, ...] = ()
+
+
+SILENCE: Final = Signs()
+
+
+def read_signs(message: Message, agent: Agent, config: TaskConfig) -> Signs:
+    """Read a message for a task of this agent."""
+    content, entity, extra = message.content, message.entity, message.__pydantic_extra__
+    text = content if isinstance(content, str) else ""
+    ends = "attachments" in extra and is_done_tool(message)
+    signals = config.recognize_string_signals
+    says_done = DONE in text and signals and not ends and has_done(message, as_substring=config.done_as_substring)
+    is_empty = content is None or (isinstance(content, str) and text.strip() in (("", PASS) if signals else ("",)))
+    has_refusal = NO_ANSWER in text
+    return Signs(
+        message,
+        content,
+        entity,
+        is_empty and not any(extra.get(name) for name in ("tool_calls", "attachments", "tool_results", "files")),
+        has_refusal and text.strip(" \n\t,.!?:") == NO_ANSWER,
+        has_refusal,
+        says_done,
+        ends,
+        PASS in text and signals and parse_route(message).passes,
+        entity is _USER and (ends or says_done or str(content).strip().lower() in _USER_QUIT),
+        calls_in(agent, message) if "origin" in extra else (),
+    )
+
+
+def is_data(message: Message) -> bool:
+    """Return whether the text of a message steers nothing: a tool's result, or text from outside."""
+    return is_done_tool(message) or is_tainted(message)
+
+
+def has_done(message: Message, *, as_substring: bool = False) -> bool:
+    """Return whether a text contains DONE, as a word of its own or anywhere; data contains no signals."""
     content = message.content
-    if not isinstance(content, str) or DONE not in content or is_data(message):
+    if not isinstance(content, str) or is_data(message):
         return False
-    return as_substring or _DONE.search(content) is not None
+    return DONE in content if as_substring else _DONE.search(content) is not None
 
 
 def without_done(content: Any, *, as_substring: bool = False) -> Any:
-    """The content without the word that ended the task.
+    """Return the content without the word that ended the task.
 
     Example:
         >>> without_done("DONE: 42"), without_done("ABANDONED ship")
@@ -38,37 +104,13 @@ def without_done(content: Any, *, as_substring: bool = False) -> Any:
     return (content.replace(DONE, "") if as_substring else _DONE.sub("", content)).strip()
 
 
-def is_data(message: Message) -> bool:
-    """Whether the text of a message is nobody's word: the result that a tool holds, or what stood in a document."""
-    return is_done_tool(message) or is_tainted(message)
-
-
-def is_empty(message: Message | None, *, with_pass: bool = True) -> bool:
-    """Whether a message says nothing: no text, no call, no attachment. To pass is to say nothing."""
-    if message is None:
-        return True
-    content = message.content
-    if content is not None and not (
-        isinstance(content, str) and content.strip() in (("", PASS) if with_pass else ("",))
-    ):
-        return False
-    extra = message.__pydantic_extra__
-    return not any(extra.get(name) for name in ("tool_calls", "attachments", "tool_results", "files"))
-
-
-def refuses(message: Message) -> bool:
-    """Whether the message says nothing but that its sender does not know."""
-    content = message.content
-    return isinstance(content, str) and content.strip(" \n\t,.!?:") == NO_ANSWER
-
-
 class Route(NamedTuple):
-    """Where a response goes.
+    """The destination of a response.
 
     Args:
-        passes: the pending message stays; this responder has nothing to add.
-        receiver: who is addressed, or None.
-        content: what is left of the text.
+        passes: the pending message stays, since this responder adds nothing.
+        receiver: the name of the addressee, or None.
+        content: the text without the address.
     """
 
     passes: bool
@@ -76,36 +118,28 @@ class Route(NamedTuple):
     content: Any
 
 
-def read_route(message: Message, addressing_prefix: str = "") -> Route:
-    """Read the signals in a response: the last address counts, the text after it is what is sent.
+def parse_route(message: Message, addressing_prefix: str = "") -> Route:
+    """Parse the addresses in a response: the last one counts, and the text after it is sent.
 
-    What is data is not read.
+    Data contains no addresses.
 
     Example:
-        >>> read_route(Message(content="__SEND__:sub-2 what is 2+2?"))
+        >>> parse_route(Message(content="__SEND__:sub-2 what is 2+2?"))
         Route(passes=False, receiver='sub-2', content='what is 2+2?')
     """
     content, receiver = message.content, message.receiver
-    signs = not message.tool_calls or str(content).startswith((PASS, SEND_TO))
-    if not isinstance(content, str) or not signs or is_data(message):
+    if not isinstance(content, str) or ("__" not in content and not addressing_prefix) or is_data(message):
         return Route(False, receiver, content)
-    if "__" not in content and not addressing_prefix:
+    if message.tool_calls and not content.startswith((PASS, SEND_TO)):
         return Route(False, receiver, content)
     found = _PASS_ON.search(content)
-    if found is not None:
-        return Route(True, found[1], content)
-    if PASS in content:
-        return Route(True, None, content)
+    if found is not None or PASS in content:
+        return Route(True, None if found is None else found[1], content)
     addresses = list(_SEND.finditer(content))
     if addressing_prefix:
-        addresses += list(re.finditer(rf"(?<!\S){re.escape(addressing_prefix)}([\w-]+)[:,.;]?", content))
+        addresses += re.finditer(rf"(?<!\S){re.escape(addressing_prefix)}([\w-]+)[:,.;]?", content)
     if not addresses:
         return Route(False, receiver, content)
     last = max(addresses, key=lambda match: match.start())
     text = content[last.end() :].strip()
     return Route(not text, last[1], text or content)
-
-
-def is_user_quit(message: Message) -> bool:
-    """Whether a person asked to end the task."""
-    return message.entity is Entity.USER and str(message.content).strip().lower() in _USER_QUIT

@@ -1,31 +1,35 @@
-"""The task: a loop over responders that routes messages until somebody is done."""
+"""The task: a loop over responders that routes messages until one of them ends it."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, cast, overload
 
 from typing_extensions import TypeVar
 
 from trivium._arguments import checked
-from trivium._settings import settings
 from trivium.agents import Agent, ChatAgent
-from trivium.agents.lowlevel import value_in
-from trivium.commander import CallNode, Limits, current, driver_neutral, invoke, sync_method, this_session
-from trivium.exceptions import (
-    ConfigurationError,
-    DeadlineExceededError,
-    InfiniteLoopError,
-    LimitExceededError,
-    RunKilledError,
-)
+from trivium.commander import CallNode, Limits, current, this_session
+from trivium.commander.lowlevel import driver_neutral, invoke, sync_function, sync_method
+from trivium.exceptions import ConfigurationError, DeadlineExceededError, LimitExceededError, RunKilledError
+from trivium.module import Module
 from trivium.schema import Entity, Message, StatusCode
+from trivium.tasks._attributes import RunAttribute
 from trivium.tasks._config import TaskConfig, check_keywords
-from trivium.tasks._run import Loops, TaskRun
+from trivium.tasks._events import Response
+from trivium.tasks._kill import kill_runs, reachable, register, stop_session
+from trivium.tasks._logs import log_of_run, log_response, open_log
+from trivium.tasks._outcome import end_run, end_stopped_run, no_result, result_of_run, value_of_run
+from trivium.tasks._responders import responder_of
+from trivium.tasks._run import ResponderKey, TaskRun, begin_run, own_names, run_of
 from trivium.tasks._sequences import parse_done_sequences
-from trivium.tasks._steps import NO_RESULT, Steps
+
+if TYPE_CHECKING:
+    from trivium.agents.lowlevel import TaskCallbacks
+    from trivium.tasks._log_files import RunLog
 
 __all__ = ["Responder", "Task"]
 
@@ -35,36 +39,36 @@ _OPTIONS = frozenset({"approve", "timeout", "limits", "listeners", "context"})
 _BY_LIMIT = {"tokens": StatusCode.MAX_TOKENS, "usd": StatusCode.MAX_COST}
 
 
-class Task(Steps, Generic[T]):
+class Task(Module, Generic[T]):
     """Runs an agent, its user and its sub-tasks as responders until the task is done.
 
-    In each step the first who has something valid to say answers the pending message: the user (where the
-    task is interactive), the agent (it runs tool messages), its model, then the sub-tasks in order. Nobody
-    answers himself. A message may address one of them. Running a task is a call like any other: one task
-    object runs concurrently, each run in its session.
+    In each step the first responder with a valid response answers the pending message: the user (where the task is
+    interactive), the agent (it handles tool messages), its model, then the sub-tasks in order. No responder answers
+    itself. A message may address one of them. Running a task is a call like any other: one task object runs
+    concurrently, each run in its session. Subclasses may override `step`, `response`, `valid`, `done` and `result`.
 
     Args:
-        agent: default: `ChatAgent()`. Any agent will do, a composite of others too.
-        name: default: the agent's; given, it becomes the agent's too.
-        llm_delegate: the model leads the conversation, the others answer it.
+        agent: any agent, also one that is composed of others; default: `ChatAgent()`.
+        name: default: the agent's name; a given name becomes the agent's too.
+        llm_delegate: the model leads the conversation, and the others answer it.
         single_round: one response ends the task; with `llm_delegate`, the model's question and one response.
         system_message: replaces the agent's.
-        user_message: what the user says first in every conversation.
+        user_message: the first message of the user in every conversation.
         restart: forget the session's conversation when a run starts.
-        default_human_response: what the user says when nobody is asked.
+        default_human_response: the user's answer, without asking the user.
         interactive: let the user answer in each round.
         only_user_quits_root: in an interactive root task, only the user ends it.
-        erase_substeps: after a run, remember of it the question and the result only.
+        erase_substeps: after a run, remember only its question and its result.
         allow_null_result: where nobody has an answer, go on with a refusal in the user's or the model's name.
-        max_stalled_steps: steps without a valid response after which the run ends.
-        done_if_no_response: who ends the task by having none.
-        done_if_response: who ends the task by any response.
-        config: the rest.
-        default_return_type: the type of `run`'s result; see `run_async`.
-        **kwargs: known keywords of other times, with a warning.
+        max_stalled_steps: steps in a row without a valid response after which the run ends.
+        done_if_no_response: the responders whose silence ends the task.
+        done_if_response: the responders any response of which ends the task.
+        config: all other options.
+        default_return_type: the type of the result of `run`; see `run_async`.
+        **kwargs: deprecated keywords, ignored with a warning.
 
     Raises:
-        ConfigurationError: a keyword is unknown; the text names the nearest.
+        ConfigurationError: a keyword is unknown; the text suggests the closest match.
 
     Example:
         >>> from trivium import ChatAgent, Task
@@ -75,6 +79,28 @@ class Task(Steps, Generic[T]):
     """
 
     name: str = "Task"
+    color_log: bool = False
+    overridden: ClassVar[frozenset[str]] = frozenset()
+    """The documented methods that a subclass has written."""
+    own_callbacks: TaskCallbacks | None = None
+    log: RunLog | None = None
+
+    pending_message = RunAttribute[Message | None]("The message that waits for an answer.")
+    pending_sender = RunAttribute[ResponderKey]("The responder that gave it: an entity, or a sub-task.")
+    n_stalled_steps = RunAttribute[int]("The number of steps in a row without a valid response.")
+    human_tried = RunAttribute[bool]("Whether the user was asked in the last step.")
+    is_done = RunAttribute[bool]("Whether the last response ends the task.")
+    is_pass_thru = RunAttribute[bool]("Whether the last response passes the pending message on.")
+    caller = RunAttribute["Task[Any] | None"]("The task that called this one; None at the root.")
+    session_id = RunAttribute[Hashable]("The session of the run.")
+    max_cost = RunAttribute[float]("US dollars that the run may cost; 0: no limit.")
+    max_tokens = RunAttribute[int]("Tokens that the run may use; 0: no limit.")
+    why = RunAttribute[str]("The reason why the run ended without success, in a sentence; '' for a success.")
+    message_history_idx = RunAttribute[int]("The index in the agent's history at which the run began; -1 before any.")
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.overridden = cls.overridden | cls.__dict__.keys()
 
     @checked
     def __init__(
@@ -102,58 +128,61 @@ class Task(Steps, Generic[T]):
         check_keywords(kwargs, Task.__init__)
         agent = ChatAgent() if agent is None else agent
         super().__init__(name=name or agent.name)
-        self.agent = agent
-        self.config = config or TaskConfig()
-        self.config_sub_task = self.config
-        self._adopt(agent, name, system_message, user_message, restart)
+        self.agent, self.sub_tasks = agent, list[Task[Any]]()
+        self.config = self.config_sub_task = config or TaskConfig()
+        if agent.config is not None:  # from now on the agent has a config of its own
+            agent.config = agent.config.model_copy(update={"name": name} if name else None)
+        agent.name = name or agent.name
+        if isinstance(agent, ChatAgent):
+            if restart or not agent.message_history:
+                agent.clear_history(0)
+                if system_message:
+                    agent.set_system_message(system_message)
+                if user_message:
+                    agent.set_user_message(user_message)
+        elif system_message or user_message:
+            raise ConfigurationError(f"system_message needs a ChatAgent, not {type(agent).__name__}")
         self.llm_delegate, self.single_round = llm_delegate, single_round
         self.turns = (2 if llm_delegate else 1) if single_round else -1
         self.interactive, self.default_human_response = interactive, default_human_response
         self.only_user_quits_root, self.restart, self.erase_substeps = only_user_quits_root, restart, erase_substeps
         self.allow_null_result, self.max_stalled_steps = allow_null_result, max_stalled_steps
-        self.done_if_response, self.done_if_no_response = map(_names, (done_if_response, done_if_no_response))
+        self.done_if_response = frozenset(_name_of(each) for each in done_if_response)
+        self.done_if_no_response = frozenset(_name_of(each) for each in done_if_no_response)
         self.default_return_type = default_return_type
-        self.sub_tasks: list[Task[Any]] = []
         tools = agent.llm_tools_map if self.config.done_sequences else None
-        self._sequences = tuple(parse_done_sequences(self.config.done_sequences or (), tools))
-
-    def _adopt(self, agent: Agent, name: str, system_message: str, user_message: str | None, restart: bool) -> None:
-        """Give the agent what this task is told for it; its config is its own from now on."""
-        if agent.config is not None:
-            agent.config = agent.config.model_copy(update={"name": name} if name else None)
-        if name:
-            agent.name = name
-        if not isinstance(agent, ChatAgent):
-            if system_message or user_message:
-                raise ConfigurationError(f"system_message needs a ChatAgent, not {type(agent).__name__}")
-            return
-        if restart or not agent.message_history:
-            agent.clear_history(0)
-            if system_message:
-                agent.set_system_message(system_message)
-            if user_message:
-                agent.set_user_message(user_message)
+        self.done_sequences = tuple(parse_done_sequences(self.config.done_sequences or (), tools))
+        self.latest_run = TaskRun(self)
 
     @property
     def value(self) -> str:
         """The name, as entities have it."""
         return self.name
 
+    @property
+    def callbacks(self) -> TaskCallbacks:
+        """Functions that are notified of what the task does; see `TaskCallbacks`."""
+        if self.own_callbacks is None:
+            from trivium.agents.lowlevel import TaskCallbacks  # most tasks have none
+
+            self.own_callbacks = TaskCallbacks()
+        return self.own_callbacks
+
     def __getitem__(self, return_type: type[R]) -> Task[R]:
-        """The same task with results of a type; its agents and conversations are the same ones."""
+        """Return the same task with results of a type; it has the same agents and conversations."""
         new = copy.copy(self)
         new.default_return_type = return_type
         return cast("Task[R]", new)
 
     # ---- sub-tasks
     @property
-    def responders(self) -> list[Any]:
-        """Who may answer: the agent's responders, then the sub-tasks."""
+    def responders(self) -> list[Responder]:
+        """The agent's responders, then the sub-tasks."""
         return [*(entity for entity, _ in self.agent.entity_responders()), *self.sub_tasks]
 
     @property
-    def non_human_responders(self) -> list[Any]:
-        """The same without the user."""
+    def non_human_responders(self) -> list[Responder]:
+        """The responders without the user."""
         return [each for each in self.responders if each is not Entity.USER]
 
     responders_async, non_human_responders_async = responders, non_human_responders
@@ -164,10 +193,10 @@ class Task(Steps, Generic[T]):
         return {task.name: task for task in self.sub_tasks}
 
     def add_sub_task(self, task: Any) -> None:
-        """Add a responder, or several: each runs as a call below this task's.
+        """Add one responder or several: each runs as a call below this task's.
 
         Args:
-            task: a task, a pair of a task and the config that it has as a sub-task, or a list of these.
+            task: a task, a pair of a task and its config as a sub-task, or a list of these.
 
         Raises:
             ConfigurationError: one of them is no task; none is added.
@@ -184,62 +213,42 @@ class Task(Steps, Generic[T]):
             each.config_sub_task = config or each.config
             self.sub_tasks.append(each)
 
-    def named_children(self) -> Any:
-        """The agent, then the sub-tasks by name."""
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """Yield the agent, then the sub-tasks by name."""
         yield "agent", self.agent
         yield from ((task.name, task) for task in self.sub_tasks)
 
     def reset_all_sub_tasks(self) -> None:
         """Forget the session's conversation: here, and in all sub-tasks."""
-        self._forget(frozenset())
-
-    def _forget(self, above: frozenset[int]) -> None:
-        self.agent.reset(this_session(), recursive=True)
-        self.agent.init_state()
-        for task in self.sub_tasks:
-            if id(task) not in above:
-                task._forget(above | {id(self)})
+        tasks: list[Task[Any]] = [self]
+        for task in tasks:  # the list grows meanwhile; a task may be below itself
+            task.agent.reset(this_session(), recursive=True)
+            task.agent.init_state()
+            tasks += [each for each in task.sub_tasks if each not in tasks]
 
     def clone(self, i: int) -> Self:
-        """The same task once more, called `name-i`, with agents and sub-tasks of its own."""
+        """Return a copy of the task, called `name-i`, with agents and sub-tasks of its own."""
         new = copy.copy(self)
-        new._outside = new._log = None
-        new.own_callbacks = None
-        new.agent = self.agent.clone(i)
+        new.log = new.own_callbacks = None
+        new.agent = cast("ChatAgent", self.agent).clone(i)
         new.config, new.config_sub_task = self.config.model_copy(), self.config_sub_task.model_copy()
-        new.name = f"{self.name}-{i}"
+        new.name, new.latest_run = f"{self.name}-{i}", TaskRun(new)
         new.sub_tasks = [task.clone(i) for task in self.sub_tasks]
         return new
 
     # ---- running
     @overload
     async def run_async(
-        self,
-        msg: Any = None,
-        turns: int = -1,
-        caller: Task[Any] | None = None,
-        max_cost: float = 0,
-        max_tokens: int = 0,
-        session_id: Hashable = "",
-        *,
-        allow_restart: bool = True,
-        return_type: None = None,
+        self, msg: Any = None, turns: int = -1, caller: Task[Any] | None = None, max_cost: float = 0,
+        max_tokens: int = 0, session_id: Hashable = "", *, allow_restart: bool = True, return_type: None = None,
         **kwargs: Any,
-    ) -> T | None: ...
+    ) -> T | None: ...  # fmt: skip
     @overload
     async def run_async(
-        self,
-        msg: Any = None,
-        turns: int = -1,
-        caller: Task[Any] | None = None,
-        max_cost: float = 0,
-        max_tokens: int = 0,
-        session_id: Hashable = "",
-        *,
-        allow_restart: bool = True,
-        return_type: type[R],
+        self, msg: Any = None, turns: int = -1, caller: Task[Any] | None = None, max_cost: float = 0,
+        max_tokens: int = 0, session_id: Hashable = "", *, allow_restart: bool = True, return_type: type[R],
         **kwargs: Any,
-    ) -> R | None: ...
+    ) -> R | None: ...  # fmt: skip
     @checked
     @driver_neutral
     async def run_async(
@@ -258,23 +267,23 @@ class Task(Steps, Generic[T]):
         """Run the task.
 
         Args:
-            msg: what to do, a message, text or any value; None lets the agent begin, or go on with what it has.
-            turns: steps after which the run ends; -1 is no limit.
+            msg: a message, text or any value; None: the agent begins, or continues its conversation.
+            turns: the most steps of the run; -1: no limit.
             caller: the task that this one is a part of.
-            max_cost: US dollars that the run and everything below may cost; 0 is no limit.
-            max_tokens: tokens that they may use; 0 is no limit.
-            session_id: whose conversation it is; default: the caller's.
-            allow_restart: False goes on with the conversation even where the task restarts.
-            return_type: a type; the result is then a value of it: one that travels with the result message, that its
-                text states, or that the model gives when it is asked once more.
-            **kwargs: as for any call: timeout, limits, listeners, context.
+            max_cost: US dollars that the run and everything below may cost; 0: no limit.
+            max_tokens: tokens that they may use; 0: no limit.
+            session_id: the conversation; default: the caller's.
+            allow_restart: False: continue the conversation even where the task restarts.
+            return_type: the type of the result. Its value travels with the result message, or is stated in its text,
+                or is requested from the model once more.
+            **kwargs: as for any call: timeout, limits, listeners, context, approve.
 
         Returns:
             The result; `.status` says how the task ended. None where it stalled, or the message was for
             somebody else. Calling the task, `task(message)`, gives a message in any case.
 
         Raises:
-            InfiniteLoopError: messages repeat for ever.
+            InfiniteLoopError: messages repeat endlessly.
         """
         check_keywords({name: each for name, each in kwargs.items() if name not in _OPTIONS}, Task.run_async, "run")
         if max_tokens > 0 or max_cost > 0:
@@ -282,65 +291,34 @@ class Task(Steps, Generic[T]):
             tokens = max_tokens if max_tokens > 0 else limits.tokens
             kwargs["limits"] = replace(limits, tokens=tokens, usd=max_cost if max_cost > 0 else limits.usd)
         given = self.agent.to_ChatDocument(msg, author_entity=Entity.USER)
-        spent = max_cost, max_tokens
-        answer = await self.acall(
-            given, turns=turns, caller=caller, allow_restart=allow_restart, spent=spent, session_id=session_id, **kwargs
-        )
-        result = None if answer.content is None and answer.status in (None, *NO_RESULT) else answer
-        wanted = return_type or self.default_return_type
-        if result is None or wanted is None or wanted is Message:
-            return result
-        return await self._typed(result, wanted)
+        kwargs |= {"turns": turns, "caller": caller, "allow_restart": allow_restart, "spent": (max_cost, max_tokens)}
+        answer = await self.acall(given, session_id=session_id, **kwargs)
+        return await value_of_run(self, answer, return_type or self.default_return_type)
 
     if TYPE_CHECKING:  # a sync method has the one form of its core
 
         @overload
         def run(
-            self,
-            msg: Any = None,
-            turns: int = -1,
-            caller: Task[Any] | None = None,
-            max_cost: float = 0,
-            max_tokens: int = 0,
-            session_id: Hashable = "",
-            *,
-            allow_restart: bool = True,
-            return_type: None = None,
+            self, msg: Any = None, turns: int = -1, caller: Task[Any] | None = None, max_cost: float = 0,
+            max_tokens: int = 0, session_id: Hashable = "", *, allow_restart: bool = True, return_type: None = None,
             **kwargs: Any,
-        ) -> T | None: ...
+        ) -> T | None: ...  # fmt: skip
         @overload
         def run(
-            self,
-            msg: Any = None,
-            turns: int = -1,
-            caller: Task[Any] | None = None,
-            max_cost: float = 0,
-            max_tokens: int = 0,
-            session_id: Hashable = "",
-            *,
-            allow_restart: bool = True,
-            return_type: type[R],
+            self, msg: Any = None, turns: int = -1, caller: Task[Any] | None = None, max_cost: float = 0,
+            max_tokens: int = 0, session_id: Hashable = "", *, allow_restart: bool = True, return_type: type[R],
             **kwargs: Any,
-        ) -> R | None: ...
+        ) -> R | None: ...  # fmt: skip
+
         def run(self, *args: Any, **kwargs: Any) -> Any: ...
     else:
         run = sync_method(run_async)
 
-    async def _typed(self, result: Message, kind: Any) -> Any:
-        """The result's value of a type; where it has none, the model is asked to state it."""
-        found = value_in(result, kind, self.agent)
-        if found is not None or not isinstance(self.agent, ChatAgent) or not self.agent.has_model():
-            return found
-        answer = await self.agent[kind].llm_response_async(
-            f"State your last answer again, in this form: {result.content}"
-        )
-        return None if answer is None else value_in(answer, kind, self.agent)
-
-    async def _as_sub_task(self, message: Message | None, turns: int, caller: Task[Any]) -> Message | None:
-        """The result of this task below another; None where it has none."""
-        own = self.run
-        if getattr(own, "__func__", None) is not Task.run or type(self).run_async is not Task.run_async:
-            return await invoke(own, message, turns=turns, caller=caller)  # a subclass has written it
+    async def run_below(self, caller: Task[Any], message: Message | None, turns: int) -> Message | None:
+        """Run the task as a sub-task; None where it has no result."""
+        turns = self.turns if self.turns > 0 else turns
+        if not own_names(self).isdisjoint(("run", "run_async")):
+            return await invoke(self.run, message, turns=turns, caller=caller)
         result = await self.acall(message, turns=turns, caller=caller)
         return None if result.content is None and not result.attachments else result
 
@@ -348,16 +326,21 @@ class Task(Steps, Generic[T]):
         try:
             return await super()._turn(node, message, kwargs)
         except (RunKilledError, DeadlineExceededError) as error:
-            if node._stopping is None or node._stopping[0] is not node:
-                raise
-            status = StatusCode.KILL if isinstance(error, RunKilledError) else StatusCode.TIMEOUT
-            if "_task_run" not in node.__dict__:  # killed before it began: the latest run is another one
-                return self._nothing(status)
-            token = current.set(node)
-            try:
-                return self._ended(status)
-            finally:
-                current.reset(token)
+            return end_stopped_run(self, node, error)
+
+    async def _answer(self, node: CallNode, messages: list[Message], kwargs: dict[str, Any]) -> Message:
+        register(node, self)
+        log, channel = log_of_run(self, node), self.config.kill_channel
+        if log is None and channel is None:
+            return await super()._answer(node, messages, kwargs)
+        with ExitStack() as stack:
+            entry = None if log is None else stack.enter_context(log.entry_of(node, self.name, messages))
+            if channel is not None:
+                await invoke(stack.enter_context(reachable(channel, node)))
+            answer = await super()._answer(node, messages, kwargs)
+            if entry is not None:
+                entry.end = (answer.status or StatusCode.OK).value
+            return answer
 
     @driver_neutral
     async def forward(
@@ -371,114 +354,133 @@ class Task(Steps, Generic[T]):
         """Run the task; `caller` is the task above, if there is one."""
         given = message[0] if message else None
         if given is not None and given.receiver not in (None, "", self.name):
-            return self._nothing(None)
+            return no_result(self.name, None)
         restarts = self.restart if caller is None else self.config_sub_task.restart_as_subtask
         if restarts and allow_restart:
             self.reset_all_sub_tasks()
-        run = TaskRun(cast("Task[Any]", self), caller, turns if turns > 0 else self.turns)
+        run = begin_run(self, caller, turns)
         run.max_cost, run.max_tokens = spent
-        run.session_id = this_session()
-        run.loops = Loops(self.config)
-        self._outside = run
-        node = current.get()
-        if isinstance(node, CallNode):
-            node.__dict__["_task_run"] = run
         self.init(given)
         try:
-            status = await self._loop(run)
+            status = await run.run_steps()
         except LimitExceededError as error:
             if caller is not None:
-                raise  # the whole run's: the root answers for it
-            status = _BY_LIMIT.get(error.limit, StatusCode.FIXED_TURNS)
+                raise  # the limit is the whole run's: the root answers for it
+            status, run.why = _BY_LIMIT.get(error.limit, StatusCode.FIXED_TURNS), str(error)
         if self.erase_substeps:
-            self._erase(run)
-        return self._ended(status)
+            run.erase_substeps()
+        return end_run(run, status)
 
+    # ---- the parts of a run, each of which a subclass may override
     def init(self, msg: Message | str | None = None) -> Message | None:
-        """Begin a run: the message becomes the pending one, said by the user.
+        """Begin a run: the message becomes the pending one, in the user's name, and is returned.
 
-        Without a message the conversation goes on from the agent's last message, if it has one. Outside of `run`, this
-        begins a run whose steps are taken by `step`.
-
-        Returns:
-            The pending message.
+        Without a message the conversation continues from the agent's last message, if it has one. Outside of `run`,
+        this begins a run whose steps are taken by `step`.
         """
-        node = current.get()
-        if node is None:
-            self._outside = TaskRun(cast("Task[Any]", self), turns=self.turns)
-            self._outside.loops = Loops(self.config)
-        run = self._run
-        run.pending_sender = Entity.USER
-        if node is None and isinstance(msg, Message):  # a call has copied it
-            msg = Message.deepcopy(msg)
-        given = self.agent.to_ChatDocument(msg, author_entity=Entity.USER)
-        memory = self.agent.current_memory()
-        run.history_length = 0 if memory is None else len(memory)
-        run.message_history_idx = run.history_length or int(bool(getattr(self.agent, "user_message", None)))
-        if given is None and memory:
-            last = memory._messages[-1]
-            given = last.replace(entity=Entity.LLM) if last.sender == self.agent.name else last
-            run.pending_sender = given.entity or Entity.USER
-        elif given is not None and run.caller is not None:
-            # What calls it answers is known above alone: here nobody has made them.
-            given = given.replace(entity=Entity.USER, receiver=None, tool_call_id=None, tool_results=None)
-        run.pending_message = given
-        return given
+        if current.get() is not None:
+            return run_of(self).receive(msg)
+        return begin_run(self).receive(Message.deepcopy(msg) if isinstance(msg, Message) else msg)
 
-    async def _loop(self, run: TaskRun) -> StatusCode:
-        own_step = self.step
-        is_own = getattr(own_step, "__func__", None) is not Steps.step or type(self).step_async is not Steps.step_async
-        while True:
-            await (invoke(own_step) if is_own else self._take_step(run, -1))
-            is_done, status = self.done()
-            if is_done:
-                return status
-            run.steps += 1
-            ended = self._out_of_turns(run) or self._in_a_loop(run)
-            if ended is not None:
-                return ended
+    @driver_neutral
+    async def step_async(self, turns: int = -1) -> Message | None:
+        """Take one step, and return the pending message after it: the first valid response.
 
-    def _out_of_turns(self, run: TaskRun) -> StatusCode | None:
-        most = settings.max_turns
-        turns = min(run.turns, most) if run.turns > 0 and most > 0 else max(run.turns, most)
-        if turns <= 0 or run.steps < turns:
-            return None
-        return StatusCode.MAX_TURNS if run.steps == most else StatusCode.FIXED_TURNS
+        The responders are asked in order: the user (unless asked in the last step, or a tool call waits), the agent,
+        its model, the sub-tasks; each of these takes at most `turns` steps, -1: no limit.
+        """
+        return await run_of(self).take_step(turns)
 
-    def _in_a_loop(self, run: TaskRun) -> StatusCode | None:
-        found = "" if run.loops is None else run.loops.found(run.steps)
-        if not found:
-            return None
-        if self.config.inf_loop_action == "status":
-            return StatusCode.INF_LOOP
-        raise InfiniteLoopError(
-            f"{found}; change what the agents are told, or set TaskConfig(inf_loop_cycle_len=0) if this is meant, "
-            'or inf_loop_action="status" to end with INF_LOOP'
-        )
+    step = sync_method(step_async)
 
-    # ---- the end
-    def _ended(self, status: StatusCode) -> Message:
-        found = self.result(status)
-        if found is None:
-            return self._nothing(status)
-        message = self.agent.to_ChatDocument(found, author_entity=Entity.USER)
-        return message if message.status is not None else message.replace(status=status)
+    @driver_neutral
+    async def response_async(self, e: ResponderKey, turns: int = -1) -> Message | None:
+        """Let one responder answer the pending message; return its response, with the address in it read.
 
-    def _nothing(self, status: StatusCode | None) -> Message:
-        return Message(sender=self.name, entity=Entity.USER).replace(status=status)
+        Args:
+            e: an entity of the agent, or a sub-task.
+            turns: the most steps of a sub-task; -1: no limit.
+        """
+        run = run_of(self)
+        return await run.request_response(responder_of(run, e), turns)
 
-    def _erase(self, run: TaskRun) -> None:
-        """Of what the agent remembers of the run, keep the question and the result; of sub-tasks, nothing."""
-        memory = self.agent.current_memory()
-        if memory is not None:
-            del memory._messages[run.history_length + 1 : -1]
-        for task in self.sub_tasks:
-            task.agent.reset(this_session(), recursive=True)
+    response = sync_method(response_async)
+
+    def valid(self, result: Message | None, r: Any) -> bool:
+        """Return whether a response ends the search for one: it ends the task, or has content and is no refusal."""
+        run = run_of(self)
+        return run.is_valid(run.signs_of(result), r, own_names(self))
+
+    def done(self, result: Message | None = None, r: Any = None) -> tuple[bool, StatusCode]:
+        """Return whether the task is done, and its status.
+
+        In this order: a tool call where the config says so, a sequence of events, no progress, then in an interactive
+        root task only the user's wish, else the signals of the responders.
+
+        Args:
+            result: a response; default: the pending message.
+            r: its responder.
+        """
+        run = run_of(self)
+        return run.end_of(run.signs_of(run.pending_message if result is None else result), r)
+
+    def result(self, status: StatusCode | None = None) -> Message | None:
+        """Return the result: the pending message in the user's name, without what ended the task.
+
+        Args:
+            status: how the task ended; a task that got nowhere has no result.
+        """
+        return result_of_run(run_of(self), status)
+
+    # ---- stopping
+    def kill(self) -> None:
+        """Stop the runs of this task, from any thread: inside a run those of its session, else all; returns at once.
+
+        A killed run ends at once: what waits is woken, a model call is broken off and its connection closed, and its
+        sub-tasks end with it. Only a handler that is plain sync code finishes first. The result has the status KILL.
+        """
+        kill_runs(self)
+
+    kill_session_async = staticmethod(stop_session)
+    kill_session = staticmethod(sync_function(stop_session))
+
+    # ---- logs
+    def log_message(
+        self, resp: ResponderKey, msg: Message | None = None, mark: bool = False, *, could_respond: bool = True
+    ) -> None:
+        """Report a response to the listeners of the run, the log among them; outside a run, to the log alone.
+
+        Args:
+            resp: the responder: an entity, or a sub-task.
+            msg: the response; None: it had none.
+            mark: it is the outcome of the step.
+            could_respond: False where the responder was passed over.
+        """
+        could_respond = could_respond and run_of(self).passed_over is not resp
+        log_response(self, Response(self.name, _name_of(resp), msg, could_respond, mark))
+
+    def init_loggers(self) -> None:
+        """Open the log files now, and keep them open until `close_loggers`; without a `logs_dir` nothing happens.
+
+        Raises:
+            OutputError: they cannot be written.
+        """
+        self.log = self.log or open_log(self)
+
+    def close_loggers(self) -> None:
+        """Close the files that `init_loggers` opened; a run keeps its own until it ends."""
+        log, self.log = self.log, None
+        if log is not None:
+            log.close()
+
+    def set_color_log(self, enable: bool = True) -> None:
+        """Write the .log with the colours of a terminal, from the next run on; the default is without."""
+        self.color_log = enable
 
 
-def _names(responders: Iterable[Any]) -> frozenset[str]:
-    return frozenset(each.value if isinstance(each, Entity | Task) else str(each) for each in responders)
+def _name_of(responder: Any) -> str:
+    return responder.value if isinstance(responder, Task) else str(responder)
 
 
 Responder: TypeAlias = Entity | Task[Any]
-"""Who answers in a task: an entity of its agent, or a sub-task."""
+"""One that answers in a task: an entity of its agent, or a sub-task."""

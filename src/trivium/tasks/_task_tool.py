@@ -13,7 +13,7 @@ from trivium.agents import ChatAgent, ChatAgentConfig
 from trivium.commander import driver_neutral, sync_method
 from trivium.exceptions import ToolArgumentsError
 from trivium.schema import Entity, Message, ObjectRegistry
-from trivium.schema._chat_document import link
+from trivium.schema.lowlevel import link
 from trivium.tasks._task import Task
 
 __all__ = ["TaskTool"]

@@ -10,8 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from trivium.agents import Agent
 from trivium.exceptions import MissingExtraError
-from trivium.tasks import Task
-from trivium.tasks._signals import NO_ANSWER
+from trivium.tasks import NO_ANSWER, Task
 
 __all__ = ["ChainlitAgentCallbacks", "ChainlitCallbackConfig", "ChainlitTaskCallbacks"]
 

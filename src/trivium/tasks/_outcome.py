@@ -1,0 +1,130 @@
+"""The outcome of a run: its result, the value of a type in it, and the reason for an end without success."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trivium.actions.lowlevel import is_done_tool, result_of, text_of_result
+from trivium.agents import Agent, ChatAgent
+from trivium.agents.lowlevel import class_of, value_in
+from trivium.commander import CallNode, current
+from trivium.commander.lowlevel import scope_of
+from trivium.exceptions import DeadlineExceededError, RunKilledError
+from trivium.schema import Entity, Message, StatusCode
+from trivium.schema.lowlevel import link, linked
+from trivium.tasks._responders import responders_of
+from trivium.tasks._run import TaskRun
+from trivium.tasks._signals import is_data, without_done
+
+if TYPE_CHECKING:
+    from trivium.tasks._task import Task
+
+__all__ = ["end_run", "end_stopped_run", "no_result", "result_of_run", "value_of_run"]
+
+_USER = Entity.USER  # a member is slow to look up
+NO_RESULT = (StatusCode.STALLED, StatusCode.MAX_TURNS, StatusCode.INF_LOOP)
+
+
+def end_run(run: TaskRun, status: StatusCode) -> Message:
+    """Return the answer of a run that has ended: its result, or a message without content that says why."""
+    task = run.task
+    run.why = reason_for(run, status)
+    message = task.agent.to_ChatDocument(task.result(status), author_entity=_USER)
+    if message is None:
+        return no_result(task.name, status)
+    return message if message.status is not None else message.replace(status=status)
+
+
+def end_stopped_run(task: Task[Any], node: CallNode, error: RunKilledError | DeadlineExceededError) -> Message:
+    """Return the answer of a task whose call was stopped: what was pending then, or nothing before its run began.
+
+    Raises:
+        RunKilledError, DeadlineExceededError: a call above was stopped, and this one with it.
+    """
+    if node._stopping is None or node._stopping[0] is not node:
+        raise error
+    run = scope_of(node).task_run
+    status = StatusCode.KILL if isinstance(error, RunKilledError) else StatusCode.TIMEOUT
+    if not isinstance(run, TaskRun) or run.task is not task:
+        return no_result(task.name, status)
+    run.why, token = str(error), current.set(node)
+    try:
+        return end_run(run, status)
+    finally:
+        current.reset(token)
+
+
+def no_result(name: str, status: StatusCode | None) -> Message:
+    """Return the answer of a task without a result."""
+    return Message(sender=name, entity=_USER).replace(status=status)
+
+
+def result_of_run(run: TaskRun, status: StatusCode | None) -> Message | None:
+    """Return the pending message as the task's result: in the user's name, and without what ended the task."""
+    if status in NO_RESULT:
+        return None
+    task, pending = run.task, run.pending_message
+    agent: Agent = task.agent
+    if pending is None:
+        return Message(content="", sender=task.name, entity=_USER).replace(status=status)
+    content, attachments, calls = pending.content, pending.attachments, pending.tool_calls or None
+    if attachments and is_done_tool(pending):
+        value, attachments = result_of(pending)
+        content, calls = text_of_result(value), None
+    elif task.config.recognize_string_signals and not is_data(pending):
+        content = without_done(content, as_substring=task.config.done_as_substring)
+    if calls and (typed := agent.try_get_tool_messages(pending, all_tools=True)):
+        attachments = (*attachments, *(each for each in typed if each not in attachments))
+        calls = tuple(each for each in calls if class_of(agent, each.name) is None) or None
+    is_for_caller = run.caller is not None and pending.receiver == run.caller.name
+    answer = pending.replace(
+        content=content,
+        sender=task.name,
+        receiver=None if is_for_caller else pending.receiver,
+        entity=_USER,
+        status=status or pending.status,
+        attachments=attachments or None,
+        tool_calls=calls,
+        tool_call_id=None,
+        origin=pending.origin if calls else None,
+    )
+    object.__setattr__(answer, "__pydantic_private__", None)  # its place is behind the pending message, not at its
+    link(pending, answer)
+    linked(answer)["agent_id"] = agent.id
+    return answer
+
+
+async def value_of_run(task: Task[Any], answer: Message, kind: Any) -> Any:
+    """Return what `Task.run` gives for the answer of its call.
+
+    Args:
+        task: the task.
+        answer: the answer of the call.
+        kind: the type of the value; None: the message itself. Where the answer has none of the type, the agent's
+            model is asked to state it.
+
+    Returns:
+        The value; None: the task had no result, or the message was for another.
+    """
+    if answer.content is None and answer.status in (None, *NO_RESULT):
+        return None
+    if kind is None or kind is Message:
+        return answer
+    agent = task.agent
+    found = value_in(answer, kind, agent)
+    if found is not None or not isinstance(agent, ChatAgent) or not agent.has_model():
+        return found
+    stated = await agent[kind].llm_response_async(f"State your last answer again, in this form: {answer.content}")
+    return None if stated is None else value_in(stated, kind, agent)
+
+
+def reason_for(run: TaskRun, status: StatusCode) -> str:
+    """Return the reason for an end without success; "" for a success."""
+    if run.why:
+        return run.why
+    if status is StatusCode.STALLED:
+        reasons = [responder.explain(run) for responder in responders_of(run)]
+        return f"nobody answered in {run.n_stalled_steps} steps: {'; '.join(dict.fromkeys(reasons))}"
+    if status in (StatusCode.FIXED_TURNS, StatusCode.MAX_TURNS):
+        return f"the run was not done after {run.steps} turns{run.last_error()}"
+    return ""

@@ -1,0 +1,214 @@
+"""The responders of a task: one object for each, made once for a run.
+
+To add a kind of responder, write a subclass of `TaskResponder` here and let `responders_of` make it. The steps of a
+task use nothing but the members of that class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import trivium.agents.lowlevel as agents
+from trivium.commander.lowlevel import invoke
+from trivium.exceptions import ConfigurationError
+from trivium.schema import Entity, Message
+
+if TYPE_CHECKING:
+    from trivium.tasks._run import ResponderKey, TaskRun
+    from trivium.tasks._task import Task
+
+__all__ = ["EntityResponder", "SubTaskResponder", "TaskResponder", "UserResponder", "responder_of", "responders_of"]
+
+_USER = Entity.USER  # a member is slow to look up
+ONE_TOOL = "error: call one tool at a time; a sub-task accepts no more"
+
+
+class TaskResponder:
+    """One that may answer the pending message of a run.
+
+    Args:
+        run: the run.
+        key: the entity or sub-task that documented methods are given for it.
+        author: the entity of an answer that names none.
+        title: the responder in a sentence.
+    """
+
+    __slots__ = ("author", "key", "names", "title")
+
+    def __init__(self, run: TaskRun, key: ResponderKey, author: Entity, title: str) -> None:
+        self.key, self.author, self.title = key, author, title
+        self.names = (key.value, run.task.name, run.task.agent.name, key)
+
+    def is_due(self, run: TaskRun) -> bool:
+        """Return whether the responder has a turn in this step; one without a turn is not logged as passed over."""
+        return True
+
+    def may_respond(self, run: TaskRun) -> bool:
+        """Return whether the pending message is open to the responder: neither its own nor for another."""
+        if self.key is run.pending_sender:
+            return False
+        pending = run.pending_message
+        if pending is None:
+            return True
+        receiver = pending.receiver
+        if receiver and receiver not in self.names:
+            return False
+        return "metadata" not in pending.__pydantic_extra__ or pending.metadata.block != self.key
+
+    async def respond(self, run: TaskRun, turns: int) -> Any:
+        """Return the responder's answer: a message or any value; None is no answer.
+
+        Args:
+            run: the run; its pending message is to be answered.
+            turns: the most steps of a sub-task; -1: no limit.
+        """
+        raise NotImplementedError
+
+    def explain(self, run: TaskRun) -> str:
+        """Return the reason why the responder did not answer the pending message, for people."""
+        receiver = None if run.pending_message is None else run.pending_message.receiver
+        if self.key is run.pending_sender:
+            return f"{self.title} gave the message itself"
+        if receiver and receiver not in self.names:
+            return f"{self.title} was not asked (the message is for {receiver})"
+        return f"{self.title} had no response"
+
+
+class EntityResponder(TaskResponder):
+    """The agent or its model.
+
+    Args:
+        run: the run.
+        entity: AGENT or LLM.
+        method: the responder method of the agent, sync or async.
+    """
+
+    __slots__ = ("_method",)
+
+    def __init__(self, run: TaskRun, entity: Entity, method: Callable[..., Any]) -> None:
+        super().__init__(run, entity, entity, "the model" if entity is Entity.LLM else f"the {entity.value.lower()}")
+        self._method = method
+
+    async def respond(self, run: TaskRun, turns: int) -> Any:
+        """Return the answer of the agent's responder method."""
+        return await invoke(self._method, run.pending_message)
+
+    def explain(self, run: TaskRun) -> str:
+        """Name the tools that the agent does not know, or the model that it does not have."""
+        agent = run.task.agent
+        calls = run.signs_of(run.pending_message).calls if self.key is Entity.AGENT else ()
+        unknown = dict.fromkeys(call.name for call in calls if agents.class_of(agent, call.name) is None)
+        if unknown:
+            known = ", ".join(agent.llm_tools_usable) or "none"
+            return f"the model called the unknown tool {', '.join(unknown)}; the agent's tools are: {known}"
+        if self.key is Entity.LLM and not agent.has_model():
+            return f"{agent.name} has no model"
+        return super().explain(run)
+
+
+class UserResponder(EntityResponder):
+    """The user: asked at most in every second step, and not about a tool call of the model."""
+
+    __slots__ = ()
+
+    def is_due(self, run: TaskRun) -> bool:
+        """Return whether the user was not asked in the last step, and no tool call waits for the agent."""
+        return not run.human_tried and not run.task.agent.has_tool_message_attempt(run.pending_message)
+
+    def may_respond(self, run: TaskRun) -> bool:
+        """Return whether the message is open to the user, and the user is asked now."""
+        return super().may_respond(run) and user_can_respond(run) and self.is_due(run)
+
+    async def respond(self, run: TaskRun, turns: int) -> Any:
+        """Return the default response of the task, else the answer of the user."""
+        text = run.task.default_human_response
+        if text is None:
+            return await super().respond(run, turns)
+        return Message(content=text, entity=_USER) if text else None
+
+    def explain(self, run: TaskRun) -> str:
+        """Say whether the user is asked at all."""
+        return super().explain(run) if user_can_respond(run) else "the user is not asked (interactive=False)"
+
+
+class SubTaskResponder(TaskResponder):
+    """A sub-task.
+
+    Args:
+        run: the run of the task above.
+        task: the sub-task.
+    """
+
+    __slots__ = ("_task",)
+
+    def __init__(self, run: TaskRun, task: Task[Any]) -> None:
+        super().__init__(run, task, _USER, f"the sub-task {task.name}")
+        self._task = task
+
+    def may_respond(self, run: TaskRun) -> bool:
+        """Return whether the message is open to the sub-task, and its agent can do something with it."""
+        pending = run.pending_message
+        return super().may_respond(run) and (pending is None or self._task.agent.can_respond(pending))
+
+    async def respond(self, run: TaskRun, turns: int) -> Any:
+        """Return the result of the sub-task, as the result of the tool call that it was given."""
+        above, task, pending = run.task, self._task, run.pending_message
+        waiting = [call for call in run.signs_of(pending).calls if call.id]
+        if len(waiting) > 1 and not above.config.allow_subtask_multi_oai_tools:
+            return Message(content="", entity=_USER, tool_results={call.id: ONE_TOOL for call in waiting})
+        for each in (task.agent, task):
+            if each.own_callbacks is not None:
+                await agents.notify(each.own_callbacks, "set_parent_agent", parent=above.agent)
+        result = await task.run_below(above, pending, turns)
+        if above.own_callbacks is not None:
+            await agents.show_subtask(above.own_callbacks, task, result)
+        if result is not None and len(waiting) == 1 and result.tool_call_id is None:
+            return result.replace(tool_call_id=waiting[0].id)
+        return result
+
+    def explain(self, run: TaskRun) -> str:
+        """Add the reason why the sub-task itself has no result."""
+        pending, why = run.pending_message, self._task.latest_run.why
+        if pending is not None and not self._task.agent.can_respond(pending):
+            return f"{self.title} has none of the tools that the message calls"
+        reason = super().explain(run)
+        return f"{reason} ({why})" if why and self.may_respond(run) else reason
+
+
+def responders_of(run: TaskRun) -> tuple[TaskResponder, ...]:
+    """Return the responders of a run in the order in which they are asked; they change only with the sub-tasks."""
+    task, agent = run.task, run.task.agent
+    if run.sub_tasks != task.sub_tasks:
+        own: list[TaskResponder] = []
+        for entity, method in agent.entity_responders():
+            if entity is _USER:
+                own.insert(0, UserResponder(run, entity, method))
+            else:
+                own.append(EntityResponder(run, entity, method))
+        run.sub_tasks = task.sub_tasks.copy()
+        run.responders = (*own, *[SubTaskResponder(run, each) for each in run.sub_tasks])
+    return run.responders
+
+
+def responder_of(run: TaskRun, key: ResponderKey) -> TaskResponder:
+    """Return the responder of an entity, or of a task even where it is no sub-task.
+
+    Raises:
+        ConfigurationError: the agent has no such responder.
+    """
+    for each in responders_of(run):
+        if each.key == key:
+            return each
+    if isinstance(key, Entity):
+        names = ", ".join(each.key.value for each in run.responders)
+        raise ConfigurationError(f"{run.task.agent.name} does not respond as {key}; the responders are {names}")
+    return SubTaskResponder(run, key)
+
+
+def user_can_respond(run: TaskRun) -> bool:
+    """Return whether the user is asked: in an interactive task, or where a message without tools is addressed to it."""
+    task, pending = run.task, run.pending_message
+    if task.interactive or pending is None:
+        return task.interactive
+    return pending.receiver == _USER and not task.agent.has_tool_message_attempt(pending)
