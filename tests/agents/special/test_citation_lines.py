@@ -113,7 +113,7 @@ def test_the_lines_of_slices_are_those_of_what_they_were_cut_from(parts: list[tu
 
 
 def test_a_place_that_is_none_is_told():
-    with pytest.raises(TypeError, match="3 is no place"):
+    with pytest.raises(TypeError, match="3 is not a place"):
         list(find_sources(3))  # pyright: ignore[reportArgumentType] - it is wrong
     assert Hit(Chunk.of("a"), 1.0).chunk.line_at(0) == 0
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from trivium.exceptions import DocumentNotFoundError, EmptyDocumentError, UnreadableDocumentError
 from trivium.knowledge import FileSource, Skipped, find_sources
-from trivium.knowledge.loading._patterns import covers, excludes, parsed
+from trivium.knowledge.loading._patterns import covers, excludes, parse_patterns
 from trivium.parsing import Locator
 
 
@@ -39,7 +39,7 @@ def test_files_come_by_name_and_what_is_left_out_is_told(tmp_path: Path) -> None
     assert names == ["a.py", "b.md", "deep/z.csv", "deep/down/c.txt"]
     assert left_out == {
         ".env": "it is hidden", ".hidden": "it is hidden", "CVS": "it belongs to version control",
-        "photo.PNG": "its suffix is that of a binary file", "pipe": "it is no file",
+        "photo.PNG": "its suffix is that of a binary file", "pipe": "it is not a regular file",
     }  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def test_links_that_leave_the_folder_are_not_followed(tmp_path: Path) -> None:
     assert names == ["a.md", "near.md", "sub/b.md"]
     assert left_out == {
         "away.md": "it is a link that leaves the folder", "far": "it is a link that leaves the folder",
-        "loop": "it is a link to a folder", "nothing.md": "it is no file",
+        "loop": "it is a link to a folder", "nothing.md": "it is not a regular file",
     }  # fmt: skip
 
 
@@ -155,7 +155,7 @@ def test_patterns_mean_what_they_mean_to_git(repository: Path, lines: list[str],
     ran = subprocess.run(command, input=asked, capture_output=True, text=True)
     assert ran.returncode in (0, 1)
     ignored = set(ran.stdout.split("\0"))
-    patterns = parsed(lines)
+    patterns = parse_patterns(lines)
     assert {"/".join(path): covers(patterns, path) for path in paths} == {
         "/".join(path): "/".join(path) in ignored for path in paths
     }
@@ -184,9 +184,9 @@ def _is_odd(line: str) -> bool:
     ],
 )
 def test_patterns(pattern: str, path: str, is_folder: bool, expected: bool) -> None:
-    assert excludes(parsed([pattern]), path.split("/"), is_folder) is expected
+    assert excludes(parse_patterns([pattern]), path.split("/"), is_folder) is expected
 
 
 def test_a_pattern_of_many_stars_takes_no_time() -> None:
-    pattern = parsed(["*a" * 40 + "b", "**/a/" * 20 + "b"])
+    pattern = parse_patterns(["*a" * 40 + "b", "**/a/" * 20 + "b"])
     assert not excludes(pattern, ["a"] * 60 + ["a" * 250], False)

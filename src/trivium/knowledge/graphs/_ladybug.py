@@ -1,4 +1,4 @@
-"""A graph in a file: Ladybug, an embedded engine for Cypher that goes on from Kuzu."""
+"""A graph in a file: Ladybug, an embedded engine for Cypher and the successor of Kuzu."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TYPES: Final[tuple[tuple[type, str], ...]] = (  # a bool is an int, and a datet
 
 
 class LadybugGraph(GraphStore):
-    """A graph in one file of this machine.
+    """A graph in one local file.
 
     Queries run on a database that was opened for reading only; the file is open for writing just while nodes or edges
     are added. Many may read at once, and see what was written before; of two processes that write, one is told to wait.
@@ -63,7 +63,7 @@ class LadybugGraph(GraphStore):
         return f"LadybugGraph({str(self._path)!r})"
 
     def schema(self) -> GraphSchema:
-        """The labels, types and properties that there are."""
+        """Return the labels, types and properties of the graph."""
         with self._reading() as run:
             tables = [(str(row[1]), str(row[2])) for row in run("CALL show_tables() RETURN *")]
             properties = {name: self._properties(run, name) for name, _ in tables}
@@ -75,7 +75,7 @@ class LadybugGraph(GraphStore):
             return GraphSchema({name: properties[name] for name, kind in tables if kind == "NODE"}, edges)
 
     def add_nodes(self, label: str, rows: Sequence[Mapping[str, Any]], key: str = "name") -> None:
-        """Add nodes, or change those whose key is there already.
+        """Add nodes, or update those with the same key.
 
         Args:
             label: what they are; a table of it is made where there is none.
@@ -96,7 +96,7 @@ class LadybugGraph(GraphStore):
                 run(f"MERGE (n:{node} {{{name_of(key)}: $key}}){sets}", {"key": row[key], **values})
 
     def add_edges(self, kind: str, rows: Sequence[Mapping[str, Any]], source: End, target: End) -> None:
-        """Add edges between nodes that are there, or change them; each row names its ends as `source` and `target`.
+        """Add or update edges between existing nodes; each row names its ends as `source` and `target`.
 
         Args:
             kind: what they are.
@@ -125,7 +125,7 @@ class LadybugGraph(GraphStore):
                     raise unknown_end(row, source, target)
 
     def close(self) -> None:
-        """Nothing: no file is open between two uses."""
+        """Do nothing: no file is open between two uses."""
 
     # ---- reading and writing
     def _read(self, cypher: str, limit: int, timeout: float) -> GraphRows:
@@ -134,7 +134,7 @@ class LadybugGraph(GraphStore):
 
     @contextmanager
     def _reading(self, timeout: float = 60.0) -> Generator[Callable[..., Any]]:
-        """A database of its own for each query: what another process has written is seen, and nothing stays open."""
+        """Open a database for one query: it sees the writes of other processes, and nothing stays open."""
         if not self._path.exists():
             raise DatabaseConnectionError(f"there is no graph at {self._path}: add nodes first", str(self._path))
         with self._opened(read_only=True) as database, self._connected(database, timeout) as run:
@@ -209,7 +209,7 @@ class LadybugGraph(GraphStore):
 
 
 def _kinds(rows: Sequence[Mapping[str, Any]], needed: Sequence[str]) -> dict[str, str]:
-    """The type of each property, told by its first value that is not None."""
+    """Return the type of each property, by its first value that is not None."""
     kinds: dict[str, str] = dict.fromkeys(needed, "STRING")
     seen: set[str] = set()
     need(rows, needed)
@@ -241,7 +241,7 @@ def _text(name: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value without the engine's own marks: a node or an edge is a dict of its properties and its label."""
+    """Return a value without the engine's internal keys: a node or an edge as a dict of its properties and label."""
     if isinstance(value, Mapping):
         items = cast("Mapping[str, Any]", value).items()
         hidden = {"_ID", "_SRC", "_DST"}
@@ -252,7 +252,7 @@ def _plain(value: Any) -> Any:
 
 
 def _library() -> Any:
-    """The package, its library loaded for itself alone.
+    """Import the package with its own copy of the library.
 
     Left to itself it puts the library's symbols where every library loaded later finds them before its own: llama.cpp's
     then ends the process while it is loaded.

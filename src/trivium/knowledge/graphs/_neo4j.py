@@ -67,7 +67,7 @@ class Neo4jGraph(GraphStore):
         return f"Neo4jGraph({self._uri!r}, user={self._user!r})"
 
     def schema(self) -> GraphSchema:
-        """The labels, types and properties that there are; of edges, what a sample of ten thousand shows."""
+        """Return the labels, types and properties of the graph; those of edges come from a sample of ten thousand."""
         nodes: dict[str, dict[str, str]] = {}
         edges: dict[tuple[str, str, str], dict[str, str]] = {}
         with self._transaction("READ", self._timeout) as transaction:
@@ -82,7 +82,7 @@ class Neo4jGraph(GraphStore):
         return GraphSchema(nodes, edges)
 
     def add_nodes(self, label: str, rows: Sequence[Mapping[str, Any]], key: str = "name") -> None:
-        """Add nodes, or change those whose key is there already.
+        """Add nodes, or update those with the same key.
 
         Args:
             label: what they are.
@@ -101,7 +101,7 @@ class Neo4jGraph(GraphStore):
         )
 
     def add_edges(self, kind: str, rows: Sequence[Mapping[str, Any]], source: End, target: End) -> None:
-        """Add edges between nodes that are there, or change them; each row names its ends as `source` and `target`.
+        """Add or update edges between existing nodes; each row names its ends as `source` and `target`.
 
         Args:
             kind: what they are.
@@ -131,7 +131,7 @@ class Neo4jGraph(GraphStore):
                 raise unknown_end(row, source, target)
 
     def close(self) -> None:
-        """Let go of the connections; the next use opens them again."""
+        """Release the connections; the next use opens them again."""
         with self._lock:
             driver, self._driver = self._driver, None
         if driver is not None:
@@ -154,7 +154,7 @@ class Neo4jGraph(GraphStore):
 
     @contextmanager
     def _transaction(self, mode: str, timeout: float | None) -> Generator[Any]:
-        """A transaction; what is not committed in it is rolled back."""
+        """Provide a transaction, which is rolled back unless it is committed."""
         driver = self._connected()
         from neo4j.exceptions import DriverError, Neo4jError
 
@@ -201,7 +201,7 @@ class Neo4jGraph(GraphStore):
 
 
 def _plain(value: Any) -> Any:
-    """A value without the driver's classes: a node or an edge is a dict of its properties and its label."""
+    """Return a value without the driver's classes: a node or an edge as a dict of its properties and label."""
     if hasattr(value, "labels"):
         return {"_LABEL": ":".join(value.labels), **value}
     if hasattr(value, "start_node") and hasattr(value, "type"):

@@ -1,4 +1,4 @@
-"""Which files of a folder or a repository are wanted, as far as their names tell."""
+"""The choice of files in a folder or a repository by their names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from trivium.knowledge.loading._patterns import Pattern, covers
 
-__all__ = ["Choice", "oddity"]
+__all__ = ["FileChoice", "oddity"]
 
 # fmt: off
 _BINARY = frozenset([
@@ -25,19 +25,19 @@ _BINARY = frozenset([
 _VERSION_CONTROL = frozenset([".bzr", ".git", ".hg", ".jj", ".pijul", ".svn", "CVS", "_darcs"])
 
 
-class Choice(NamedTuple):
-    """What is wanted: what the patterns to include cover, or all if there are none, but for what is excluded."""
+class FileChoice(NamedTuple):
+    """A choice of files: those that `include` covers, or all without patterns, except those that `exclude` covers."""
 
     include: tuple[Pattern, ...] = ()
     exclude: tuple[Pattern, ...] = ()
 
     def wants(self, path: Sequence[str]) -> bool:
-        """Whether a file is wanted, by the parts of its path."""
+        """Tell that a file is chosen, by the parts of its path."""
         return (not self.include or covers(self.include, path)) and not covers(self.exclude, path)
 
 
 def oddity(name: str, is_folder: bool = False) -> str:
-    """Why a file or folder of this name is left out; "" if it is not."""
+    """Return the reason to leave out a file or folder of this name; "" if there is none."""
     if name in _VERSION_CONTROL:
         return "it belongs to version control"
     if name.startswith("."):

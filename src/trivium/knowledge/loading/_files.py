@@ -1,4 +1,4 @@
-"""A file of the disk as a source."""
+"""A local file as a source."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ MAX_BYTES = 32 * 1024 * 1024
 
 
 class FileSource(Source):
-    """A file of the local disk.
+    """A local file.
 
     Args:
-        path: where it is; as it is given, it is the name.
-        max_bytes: the most bytes taken of a file whose format is read whole (default 32 MiB); see `read_parts`.
+        path: its path, which is also its name.
+        max_bytes: maximum size of a file whose format is not read in parts (default 32 MiB); see `read_parts`.
 
     Example:
         >>> import pathlib, tempfile
@@ -36,12 +36,12 @@ class FileSource(Source):
     """
 
     def __init__(self, path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> None:
-        # A file name may hold bytes that are not text; a name is stored and shown, so it must be text.
+        # A file name may hold bytes that are not text; a name is stored and displayed, so it must be text.
         super().__init__(os.fsencode(path).decode("utf-8", "replace"))
         self._path, self._max_bytes = os.fspath(path), max_bytes
 
     def state(self) -> str:
-        """Its size, the time of its last change and its number on the disk."""
+        """Return its size, the time of its last change and its inode."""
         try:
             found = os.stat(self._path)
         except (OSError, ValueError) as error:
@@ -49,7 +49,7 @@ class FileSource(Source):
         return f"{found.st_size}:{found.st_mtime_ns}:{found.st_ino}"
 
     def fingerprint(self) -> str:
-        """The SHA-256 of its bytes, in hexadecimal."""
+        """Return the SHA-256 of its bytes in hexadecimal."""
         with self._open() as file:
             try:
                 return hashlib.file_digest(file, "sha256").hexdigest()
@@ -57,7 +57,7 @@ class FileSource(Source):
                 raise opening_error(error, self.name) from None
 
     def documents(self) -> Iterator[Document]:
-        """Its text; in parts where it is long."""
+        """Read its text, in parts if it is long."""
         with self._open() as file:
             yield from read_parts(file, self.name, max_bytes=self._max_bytes)
 

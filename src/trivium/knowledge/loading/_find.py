@@ -1,4 +1,4 @@
-"""From what a user names to sources."""
+"""Sources at the places that a user names."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from trivium.exceptions import ArgumentTypeError
-from trivium.knowledge.loading._choice import Choice, oddity
+from trivium.knowledge.loading._choice import FileChoice, oddity
 from trivium.knowledge.loading._files import MAX_BYTES, FileSource
 from trivium.knowledge.loading._folder import files_in
 from trivium.knowledge.loading._git import GitSource, Repository
-from trivium.knowledge.loading._patterns import parsed
+from trivium.knowledge.loading._patterns import parse_patterns
 from trivium.knowledge.loading._source import Skipped, Source
 from trivium.knowledge.loading._web import WebSource
 
@@ -27,7 +27,7 @@ _KINDS = {"120000": "it is a link", "160000": "it is a submodule"}
 
 
 class _Order(NamedTuple):
-    choice: Choice
+    choice: FileChoice
     max_bytes: int
     fetcher: Fetcher | None
     on_skip: Callable[[Skipped], object]
@@ -41,25 +41,25 @@ def find_sources(
     fetcher: Fetcher | None = None,
     on_skip: Callable[[Skipped], object] | None = None,
 ) -> Iterator[Source]:
-    """The sources behind files, folders, git repositories and URLs, each found when it is asked for.
+    """Iterate over the sources in files, folders, git repositories and URLs. No file is read.
 
-    A place is a file; a folder with all folders in it; a page or file of the web (`https://…`); or a git repository,
-    as `git+` and a path or a URL, or as a URL that ends in `.git`, at `@REVISION` if that follows. No file is read.
+    A place is a file; a folder with all its folders; a web page or file (`https://…`); or a git repository, as `git+`
+    and a path or a URL, or as a URL that ends in `.git`, with an optional `@REVISION`.
 
     Args:
         places: paths and URLs.
-        include: patterns as in `.gitignore` files, of which a file in a folder or repository must match one; none
-            include all.
+        include: patterns as in `.gitignore` files; a file in a folder or repository must match one of them. Default:
+            all files.
         exclude: patterns of files and folders to leave out.
-        max_bytes: the most bytes taken of a file whose format is read whole (default 32 MiB); see `read_parts`.
-        fetcher: what fetches URLs; see `WebSource`.
-        on_skip: called with what is left out of a folder or repository though no pattern says so: what is hidden,
-            binary by its suffix, or excluded by a `.gitignore` file, links, submodules, and what cannot be looked at.
+        max_bytes: maximum size of a file whose format is not read in parts (default 32 MiB); see `read_parts`.
+        fetcher: downloads URLs; see `WebSource`.
+        on_skip: called for each file or folder that no pattern excludes and that is left out: hidden, binary by its
+            suffix, excluded by a `.gitignore` file, a link, a submodule, or not accessible.
 
     Raises:
-        ConfigurationError: a git repository's URL or revision cannot be one.
-        UnreadableDocumentError: a folder may not be read, or a git repository cannot be. That a file is not there, or a
-            page cannot be got, its source tells when it is used.
+        ConfigurationError: the URL or the revision of a git repository is not valid.
+        UnreadableDocumentError: a folder or a git repository cannot be read. A missing file and a failed download are
+            errors of their source when it is used.
 
     Example:
         >>> import pathlib, tempfile
@@ -73,10 +73,12 @@ def find_sources(
         'its suffix is that of a binary file'
         >>> folder.cleanup()
     """
-    order = _Order(Choice(parsed(include), parsed(exclude)), max_bytes, fetcher, on_skip or _nothing)
+    order = _Order(
+        FileChoice(parse_patterns(include), parse_patterns(exclude)), max_bytes, fetcher, on_skip or _nothing
+    )
     for place in places:
         if not isinstance(place, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] - users pass anything
-            raise ArgumentTypeError(f"{place!r} is no place: give a path or a URL as text", "places")
+            raise ArgumentTypeError(f"{place!r} is not a place: give a path or a URL as text", "places")
         yield from _at(os.fspath(place), order)
 
 
@@ -87,18 +89,18 @@ def _nothing(_: Skipped) -> None:
 def _at(place: str, order: _Order) -> Iterator[Source]:
     repository, revision = as_git(place)
     if repository:
-        yield from _in_repository(Repository(repository, revision), order)
+        yield from repository_sources(Repository(repository, revision), order)
     elif place.lower().startswith(_WEB):
         yield WebSource(place, fetcher=order.fetcher, max_bytes=order.max_bytes)
     elif os.path.isdir(place):
         for path in files_in(Path(place), order.choice, order.on_skip):
             yield FileSource(path, max_bytes=order.max_bytes)
     else:
-        yield FileSource(place, max_bytes=order.max_bytes)  # that it is missing is an error of this source alone
+        yield FileSource(place, max_bytes=order.max_bytes)  # a missing file is an error of its source
 
 
 def as_git(place: str) -> tuple[str, str]:
-    """The path or URL of a git repository, and the revision; "" if the place is none."""
+    """Return the path or URL of a git repository and the revision; ("", "") for any other place."""
     before, at, revision = place.rpartition("@")
     head = place.find("://") + 3
     has_revision = at and "/" in before[head:] if "://" in place else at
@@ -109,7 +111,8 @@ def as_git(place: str) -> tuple[str, str]:
     return (address, revision) if is_url and address.rstrip("/").endswith(".git") else ("", "")
 
 
-def _in_repository(repository: Repository, order: _Order) -> Iterator[Source]:
+def repository_sources(repository: Repository, order: _Order) -> Iterator[Source]:
+    """Iterate over the chosen files of a git repository."""
     for blob in repository.blobs():
         parts = tuple(blob.path.split("/"))
         if not order.choice.wants(parts):

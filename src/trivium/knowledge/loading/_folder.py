@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from trivium.knowledge.loading._choice import Choice, oddity
-from trivium.knowledge.loading._patterns import Pattern, covers, excludes, parsed
+from trivium.knowledge.loading._choice import FileChoice, oddity
+from trivium.knowledge.loading._patterns import Pattern, covers, excludes, parse_patterns
 from trivium.knowledge.loading._source import Skipped
 from trivium.parsing.lowlevel import opening_error
 
@@ -17,14 +17,14 @@ _RULES = ".gitignore"
 _LONGEST_RULES = 1 << 20  # bytes
 
 
-def files_in(folder: Path, choice: Choice, on_skip: Callable[[Skipped], object]) -> Iterator[Path]:
-    """The files of a folder, then those of the folders in it, by name; each is found when it is asked for.
+def files_in(folder: Path, choice: FileChoice, on_skip: Callable[[Skipped], object]) -> Iterator[Path]:
+    """Iterate over the files of a folder, then over those of its folders, sorted by name.
 
     Args:
-        folder: where to look.
-        choice: which files are wanted.
-        on_skip: called with what is left out though it may be wanted: what is hidden, binary by its name, excluded by
-            a `.gitignore` file, no file at all or cannot be looked at, and links that lead out of the folder.
+        folder: the folder.
+        choice: the choice of files.
+        on_skip: called for each chosen file or folder that is left out: hidden, binary by its name, excluded by a
+            `.gitignore` file, not a regular file, not accessible, or a link out of the folder.
 
     Raises:
         DocumentNotFoundError: there is no such folder.
@@ -41,15 +41,15 @@ def files_in(folder: Path, choice: Choice, on_skip: Callable[[Skipped], object])
 
 
 class _Walk:
-    """A walk through a folder. Paths in it are given by their parts."""
+    """A walk through a folder, in which paths are tuples of their parts."""
 
-    def __init__(self, folder: Path, choice: Choice, on_skip: Callable[[Skipped], object]) -> None:
+    def __init__(self, folder: Path, choice: FileChoice, on_skip: Callable[[Skipped], object]) -> None:
         self._folder, self._choice, self._on_skip = folder, choice, on_skip
         self._root = os.path.realpath(folder)
         self._above: tuple[str, ...] = ()
 
     def rules_above(self) -> tuple[Pattern, ...]:
-        """The rules of the folders above, up to that of the git repository in which this one is."""
+        """Return the rules of the folders above, up to the root of the git repository."""
         root = Path(self._root)
         tops = [top for top in root.parents if (top / ".git").exists()] if not (root / ".git").exists() else []
         if not tops:
@@ -66,7 +66,7 @@ class _Walk:
         rules: tuple[Pattern, ...],
         waiting: list[tuple[tuple[str, ...], tuple[Pattern, ...]]],
     ) -> Iterator[Path]:
-        """The files in one folder; the folders in it are put in front of those that wait."""
+        """Iterate over the files of one folder; its folders are put in front of those that are waiting."""
         place = self._folder.joinpath(*parts)
         try:
             with os.scandir(place) as found:
@@ -81,7 +81,7 @@ class _Walk:
             is_folder = entry.is_dir(follow_symlinks=False)
             if covers(self._choice.exclude, path, is_folder) or not (is_folder or self._choice.wants(path)):
                 continue
-            if problem := self._problem(entry, path, rules):
+            if problem := self.reason_to_skip(entry, path, rules):
                 self._skip(place / entry.name, problem)
             elif is_folder:
                 folders.append(path)
@@ -89,8 +89,8 @@ class _Walk:
                 yield place / entry.name
         waiting += [(path, rules) for path in reversed(folders)]
 
-    def _problem(self, entry: os.DirEntry[str], path: tuple[str, ...], rules: tuple[Pattern, ...]) -> str:
-        """Why something is left out that may be wanted; "" if it is not."""
+    def reason_to_skip(self, entry: os.DirEntry[str], path: tuple[str, ...], rules: tuple[Pattern, ...]) -> str:
+        """Return the reason to leave out a file or folder that is chosen; "" if there is none."""
         is_folder = entry.is_dir(follow_symlinks=False)
         if problem := oddity(entry.name, is_folder):
             return problem
@@ -102,7 +102,7 @@ class _Walk:
                 return "it is a link that leaves the folder"
             if os.path.isdir(target):
                 return "it is a link to a folder"
-        return "" if is_folder or entry.is_file() else "it is no file"
+        return "" if is_folder or entry.is_file() else "it is not a regular file"
 
     def _skip(self, path: Path, reason: str) -> None:
         self._on_skip(Skipped(os.fsencode(path).decode("utf-8", "replace"), reason))
@@ -117,4 +117,4 @@ def _rules_in(place: Path, parts: tuple[str, ...]) -> tuple[Pattern, ...]:
             text = file.read(_LONGEST_RULES).decode("utf-8", "surrogateescape")
     except OSError:
         return ()
-    return parsed(text.removeprefix("\ufeff").split("\n"), parts)
+    return parse_patterns(text.removeprefix("\ufeff").split("\n"), parts)

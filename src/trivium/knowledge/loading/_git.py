@@ -1,4 +1,4 @@
-"""The files of a git repository at some revision, read from its store of objects: nothing is checked out."""
+"""The files of a git repository at a revision, read from its object store: nothing is checked out."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _OPTIONS = (
 
 
 class Blob(NamedTuple):
-    """A file in a tree: its path there, its kind (`100644` and alike), and the id of its content."""
+    """A file in a tree: its path, its mode (`100644` and the like), and the id of its content."""
 
     path: str
     mode: str
@@ -46,7 +46,7 @@ class Blob(NamedTuple):
 
 
 def repository_name(place: str, revision: str) -> str:
-    """What a repository at a revision is called: its place without a user and password, and the revision.
+    """Return the name of a repository at a revision: its place without user and password, and the revision.
 
     >>> repository_name("https://ada:secret@example.org/a.git", "main")
     'https://example.org/a.git@main'
@@ -58,18 +58,17 @@ def repository_name(place: str, revision: str) -> str:
 
 
 class Repository:
-    """A git repository, at one revision of it.
+    """A git repository at one revision.
 
-    Git is run without the settings of the user and of the system, without hooks, submodules and prompts. A remote
-    one is fetched at that revision alone, without its history, into a folder that goes with this object.
+    Git runs without the settings of the user and of the system, without hooks, submodules and prompts. Of a remote
+    repository only that revision is fetched, without its history, into a temporary folder of this object.
 
     Args:
-        place: a local path, or a URL of the scheme `https` or `file`. A user and password in it are used, and stand in
-            no name.
+        place: a local path, or an `https` or `file` URL. A user and a password in it are used, but are in no name.
         revision: a branch, a tag or a commit.
 
     Raises:
-        ConfigurationError: the revision cannot be one, or the scheme is another.
+        ConfigurationError: the revision is not valid, or the URL has another scheme.
         UnreadableDocumentError: git is not installed, there is no such repository or revision, or it cannot be fetched.
     """
 
@@ -87,16 +86,16 @@ class Repository:
                 f"{escape_unprintable(self.name)}: give the name of a branch or a tag, or a commit"
             )
         if is_remote:
-            self._folder = self._fetched(place, revision)
+            self._folder = self.fetch(place, revision)
             revision = "FETCH_HEAD"
         else:
             self._folder = os.path.abspath(place)
-        # No repository above is taken for this one.
+        # A repository in a folder above must not be used.
         self._environment["GIT_CEILING_DIRECTORIES"] = str(Path(self._folder).parent)
         self.commit = self._ask("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").decode().strip()
 
     def blobs(self) -> Iterator[Blob]:
-        """All files of the tree, by path."""
+        """Iterate over the files of the tree, by path."""
         for entry in self._ask("ls-tree", "-r", "-z", "--full-tree", self.commit).split(b"\0")[:-1]:
             about, _, path = entry.partition(b"\t")
             mode, _, object_id = about.decode().split()
@@ -104,10 +103,10 @@ class Repository:
 
     @contextmanager
     def open(self, blob: str) -> Generator[IO[bytes]]:
-        """The content of a file, to be read once.
+        """Provide the content of a file, to be read once.
 
         Raises:
-            UnreadableDocumentError: its object is missing or damaged; known when all of it is read.
+            UnreadableDocumentError: its object is missing or damaged; this is known after all of it is read.
         """
         command = self._command("-C", self._folder, "cat-file", "blob", blob)
         with tempfile.TemporaryFile() as errors, _started(command, self._environment, errors) as process:
@@ -115,7 +114,7 @@ class Repository:
             problem: DocumentError | None = None
             try:
                 yield content
-            except DocumentError as error:  # as that it is empty, where git gave nothing
+            except DocumentError as error:  # for example an empty document, if git failed
                 problem = error
             if not content.read(1) and process.wait() != 0:
                 errors.seek(0)
@@ -123,14 +122,15 @@ class Repository:
             if problem is not None:
                 raise problem
 
-    def _fetched(self, url: str, revision: str) -> str:
+    def fetch(self, url: str, revision: str) -> str:
+        """Fetch one revision of a remote repository into a temporary folder, and return its path."""
         folder = tempfile.mkdtemp(prefix="trivium-git-")
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._folder = folder
         self._ask("init", "--quiet", "--bare", "--template=")
         parts = urlsplit(url)
         login, _, host = parts.netloc.rpartition("@")
-        if login:  # by the environment: other users see command lines
+        if login:  # in the environment, because other users can see command lines
             token = b64encode(":".join(unquote(each) for each in f"{login}:".split(":")[:2]).encode()).decode()
             self._environment |= {"GIT_CONFIG_COUNT": "2", "GIT_CONFIG_KEY_0": "http.extraHeader"}
             self._environment |= {"GIT_CONFIG_VALUE_0": f"Authorization: Basic {token}"}
@@ -170,15 +170,15 @@ class Repository:
 
 
 class GitSource(Source):
-    """A file of a git repository at some revision.
+    """A file of a git repository at a revision.
 
-    Its name is `repository@revision:path`, with the revision as it was asked for, so that it is the same when a branch
-    has moved on; which commit it was read from stands in `metadata.commit`. Its state is the id of its content.
+    Its name is `repository@revision:path` with the requested revision, so that it stays the same when a branch moves;
+    `metadata.commit` is the commit that was read. Its state is the id of its content.
 
     Args:
-        repository: where it is.
-        blob: which file of it.
-        max_bytes: the most bytes taken of a file whose format is read whole; see `read_parts`.
+        repository: the repository.
+        blob: the file.
+        max_bytes: maximum size of a file whose format is not read in parts; see `read_parts`.
     """
 
     def __init__(self, repository: Repository, blob: Blob, *, max_bytes: int = MAX_BYTES) -> None:
@@ -186,11 +186,11 @@ class GitSource(Source):
         self._repository, self._blob, self._max_bytes = repository, blob, max_bytes
 
     def state(self) -> str:
-        """The id of its content, which git tells without reading it."""
+        """Return the id of its content, which git knows without reading it."""
         return f"blob {self._blob.id}"
 
     def fingerprint(self) -> str:
-        """The SHA-256 of its bytes, in hexadecimal."""
+        """Return the SHA-256 of its bytes in hexadecimal."""
         with self._repository.open(self._blob.id) as file:
             digest = hashlib.sha256()
             while piece := file.read(1 << 20):
@@ -198,7 +198,7 @@ class GitSource(Source):
         return digest.hexdigest()
 
     def documents(self) -> Iterator[Document]:
-        """Its text; in parts where it is long."""
+        """Read its text, in parts if it is long."""
         with self._repository.open(self._blob.id) as file:
             for document in read_parts(file, self.name, max_bytes=self._max_bytes):
                 more = {"commit": self._repository.commit}
@@ -210,7 +210,7 @@ class GitSource(Source):
 def _started(
     command: Sequence[str], environment: dict[str, str], errors: IO[bytes]
 ) -> Generator[subprocess.Popen[bytes]]:
-    """A process that is ended when its reader has had enough."""
+    """Start a process, and end it with the block."""
     process = subprocess.Popen(  # noqa: S603 - no shell; the id of an object is all that varies
         command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
     )
@@ -224,7 +224,7 @@ def _started(
 
 
 def _environment() -> dict[str, str]:
-    """What git is told, in place of what this process and its user have set."""
+    """Return the environment of git, which replaces that of this process and its user."""
     return {
         "PATH": os.defpath,
         "HOME": _NULL,

@@ -1,4 +1,4 @@
-"""Patterns of paths, as `.gitignore` files have them, matched in linear time whatever they are."""
+"""Patterns of paths as in `.gitignore` files, matched in linear time for any pattern."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import NamedTuple
 
-__all__ = ["Pattern", "covers", "excludes", "parsed"]
+__all__ = ["Pattern", "covers", "excludes", "parse_patterns"]
 
 _TRAILING_BLANKS = re.compile(r"(?<!\\) +$")
 _TOKEN = re.compile(r"(\*+)|(\[[!^]?\]?(?:\[:\w+:\]|\\.|[^\]\\])*\])|\\(.)|(.)", re.S)
@@ -22,9 +22,9 @@ class Pattern(NamedTuple):
     """One line of a `.gitignore` file.
 
     Args:
-        folder: the parts of the path of the folder in which it counts, from the root on.
-        parts: what the parts of a path below that match; None is any number of them.
-        is_negated: what it matches is not excluded after all.
+        folder: parts of the path of the folder in which the pattern holds, from the root.
+        parts: patterns of the parts of a path below that folder; None matches any number of parts.
+        is_negated: a path that matches is included again.
         of_folders: it matches folders only.
     """
 
@@ -34,74 +34,71 @@ class Pattern(NamedTuple):
     of_folders: bool
 
     def matches(self, path: Sequence[str], is_folder: bool) -> bool:
-        """Whether it matches this very path, given by its parts from the root on."""
+        """Match this path itself, given by its parts from the root."""
         below = path[len(self.folder) :]
         is_here = tuple(path[: len(self.folder)]) == self.folder and len(below) > 0
         return is_here and (is_folder or not self.of_folders) and _match(self.parts, below)
 
 
-def parsed(lines: Iterable[str], folder: Sequence[str] = ()) -> tuple[Pattern, ...]:
-    """The patterns in the lines of a file that stands in a folder.
+def parse_patterns(lines: Iterable[str], folder: Sequence[str] = ()) -> tuple[Pattern, ...]:
+    """Parse the patterns in the lines of a file in a folder.
 
-    >>> [pattern.matches(["src", "a.pyc"], False) for pattern in parsed(["*.pyc", "/a.pyc", "src/*c", "# *"])]
+    >>> [pattern.matches(["src", "a.pyc"], False) for pattern in parse_patterns(["*.pyc", "/a.pyc", "src/*c", "# *"])]
     [True, False, True]
     """
-    found = (_pattern(line.rstrip("\r\n"), tuple(folder)) for line in lines)
-    return tuple(pattern for pattern in found if pattern is not None)
+    patterns: list[Pattern] = []
+    for line in lines:
+        text = _TRAILING_BLANKS.sub("", line.rstrip("\r\n"))
+        if text.startswith("#"):
+            continue
+        is_negated, text = text.startswith("!"), text.removeprefix("!")
+        of_folders, text = text.endswith("/"), text.removesuffix("/")
+        if not text:
+            continue
+        is_anchored = "/" in text
+        parts = [None if part == "**" else _part(part) for part in text.removeprefix("/").split("/")]
+        if parts[-1] is None and len(parts) > 1:
+            parts.append(re.compile("(?s:.+)"))  # the content of the folder, but not the folder itself
+        patterns.append(Pattern(tuple(folder), tuple(parts if is_anchored else [None, *parts]), is_negated, of_folders))
+    return tuple(patterns)
 
 
 def excludes(patterns: Iterable[Pattern], path: Sequence[str], is_folder: bool) -> bool:
-    """Whether a path is excluded, in a folder that is not: the last pattern that matches decides."""
+    """Tell that a path is excluded, if its folder is not: the last matching pattern decides."""
     matching = (pattern for pattern in patterns if pattern.matches(path, is_folder))
     return reduce(lambda _, pattern: not pattern.is_negated, matching, False)
 
 
 def covers(patterns: Sequence[Pattern], path: Sequence[str], is_folder: bool = False) -> bool:
-    """Whether a path is excluded itself, or a folder above it is.
+    """Tell that a path or a folder above it is excluded.
 
-    >>> covers(parsed(["docs"]), ["docs", "deep", "a.md"]), covers(parsed(["docs/*.md"]), ["docs", "deep", "a.md"])
+    >>> path = ["docs", "deep", "a.md"]
+    >>> covers(parse_patterns(["docs"]), path), covers(parse_patterns(["docs/*.md"]), path)
     (True, False)
     """
     above = (path[:length] for length in range(1, len(path)))
     return any(excludes(patterns, part, True) for part in above) or excludes(patterns, path, is_folder)
 
 
-def _pattern(line: str, folder: tuple[str, ...]) -> Pattern | None:
-    text = _TRAILING_BLANKS.sub("", line)
-    if not text or text.startswith("#"):
-        return None
-    is_negated = text.startswith("!")
-    text = text.removeprefix("!")
-    of_folders = text.endswith("/")
-    text = text.removesuffix("/")
-    if not text:
-        return None
-    is_anchored = "/" in text
-    parts = [None if part == "**" else _part(part) for part in text.removeprefix("/").split("/")]
-    if parts[-1] is None and len(parts) > 1:
-        parts.append(re.compile("(?s:.+)"))  # all that is within, but not the folder itself
-    return Pattern(folder, tuple(parts if is_anchored else [None, *parts]), is_negated, of_folders)
-
-
 def _part(glob: str) -> re.Pattern[str]:
-    """A part of a pattern; what stands between two stars is taken where it comes first, so nothing is tried twice."""
+    """Compile a part of a pattern; text between stars matches at its first place, so that nothing is tried twice."""
     pieces = [""]
     for stars, bracket, escaped, one in _TOKEN.findall(glob):
         if stars:
             pieces.append("")
         elif bracket:
-            pieces[-1] += _bracket(bracket[1:-1])
+            pieces[-1] += character_set(bracket[1:-1])
         elif escaped:
             pieces[-1] += re.escape(escaped)
-        else:  # a bracket that is never closed and a backslash at the end match nothing
+        else:  # a bracket without end and a backslash at the end match nothing
             pieces[-1] += "." if one == "?" else "(?!)" if one in "[\\" else re.escape(one)
     first, *middle, last = pieces if len(pieces) > 1 else [*pieces, ""]
     between = "".join(f"(?>.*?{piece})" for piece in middle if piece)
     return re.compile(f"(?s:{first}{between}{'.*' if len(pieces) > 1 else ''}{last})")
 
 
-def _bracket(text: str) -> str:
-    """A set of letters as a regular expression."""
+def character_set(text: str) -> str:
+    """Translate the inside of brackets to a regular expression."""
     is_negated = text[:1] in ("!", "^")
     found: list[str] = []
     for name, first, last in _IN_BRACKET.findall(text[is_negated:]):
@@ -117,7 +114,7 @@ def _bracket(text: str) -> str:
 
 
 def _match(parts: Sequence[re.Pattern[str] | None], path: Sequence[str]) -> bool:
-    """Whether the parts fit the path; of several `**` only the last needs another try."""
+    """Match the parts of a pattern to a path; of several `**` only the last needs backtracking."""
     at, place, star, resumed = 0, 0, -1, 0
     while place < len(path):
         part = parts[at] if at < len(parts) else None

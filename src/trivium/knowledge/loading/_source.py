@@ -1,4 +1,4 @@
-"""What a source is: one file, blob or page, whose state is told without reading it."""
+"""The base class of sources: files, blobs and pages, whose state is known without reading them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["Skipped", "Source"]
 
 
 class Source(ABC):
-    """Something that documents are read from: a file, a file of a git repository, a page of the web.
+    """A source of documents: a file, a file of a git repository, or a web page.
 
-    Its methods block: core code calls them by `invoke`. Each may be called again. A file may change while it is read:
-    who must know asks `state()` before and after.
+    Its methods block, so driver-neutral code calls them by `invoke`. They may be called repeatedly. A file may change
+    while it is read: to notice, compare `state()` before and after.
 
     Args:
-        name: what it is called in citations and in the store; the same at each run.
+        name: its name in citations and in the store; the same in each run.
 
     Example:
         >>> class Note(Source):
@@ -40,35 +40,35 @@ class Source(ABC):
 
     @abstractmethod
     def state(self) -> str:
-        """What tells whether it is unchanged, at the cost of a look: two equal states are the same content.
+        """Return a cheap identifier of the content: equal states mean equal content.
 
         Raises:
-            DocumentError: it is not there, or may not be looked at.
+            DocumentError: the source does not exist, or its state may not be read.
         """
 
     @abstractmethod
     def fingerprint(self) -> str:
-        """The SHA-256 of its bytes, in hexadecimal; they are read piece by piece.
+        """Return the SHA-256 of its bytes in hexadecimal; they are read piece by piece.
 
         Raises:
-            DocumentError: it cannot be read.
+            DocumentError: the source cannot be read.
         """
 
     @abstractmethod
     def documents(self) -> Iterator[Document]:
-        """Its text: one document, or the parts of a long one in order, each read when it is asked for.
+        """Iterate over its text: one document, or the parts of a long one in order, each read on demand.
 
         Plain text, CSV, TSV and JSON Lines come in parts of about 1 MiB, so that memory does not grow with the file.
-        A part ends at the end of a line; a longer line is cut. `metadata.first_offset` is where a part begins in the
-        whole text, in characters; lines go on by themselves, as a `Locator` of a part counts them in the file.
+        A part ends with a line; a longer line is cut. `metadata.first_offset` is the offset of a part in the complete
+        text, in characters; a `Locator` of a part gives the lines of the file.
 
         Raises:
-            DocumentError: it cannot be read. What was given out before is then not the whole text.
+            DocumentError: the source cannot be read. The parts before are then not the complete text.
         """
 
 
 class Skipped(NamedTuple):
-    """What was found and left out: its name, and why in a few words."""
+    """A file or folder that was left out: its name and a short reason."""
 
     name: str
     reason: str

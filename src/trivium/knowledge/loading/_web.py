@@ -1,4 +1,4 @@
-"""A page or file of the web as a source."""
+"""A web page, or a file on the web, as a source."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _SECONDS = 60.0
 
 
 class WebSource(Source):
-    """A page or a file of the web, got by the safe fetcher: public addresses only, also behind redirects.
+    """A web page, or a file on the web, downloaded by the safe fetcher: public addresses only, also after redirects.
 
-    It is asked for once, with the first use; this object keeps what came. Its name is the URL, without user, password
-    and fragment.
+    It is downloaded once, at the first use, and kept in memory. Its name is the URL without user, password and
+    fragment.
 
     Args:
-        url: of the scheme `http` or `https`.
-        fetcher: what fetches it; by default one that takes `max_bytes` and a minute.
-        max_bytes: the most bytes taken (default 32 MiB).
+        url: an `http` or `https` URL.
+        fetcher: downloads it; default: a fetcher with a limit of `max_bytes` and a timeout of a minute.
+        max_bytes: maximum size in bytes (default 32 MiB).
 
     Example::
 
@@ -46,27 +46,27 @@ class WebSource(Source):
         self._got: Download | None = None
 
     def state(self) -> str:
-        """The same as the fingerprint: a page has no other that can be trusted.
+        """Return the fingerprint, because a page has no cheaper state that can be trusted.
 
         Raises:
-            FetchError: it cannot be got.
+            FetchError: the download failed.
         """
         return self.fingerprint()
 
     def fingerprint(self) -> str:
-        """The SHA-256 of its bytes, in hexadecimal.
+        """Return the SHA-256 of its bytes in hexadecimal.
 
         Raises:
-            FetchError: it cannot be got.
+            FetchError: the download failed.
         """
         return hashlib.sha256(self._download().data).hexdigest()
 
     def documents(self) -> Iterator[Document]:
-        """Its text, read by the type that its server says it has, else by its suffix.
+        """Read its text by the media type that the server declares, else by the suffix.
 
         Raises:
-            FetchError: it cannot be got.
-            DocumentError: it cannot be read.
+            FetchError: the download failed.
+            DocumentError: the content cannot be read.
         """
         got = self._download()
         kind, charset = got.content_type.partition(";")[0].strip().lower(), _CHARSET.search(got.content_type)
