@@ -24,3 +24,7 @@ def test_each_walk_is_counted(walks: dict[str, dict[str, int]]):
     for figures in walks.values():
         assert figures["calls"] > figures["functions"] > figures["files"] > 10
         assert figures["calls"] > figures["switches"]
+
+
+def test_a_pdf_becomes_a_line_in_a_third_of_the_calls_that_it_once_took(walks: dict[str, dict[str, int]]):
+    assert walks["pdf"]["calls"] <= 35_058 / 3
