@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import choice
 from types import UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Union, cast, get_args, get_origin
@@ -13,8 +13,8 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from trivium._older_names import OlderNames
 from trivium.actions._cut import cut_text
-from trivium.actions._strict import drop_nulls, strict_schema
-from trivium.actions._tool import Effect, Tool, describe_errors, unfenced
+from trivium.actions._strict import drop_nulls, is_json_object, strict_schema
+from trivium.actions._tool import Arguments, Effect, Tool, describe_errors, mark_of, unfenced
 from trivium.actions._tool_schema import NOT_ARGUMENTS, parameters_of, simple_schema_of, without_key
 from trivium.exceptions import RetryableToolError, ToolArgumentsError, ToolDefinitionError
 from trivium.schema import Message, ToolSpec
@@ -34,29 +34,29 @@ _SETTINGS = (
 
 
 class ToolMessage(OlderNames):
-    """A tool call that a model makes by filling in a message.
+    """A tool call as a typed message, which a model fills in.
 
-    Define `request` (the tool's name) and `purpose` (what it is for) as defaults, and a field for each
-    argument. It is handled by the agent's method named like `request`, else by its own `handle`, which may
-    take the agent and the message in any order; see `find_handler`.
+    Define `request` (the tool's name) and `purpose` as defaults, and a field for each argument. The agent's method
+    with the name in `request` handles it, else its own `handle`, which may take the agent and the message in any
+    order; see `find_handler`.
 
     Args:
         request: the tool's name.
-        purpose: what the tool is for, with its fields in angle brackets.
-        id: the id of the model's call, where it came by the provider's interface for tools.
+        purpose: the purpose of the tool, with its fields in angle brackets.
+        id: the id of the model's call, if it came through the provider's interface for tools.
 
     Attributes:
-        _handler: the agent's method that handles it; default: the one called like `request`.
-        _allow_llm_use: whether a model may be offered it, or only programs make it.
-        _strict: whether the provider is to hold the model to the schema; None leaves it to the provider.
-        _timeout: seconds that handling it may take, as for `Tool`.
-        _retries: how often it is handled again after one of `_retry_on`, as for `Tool`.
-        _retry_on: the errors that another try may mend.
-        _needs_approval: whether it is handled only if somebody says yes; or a method that tells it.
-        _effect: what handling it does to the world, as for `Tool`.
-        _max_result_tokens: what a result may take of the model's context, at four characters a token; of a longer one
-            the model gets the beginning and the end. None is no limit.
-        _max_retained_tokens: what is kept of a result once the model has answered it; None is all.
+        _handler: the name of the agent's method that handles it; default: `request`.
+        _allow_llm_use: False for a message that only programs make, and that is never offered to a model.
+        _strict: True if the provider enforces the schema; None leaves it to the provider.
+        _timeout: seconds that one call of its handler may take, as for `Tool`.
+        _retries: the number of further tries after one of `_retry_on`, as for `Tool`.
+        _retry_on: the errors that another try may cure.
+        _needs_approval: True if it is handled only after approval; or a method that returns True or False.
+        _effect: the effect of its handler on the world, as for `Tool`.
+        _max_result_tokens: the longest result for the model, at four characters a token; of a longer one it gets the
+            beginning and the end. None: no limit.
+        _max_retained_tokens: the part of a result that is kept once the model has answered it; None: all.
 
     Example:
         >>> class Square(ToolMessage):
@@ -108,13 +108,13 @@ class ToolMessage(OlderNames):
             if private is not None:
                 setattr(cls, name, private.default)
 
-    # ---- what it is called, and what stands in it by default
+    # ---- its name and its defaults
     @classmethod
     def name(cls) -> str:
         """The tool's name: the default of `request`.
 
         Raises:
-            ToolDefinitionError: there is none.
+            ToolDefinitionError: it has no default.
         """
         default = cls.model_fields["request"].default
         if not isinstance(default, str) or not default:
@@ -123,7 +123,7 @@ class ToolMessage(OlderNames):
 
     @classmethod
     def default_value(cls, f: str) -> Any:
-        """The default of a field, as JSON has it; None if it has none, or if there is no such field."""
+        """The default of a field as a JSON value; None if it has none, or if there is no such field."""
         field = cls.model_fields.get(f)
         if field is None or field.is_required():
             return None
@@ -134,19 +134,19 @@ class ToolMessage(OlderNames):
 
     @classmethod
     def require_recipient(cls) -> type[Self]:
-        """The same tool with one more field, `recipient`, which the model must fill in."""
+        """Make the same tool with one more field, `recipient`, which the model must fill in."""
         recipient: Any = (str, Field(description="who the message is for"))
         made = create_model(cls.__name__, __base__=cls, __module__=cls.__module__, recipient=recipient)
         made.__doc__ = cls.__doc__
         return made
 
-    # ---- what a model is told
+    # ---- its descriptions for a model
     @classmethod
     def spec(cls) -> ToolSpec:
-        """What a model is told about the tool; made once for the class.
+        """The description that is sent to the model; made once for the class.
 
         Raises:
-            ToolDefinitionError: it has no name, or is to be strict and no strict schema says what its fields are.
+            ToolDefinitionError: it has no name, or is to be strict and its fields have no strict schema.
         """
         if cls.__dict__.get("_spec") is None:
             parameters = parameters_of(cls)
@@ -157,15 +157,15 @@ class ToolMessage(OlderNames):
 
     @classmethod
     def llm_function_schema(cls, request: bool = False, defaults: bool = True) -> LLMFunctionSpec:
-        """What a model is told about the tool, as a function of the provider's interface.
+        """The description of the tool as a function of the provider's interface.
 
-        No titles, and nothing about further properties; texts from the docstring where a field has none.
+        No titles, and nothing about further properties; descriptions from the docstring where a field has none.
 
         Args:
-            request: with `request` as its last parameter, as for a call that the model writes in its text.
-            defaults: with the fields that have a default.
+            request: include `request` as its last parameter, as for a call that the model writes in its text.
+            defaults: include the fields that have a default.
         """
-        from trivium.schema import LLMFunctionSpec  # loaded where it is used: most programs do not
+        from trivium.schema import LLMFunctionSpec  # few programs use it
 
         parameters = without_key(parameters_of(cls, request=request, defaults=defaults), "additionalProperties")
         name = cls.name()
@@ -173,7 +173,7 @@ class ToolMessage(OlderNames):
 
     @classmethod
     def simple_schema(cls) -> dict[str, Any]:
-        """The type of each field that a model fills in, by name; models within it are written out likewise."""
+        """The type of each argument by name, also of models within."""
         return simple_schema_of(cls, NOT_ARGUMENTS)
 
     @classmethod
@@ -183,22 +183,22 @@ class ToolMessage(OlderNames):
 
     @classmethod
     def instructions(cls) -> str:
-        """What a model is told about when to use the tool, in its system message. Override it."""
+        """Tell a model in its system message when to use the tool. Override it."""
         return ""
 
     @classmethod
     def langroid_tools_instructions(cls) -> str:
-        """What a model is told that writes its calls as text. Override it."""
+        """Tell a model that writes its calls as text how to call a tool. Override it."""
         return "To call a tool, write its JSON object in your answer; its `request` must be the name of the tool."
 
     @classmethod
     def format_instructions(cls, tool: bool = False) -> str:
-        """How a model is to write a call of the tool in its text: name, purpose, form and examples.
+        """Tell a model how to write a call of the tool in its text: name, purpose, form and examples.
 
         `json_instructions` is the older name; a class may override either.
 
         Args:
-            tool: for a model that writes calls in its text; ignored here, subclasses may tell it apart.
+            tool: True for a model that writes calls in its text; ignored here, subclasses may use it.
         """
         if _is_overridden(cls, "json_instructions"):
             return cls.json_instructions(tool)
@@ -221,31 +221,31 @@ class ToolMessage(OlderNames):
 
     @staticmethod
     def group_format_instructions() -> str:
-        """What stands around the instructions of several tools; they go where `{format_instructions}` stands."""
+        """The text around the instructions of several tools, which replace `{format_instructions}`."""
         return _group_text("{format_instructions}")
 
     @staticmethod
     def json_group_instructions() -> str:
-        """`group_format_instructions` by its older name; the tools go where `{json_instructions}` stands."""
+        """`group_format_instructions` by its older name; the instructions replace `{json_instructions}`."""
         return _group_text("{json_instructions}")
 
     # ---- examples
     @classmethod
     def examples(cls) -> Sequence[ToolMessage | tuple[str, ToolMessage]]:
-        """Messages that show a model how the tool is used, each alone or behind the thought that leads to it."""
+        """Example messages for the model, each alone or with the thought that leads to it."""
         return []
 
     @classmethod
     def usage_examples(cls, random: bool = False) -> str:
-        """The examples as text; "" where there are none.
+        """Render the examples as text; "" if there are none.
 
         Args:
-            random: one of them, picked at random, instead of all.
+            random: render one of them, picked at random, instead of all.
         """
         examples = cls.examples()
         if random and examples:
             examples = (choice(examples),)  # noqa: S311 - no secret
-        return "\n\n".join(f"EXAMPLE {at}: {_example(each)}" for at, each in enumerate(examples, 1))
+        return "\n\n".join(f"EXAMPLE {at}: {render_example(each)}" for at, each in enumerate(examples, 1))
 
     def format_example(self) -> str:
         """The message as a model would write it."""
@@ -266,7 +266,7 @@ class ToolMessage(OlderNames):
     # ---- values
     @classmethod
     def parse(cls, arguments: str | Mapping[str, Any]) -> Self:
-        """The message that a model filled in; faults of its JSON that leave one meaning are read over.
+        """Parse the arguments that a model has written; faults of the JSON that leave one meaning are repaired.
 
         Raises:
             ToolArgumentsError: the arguments do not fit; the text says which and why.
@@ -278,19 +278,18 @@ class ToolMessage(OlderNames):
         return cls._made_of(values)
 
     @classmethod
-    def _read(cls, text: str) -> Any:
-        values = read_json(unfenced(text).strip() or "{}")
+    def _read(cls, text: str) -> object:
+        values: object = read_json(unfenced(text).strip() or "{}")
         return read_json(values) if isinstance(values, str) else values  # written as text within text
 
     @classmethod
-    def _made_of(cls, values: Any) -> Self:
-        if isinstance(values, dict):
-            given = cast("dict[str, Any]", values)
-            inner = given.get("properties")
-            if isinstance(inner, dict) and "properties" not in cls.model_fields:
-                given = cast("dict[str, Any]", inner)  # some models answer in the form of the schema
-            # Which tool it is, the call says: a model cannot choose another handler.
-            values = {name: value for name, value in given.items() if name not in ("request", "purpose")}
+    def _made_of(cls, values: object) -> Self:
+        if is_json_object(values):
+            inner = values.get("properties")
+            if is_json_object(inner) and "properties" not in cls.model_fields:
+                values = inner  # some models answer in the form of the schema
+            # The call names the tool: a model cannot choose another handler.
+            values = {name: value for name, value in values.items() if name not in ("request", "purpose")}
             if cls._strict:
                 values = drop_nulls(parameters_of(cls))(values)
         try:
@@ -300,22 +299,22 @@ class ToolMessage(OlderNames):
             raise ToolArgumentsError(describe_errors(name, error), name) from None
 
     def arguments(self) -> dict[str, Any]:
-        """The fields that a model fills in."""
+        """The arguments: the fields that a model fills in."""
         return self.model_dump(exclude={"request", *NOT_ARGUMENTS})
 
     def get_value_of_type(self, target_type: type[T] | Any) -> Any:
-        """The first value of a type among the fields, in their order; None where there is none.
+        """The first value of a type among the fields, in their order; None if there is none.
 
         Args:
             target_type: a class, or a type hint such as `list[int]`.
         """
         left_out = {"request", *NOT_ARGUMENTS}
         names = [*type(self).model_fields, *(self.model_extra or ())]
-        values = (getattr(self, name) for name in names if name not in left_out)
+        values = (mark_of(self, name) for name in names if name not in left_out)
         return next((value for value in values if _is_of_type(value, target_type)), None)
 
 
-def message_tool(kind: type[ToolMessage], handle: Callable[..., Any], read: Callable[[Any], dict[str, Any]]) -> Tool:
+def message_tool(kind: type[ToolMessage], handle: Callable[..., Any], read: Callable[[Any], Arguments]) -> Tool:
     """Make the tool that handles the messages of a class, with the options of the class.
 
     Args:
@@ -325,7 +324,10 @@ def message_tool(kind: type[ToolMessage], handle: Callable[..., Any], read: Call
     """
     needs_approval = kind._needs_approval
     if callable(needs_approval):
-        needs_approval = _needs_approval_of
+
+        def needs_approval(tool_message: ToolMessage) -> bool:
+            return tool_message._needs_approval()
+
     return Tool(
         kind.spec(),
         handle,
@@ -339,10 +341,6 @@ def message_tool(kind: type[ToolMessage], handle: Callable[..., Any], read: Call
     )
 
 
-def _needs_approval_of(tool_message: ToolMessage) -> bool:
-    return tool_message._needs_approval()
-
-
 def cut_result(kind: type[ToolMessage], answer: Message) -> Message:
     """Cut a result to the `_max_result_tokens` of its tool; `content_any` of the cut message has the whole text."""
     text = answer.content
@@ -353,7 +351,7 @@ def cut_result(kind: type[ToolMessage], answer: Message) -> Message:
 
 
 def _is_overridden(kind: type[ToolMessage], name: str) -> bool:
-    return getattr(kind, name).__func__ is not getattr(ToolMessage, name).__func__
+    return mark_of(kind, name).__func__ is not mark_of(ToolMessage, name).__func__
 
 
 def _group_text(tools: str) -> str:
@@ -364,14 +362,15 @@ def _group_text(tools: str) -> str:
     )
 
 
-def _example(example: ToolMessage | tuple[str, ToolMessage]) -> str:
+def render_example(example: ToolMessage | tuple[str, ToolMessage]) -> str:
+    """Render an example, with its thought if it has one."""
     if isinstance(example, tuple):
         return f"(THOUGHT: {' '.join(example[0].split())}) =>\n{example[1].format_example()}"
     return f"\n{example.format_example()}"
 
 
-def _is_of_type(value: Any, hint: Any) -> bool:
-    """Whether a value is of a type, its items too; True and False are no numbers."""
+def _is_of_type(value: object, hint: Any) -> bool:
+    """True if a value is of a type, and its items too; True and False are no numbers."""
     kind, of = get_origin(hint) or hint, get_args(hint)
     if kind is Any:
         return True
@@ -379,9 +378,8 @@ def _is_of_type(value: Any, hint: Any) -> bool:
         return any(_is_of_type(value, each) for each in of)
     if not isinstance(kind, type) or not isinstance(value, kind) or (isinstance(value, bool) and kind in (int, float)):
         return value is None and hint is None
-    if isinstance(value, dict) and len(of) == 2:
-        entries = cast("dict[Any, Any]", value).items()
-        return all(_is_of_type(key, of[0]) and _is_of_type(each, of[1]) for key, each in entries)
+    if is_json_object(value) and len(of) == 2:
+        return all(_is_of_type(key, of[0]) and _is_of_type(each, of[1]) for key, each in value.items())
     if isinstance(value, list | set | frozenset | tuple) and of:
-        return all(_is_of_type(each, of[0]) for each in cast("list[Any]", value))
+        return all(_is_of_type(each, of[0]) for each in cast("Iterable[object]", value))
     return True

@@ -1,12 +1,13 @@
-"""The schema of a tool message: what a model is told of its fields."""
+"""The schema of a tool message, as it is sent to a model."""
 
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from trivium.actions._strict import JSONSchema, is_json_array, is_json_object
 from trivium.actions._tool import read_sections, remove_titles
 
 if TYPE_CHECKING:
@@ -15,42 +16,38 @@ if TYPE_CHECKING:
 __all__ = ["NOT_ARGUMENTS", "message_schema", "parameters_of", "simple_schema_of", "without_key"]
 
 NOT_ARGUMENTS = ("purpose", "id")
-"""Fields of every tool message that no model fills in."""
+"""The fields of every tool message that are not arguments of a call."""
 
 _SECTIONS = ("Args", "Arguments", "Parameters", "Attributes")
 
 
-def message_schema(kind: type[ToolMessage]) -> dict[str, Any]:
-    """The JSON schema of a tool message as a model is to see it, with all that a model does not fill in left out.
+def message_schema(kind: type[ToolMessage]) -> JSONSchema:
+    """Make the JSON schema of a tool message as a model sees it, without the fields that are not arguments.
 
-    No titles; texts from the class's docstring where a field has none; tool messages within it have a fixed
+    No titles; descriptions from the class's docstring where a field has none; tool messages within it have a fixed
     `request`. The fields are those of the class, `request` included.
     """
-    schema = cast("dict[str, Any]", remove_titles(kind.model_json_schema()))
+    schema: JSONSchema = remove_titles(kind.model_json_schema())
     own = schema.pop("$ref", "").rpartition("/")[2]
     schema = {**schema["$defs"][own], "$defs": schema["$defs"]} if own else schema  # a message that holds itself
-    texts = _texts(kind)
-    for name, said in schema.get("properties", {}).items():
+    sections = read_sections(inspect.cleandoc(kind.__doc__ or ""))[1]
+    texts = {field: text for each in _SECTIONS for field, (_, text) in sections.get(each, {}).items() if text}
+    for name, field in schema.get("properties", {}).items():
         if name in texts:
-            said.setdefault("description", texts[name])
+            field.setdefault("description", texts[name])
     for each in (schema, *schema.get("$defs", {}).values()):
-        _clean(each)
+        keep_arguments(each)
     return {name: value for name, value in schema.items() if name != "description"}
 
 
-def _texts(kind: type[BaseModel]) -> dict[str, str]:
-    sections = read_sections(inspect.cleandoc(kind.__doc__ or ""))[1]
-    return {field: text for each in _SECTIONS for field, (_, text) in sections.get(each, {}).items() if text}
-
-
-def _clean(schema: dict[str, Any]) -> None:
-    """Leave out what no model fills in, of a message or of one within it, and fix its name."""
+def keep_arguments(schema: JSONSchema) -> None:
+    """Remove from the schema of a tool message the fields that are not arguments, and fix its `request`."""
     if isinstance(schema.get("additionalProperties"), bool):
         del schema["additionalProperties"]
     hidden = schema.pop("exclude", None)
     if hidden is None:  # no tool message
         return
-    properties = {name: said for name, said in schema["properties"].items() if name not in hidden}
+    properties = {name: field for name, field in schema["properties"].items() if name not in hidden}
     request = properties.get("request", {})
     if "default" in request:
         properties["request"] = {"type": "string", "enum": [request["default"]]}
@@ -58,51 +55,47 @@ def _clean(schema: dict[str, Any]) -> None:
     schema.update(properties=properties, required=[*required, "request"])
 
 
-def parameters_of(kind: type[ToolMessage], *, request: bool = False, defaults: bool = True) -> dict[str, Any]:
-    """The parameters of a tool message's function.
+def parameters_of(kind: type[ToolMessage], *, request: bool = False, defaults: bool = True) -> JSONSchema:
+    """Make the schema of a tool message's arguments.
 
     Args:
         kind: the class.
-        request: with `request`, as for a call that is written as text; it is required, and the last.
-        defaults: with the fields that have a default.
+        request: include `request`, as for a call that is written as text; it is required, and the last.
+        defaults: include the fields that have a default.
     """
     schema = message_schema(kind)
+    fields: dict[str, JSONSchema] = schema["properties"]
     properties = {
-        name: said
-        for name, said in schema["properties"].items()
-        if name not in (*NOT_ARGUMENTS, "request") and (defaults or said.get("default") is None)
+        name: field
+        for name, field in fields.items()
+        if name not in (*NOT_ARGUMENTS, "request") and (defaults or field.get("default") is None)
     }
-    required = sorted(name for name, said in properties.items() if "default" not in said and _is_required(kind, name))
+    optional = {name for name, field in kind.model_fields.items() if not field.is_required()}
+    required = sorted(name for name, field in properties.items() if "default" not in field and name not in optional)
     if request:
         properties["request"] = {"type": "string", "enum": [kind.name()]}
         required.append("request")
     return {**schema, "properties": properties, "required": required}
 
 
-def _is_required(kind: type[BaseModel], name: str) -> bool:
-    field = kind.model_fields.get(name)
-    return field is None or field.is_required()
-
-
-def without_key(schema: Any, unwanted: str) -> Any:
-    """A schema without a keyword, on every level; properties that are called so stay."""
-    if isinstance(schema, list):
-        return [without_key(each, unwanted) for each in cast("list[Any]", schema)]
-    if not isinstance(schema, dict):
+def without_key(schema: object, unwanted: str) -> Any:
+    """Copy a schema without a keyword, on every level; properties of that name stay."""
+    if is_json_array(schema):
+        return [without_key(each, unwanted) for each in schema]
+    if not is_json_object(schema):
         return schema
-    found: dict[str, Any] = {}
-    for name, value in cast("dict[str, Any]", schema).items():
-        if name in ("properties", "$defs") and isinstance(value, dict):
-            entries = cast("dict[str, Any]", value).items()
-            found[name] = {key: without_key(each, unwanted) for key, each in entries}
+    found: JSONSchema = {}
+    for name, value in schema.items():
+        if name in ("properties", "$defs") and is_json_object(value):
+            found[name] = {key: without_key(each, unwanted) for key, each in value.items()}
         elif name != unwanted:
             found[name] = without_key(value, unwanted)
     return found
 
 
-def simple_schema_of(kind: type[BaseModel], hidden: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Each field's type by name, `{"type": "int"}`; a model within it is written out likewise."""
-    found: dict[str, Any] = {}
+def simple_schema_of(kind: type[BaseModel], hidden: tuple[str, ...] = ()) -> JSONSchema:
+    """Make a short schema: the type of each field by name, `{"type": "int"}`, also of models within."""
+    found: JSONSchema = {}
     for name, field in kind.model_fields.items():
         of = field.annotation
         if name in hidden:

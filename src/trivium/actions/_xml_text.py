@@ -1,14 +1,14 @@
 """Tool messages as XML text: the reader and the writer. No I/O.
 
 The reader knows elements, CDATA and the five entities of XML, and nothing else: no declaration has an effect, nothing
-is looked up, and each character is read once. What is in an element is read as its field's type says, so that code
-with angle brackets in a text field is text.
+is looked up, and each character is read once. The content of an element is read by its field's type, so that code with
+angle brackets in a text field is text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from types import UnionType
@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
+from trivium.actions._strict import is_json_object
 from trivium.schema._lenient_json import DEEPEST, read_json
 
 __all__ = ["Shape", "find_elements", "is_verbatim", "read_element", "shape_of", "write_element"]
@@ -33,7 +34,7 @@ _OPEN, _CLOSE = "<![CDATA[", "]]>"
 
 
 class Shape(NamedTuple):
-    """What an element holds.
+    """The kind of an element's content.
 
     Args:
         kind: "model", "list", "dict", "text" for one value, or "any".
@@ -45,7 +46,7 @@ class Shape(NamedTuple):
 
 
 def shape_of(hint: Any) -> Shape:
-    """What an element of a type holds; None counts as no type of its own."""
+    """The kind of content of an element for a type; None does not count as a type."""
     origin, of = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return shape_of(of[0])
@@ -70,14 +71,14 @@ def shape_of(hint: Any) -> Shape:
 
 
 def is_verbatim(name: str, field: FieldInfo | None) -> bool:
-    """Whether a field's text stands in its element exactly as it is."""
-    extra = cast("Any", None if field is None else field.json_schema_extra)
-    return name == "code" or (isinstance(extra, dict) and bool(cast("dict[str, Any]", extra).get("verbatim")))
+    """True if a field's text is written without escapes."""
+    extra = None if field is None else field.json_schema_extra
+    return name == "code" or (is_json_object(extra) and bool(extra.get("verbatim")))
 
 
 # ---- reading
 def read_element(text: str, root: str, model: type[BaseModel]) -> dict[str, Any]:
-    """The values in an element, as the fields of a model would have them.
+    """Read the values in an element, by the fields of a model.
 
     Raises:
         ValueError: there is no such element, or it is not well formed.
@@ -90,9 +91,9 @@ def read_element(text: str, root: str, model: type[BaseModel]) -> dict[str, Any]
     values = reader.element(found, Shape("model", model), False, DEEPEST)
     if text[reader.at :].strip():
         raise ValueError(f"there is more behind </{root}>")
-    if not isinstance(values, dict):
+    if not is_json_object(values):
         raise ValueError(f"<{root}> holds text, not an element for each field")
-    return cast("dict[str, Any]", values)
+    return values
 
 
 class _Reader:
@@ -100,7 +101,7 @@ class _Reader:
         self.text, self.at = text, at
 
     def element(self, tag: re.Match[str], shape: Shape, verbatim: bool, levels: int) -> Any:
-        """What an element holds, from behind its opening tag on."""
+        """Read the content of an element, from the end of its opening tag on."""
         if levels == 0:
             raise ValueError("too many levels")
         is_empty = tag[3].endswith("/")
@@ -110,15 +111,22 @@ class _Reader:
             return None if not text and _NIL.search(tag[3]) else _typed(text, shape.of)
         if is_empty and _NIL.search(tag[3]):
             return None
-        children = list[tuple[str, Any]]()
-        said = "" if is_empty else self._children(tag[2], shape, children, levels)
-        return _value_of(shape, children, said)
+        children = list[tuple[str, object]]()
+        text = "" if is_empty else self._children(tag[2], shape, children, levels)
+        if shape.kind == "any" and not children:
+            return text
+        if not children and text[:1] in ("{", "["):  # written as JSON within the element
+            return read_json(text)
+        if not children and text:
+            return text
+        is_list = all(name == "item" for name, _ in children) if shape.kind == "any" else shape.kind == "list"
+        return [value for _, value in children] if is_list else dict(children)
 
-    def _children(self, name: str, shape: Shape, found: list[tuple[str, Any]], levels: int) -> str:
-        """Read the elements within one up to its end; the text that stands between them."""
+    def _children(self, name: str, shape: Shape, found: list[tuple[str, object]], levels: int) -> str:
+        """Read the elements within one up to its end; return the text between them."""
         said: list[tuple[str, bool]] = []
         while True:
-            tag = self._next_tag(said)
+            tag = self.next_tag(said)
             if tag is None:
                 raise ValueError(f"<{name}> does not end")
             if tag[1]:
@@ -133,8 +141,8 @@ class _Reader:
             if not is_aside:
                 found.append((of, value))
 
-    def _next_tag(self, said: list[tuple[str, bool]]) -> re.Match[str] | None:
-        """Go behind the next tag; what stands before it is added to `said`, and whether it is CDATA."""
+    def next_tag(self, said: list[tuple[str, bool]]) -> re.Match[str] | None:
+        """Move to the end of the next tag; add the text before it to `said`, each piece with True if it is CDATA."""
         while True:
             at = self.text.find("<", self.at)
             if at < 0:
@@ -148,7 +156,7 @@ class _Reader:
             self._mark(said)
 
     def _mark(self, said: list[tuple[str, bool]]) -> None:
-        """Go behind a sign that opens no element: CDATA, a comment, or a plain <."""
+        """Move to the end of CDATA, a comment, or a plain <, none of which opens an element."""
         for begin, end in ((_OPEN, _CLOSE), ("<!--", "-->")):
             if self.text.startswith(begin, self.at):
                 close = self.text.find(end, self.at + len(begin))
@@ -162,7 +170,7 @@ class _Reader:
         self.at += 1
 
     def _pieces(self, name: str) -> list[tuple[str, bool]]:
-        """What stands up to the end of an element that holds text alone, whatever it looks like."""
+        """Read the text up to the end of an element that has text alone; tags in it are text."""
         said: list[tuple[str, bool]] = []
         end = re.compile(rf"</{re.escape(name)}\s*+>|<!\[CDATA\[")
         while True:
@@ -178,27 +186,16 @@ class _Reader:
 
 
 def _child(shape: Shape, name: str) -> tuple[Shape, bool]:
-    """What an element within another holds, and whether exactly as it is."""
+    """The kind of content of an element within another; True if it is verbatim."""
     if shape.kind == "model":
-        field = cast("type[BaseModel]", shape.of).model_fields.get(name)
+        fields: Mapping[str, FieldInfo] = shape.of.model_fields
+        field = fields.get(name)
         return (Shape("any", None) if field is None else shape_of(field.annotation)), is_verbatim(name, field)
     return (shape_of(shape.of) if shape.kind in ("list", "dict") else Shape("any", None)), False
 
 
-def _value_of(shape: Shape, children: list[tuple[str, Any]], said: str) -> Any:
-    if shape.kind == "any":
-        if not children:
-            return said
-        return [value for _, value in children] if all(name == "item" for name, _ in children) else dict(children)
-    if not children and said[:1] in ("{", "["):  # written as JSON within the element
-        return read_json(said)
-    if not children and said:
-        return said
-    return [value for _, value in children] if shape.kind == "list" else dict(children)
-
-
 def _text_of(pieces: list[tuple[str, bool]], verbatim: bool) -> Iterator[str]:
-    """The text of an element: CDATA is exact; around it, and without it, space at the ends does not count."""
+    """The text of an element: CDATA is exact; other text loses the space at its ends."""
     if any(exact for _, exact in pieces):
         yield from (piece if exact else _decoded(piece) for piece, exact in pieces if exact or piece.strip())
         return
@@ -224,7 +221,7 @@ def _character(found: re.Match[str]) -> str:
 
 
 def _typed(text: str, hints: tuple[Any, ...]) -> Any:
-    """The text, or the one of the values that a type names that it stands for."""
+    """The text, or the value of a `Literal` or an `Enum` that is written so."""
     for value in _choices(hints):
         if not isinstance(value, str) and _written(value) == text:
             return value
@@ -242,28 +239,27 @@ def _choices(hints: tuple[Any, ...]) -> Iterator[Any]:
 
 
 # ---- writing
-def write_element(name: str, value: Any, indent: str = "", verbatim: bool = False) -> str:
-    """A value as an element; models and collections as elements within it."""
+def write_element(name: str, value: object, indent: str = "", verbatim: bool = False) -> str:
+    """Write a value as an element; models and collections as elements within it."""
     start, end, inner = f"{indent}<{_tag(name)}>", f"</{name if _is_name(name) else 'entry'}>\n", indent + "  "
     if value is None:
         return f'{start[:-1]} nil="true"/>\n'
     if isinstance(value, BaseModel):
         parts = [write_element(each, item, inner, exact) for each, item, exact in fields_of(value)]
     elif isinstance(value, Mapping):
-        entries = cast("Mapping[Any, Any]", value).items()
+        entries = cast("Mapping[object, object]", value).items()
         parts = [write_element(_written(to_jsonable_python(key)), item, inner) for key, item in entries]
     elif isinstance(value, Sequence | AbstractSet) and not isinstance(value, str | bytes):
-        parts = [write_element("item", item, inner) for item in cast("Sequence[Any]", value)]
+        parts = [write_element("item", item, inner) for item in cast("Iterable[object]", value)]
     else:
-        return f"{start}{_escaped(_written(to_jsonable_python(value)), verbatim)}{end}"
+        return f"{start}{escape(_written(to_jsonable_python(value)), verbatim)}{end}"
     return f"{start}\n{''.join(parts)}{indent}{end}"
 
 
-def fields_of(model: BaseModel) -> Iterator[tuple[str, Any, bool]]:
-    """The fields of a model that are written: name, value, and whether exactly as it is. None goes without saying
-    where it is the default."""
-    extra = cast("Any", type(model).model_config.get("json_schema_extra"))
-    hidden = cast("dict[str, Any]", extra).get("exclude", ()) if isinstance(extra, dict) else ()
+def fields_of(model: BaseModel) -> Iterator[tuple[str, object, bool]]:
+    """The fields of a model that are written: name, value, and True if verbatim. A default of None is left out."""
+    extra = type(model).model_config.get("json_schema_extra")
+    hidden = extra.get("exclude", ()) if is_json_object(extra) else ()
     for name, value in model:
         field = type(model).model_fields.get(name)
         is_default = value is None and field is not None and not field.is_required() and field.default is None
@@ -279,7 +275,7 @@ def _is_name(name: str) -> bool:
     return re.fullmatch(_NAME, name) is not None and not name.startswith("_") and name != "entry"
 
 
-def _written(value: Any) -> str:
+def _written(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -287,7 +283,8 @@ def _ampersands(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _escaped(text: str, verbatim: bool) -> str:
+def escape(text: str, verbatim: bool) -> str:
+    """Escape a text, or put it into CDATA if it is verbatim or has space at its ends."""
     if verbatim or text != text.strip():
         return f"{_OPEN}{text.replace(_CLOSE, f']]{_CLOSE}{_OPEN}>')}{_CLOSE}"
     return _ampersands(text)
@@ -295,7 +292,7 @@ def _escaped(text: str, verbatim: bool) -> str:
 
 # ---- finding
 def find_elements(text: str, root: str) -> list[str]:
-    """Each element of that name in a text, not those in CDATA; an opening tag, or the last closing one, may lack."""
+    """Find the elements of a name in a text, outside CDATA; an opening tag, or the last closing one, may be missing."""
     marks = re.compile(rf"<!\[CDATA\[|<(/?){re.escape(root)}(?:\s[^<>]*+)?+>")
     found: list[str] = []
     start, after, at = -1, 0, 0

@@ -1,8 +1,8 @@
-"""The tool message that a model writes as XML, for texts such as code that JSON would have it escape."""
+"""The tool message that a model writes as XML, for texts such as code that JSON would escape."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 from pydantic import BaseModel
@@ -19,9 +19,9 @@ __all__ = ["XMLToolMessage"]
 class XMLToolMessage(ToolMessage):
     """A tool message that a model writes as XML.
 
-    A field with `json_schema_extra={"verbatim": True}`, or called `code`, is written in CDATA, exactly as it is.
-    Text with angle brackets is text wherever a field is of one value. Where the provider's interface is used, the
-    tool is one as others are.
+    A field with `json_schema_extra={"verbatim": True}`, or with the name `code`, is written in CDATA without escapes.
+    In a field of a single value, text with angle brackets is text. Through the provider's interface for tools, it is a
+    tool like others.
 
     Example:
         >>> class Run(XMLToolMessage):
@@ -44,24 +44,21 @@ class XMLToolMessage(ToolMessage):
 
     @classmethod
     def _get_excluded_fields(cls) -> set[str]:
-        """The fields that are not written."""
+        """The fields that are left out."""
         return {*NOT_ARGUMENTS}
 
     # ---- reading
     @classmethod
     def find_candidates(cls, text: str) -> list[str]:
-        """Each part of a text that may be a call.
-
-        Where the opening tag is missing, or the closing one of the last, it is put there.
-        """
+        """Find the parts of a text that may be calls; a missing opening tag, or the last closing one, is added."""
         return find_elements(text, cls._get_root_element())
 
     @classmethod
     def extract_field_values(cls, formatted_string: str) -> dict[str, Any] | None:
-        """The values in a call by name, as text, lists and dicts; None where it holds none.
+        """Read the values in a call by name, as text, lists and dicts; None if it has none.
 
-        Elements whose name begins with an underscore are passed over. Other declarations and entities than those of
-        XML itself mean nothing here: they stay text, or are an error.
+        Elements whose name begins with an underscore are ignored. Only XML's own five entities are read; declarations
+        and other entities stay text, or are an error.
 
         Raises:
             ToolArgumentsError: it is not well formed.
@@ -69,17 +66,13 @@ class XMLToolMessage(ToolMessage):
         try:
             return read_element(formatted_string, cls._get_root_element(), cls) or None
         except ValueError as error:
-            name = cls._name_in(formatted_string)
+            default = cls.model_fields["request"].default
+            name = default if isinstance(default, str) and default else "a tool"
             raise ToolArgumentsError(f"the call of {name} cannot be read as XML: {error}", name) from None
 
     @classmethod
-    def _name_in(cls, text: str) -> str:
-        name = cls.model_fields["request"].default
-        return name if isinstance(name, str) and name else "a tool"
-
-    @classmethod
     def parse(cls, formatted_string: str | Mapping[str, Any]) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride] - its documented name
-        """The message that a model filled in, as XML, or as JSON where it came by the provider's interface.
+        """Parse the call that a model has written, as XML, or as JSON if it came through the provider's interface.
 
         Raises:
             ToolArgumentsError: it is not well formed, or the values do not fit; the text says which and why.
@@ -96,7 +89,7 @@ class XMLToolMessage(ToolMessage):
 
     @classmethod
     def find_verbatim_fields(cls, prefix: str = "", parent_cls: type[BaseModel] | None = None) -> list[str]:
-        """The fields that are written exactly as they are; those of models within it as `field.inner`."""
+        """The fields that are written without escapes; those of models within it as `field.inner`."""
         return list(_verbatim(parent_cls or cls, prefix, ()))
 
     @classmethod
@@ -115,7 +108,7 @@ class XMLToolMessage(ToolMessage):
         return "\n".join([*lines, *([f"EXAMPLES:\n{examples}"] if examples else [])]) + "\n"
 
 
-def _verbatim(model: type[BaseModel], prefix: str, above: tuple[type, ...]) -> Any:
+def _verbatim(model: type[BaseModel], prefix: str, above: tuple[type, ...]) -> Iterator[str]:
     for name, field in model.model_fields.items():
         path = f"{prefix}.{name}" if prefix else name
         if is_verbatim(name, field):
@@ -132,8 +125,8 @@ def _model_in(hint: Any) -> type[BaseModel] | None:
     return shape.of if shape.kind == "model" else None
 
 
-def _form(model: type[BaseModel], indent: str, above: tuple[type, ...], request: str = "") -> Any:
-    """The elements of a model, each with what is to stand in it."""
+def _form(model: type[BaseModel], indent: str, above: tuple[type, ...], request: str = "") -> Iterator[str]:
+    """Render the elements of a model, each with a description of its content."""
     for name, field in model.model_fields.items():
         if name == "request" and (request or issubclass(model, ToolMessage)):
             default = request or field.default
@@ -143,7 +136,7 @@ def _form(model: type[BaseModel], indent: str, above: tuple[type, ...], request:
             yield from _entry(name, told, field.annotation, indent, (*above, model), is_verbatim(name, field))
 
 
-def _entry(name: str, told: str, hint: Any, indent: str, above: tuple[type, ...], exact: bool = False) -> Any:
+def _entry(name: str, told: str, hint: Any, indent: str, above: tuple[type, ...], exact: bool = False) -> Iterator[str]:
     shape = shape_of(hint)
     if shape.kind == "text" or shape.kind == "any":
         kind = hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")
