@@ -46,8 +46,8 @@ class Tally:
 
     def hear(self, event: Event) -> None:
         """Count tokens: a listener of the run."""
-        if event.kind == "usage":
-            self.counts["tokens"] += event.data.total
+        if event.usage is not None:
+            self.counts["tokens"] += event.usage.total
 
     def add(self, record: dict[str, Any]) -> None:
         """Count the record of one file, each field once: a list that is backed in part has a value."""

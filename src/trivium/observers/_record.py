@@ -127,17 +127,18 @@ class RunRecord:
 
     def __call__(self, event: Event) -> None:
         """Accept one event."""
-        if isinstance(event, StartedEvent):
-            self._start(event)
-        elif isinstance(event, QueuedEvent):
-            now = time.monotonic()
-            self._queued[event.node] = recorded = self._add(event, now)
-            recorded.state, recorded.queued = NodeState.PENDING, now
-        recorded = self._open.get(event.node) or self._queued.get(event.node)
+        node = event.node
+        recorded = self._open.get(node)
+        if recorded is not None and event.piece is not None:  # first: most are
+            kind, events = event.kind, recorded.events
+            if not events or (events[-1].kind != kind and all(each.kind != kind for each in events)):
+                events.append(RecordedEvent(kind, time.monotonic(), event.detail(), event.fields()))
+            return
+        if recorded is None:
+            recorded = self._begin(event)
         if recorded is None:
             return
-        usage = event.usage
-        if usage is not None:
+        if (usage := event.usage) is not None:
             with self._counting:
                 recorded.own_usage += usage
         if self.content or event.level >= INFO:
@@ -199,29 +200,31 @@ class RunRecord:
         write_atomically(path, self.as_chrome_trace())
 
     # ---- what events do
-    def _start(self, event: StartedEvent) -> None:
-        """Begin the record of a node, unless it is only run again."""
+    def _begin(self, event: Event) -> RecordedNode | None:
+        """Return the record of a node that is not open: a new one if it starts or is queued."""
         node = event.node
-        if node in self._open:
-            return
-        now = time.monotonic()
-        recorded = self._queued.get(node) or self._add(event, now)
-        recorded.started, recorded.state = now, NodeState.ACTIVE
-        self._open[node] = recorded  # before it leaves the queue: other threads find it in one of the two
-        self._queued.pop(node, None)
+        recorded = self._queued.get(node)
+        if isinstance(event, StartedEvent):
+            now = time.monotonic()
+            recorded = recorded or self._add(event, now)
+            recorded.started, recorded.state = now, NodeState.ACTIVE
+            self._open[node] = recorded  # before it leaves the queue: other threads find it in one of the two
+            self._queued.pop(node, None)
+        elif isinstance(event, QueuedEvent):
+            now = time.monotonic()
+            self._queued[node] = recorded = self._add(event, now)
+            recorded.state, recorded.queued = NodeState.PENDING, now
+        return recorded
 
     def _keep(self, event: Event, recorded: RecordedNode) -> None:
-        """Keep an event; of the pieces of a stream only the first, and of events of every run only their content."""
-        kind, fields = event.kind, event.fields()
-        if event.piece is not None:
-            if any(each.kind == kind for each in recorded.events):
-                return
-        elif self.content:
+        """Keep an event; of those that happen in every run only the contents."""
+        fields = event.fields()
+        if self.content:
             known, fields = fields, event.fields(content=True)
             if event.level < INFO and known == fields:
                 return
             fields = mask_secrets(fields)
-        recorded.events.append(RecordedEvent(kind, time.monotonic(), event.detail(), fields))
+        recorded.events.append(RecordedEvent(event.kind, time.monotonic(), event.detail(), fields))
 
     def _end(self, event: EndedEvent, recorded: RecordedNode) -> None:
         """Close the record of a node; with a root end the nodes of its run that were queued and never started."""
