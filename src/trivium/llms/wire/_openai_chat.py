@@ -443,11 +443,12 @@ def token_counts(usage: JSONValue, read: str, written: str) -> Usage | None:
         return None
     input_details, output_details = (dict_or_empty(usage.get(f"{name}_details")) for name in (read, written))
     dollars = usage.get("cost")  # OpenRouter's
-    is_number = isinstance(dollars, int | float) and not isinstance(dollars, bool)
+    is_bool = isinstance(dollars, bool)
+    usd = float(dollars) if isinstance(dollars, int | float) and not is_bool and 0 <= dollars < 1e15 else 0.0
     return Usage(
         _count(usage.get(read)),
         _count(usage.get(written)),
-        float(dollars) if is_number and 0 <= dollars < 1e15 else 0.0,
+        usd,
         cached_tokens=_count(input_details.get("cached_tokens")),
         cache_write_tokens=_count(input_details.get("cache_write_tokens")),
         reasoning_tokens=_count(output_details.get("reasoning_tokens")),
