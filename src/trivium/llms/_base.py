@@ -80,7 +80,7 @@ class _TextModel(ChatModel):
     def _through(self, method: str, messages: Messages, parameters: Parameters) -> Any:
         if method == "stream_chat":
             session = {"session_id": this_session()} if self._streams_a_session else {}
-            return pieces_of(self.stream_chat(messages, **session, **parameters))
+            return new_pieces(self.stream_chat(messages, **session, **parameters))
         session = (this_session(),) if "chat" in self._awaits else ()
         return self._whole("chat", messages, *session, **parameters)
 
@@ -286,7 +286,7 @@ def _text(answer: object) -> str:
     return answer
 
 
-def pieces_of(growing: Any) -> Any:
+def new_pieces(growing: Any) -> Any:
     """Return the new pieces of a growing text, as `stream_chat` yields it; sync or async as that is."""
     known = 0
 

@@ -14,6 +14,7 @@ from trivium._settings import settings
 from trivium.caches import Cache
 from trivium.caches.lowlevel import Flights, hash_json
 from trivium.commander import Event, current, invoke, wait
+from trivium.commander.lowlevel import emit
 from trivium.events import JSONObject, exception_line, on_one_line
 from trivium.exceptions import CacheError, ConfigurationError
 from trivium.llms._chat_model import identity_of
@@ -187,7 +188,7 @@ class CachedModel(WrappedModel):
 
     async def _get(self, key: str) -> list[Delta] | None:
         text = await invoke(self._cache.get, key)
-        return None if text is None else parse_answer(text)
+        return None if text is None else parse_deltas(text)
 
     async def _store(self, key: str, answer: list[Delta]) -> None:
         text = json.dumps([_entry(each) for each in answer if each != ""], separators=(",", ":"))
@@ -239,7 +240,7 @@ def _entry(delta: Delta) -> object:
     return [type(delta).__name__, *(astuple(delta) if isinstance(delta, Usage) else delta)]
 
 
-def parse_answer(text: str) -> list[Delta] | None:
+def parse_deltas(text: str) -> list[Delta] | None:
     """Return the deltas of a stored answer; None for a text in another form, as another program may have stored it."""
     try:
         entries = json.loads(text)
@@ -273,4 +274,4 @@ _READERS: Final[Mapping[str, Callable[..., Delta]]] = {
 
 def _emit_lookup(lookup: Lookup) -> None:
     if (node := current.get()) is not None:
-        node._emit(CacheEvent, lookup)
+        emit(node, CacheEvent, lookup)

@@ -8,8 +8,8 @@ from itertools import count
 from logging import DEBUG
 from typing import Any, Literal
 
-from trivium.commander import CallNode, Event, current, driver_neutral
-from trivium.commander.lowlevel import Budget, pull
+from trivium.commander import CallNode, Event, current
+from trivium.commander.lowlevel import Budget, driver_neutral, emit, pull, scope_of
 from trivium.events import JSONObject, on_one_line
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.llms._prices import expected_usage, expected_usd, price_of, priced
@@ -138,8 +138,8 @@ class _Answer:
                 f"the model's stream yielded {type(delta).__name__}, which is not a delta: yield text, ToolCallPart, "
                 "Reasoning, Usage or Finish"
             )
-        if delta and self._node._scope.listeners:  # a provider may give "" as a sign of life
-            self._node._emit(DeltaEvent, delta)
+        if delta and scope_of(self._node).listeners:  # a provider may give "" as a sign of life
+            emit(self._node, DeltaEvent, delta)
 
     def reply(self, model: ModelProtocol, request: Request) -> Reply:
         """Return the complete answer to a request.
@@ -220,7 +220,7 @@ async def call_model(model: ModelProtocol, request: Request, node: ModelNode | N
     node = node or model_node()
     node._request = request
     with node:
-        budget, above = node._scope.budget, node._parent
+        budget, above = scope_of(node).budget, node._parent
         outer = above if above.__class__ is ModelNode else None
         reserved = (0, 0.0)
         if budget is not None and outer is None:
@@ -236,7 +236,7 @@ async def call_model(model: ModelProtocol, request: Request, node: ModelNode | N
             if budget is not None:
                 budget.settle(reserved, 0 if usage is None else usage.total, 0.0 if usage is None else usage.usd)
             if usage is not None:
-                (outer or node)._emit(UsageEvent, usage)
+                emit(outer or node, UsageEvent, usage)
         node.result = answer.reply(model, request)
         return node.result
 

@@ -10,6 +10,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from trivium._arguments import checked
 from trivium.commander import Event, current
+from trivium.commander.lowlevel import emit
 from trivium.events import JSONObject, exception_line, on_one_line
 from trivium.exceptions import (
     AllModelsFailedError,
@@ -127,7 +128,7 @@ class FallbackModel(ChatModel):
         for link in self._links:
             begun = False
             if errors and (node := current.get()) is not None:
-                node._emit(FallbackEvent, Fallback(self._links[len(errors) - 1].name, errors[-1], link.name))
+                emit(node, FallbackEvent, Fallback(self._links[len(errors) - 1].name, errors[-1], link.name))
             try:
                 model = link.model()
                 async with aclosing(deltas_of(model, link.request_for(request))) as deltas:

@@ -1,4 +1,4 @@
-"""Meta templates: how a model's roles are written, in a prompt or in the messages of an interface."""
+"""Meta templates: the form of roles in a prompt, or in the messages of an interface."""
 
 from __future__ import annotations
 
@@ -10,30 +10,31 @@ from trivium.exceptions import ConfigurationError, UnknownRoleError
 
 __all__ = ["INTERNLM2_META", "APITemplateParser", "LMTemplateParser", "MetaTemplate"]
 
-MetaTemplate: TypeAlias = Sequence[Mapping[str, Any]]
+RoleEntry: TypeAlias = Mapping[str, Any]
+MetaTemplate: TypeAlias = Sequence[RoleEntry]
 """One entry for each role.
 
-For a prompt: `role`; `begin`, what stands before a message, as text or as a dict of `with_name` (has `{name}`),
-`without_name` and `name` (how names are written); `end`, what stands behind; `generate`, whether a last message of
-this role is left open; `fallback_role`, whose entry counts instead.
+For a prompt: `role`; `begin`, the text before a message, or a dict of `with_name` (has `{name}`), `without_name` and
+`name` (forms of names); `end`, the text after it; `generate`, true if a last message of this role is left open;
+`fallback_role`, the role whose entry is used instead.
 For an interface: `role`, `api_role`, `begin`, `end`.
 """
 
 _NAMES: Final = {"interpreter": "<|interpreter|>", "plugin": "<|plugin|>"}
 
-
-def _internlm2(role: str, names: Mapping[str, str]) -> dict[str, Any]:
-    begin: dict[str, Any] = {
-        "with_name": f"<|im_start|>{role} name={{name}}\n",
-        "without_name": f"<|im_start|>{role}\n",
-    }
-    return {"role": role, "begin": {**begin, "name": dict(names)} if names else begin, "end": "<|im_end|>\n"}
-
-
 INTERNLM2_META: Final[MetaTemplate] = tuple(
-    _internlm2(role, {} if role == "user" else _NAMES) for role in ("system", "user", "assistant", "environment")
+    {
+        "role": role,
+        "begin": {
+            "with_name": f"<|im_start|>{role} name={{name}}\n",
+            "without_name": f"<|im_start|>{role}\n",
+            **({} if role == "user" else {"name": dict(_NAMES)}),
+        },
+        "end": "<|im_end|>\n",
+    }
+    for role in ("system", "user", "assistant", "environment")
 )
-"""How InternLM2, Qwen and others that write `<|im_start|>` are prompted."""
+"""The prompt format of InternLM2, Qwen and others that write `<|im_start|>`."""
 
 
 class _Roles:
@@ -46,7 +47,7 @@ class _Roles:
     @checked
     def __init__(self, meta_template: MetaTemplate | None = None) -> None:
         self.meta_template = meta_template
-        self.roles: dict[str, Mapping[str, Any]] = {}
+        self.roles: dict[str, RoleEntry] = {}
         for entry in meta_template or ():
             role = entry.get("role") if isinstance(entry, Mapping) else None  # pyright: ignore[reportUnnecessaryIsInstance] # fmt: skip
             if not isinstance(role, str) or role in self.roles:
@@ -55,11 +56,11 @@ class _Roles:
                 )
             self.roles[role] = _checked(entry)
 
-    def entry(self, role: Any) -> Mapping[str, Any]:
-        """What the template says of a role.
+    def entry(self, role: object) -> RoleEntry:
+        """Return the entry of a role.
 
         Raises:
-            UnknownRoleError: nothing.
+            UnknownRoleError: the template has no such role.
         """
         found = self.roles.get(role) if isinstance(role, str) else None
         if found is not None and found.get("fallback_role"):
@@ -74,10 +75,10 @@ class _Roles:
 class LMTemplateParser(_Roles):
     """Writes chat messages as one prompt.
 
-    Without a template the contents stand one below the other.
+    Without a template the contents are joined by line breaks.
 
     Args:
-        meta_template: how each role is written.
+        meta_template: the form of each role.
 
     Raises:
         ConfigurationError: an entry has no role, or two have the same.
@@ -92,8 +93,8 @@ class LMTemplateParser(_Roles):
     """
 
     @checked
-    def __call__(self, dialog: str | Sequence[str | Mapping[str, Any]]) -> str:
-        """The prompt of a dialog; text is a prompt already, and stands in a dialog as it is.
+    def __call__(self, dialog: str | Sequence[str | RoleEntry]) -> str:
+        """Return the prompt of a dialog; a text is a prompt already, and stays unchanged in a dialog.
 
         Raises:
             UnknownRoleError: a message has a role that the template does not have.
@@ -112,11 +113,11 @@ class LMTemplateParser(_Roles):
             parts.append(self._begin({"role": "assistant"}))
         return "".join(parts)
 
-    def _written(self, message: Mapping[str, Any]) -> str:
+    def _written(self, message: RoleEntry) -> str:
         end = self.entry(message.get("role")).get("end", "")
         return f"{self._begin(message)}{_content(message)}{end}"
 
-    def _begin(self, message: Mapping[str, Any]) -> str:
+    def _begin(self, message: RoleEntry) -> str:
         begin, name = self.entry(message.get("role")).get("begin", ""), message.get("name")
         if isinstance(begin, str):
             return begin
@@ -126,9 +127,9 @@ class LMTemplateParser(_Roles):
 
 
 class APITemplateParser(_Roles):
-    """Gives chat messages the roles that an interface knows; those that then have the same role are joined.
+    """Gives chat messages the roles of an interface; consecutive messages that then have one role are joined.
 
-    Without a template the messages stay as they are.
+    Without a template the messages are unchanged.
 
     Args:
         meta_template: the `api_role` of each role.
@@ -143,8 +144,8 @@ class APITemplateParser(_Roles):
     """
 
     @checked
-    def __call__(self, dialog: str | Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """The messages for the interface; text is a user's.
+    def __call__(self, dialog: str | Sequence[RoleEntry]) -> list[dict[str, Any]]:
+        """Return the messages for the interface; a text is a user's message.
 
         Raises:
             UnknownRoleError: a message has a role that the template does not have.
@@ -154,14 +155,15 @@ class APITemplateParser(_Roles):
         if not self.roles:
             return [dict(message) for message in messages]
         runs: list[list[dict[str, Any]]] = []
-        for message in map(self._renamed, messages):
+        for message in map(self.converted, messages):
             if runs and runs[-1][0]["role"] == message["role"] and _joinable(runs[-1][-1]) and _joinable(message):
                 runs[-1].append(message)
             else:
                 runs.append([message])
         return [run[0] if len(run) == 1 else _joined(run) for run in runs]
 
-    def _renamed(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def converted(self, message: RoleEntry) -> dict[str, Any]:
+        """Return a message with the interface's role, and the template's texts around its content."""
         role = message.get("role")
         if role == "tool" and role not in self.roles:  # the result of a native call: the interface's own
             return dict(message)
@@ -176,11 +178,11 @@ _TEXTS: Final = ("end", "api_role", "fallback_role")
 _OF_BEGIN: Final = {"with_name": str, "without_name": str, "name": dict}
 
 
-def _checked(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+def _checked(entry: RoleEntry) -> RoleEntry:
     begin = entry.get("begin", "")
     wrong = [name for name in _TEXTS if not isinstance(entry.get(name) or "", str)]
     if isinstance(begin, Mapping):
-        given = cast("Mapping[str, Any]", begin)
+        given = cast("RoleEntry", begin)
         wrong += [f"begin.{name}" for name, kind in _OF_BEGIN.items() if not isinstance(given.get(name, kind()), kind)]
     elif not isinstance(begin, str):
         wrong.append("begin")
@@ -198,16 +200,16 @@ def _check_messages(dialog: Sequence[Any], *kinds: type) -> None:
             raise ConfigurationError(f"a chat message is a dict with role and content, not {type(each).__name__}")
 
 
-def _content(message: str | Mapping[str, Any]) -> str:
+def _content(message: str | RoleEntry) -> str:
     content = message if isinstance(message, str) else message.get("content")
     return "" if content is None else str(content)
 
 
-def _joined(run: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _joined(run: Sequence[RoleEntry]) -> dict[str, Any]:
     return {**run[0], "content": "\n".join(message["content"] for message in run)}
 
 
-def _joinable(message: Mapping[str, Any]) -> bool:
+def _joinable(message: RoleEntry) -> bool:
     plain = (
         isinstance(message.get("content"), str) and not message.get("tool_calls") and not message.get("tool_call_id")
     )

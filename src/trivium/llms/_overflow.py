@@ -9,6 +9,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 from trivium._arguments import checked
 from trivium.commander import Event, current, invoke
+from trivium.commander.lowlevel import emit
 from trivium.events import JSONObject, exception_line, to_json_value
 from trivium.exceptions import ConfigurationError, ContextOverflowError
 from trivium.llms._protocol import ChatMessage, Delta, ModelProtocol, Request
@@ -137,7 +138,7 @@ class OverflowModel(WrappedModel):
         if (node := current.get()) is not None:
             kept = {id(each) for each in found}
             dropped = tuple(each for each in messages if id(each) not in kept)
-            node._emit(OverflowEvent, Overflow(error, dropped, len(found)))
+            emit(node, OverflowEvent, Overflow(error, dropped, len(found)))
         return found
 
 

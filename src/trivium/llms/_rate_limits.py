@@ -1,4 +1,4 @@
-"""How many requests and tokens a minute a model is asked for, over all who share a limiter."""
+"""Limits on requests and tokens per minute, over all models that share a limiter."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from trivium._arguments import checked, positive
 from trivium.commander import Event, ThreadEvent, current, invoke, wait
+from trivium.commander.lowlevel import emit
 from trivium.events import JSONObject
 from trivium.exceptions import ConfigurationError, RateLimitStoreError
 from trivium.llms._prices import expected_usage
@@ -24,8 +25,8 @@ from trivium.schema import Usage
 
 __all__ = ["LimitedModel", "RateLimitEvent", "RateLimiter"]
 
-LONGEST_LOOK_AWAY: Final = 1.0
-"""Seconds after which a shared place is looked at again: what others give back there sets no event here."""
+LONGEST_POLL: Final = 1.0
+"""Seconds between polls of a shared store: tokens given back by other processes set no event here."""
 
 
 class RateLimitEvent(Event[float, Literal["rate_limit"]]):
@@ -43,30 +44,30 @@ class RateLimitEvent(Event[float, Literal["rate_limit"]]):
 
 
 class _Ticket(NamedTuple):
-    """A request that was let through, and the tokens that were counted for it."""
+    """A request that may be made, and the tokens that were counted for it."""
 
     id: str
     tokens: int
 
 
 class RateLimiter:
-    """At most so many requests and tokens in any minute, over all models, tasks and processes that share it.
+    """Limits requests and tokens in any minute, over all models, tasks and processes that share it.
 
-    Before a request its tokens are estimated and counted; afterwards what it has used is counted instead. Requests of
-    a process are served in the order in which they came. While one waits it can be killed, cancelled, and reaches its
-    deadline as anywhere else. A request that is tried again counts each time.
+    Before a request its tokens are estimated and counted; afterwards its usage replaces the estimate. Requests of a
+    process are served in order. A waiting request can be killed and cancelled, and reaches its deadline. Each retry of
+    a request counts.
 
     Args:
-        requests_per_minute: None is no limit.
-        tokens_per_minute: of input and output together; None is no limit. A request that is estimated at more than
-            all of them waits until it can be alone.
-        store: where it is counted: None is this object; a path is an SQLite file, for the processes of one machine; a
-            URL (`redis://`, `rediss://`, `unix://`) is a Redis server, whose clock then counts.
-        name: limiters of one name at one place share their counts.
+        requests_per_minute: the most requests; None: no limit.
+        tokens_per_minute: the most tokens of input and output together; None: no limit. A request with a higher
+            estimate waits until it is the only one.
+        store: place of the counts: None is this object; a path is an SQLite file, for the processes of one machine; a
+            URL (`redis://`, `rediss://`, `unix://`) is a Redis server, whose clock is used.
+        name: limiters with the same name at the same place share their counts.
 
     Raises:
         ConfigurationError: there is no limit, a number is not above 0, or the URL cannot be used.
-        MissingExtraError: the package is not there that speaks to Redis.
+        MissingExtraError: the Redis client is not installed.
 
     Example:
         >>> from trivium.testing import ScriptedModel
@@ -89,7 +90,7 @@ class RateLimiter:
             raise ConfigurationError("a limiter has a limit: give requests_per_minute= or tokens_per_minute=")
         positive(**limits)
         self.rate = Rate(requests_per_minute, tokens_per_minute)
-        self._store = _store_at(store, self.rate, name)
+        self._store = store_at(store, self.rate, name)
         self._line, self._lock = deque[ThreadEvent](), Lock()
         self._changed = ThreadEvent()
 
@@ -97,17 +98,17 @@ class RateLimiter:
         return f"RateLimiter({self.rate.requests}, {self.rate.tokens}, store={self._store!r})"
 
     def of(self, model: ModelProtocol) -> LimitedModel:
-        """The model, asked no more often than this allows; several models may share a limiter."""
+        """Return the model with this limiter; several models may share a limiter."""
         return LimitedModel(model, self)
 
     async def take(self, tokens: int) -> _Ticket:
         """Wait until a request may be made, and count it.
 
         Args:
-            tokens: what it will take, as far as is known.
+            tokens: the estimated tokens of the request.
 
         Raises:
-            RateLimitStoreError: the place where it is counted cannot be used.
+            RateLimitStoreError: the store cannot be used.
         """
         ticket = _Ticket(uuid4().hex, min(tokens, self.rate.tokens or tokens))
         place = ThreadEvent()
@@ -117,22 +118,18 @@ class RateLimiter:
         try:
             if not is_first:
                 await wait(event=place)
-            await self._at_the_front(ticket)
+            has_waited = False
+            while True:
+                changed = self._changed  # read first: tokens that are given back later set this event
+                seconds = await self._in_store(partial(self._store.take, *ticket))
+                if seconds <= 0:
+                    return ticket
+                if not has_waited and (node := current.get()) is not None:
+                    emit(node, RateLimitEvent, seconds)
+                has_waited = True
+                await wait(min(seconds, LONGEST_POLL) if self._store.is_shared else seconds, changed)
         finally:
             self._leave(place)
-        return ticket
-
-    async def _at_the_front(self, ticket: _Ticket) -> None:
-        is_told = False
-        while True:
-            changed = self._changed  # before the look: what is given back after it rings this one
-            seconds = await self._asked(partial(self._store.take, *ticket))
-            if seconds <= 0:
-                return
-            if not is_told and (node := current.get()) is not None:
-                node._emit(RateLimitEvent, seconds)
-            is_told = True
-            await wait(min(seconds, LONGEST_LOOK_AWAY) if self._store.is_shared else seconds, changed)
 
     def _leave(self, place: ThreadEvent) -> None:
         with self._lock:
@@ -142,24 +139,24 @@ class RateLimiter:
             following.set()
 
     async def settle(self, ticket: _Ticket, tokens: int) -> None:
-        """Count what a request has used instead of what was estimated for it."""
+        """Replace the estimate of a request by its usage."""
         if self.rate.tokens is None or tokens == ticket.tokens:
             return
-        await self._asked(partial(self._store.settle, ticket.id, tokens))
+        await self._in_store(partial(self._store.settle, ticket.id, tokens))
         changed, self._changed = self._changed, ThreadEvent()
         changed.set()
 
-    async def _asked(self, question: partial[float]) -> float:
-        """What the store says; a shared one is asked in a worker, for it may have to wait for others."""
-        return await invoke(question) if self._store.is_shared else question()
+    async def _in_store(self, operation: partial[float]) -> float:
+        """Run an operation of the store; a shared store may block, so it runs in a worker thread."""
+        return await invoke(operation) if self._store.is_shared else operation()
 
 
 class LimitedModel(WrappedModel):
-    """A model that is asked no more often than a limiter allows.
+    """A model that is called no more often than a limiter allows.
 
     Args:
-        model: who is asked.
-        limiter: shared with others.
+        model: the model that is called.
+        limiter: the limiter, which other models may share.
 
     Example:
         >>> from trivium.testing import ScriptedModel
@@ -176,10 +173,10 @@ class LimitedModel(WrappedModel):
         return f"LimitedModel({self._model!r}, {self._limiter!r})"
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta]:
-        """Wait until the model may be asked, ask it, and yield its answer piece by piece.
+        """Wait until the model may be called, call it, and yield its deltas.
 
         Raises:
-            RateLimitStoreError: the place where it is counted cannot be used.
+            RateLimitStoreError: the store cannot be used.
             ModelError: the model could not answer.
         """
         request = request._replace(parameters=self.update_gen_params(**request.parameters))
@@ -201,17 +198,18 @@ class LimitedModel(WrappedModel):
                     yield delta
         finally:
             if used is not None:
-                with suppress(RateLimitStoreError):  # what was paid for is given out; the estimate stays counted
+                with suppress(RateLimitStoreError):  # the answer was paid for; the estimate stays counted
                     await limiter.settle(ticket, used.total)
 
     async def _again(self, outer: Callable[[], Awaitable[object]] | None, tokens: int) -> None:
-        """Count a request that is made again, at the limiters around this one too."""
+        """Count a retry, at the limiters around this one too."""
         if outer is not None:
             await outer()
         await self._limiter.take(tokens)
 
 
-def _store_at(place: str | Path | None, rate: Rate, name: str) -> RateStore:
+def store_at(place: str | Path | None, rate: Rate, name: str) -> RateStore:
+    """Make the store for a place: None is this process, a Redis URL a server, and a path an SQLite file."""
     if place is None:
         return MemoryRateStore(rate)
     if isinstance(place, str) and "://" in place:

@@ -1,4 +1,4 @@
-"""Where requests and tokens of the last minute are counted: in this process, in an SQLite file, on a Redis server."""
+"""Stores of the requests and tokens of the last minute: this process, an SQLite file, or a Redis server."""
 
 from __future__ import annotations
 
@@ -23,42 +23,42 @@ CONNECT_SECONDS, BUSY_SECONDS = 5.0, 30.0
 
 
 class Rate(NamedTuple):
-    """What may be asked for in any minute; None is no limit."""
+    """The limits of a minute; None: no limit."""
 
     requests: int | None
     tokens: int | None
 
     def fits(self, before: int, tokens: int) -> bool:
-        """Whether one more request fits beside those before it, if they take so many tokens together."""
+        """Tell whether a request fits after `before` others, if all take `tokens` together."""
         return (self.requests is None or before < self.requests) and (self.tokens is None or tokens <= self.tokens)
 
 
 class RateStore(Protocol):
-    """Where a minute is counted.
+    """A store of the counts of a minute.
 
     Attributes:
-        is_shared: whether other processes count here too, so that to ask takes a while.
+        is_shared: True if other processes use it too, so that its methods may block.
     """
 
     is_shared: bool
 
     def take(self, ticket: str, tokens: int) -> float:
-        """Count a request if it fits into the minute that ends now; else say for how many seconds it does not."""
+        """Count a request if it fits into the last minute and return 0; otherwise return the seconds until it fits."""
         ...
 
     def settle(self, ticket: str, tokens: int) -> float:
-        """Count other tokens for a request; nothing where its minute is over."""
+        """Replace the tokens of a request; nothing happens once its minute is over."""
         ...
 
 
 def seconds_until(rate: Rate, entries: Iterable[tuple[float, int]], tokens: int, now: float) -> float:
-    """Seconds until a request fits, if nothing else happens; 0 if it does now.
+    """Return the seconds until a request fits, if nothing else happens; 0 if it fits now.
 
     Args:
         rate: the limits.
-        entries: when the requests of the last minute were counted and their tokens, oldest first.
-        tokens: of the request.
-        now: the time of the same clock.
+        entries: time and tokens of the requests of the last minute, oldest first.
+        tokens: tokens of the request.
+        now: current time of the same clock.
     """
     minute = list(entries)
     requests, used = len(minute), sum(each for _, each in minute)
@@ -71,11 +71,11 @@ def seconds_until(rate: Rate, entries: Iterable[tuple[float, int]], tokens: int,
 
 
 class MemoryRateStore:
-    """Counts for this process, on a clock that nobody sets.
+    """Counts for this process, by a monotonic clock.
 
     Args:
         rate: the limits.
-        clock: gives seconds.
+        clock: returns seconds.
     """
 
     is_shared = False
@@ -90,7 +90,7 @@ class MemoryRateStore:
         return "None"
 
     def take(self, ticket: str, tokens: int) -> float:
-        """See `RateStore`; the price does not grow with what is counted, but for who has to wait."""
+        """See `RateStore`; the cost grows with the counted requests only if this one has to wait."""
         with self._lock:
             now = self._clock()
             while self._minute and self._minute[0][0] + WINDOW <= now:
@@ -116,12 +116,12 @@ class MemoryRateStore:
 
 
 class SQLiteRateStore:
-    """Counts in a file, for the processes of one machine, by its clock; one that is set back makes them wait longer.
+    """Counts in an SQLite file, for the processes of one machine. A clock that is set back makes them wait longer.
 
     Args:
-        path: the file; it is made where it is not there.
+        path: the file; it is created if it does not exist.
         rate: the limits.
-        name: whose counts these are.
+        name: name of the limiter.
     """
 
     is_shared = True
@@ -135,7 +135,7 @@ class SQLiteRateStore:
     def take(self, ticket: str, tokens: int) -> float:
         """See `RateStore`."""
         with self._changing() as database:
-            now = time.time()  # once the file is ours: whoever waited for it may have waited long
+            now = time.time()  # after the lock: the wait for it may have been long
             database.execute("DELETE FROM minute WHERE counted <= ?", (now - WINDOW,))
             database.execute("UPDATE minute SET counted = ? WHERE counted > ?", (now, now))
             rows = database.execute(
@@ -154,12 +154,12 @@ class SQLiteRateStore:
 
     @contextmanager
     def _changing(self) -> Generator[Connection]:
-        """The file, for us alone; opened anew each time, so that a fork and many threads do no harm."""
+        """Open the file in an exclusive transaction; opened anew each time, so that forks and threads are safe."""
         import sqlite3
 
         try:
             with closing(sqlite3.connect(self._path, BUSY_SECONDS, isolation_level=None)) as database:
-                database.execute("PRAGMA synchronous = OFF")  # a minute that a power cut takes is no loss
+                database.execute("PRAGMA synchronous = OFF")  # losing the counts at a power cut does no harm
                 database.execute("BEGIN IMMEDIATE")
                 database.execute(
                     "CREATE TABLE IF NOT EXISTS minute "
@@ -215,12 +215,12 @@ end
 
 
 class RedisRateStore:
-    """Counts on a Redis server, in one step each and by its clock.
+    """Counts on a Redis server, atomically and by its clock.
 
     Args:
         url: the server; its password is never shown.
         rate: the limits.
-        name: whose counts these are.
+        name: name of the limiter.
     """
 
     is_shared = True

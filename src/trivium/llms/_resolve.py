@@ -1,4 +1,4 @@
-"""From what a user names to a model."""
+"""Models by name: `resolve`."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ FORMS = (
     f"'anthropic:NAME' (the providers: {', '.join(PROFILES)}, and those that installed packages bring)"
 )
 ALSO_MODELS = frozenset({"mistral"})
-"""Providers whose names are those of models too: where a server is named, "mistral:7b" is one of its models."""
+"""Providers whose names are also names of models: with a `base_url`, "mistral:7b" is a model of that server."""
 
 
 def resolve(model: ModelProtocol | str | None = None, base_url: str | None = None) -> ModelProtocol:
-    """The model that `model` names.
+    """Return the model with a name.
 
     Args:
         model: a model object, which is returned as it is; or a path to a GGUF file, a name of the model
             store (also "local:NAME"), or "PROVIDER:NAME", as "openai:gpt-5-mini". None takes `$TRIVIUM_MODEL`, else the
             first provider whose key is set, in the order of `PROFILES`, else the embedded default if its file is
             present.
-        base_url: where a server is that speaks the provider's interface; with it, a name without a provider is one of
-            that OpenAI-compatible server.
+        base_url: address of a server that speaks the provider's interface; with it, a name without a provider is a
+            model of that OpenAI-compatible server.
 
     Returns:
-        A model, which is not loaded or asked yet.
+        The model, which is not loaded or called yet.
 
     Raises:
-        ConfigurationError: the text is none of the known forms.
+        ConfigurationError: the text has none of the known forms.
         ModelNotFoundError: "local:NAME" with a name that the store does not know.
         NoModelError: `model` is None and nothing is configured.
 
@@ -48,7 +48,7 @@ def resolve(model: ModelProtocol | str | None = None, base_url: str | None = Non
         model = resolve("openai:gpt-5-mini")
     """
     if model is None:
-        return _configured(base_url)
+        return configured_model(base_url)
     if not isinstance(model, str):
         return model
     provider, _, name = model.partition(":")
@@ -77,7 +77,12 @@ def _of_provider(profile: Profile, name: str, base_url: str | None) -> ModelProt
     return OpenAIModel(name, base_url=base_url, provider=profile)
 
 
-def _configured(base_url: str | None) -> ModelProtocol:
+def configured_model(base_url: str | None) -> ModelProtocol:
+    """Return the model that the environment names, or the embedded default if its file is present.
+
+    Raises:
+        NoModelError: nothing is configured.
+    """
     if chosen := os.environ.get("TRIVIUM_MODEL"):
         return resolve(chosen, base_url)
     for profile in PROFILES.values():

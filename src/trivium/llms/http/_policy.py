@@ -13,6 +13,7 @@ from typing import Final, Literal, NamedTuple
 
 from trivium._arguments import positive
 from trivium.commander import Event, current
+from trivium.commander.lowlevel import emit
 from trivium.events import JSONObject, exception_line, on_one_line
 from trivium.exceptions import (
     ConfigurationError,
@@ -193,7 +194,7 @@ class Tries:
         if not is_invited and not self._budget.take():
             return None
         if node is not None:
-            node._emit(RetryEvent, Retry(self.attempt, delay, error))
+            emit(node, RetryEvent, Retry(self.attempt, delay, error))
         self.attempt += 1
         return delay
 

@@ -160,8 +160,8 @@ def _split_off_system(request: Request, thinker: str, names: CallNames) -> tuple
             found.append({"role": role, "content": blocks})
     for each in found:
         if each["role"] == "user":
-            # Results of calls stand before the words of the user that followed the calls.
-            each["content"].sort(key=lambda block: block.get("type") != "tool_result")
+            blocks: list[Body] = each["content"]  # results of calls stand before the words of the user
+            each["content"] = sorted(blocks, key=lambda block: block.get("type") != "tool_result")
     if any(len(block) > 2 for block in system):  # marked for the cache
         return system, found
     return "\n\n".join(block["text"] for block in system), found
