@@ -156,7 +156,7 @@ def test_a_damaged_file_of_the_cache_is_made_anew(trivium: Command):
         ended = ask(trivium, "lease.txt", "How much is the rent?")
         assert (ended.status, ended.error) == (
             0,
-            "what the cache has of these documents is damaged: they are read again",
+            "the cached copy of these documents is damaged: they are read again",
         )
         assert ask(trivium, "lease.txt", "How much is the rent?").err == ""
     damage(store, b"no database " * 1000)
@@ -199,7 +199,7 @@ def test_empty_standard_input_is_called_by_its_name(trivium: Command):
         (("nothing.txt", "What?"), 1, "nothing.txt: there is no such file or folder; check the path"),
         (("empty", "What?"), 1, "empty"),
         (("lease.txt", "What?", "--store", "a.db", "--no-store"), 2, "--store and --no-store contradict each other"),
-        (("lease.txt", "What?", "--embedding", "nothing"), 2, "'nothing' names no embedding model"),
+        (("lease.txt", "What?", "--embedding", "nothing"), 2, "no embedding model has the name 'nothing'"),
         (("lease.txt", "What?", "--embedding", "nothing"), 2, "'none' searches by words alone"),
         (("lease.txt", "What?", "--embedding", "openai:x"), 2, "set TRIVIUM_API_KEY or OPENAI_API_KEY"),
         (("lease.txt", "What?", "--model", "scripted:none.json"), 2, "the script none.json cannot be read"),
@@ -226,7 +226,7 @@ def test_a_file_that_cannot_be_read_is_told_and_left_out(trivium: Command):
     assert "letters/bad.txt" in ended.error
     alone = ask(trivium, "letters/bad.txt", "What?")
     assert alone.status == 1
-    assert "there is nothing there that can be read" in alone.err
+    assert "nothing there can be read" in alone.err
 
 
 def test_ctrl_c_stops_it(trivium: Command):

@@ -85,7 +85,7 @@ def test_a_bad_schema(trivium: Command, schema: str, content: str | None, text: 
 
 
 USAGE = {
-    "both": (["letters", "--fields", "a", "--schema", "a.json"], "--fields and --schema say the same thing"),
+    "both": (["letters", "--fields", "a", "--schema", "a.json"], "--fields and --schema have the same purpose"),
     "neither": (["letters"], "no fields are named: give --fields"),
     "no files": (["--fields", "a"], "Missing argument 'FILES'. See `trivium extract --help`."),
     "a wrong option": (["letters", "--feilds", "a"], "--fields). See `trivium extract --help`."),

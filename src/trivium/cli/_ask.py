@@ -1,4 +1,4 @@
-"""`trivium ask`: a question, answered from documents."""
+"""`trivium ask`: answer a question from documents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import Any, cast
 
 from trivium.agents.special import DocAnswer, DocChatAgent, DocChatAgentConfig
-from trivium.cli._knowledge import NOT_TOLD, as_data, cited, is_url, on_whole_cache, places_of, read_into, store_of
+from trivium.cli._knowledge import (
+    NOT_TOLD,
+    choose_store,
+    citation_data,
+    citation_lines,
+    find_places,
+    ingest_places,
+    is_url,
+    with_repaired_cache,
+)
 from trivium.cli._model import choose_model
 from trivium.cli._screen import one_line, stdout
 from trivium.commander import Event
@@ -21,13 +30,13 @@ from trivium.llms import DeltaEvent
 from trivium.schema import Message
 from trivium.terminal.lowlevel import safe_text
 
-__all__ = ["Options", "ask"]
+__all__ = ["AskOptions", "answer_question"]
 
 DOES_NOT_TELL = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class AskOptions:
     """The options of the command, as given."""
 
     model: str | None
@@ -41,7 +50,7 @@ class Options:
     max_megabytes: int
 
 
-def ask(words: Sequence[str], options: Options) -> int:
+def answer_question(words: Sequence[str], options: AskOptions) -> int:
     """Answer a question from documents; see `trivium ask --help`.
 
     Args:
@@ -49,15 +58,15 @@ def ask(words: Sequence[str], options: Options) -> int:
         options: the options.
 
     Returns:
-        The exit status: 3 where the documents do not tell.
+        The exit status: 3 if the documents do not contain an answer.
 
     Raises:
-        TriviumError: it cannot be answered.
+        TriviumError: the question cannot be answered.
     """
-    given, question = _parted(words, options.store)
-    places = places_of(given)
+    given, question = split_words(words, options.store)
+    places = find_places(given)
     model, began = choose_model(options.model, options.base_url), time.monotonic()
-    store = store_of(places, options.embedding, options.store, options.keep)
+    store = choose_store(places, options.embedding, options.store, options.keep)
     config = DocChatAgentConfig(
         llm=model,
         vecdb=store,
@@ -66,19 +75,30 @@ def ask(words: Sequence[str], options: Options) -> int:
         references=False,
         no_answer=NOT_TOLD,
     )
-    listeners = [] if options.json else [_write]
+    listeners = [] if options.json else [write_delta]
 
-    def answered() -> Message:
+    def run() -> Message:
         agent = DocChatAgent(config)
-        read_into(agent, places, options.max_megabytes << 20, is_own=options.store is None)
+        ingest_places(agent, places, options.max_megabytes << 20, is_own=options.store is None)
         return agent(question, listeners=listeners)
 
-    answer = on_whole_cache(store, answered)
-    return _as_json(answer, began) if options.json else _show(cast("DocAnswer", answer.content_any))
+    message = with_repaired_cache(store, run)
+    answer = cast("DocAnswer", message.content_any)
+    if options.json:
+        seconds = round(time.monotonic() - began, 1)
+        tokens = 0 if message.usage is None else message.usage.total
+        sys.stdout.write(json_text.dumps(answer_data(answer, tokens, seconds), ensure_ascii=False) + "\n")
+    else:
+        write_citations(answer)
+    return 0 if answer.found else DOES_NOT_TELL
 
 
-def _parted(words: Sequence[str], store: Path | None) -> tuple[Sequence[str], str]:
-    """The documents and the question."""
+def split_words(words: Sequence[str], store: Path | None) -> tuple[Sequence[str], str]:
+    """Split the words of the command into the documents and the question.
+
+    Raises:
+        ConfigurationError: there is no question, or there are no documents.
+    """
     *given, question = words
     if os.path.exists(question) or is_url(question) or question == "-":
         text = f'trivium ask {" ".join(map(one_line, words))} "What is the rent?"'
@@ -93,32 +113,30 @@ def _parted(words: Sequence[str], store: Path | None) -> tuple[Sequence[str], st
     return given, question
 
 
-def _write(event: Event[Any]) -> None:
+def write_delta(event: Event[Any]) -> None:
+    """Write a piece of the answer: a listener."""
     if isinstance(event, DeltaEvent) and isinstance(event.data, str):
         sys.stdout.write(safe_text(event.data))
         sys.stdout.flush()
 
 
-def _show(answer: DocAnswer) -> int:
+def write_citations(answer: DocAnswer) -> None:
+    """Write the end of the answer's line, and the citations below it."""
     sys.stdout.write("\n")
-    if not answer.found:
-        return DOES_NOT_TELL
-    console = stdout()
-    sys.stdout.write("\n")
-    for line in cited(answer.citations, console.width if console.is_terminal else 200):
-        console.print(line, soft_wrap=True)
-    return 0
+    if answer.found:
+        console = stdout()
+        sys.stdout.write("\n")
+        for line in citation_lines(answer.citations, console.width if console.is_terminal else 200):
+            console.print(line, soft_wrap=True)
 
 
-def _as_json(message: Message, began: float) -> int:
-    answer = cast("DocAnswer", message.content_any)
-    found: dict[str, Any] = {
+def answer_data(answer: DocAnswer, tokens: int, seconds: float) -> dict[str, Any]:
+    """Return an answer as JSON."""
+    return {
         "question": answer.question,
         "answer": answer.answer if answer.found else None,
         "found": answer.found,
-        "citations": [as_data(each) for each in answer.citations],
-        "tokens": 0 if message.usage is None else message.usage.total,
-        "seconds": round(time.monotonic() - began, 1),
+        "citations": [citation_data(each) for each in answer.citations],
+        "tokens": tokens,
+        "seconds": seconds,
     }
-    sys.stdout.write(json_text.dumps(found, ensure_ascii=False) + "\n")
-    return 0 if answer.found else DOES_NOT_TELL

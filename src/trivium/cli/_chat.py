@@ -13,8 +13,8 @@ from typing import Any, cast
 from trivium.actions import BaseAction, Tool, ToolCallEvent, ToolResultEvent
 from trivium.agents import Agent
 from trivium.cli._model import choose_model
-from trivium.cli._objects_at import object_at
-from trivium.cli._screen import as_error, one_line, say
+from trivium.cli._objects_at import import_object
+from trivium.cli._screen import as_error, one_line, write_line
 from trivium.cli._sources import STDIN
 from trivium.commander import EndedEvent, Event
 from trivium.exceptions import ConfigurationError, TriviumError
@@ -30,14 +30,14 @@ from trivium.terminal.lowlevel import (
     result_text,
 )
 
-__all__ = ["Options", "chat"]
+__all__ = ["ChatOptions", "run_chat"]
 
 FAILED = 1
 _MOST_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class ChatOptions:
     """The options of the command, as given."""
 
     model: str | None
@@ -52,8 +52,8 @@ class Options:
     json: bool
 
 
-def chat(options: Options) -> int:
-    """Talk until the person leaves; see `trivium chat --help`.
+def run_chat(options: ChatOptions) -> int:
+    """Run a conversation until the user leaves; see `trivium chat --help`.
 
     Returns:
         The exit status: 1 if a turn failed on a pipe.
@@ -64,7 +64,12 @@ def chat(options: Options) -> int:
     terminal = None
     if is_terminal() and not options.json:
         terminal = Terminal(commands=COMMANDS, history=options.history)
-    agent = _reader(options, terminal) if options.docs else _agent(options)
+    if options.docs:
+        agent: Agent = reading_agent(options, terminal)
+    else:
+        model = choose_model(options.model, options.base_url)
+        tools = [find_tool(name) for name in options.tools]
+        agent = Agent(model, options.system, tools=tools, name=one_line(model.name))
     conversation = Conversation(agent, file=options.session)
     if terminal is not None:
         chat_at_terminal(conversation, terminal)
@@ -74,76 +79,68 @@ def chat(options: Options) -> int:
     if options.json:
         failed = chat_on_lines(conversation, (_JSONLines(),), _write_answer, _write_error)
     else:
-        failed = chat_on_lines(conversation, (), _write_text, lambda error: say(f"error: {as_error(error)}"))
+        failed = chat_on_lines(
+            conversation,
+            (),
+            lambda answer: _print(str(answer.content)),
+            lambda error: write_line(f"error: {as_error(error)}"),
+        )
     return FAILED if failed else 0
 
 
-# ---- what was asked for
-def _reader(options: Options, terminal: Terminal | None) -> Agent:
-    """An agent that answers from documents alone."""
+# ---- the agent
+def reading_agent(options: ChatOptions, terminal: Terminal | None) -> Agent:
+    """Make an agent that answers from documents alone, and reads them."""
     from trivium.agents.special import DocChatAgent, DocChatAgentConfig
-    from trivium.cli._knowledge import NOT_TOLD, Cites, as_data, cited, on_whole_cache, places_of, read_into, store_of
+    from trivium.cli._knowledge import (
+        NOT_TOLD,
+        CitationsHook,
+        choose_store,
+        citation_data,
+        citation_lines,
+        find_places,
+        ingest_places,
+        with_repaired_cache,
+    )
 
     if str(STDIN) in options.docs:
         raise ConfigurationError("standard input is the conversation: give documents as files")
-    places, model = places_of(options.docs), choose_model(options.model, options.base_url)
-    store = store_of(places, options.embedding)
+    places, model = find_places(options.docs), choose_model(options.model, options.base_url)
+    store = choose_store(places, options.embedding)
     config = DocChatAgentConfig(llm=model, vecdb=store, max_context=options.budget, no_answer=NOT_TOLD)
     config.references = terminal is None and not options.json
     if options.system is not None:
         config.system_message += f"\n{options.system}"
-    tools = [_tool(name) for name in options.tools]
+    tools = [find_tool(name) for name in options.tools]
 
     def read() -> DocChatAgent:
         agent = DocChatAgent(config, tools=tools, name=one_line(model.name))
-        read_into(agent, places, _MOST_BYTES, is_own=True)
+        ingest_places(agent, places, _MOST_BYTES, is_own=True)
         return agent
 
-    agent = on_whole_cache(store, read)
+    agent = with_repaired_cache(store, read)
     if terminal is not None:
-        agent.register_hook(Cites(lambda found: terminal.show(cited(found, terminal.console.width))))
+        agent.register_hook(CitationsHook(lambda found: terminal.show(citation_lines(found, terminal.console.width))))
     elif options.json:
-        agent.register_hook(Cites(lambda found: _write("citations", citations=[as_data(each) for each in found])))
+        agent.register_hook(CitationsHook(lambda found: _write("citations", citations=list(map(citation_data, found)))))
     return agent
 
 
-def _agent(options: Options) -> Agent:
-    model = choose_model(options.model, options.base_url)
-    tools = [_tool(name) for name in options.tools]
-    return Agent(model, options.system, tools=tools, name=one_line(model.name))
+def find_tool(name: str) -> Any:
+    """Return the tool of a name on the command line: one that comes with trivium, or one of the user's own.
 
-
-def _python() -> Any:
-    from trivium.actions.python import IPythonInterpreter
-
-    return IPythonInterpreter()
-
-
-def _web() -> Any:
-    from trivium.actions.web import WebBrowser
-
-    return WebBrowser()
-
-
-def _arxiv() -> Any:
-    from trivium.actions.web import ArxivSearch
-
-    return ArxivSearch()
-
-
-_SHIPPED = {"arxiv": _arxiv, "python": _python, "web": _web}
-
-
-def _tool(name: str) -> Any:
+    Raises:
+        ConfigurationError: there is no such tool, or it cannot be made.
+    """
     if name in _SHIPPED:
-        return _made(name, _SHIPPED[name])
+        return _make(name, _SHIPPED[name])
     if ":" not in name:
         raise ConfigurationError(
             f"there is no tool {one_line(name)!r}: give {', '.join(_SHIPPED)}, or one of your own as module:function"
         )
-    found: object = object_at(name, "tool", "tools:add", (Tool, BaseAction, FunctionType))
+    found: object = import_object(name, "tool", "tools:add", (Tool, BaseAction, FunctionType))
     if isinstance(found, type) and issubclass(found, BaseAction):
-        return _made(name, found)
+        return _make(name, found)
     is_class = isinstance(found, type)
     if isinstance(found, Tool | BaseAction) or (not is_class and callable(cast("Any", found))):
         return found
@@ -151,7 +148,31 @@ def _tool(name: str) -> Any:
     raise ConfigurationError(f"{name} is a {kind}; give a function, a Tool or an action")
 
 
-def _made(name: str, make: Callable[[], Any]) -> Any:
+def make_interpreter() -> object:
+    """Make the tool `python`, which runs code in a sandbox."""
+    from trivium.actions.python import IPythonInterpreter
+
+    return IPythonInterpreter()
+
+
+def make_browser() -> object:
+    """Make the tool `web`, which searches and reads pages."""
+    from trivium.actions.web import WebBrowser
+
+    return WebBrowser()
+
+
+def make_arxiv() -> object:
+    """Make the tool `arxiv`, which searches for papers."""
+    from trivium.actions.web import ArxivSearch
+
+    return ArxivSearch()
+
+
+_SHIPPED = {"arxiv": make_arxiv, "python": make_interpreter, "web": make_browser}
+
+
+def _make(name: str, make: Callable[[], object]) -> object:
     try:
         return make()
     except TriviumError:
@@ -160,15 +181,14 @@ def _made(name: str, make: Callable[[], Any]) -> Any:
         raise ConfigurationError(f"{name}() failed: {type(error).__name__}: {one_line(error)}") from error
 
 
-# ---- what is shown
-def _write_text(answer: Message) -> None:
-    sys.stdout.write(f"{answer.content}\n")
+# ---- the output on a pipe
+def _print(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
-def _write(event: str, **data: Any) -> None:
-    sys.stdout.write(json_text.dumps({"event": event, **data}, default=str) + "\n")
-    sys.stdout.flush()
+def _write(event: str, **data: object) -> None:
+    _print(json_text.dumps({"event": event, **data}, default=str))
 
 
 def _write_answer(answer: Message) -> None:
@@ -181,13 +201,13 @@ def _write_error(error: TriviumError) -> None:
 
 
 class _JSONLines:
-    """Writes what happens in a turn, one JSON object a line."""
+    """Writes the events of a turn, one JSON object a line."""
 
     def __init__(self) -> None:
         self._calls: dict[Any, str] = {}
 
     def __call__(self, event: Event[Any]) -> None:
-        """Take one event."""
+        """Write one event."""
         if isinstance(event, DeltaEvent):
             if isinstance(event.data, str):
                 _write("delta", text=event.data)

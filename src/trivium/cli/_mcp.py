@@ -1,4 +1,4 @@
-"""`trivium mcp`: what a server offers, and tools, agents and tasks of your own as one."""
+"""`trivium mcp`: show the tools of a server, and serve tools, agents and tasks of your own as one."""
 
 from __future__ import annotations
 
@@ -8,30 +8,29 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from trivium.actions import BaseAction, Tool
-from trivium.cli._objects_at import object_at
+from trivium.cli._objects_at import import_object
 from trivium.cli._screen import one_line
-from trivium.cli._serve import say_ready
+from trivium.cli._serve import report_ready
 from trivium.exceptions import ConfigurationError
 from trivium.mcp import MCPServer, ToolServer, serve_mcp
 from trivium.module import Module
 
-__all__ = ["serve", "tools"]
+__all__ = ["serve_references", "show_tools"]
 
 
-def serve(
+def serve_references(
     references: Sequence[str], transport: Literal["stdio", "http"], host: str, port: int, token: str | None
 ) -> None:
-    """Serve what stands at each `module:object` until the client leaves or a signal comes."""
-    what = [object_at(each, "tool, agent or task", "tools:add", (Module, BaseAction, Tool)) for each in references]
+    """Serve the object of each `module:object` until the client leaves or a signal comes."""
+    what = [import_object(each, "tool, agent or task", "tools:add", (Module, BaseAction, Tool)) for each in references]
     if transport == "stdio":
         serve_mcp(what, "stdio")
         return
     server = ToolServer(what, host, port, token=token)
+    server.serve(lambda: report_ready(server, ", ".join(references), server.endpoint, host))
 
-    server.serve(lambda: say_ready(server, ", ".join(references), server.endpoint, host))
 
-
-def tools(command: Sequence[str], env: Sequence[str], headers: Sequence[str], as_json: bool) -> None:
+def show_tools(command: Sequence[str], env: Sequence[str], headers: Sequence[str], as_json: bool) -> None:
     """Show the tools of a server, and the digest that pins them."""
     given = {"env": dict(_pair(each, "=") for each in env), "headers": dict(_pair(each, ":") for each in headers)}
     is_url = len(command) == 1 and command[0].startswith(("http://", "https://"))
@@ -40,8 +39,15 @@ def tools(command: Sequence[str], env: Sequence[str], headers: Sequence[str], as
         digest, found = server.digest(), server.tools()
     start = len(server.name) + 1
     if as_json:
-        told = [_as_dict(tool, tool.name[start:]) for tool in found]
-        sys.stdout.write(json.dumps({"server": server.name, "pin": digest, "tools": told}, ensure_ascii=False) + "\n")
+        tools = [
+            {
+                "name": tool.name[start:],
+                "description": tool.spec.description,
+                "parameters": tool.spec.parameters,
+            }
+            for tool in found
+        ]
+        sys.stdout.write(json.dumps({"server": server.name, "pin": digest, "tools": tools}, ensure_ascii=False) + "\n")
         return
     for tool in found:
         names = ", ".join(tool.spec.parameters.get("properties", {}))
@@ -49,10 +55,6 @@ def tools(command: Sequence[str], env: Sequence[str], headers: Sequence[str], as
         if tool.spec.description:
             sys.stdout.write(f"    {one_line(tool.spec.description)}\n")
     sys.stdout.write(f"pin: {digest}\n")
-
-
-def _as_dict(tool: Tool, name: str) -> dict[str, Any]:
-    return {"name": name, "description": tool.spec.description, "parameters": tool.spec.parameters}
 
 
 def _pair(text: str, sign: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""The model that a command is given: one that `resolve` knows, or a script."""
+"""The model of a command: one that `resolve` knows, or a script."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ __all__ = ["choose_model"]
 
 
 def choose_model(name: str | None, base_url: str | None) -> ModelProtocol:
-    """The model of that name; without one `$TRIVIUM_MODEL`, else the embedded default.
+    """Return the model of a name; without one `$TRIVIUM_MODEL`, else the embedded default.
 
-    A key that stands in the environment chooses nothing here: documents go to a server only if one is named.
+    A key in the environment selects no provider here: documents go to a server only if the user names one.
 
     Args:
-        name: as `resolve` takes it, or `scripted:FILE.json`: a list of answers, each a text or
-            `{"tool": NAME, "arguments": {…}}`, the last one for ever.
-        base_url: an OpenAI-compatible server.
+        name: a name for `resolve`, or `scripted:FILE.json`: a list of answers, each a text or
+            `{"tool": NAME, "arguments": {…}}`; the last one is repeated.
+        base_url: the URL of an OpenAI-compatible server.
 
     Raises:
-        ConfigurationError: the name or the script cannot be used, or the model asks no server and one is given.
+        ConfigurationError: the name or the script cannot be used, or a server is given for a model that uses none.
         NoModelError: no name is given, none is configured, and the default was not fetched.
     """
     name = os.environ.get("TRIVIUM_MODEL") or None if name is None else name
     if name is None and base_url is not None:
         raise ConfigurationError("--base-url is given without a model: add --model with the name that the server knows")
     if name is None:
-        model = _default()
+        model = _default_model()
     elif not name.startswith("scripted:"):
         model = resolve(name, base_url)
     else:
-        return _scripted(Path(name.removeprefix("scripted:")))
+        return read_script(Path(name.removeprefix("scripted:")))
     if isinstance(model, LocalModel):
-        model._while_loading = _leaving_at_interrupt
+        model._while_loading = default_interrupt
     if base_url is not None and isinstance(model, LocalModel):
         raise ConfigurationError(
             f"--base-url is given, and {model.name} runs on this machine: add --model with the name that the "
@@ -51,11 +51,11 @@ def choose_model(name: str | None, base_url: str | None) -> ModelProtocol:
 
 
 @contextmanager
-def _leaving_at_interrupt() -> Generator[None]:
-    """Ctrl-C ends the process here as the system does it: Python would notice it when the model is loaded."""
+def default_interrupt() -> Generator[None]:
+    """Let Ctrl-C end the process at once: Python would notice it only when the model is loaded."""
     try:
         before = signal.signal(signal.SIGINT, signal.SIG_DFL)
-    except ValueError:  # only the main thread may
+    except ValueError:  # this is not the main thread
         yield
         return
     try:
@@ -64,7 +64,7 @@ def _leaving_at_interrupt() -> Generator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _default() -> LocalModel:
+def _default_model() -> LocalModel:
     store = ModelStore()
     name = store.name_of("default")
     if not any(file.present for file in store.list() if file.name == name):
@@ -75,7 +75,12 @@ def _default() -> LocalModel:
     return LocalModel(name)
 
 
-def _scripted(path: Path) -> ScriptedModel:
+def read_script(path: Path) -> ScriptedModel:
+    """Make a model of a file of answers.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or holds no answers.
+    """
     try:
         answers = [_answer(each) for each in json.loads(path.read_text(encoding="utf-8"))]
     except OSError as error:

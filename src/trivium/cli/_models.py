@@ -1,4 +1,4 @@
-"""`trivium models`: what can be fetched, and what is here."""
+"""`trivium models`: list, fetch and remove the models that run on this machine."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from rich import box
 from rich.progress import DownloadColumn, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
-from trivium.cli._screen import bar, say, stdout
+from trivium.cli._screen import bar, stdout, write_line
 from trivium.llms import ModelStore, Progress
 from trivium.llms.lowlevel import CATALOGUE
 
-__all__ = ["fetch", "path", "remove", "show"]
+__all__ = ["fetch_model", "list_models", "print_path", "remove_model"]
 
 
-def show(as_json: bool) -> None:
+def list_models(as_json: bool) -> None:
     """List the models of the catalogue."""
     store = ModelStore()
     aliases = {entry.name: entry.alias for entry in CATALOGUE}
@@ -29,32 +29,32 @@ def show(as_json: bool) -> None:
     for alias, each in found:
         table.add_row(each.name, alias, f"{each.bytes / 1e6:,.0f} MB", "yes" if each.present else "no")
     stdout().print(table)
-    say(f"the folder is {store.folder}; `trivium models fetch NAME` brings one there")
+    write_line(f"the folder is {store.folder}; `trivium models fetch NAME` brings one there")
 
 
-def fetch(name: str) -> None:
+def fetch_model(name: str) -> None:
     """Fetch a model with a progress bar."""
     columns = (TextColumn("{task.description}"), DownloadColumn(), TransferSpeedColumn())
     sources: set[str] = set()
     with bar(*columns) as progress:
         task = progress.add_task(f"looking for {name}", total=None)
 
-        def shown(state: Progress) -> None:
+        def update(state: Progress) -> None:
             what = f"{name} from {state.source}"
             progress.update(task, completed=state.done_bytes, total=state.total_bytes, description=what)
             if progress.disable and state.source not in sources:  # no bar: a line, for it takes minutes
-                say(f"fetching {what}, {state.total_bytes / 1e6:,.0f} MB")
+                write_line(f"fetching {what}, {state.total_bytes / 1e6:,.0f} MB")
             sources.add(state.source)
 
-        file = ModelStore().fetch(name, progress=shown)
-    say(f"{name} is here and verified: {file}")
+        file = ModelStore().fetch(name, progress=update)
+    write_line(f"{name} is here and verified: {file}")
 
 
-def path(name: str) -> None:
+def print_path(name: str) -> None:
     """Print the path of a model that is here."""
     sys.stdout.write(f"{ModelStore().path(name)}\n")
 
 
-def remove(name: str) -> None:
+def remove_model(name: str) -> None:
     """Delete a model."""
-    say(f"{name} is removed" if ModelStore().remove(name) else f"{name} was not here")
+    write_line(f"{name} is removed" if ModelStore().remove(name) else f"{name} was not here")

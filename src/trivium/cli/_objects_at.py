@@ -5,30 +5,31 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 
 from trivium.cli._screen import one_line
 from trivium.exceptions import ConfigurationError
 
-__all__ = ["object_at"]
+__all__ = ["import_object"]
 
 
-def object_at(reference: str, what: str, example: str, kinds: tuple[type, ...]) -> Any:
-    """What stands at `module:object`; modules of this folder are found.
+def import_object(reference: str, what: str, example: str, kinds: tuple[type, ...]) -> Any:
+    """Import the object of `module:object`; modules of this folder are found.
 
     Args:
-        reference: as the user wrote it.
-        what: what it should be, with its article.
-        example: how one is written.
-        kinds: of what classes it may be, to name those that there are.
+        reference: the text that the user gave.
+        what: the kind of object that is expected, for the error.
+        example: a correct reference, for the error.
+        kinds: the classes of which it may be, so that the error can list such objects.
 
     Raises:
-        ConfigurationError: there is nothing there, or importing it failed.
+        ConfigurationError: there is no such object, or importing it failed.
     """
     path, _, name = reference.partition(":")
     if not name or not all(part.isidentifier() for part in [*path.split("."), *name.split(".")]):
         raise ConfigurationError(f"'{one_line(reference)}' names no {what}; write it as module:object, as {example}")
-    found = _imported(path)
+    found: Any = _import(path)
     for part in name.split("."):
         if not hasattr(found, part):
             near = [key for key, value in cast("dict[str, Any]", vars(found)).items() if isinstance(value, kinds)]
@@ -38,12 +39,12 @@ def object_at(reference: str, what: str, example: str, kinds: tuple[type, ...]) 
     return found
 
 
-def _imported(path: str) -> Any:
-    sys.path.insert(0, str(Path.cwd()))  # as `python -m` does: the command lies in a folder of its own
+def _import(path: str) -> ModuleType:
+    sys.path.insert(0, str(Path.cwd()))  # as `python -m` does: the command itself is in another folder
     try:
         return import_module(path)
     except Exception as error:
-        missing = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
         if missing is not None and f"{path}.".startswith(f"{missing}."):
             raise ConfigurationError(f"there is no module {missing!r} in this folder, and none is installed") from None
         raise ConfigurationError(f"importing {path} failed: {type(error).__name__}: {one_line(error)}") from error

@@ -1,7 +1,8 @@
-"""Where all commands write: lines and bars on stderr, results on stdout."""
+"""The output of all commands: lines and progress bars on stderr, results on stdout."""
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-__all__ = ["as_error", "bar", "one_line", "prepare", "printable", "say", "silence", "stderr", "stdout"]
+__all__ = ["as_error", "bar", "one_line", "prepare", "printable", "silence", "stderr", "stdout", "write_line"]
 
 _OPTIONS = {
     "max_bytes": "--max-megabytes",
@@ -20,59 +21,59 @@ _OPTIONS = {
 
 
 def prepare() -> None:
-    """Let no character be unwritable; what a program reads is UTF-8 everywhere. A closed stream takes all."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", closefd=False))
+    """Prepare stdout and stderr: any character can be written, pipes are UTF-8, and a closed stream discards all."""
+    sys.stdout, sys.stderr = (
+        os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", closefd=False) if each is None else each
+        for each in (sys.stdout, sys.stderr)
+    )
     for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="replace")
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
             if not stream.isatty():
-                reconfigure(encoding="utf-8")
+                stream.reconfigure(encoding="utf-8")
 
 
 def silence() -> None:
-    """Nobody reads stdout any more, or it is full: what is left in its buffer goes nowhere."""
+    """Discard the rest of stdout's buffer: its reader has gone, or its disk is full."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def printable(text: str) -> str:
-    """Text without what would steer the terminal; a document's text is not to be trusted."""
+    """Return text without characters that control the terminal; a document's text is not to be trusted."""
     return "".join(each if each.isprintable() or each == "\n" else " " for each in text)
 
 
 def one_line(text: object) -> str:
-    """Text on one line."""
+    """Return text on one line, without characters that control the terminal."""
     return printable(" ".join(str(text).split()))
 
 
 def as_error(error: object) -> str:
-    """What an error says, on one line, in the words of the command line."""
+    """Return the text of an error on one line, with options of the command line in place of arguments."""
     text = one_line(error)
     for argument, option in _OPTIONS.items():
         text = text.replace(argument, option)
     return text
 
 
-def say(line: str) -> None:
+def write_line(line: str) -> None:
     """Write one line for people, on stderr."""
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
 
 
 def stdout() -> Console:
-    """The console that results go to; it wraps at the terminal's width."""
+    """Return the console for results; it wraps at the terminal's width."""
     return Console(highlight=False)
 
 
 def stderr() -> Console:
-    """The console for what is no result; a program that reads it gets long lines whole."""
+    """Return the console for all but results; if no terminal reads it, long lines are not wrapped."""
     return Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
 
 
 def bar(*columns: Any, quiet: bool = False) -> Progress:
-    """A progress bar on stderr; nothing where nobody watches, or where a line cannot be written anew."""
+    """Return a progress bar on stderr; it is hidden if stderr is no terminal, or cannot rewrite a line."""
     console = Console(stderr=True)
     shown = columns or (TextColumn("{task.completed}/{task.total}"), TextColumn("{task.description}", markup=False))
     return Progress(

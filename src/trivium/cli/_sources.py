@@ -1,4 +1,4 @@
-"""From what a user names to the documents of a run."""
+"""The documents of a run, from the paths that the user gives."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ _DEVICE = "/dev/stdin"
 
 
 def find_documents(paths: Iterable[Path], output: Path | None) -> tuple[list[Path], list[DocumentNotFoundError]]:
-    """The files, and those of folders in order, each once; the output is never one of them.
+    """Find the files, and those in folders, in order and each once; the output is never one of them.
 
     Returns:
-        The files, and an error for each folder that holds none. A file that is missing is found out later,
-        by who reads it.
+        The files, and an error for each folder that holds none. A missing file is an error when it is read.
     """
     seen = {os.path.abspath(output)} if output is not None else set[str]()
     found: list[Path] = []
     errors: list[DocumentNotFoundError] = []
     for path in paths:
-        inside = list(_documents_in(path)) if path != STDIN and os.path.isdir(path) else [path]
+        inside = list(walk_files(path)) if path != STDIN and os.path.isdir(path) else [path]
         if not inside:
             source = source_of(path)
             errors.append(DocumentNotFoundError(f"{source}: there is no document in this folder", source))
@@ -39,7 +38,7 @@ def find_documents(paths: Iterable[Path], output: Path | None) -> tuple[list[Pat
 
 
 def source_of(path: Path) -> str:
-    """The name by which records call a document: its path as text, whatever bytes it holds."""
+    """Return the name of a document in records: its path as text, whatever bytes it holds."""
     return os.fsencode(path).decode("utf-8", "replace")
 
 
@@ -55,8 +54,8 @@ def open_document(path: Path, max_bytes: int) -> Document:
     return document
 
 
-def _documents_in(folder: Path) -> Iterator[Path]:
-    """The files of a folder, then those of the folders in it, in order; what is hidden is left out."""
+def walk_files(folder: Path) -> Iterator[Path]:
+    """Yield the files of a folder, then those of the folders in it, in order, without hidden ones."""
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         inside = (Path(place, name) for name in sorted(files) if not name.startswith("."))

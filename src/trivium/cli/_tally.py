@@ -1,4 +1,4 @@
-"""What a run has brought so far, and when the failures of its model are enough."""
+"""The counts of a run, and the decision when the failures of its model end it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from trivium.extraction import NOT_STATED
 
 __all__ = ["Patience", "Tally", "is_refusal"]
 
-_HOPELESS = (
+_FATAL = (
     ChecksumError, ConfigurationError, DownloadError, EngineError, MissingExtraError, ModelNotFoundError, NoModelError,
 )  # fmt: skip
 _OF_THE_QUESTION = {400, 413, 422}
@@ -32,7 +32,7 @@ _OF_THE_MOMENT = {408, 409, 429}
 
 
 def is_refusal(reason: str) -> bool:
-    """Whether a value was proposed and turned down, rather than none proposed."""
+    """Test whether a value was proposed and refused; else none was proposed."""
     return reason != NOT_STATED
 
 
@@ -44,13 +44,13 @@ class Tally:
         self.counts: Counter[str] = Counter()
         self.records: dict[str, dict[str, Any]] = {}
 
-    def hear(self, event: Event) -> None:
+    def receive(self, event: Event) -> None:
         """Count tokens: a listener of the run."""
         if event.usage is not None:
             self.counts["tokens"] += event.usage.total
 
     def add(self, record: dict[str, Any]) -> None:
-        """Count the record of one file, each field once: a list that is backed in part has a value."""
+        """Count the record of one file, each field once: a list that is supported in part has a value."""
         self.records[record["source"]] = record
         empty = [name for name, entry in record["fields"].items() if entry["value"] is None]
         refused = sum(is_refusal(record["refused"].get(name, NOT_STATED)) for name in empty)
@@ -59,12 +59,12 @@ class Tally:
         self.counts["not_stated"] += len(empty) - refused
 
     def summary(self) -> dict[str, Any]:
-        """The counts, as `--json` gives them; `seconds` is the time since the start."""
+        """Return the counts for `--json`; `seconds` is the time since the start."""
         names = ("files", "fields", "backed", "refused", "not_stated", "failed", "skipped", "tokens")
         return {**{name: self.counts[name] for name in names}, "seconds": round(time.monotonic() - self._began, 1)}
 
     def line(self) -> str:
-        """The summary for people."""
+        """Write the summary for people."""
         counts = self.summary()
         if counts["skipped"] and not counts["files"] + counts["failed"]:
             return f"nothing is left to do: {_plural(counts['skipped'], 'files')} finished before"
@@ -83,11 +83,11 @@ def _plural(count: int, names: str) -> str:
 
 
 class Patience:
-    """Decides when an error ends the run: what is wrong with a document never does.
+    """Decides when an error ends the run; an error of a document never does.
 
-    A model that cannot work at all ends it at once. A server that fails now and then is given as many
-    documents in a row as `LONGEST_ROW`; so is a model that has not brought a single record yet, for a question
-    that is refused or an answer that is none may be due to one document.
+    A model that cannot work at all ends it at once. A server that fails sometimes ends it after `LONGEST_ROW` documents
+    in a row; so does a model that has made no record yet, since a refused request or an invalid answer may be due to
+    one document.
     """
 
     LONGEST_ROW = 3
@@ -96,29 +96,27 @@ class Patience:
         self._has_worked = False
         self._row = 0
 
-    def worked(self) -> None:
-        """A record came."""
+    def reset(self) -> None:
+        """Begin to count anew, after a record."""
         self._has_worked, self._row = True, 0
 
-    def is_over(self, error: TriviumError) -> bool:
-        """Whether no further document is to be tried."""
-        if _is_hopeless(error) or (isinstance(error, ProviderConnectionError) and not self._has_worked):
+    def is_exhausted(self, error: TriviumError) -> bool:
+        """Count an error; return True if no further document is to be tried."""
+        if is_fatal(error) or (isinstance(error, ProviderConnectionError) and not self._has_worked):
             return True
         if not isinstance(error, ModelError):
             return False
         self._row += 1
-        return self._row >= self.LONGEST_ROW and (not self._has_worked or _is_of_the_server(error))
+        is_of_server = isinstance(error, ProviderConnectionError) or (
+            isinstance(error, ProviderStatusError) and error.status not in _OF_THE_QUESTION
+        )
+        return self._row >= self.LONGEST_ROW and (not self._has_worked or is_of_server)
 
 
-def _is_hopeless(error: TriviumError) -> bool:
+def is_fatal(error: TriviumError) -> bool:
+    """Test whether an error means that the model cannot work for any document."""
     if isinstance(error, MissingExtraError):
-        return error.extra == "local"  # a reader that is missing concerns only its documents
+        return error.extra == "local"  # a missing reader concerns only the documents of its format
     if isinstance(error, ProviderStatusError):
         return error.status < 500 and error.status not in _OF_THE_QUESTION | _OF_THE_MOMENT
-    return isinstance(error, _HOPELESS)
-
-
-def _is_of_the_server(error: ModelError) -> bool:
-    if isinstance(error, ProviderStatusError):
-        return error.status not in _OF_THE_QUESTION
-    return isinstance(error, ProviderConnectionError)
+    return isinstance(error, _FATAL)

@@ -1,10 +1,10 @@
-"""Records and runs as a person reads them: a table, or a list where it would be too narrow; trees."""
+"""Records and runs for people: a table, or a list if it would be too narrow; trees."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import PurePath
-from typing import Any
+from typing import Any, cast
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -13,19 +13,19 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from trivium.cli._records import Record
 from trivium.cli._screen import one_line, printable
 from trivium.cli._tally import is_refusal
 from trivium.observers import RecordedNode, format_usage
 
-__all__ = ["as_words", "records_view", "run_tree"]
+__all__ = ["records_view", "run_tree", "value_text"]
 
-_Record = dict[str, Any]
 _MOST_REASONS = 20
 _TALLEST_ROW = 6
 
 
-def records_view(records: Sequence[_Record], names: Sequence[str], console: Console) -> RenderableType:
-    """Records as a table with the reasons of refusals below it, or as a list if the table would be too narrow."""
+def records_view(records: Sequence[Record], names: Sequence[str], console: Console) -> RenderableType:
+    """Return records as a table with the reasons of refusals below it, or as a list if that would be too narrow."""
     table = _table(records, names)
     wide = Measurement.get(console, console.options.update(width=10_000), table)
     if wide.minimum > console.width or wide.maximum > _TALLEST_ROW * console.width:
@@ -33,14 +33,14 @@ def records_view(records: Sequence[_Record], names: Sequence[str], console: Cons
     return Group(table, *_reasons(records))
 
 
-def _labels(records: Sequence[_Record]) -> list[str]:
-    """The names of the documents, with their folders where two have the same name."""
+def _labels(records: Sequence[Record]) -> list[str]:
+    """Return the names of the documents, with their folders if two have the same name."""
     names = [PurePath(record["source"]).name for record in records]
     labels = names if len(set(names)) == len(names) else [record["source"] for record in records]
     return [one_line(label) for label in labels]
 
 
-def _table(records: Sequence[_Record], names: Sequence[str]) -> Table:
+def _table(records: Sequence[Record], names: Sequence[str]) -> Table:
     table = Table(box=box.HORIZONTALS, show_lines=True, border_style="dim")
     table.add_column("document", overflow="fold")
     for name in names:
@@ -51,18 +51,17 @@ def _table(records: Sequence[_Record], names: Sequence[str]) -> Table:
     return table
 
 
-def _cell(entry: dict[str, Any], reason: str | None) -> Text:
+def _cell(entry: dict[str, Any], reason: str | None, *, in_list: bool = False) -> Text:
+    """Write a value with its place, or the reason for which it was refused; a table has the reasons below it."""
     if entry["value"] is not None:
-        return Text.assemble(as_words(entry["value"]), (f"\n{_place(entry)}", "dim"))
-    return Text("refused", style="yellow") if reason and is_refusal(reason) else Text("—", style="dim")
+        place = f"page {entry['page']}, line {entry['line']}" if entry["page"] else f"line {entry['line']}"
+        return Text.assemble(value_text(entry["value"]), (f"  ({place})" if in_list else f"\n{place}", "dim"))
+    if not reason or not is_refusal(reason):
+        return Text("—", style="dim")
+    return Text.assemble(("refused: ", "yellow"), (one_line(reason), "dim")) if in_list else Text("refused", "yellow")
 
 
-def _place(entry: dict[str, Any]) -> str:
-    line = f"line {entry['line']}"
-    return f"page {entry['page']}, {line}" if entry["page"] else line
-
-
-def _reasons(records: Sequence[_Record]) -> list[Text]:
+def _reasons(records: Sequence[Record]) -> list[Text]:
     lines = [
         Text.assemble(("refused  ", "yellow"), f"{label}, {one_line(name)}: {one_line(reason)}")
         for record, label in zip(records, _labels(records), strict=True)
@@ -75,39 +74,31 @@ def _reasons(records: Sequence[_Record]) -> list[Text]:
     return lines
 
 
-def _list(records: Sequence[_Record], names: Sequence[str]) -> RenderableType:
+def _list(records: Sequence[Record], names: Sequence[str]) -> RenderableType:
     parts: list[RenderableType] = []
     for record, label in zip(records, _labels(records), strict=True):
         grid = Table.grid(padding=(0, 2))
         grid.add_column(style="cyan", max_width=max(12, *(min(len(name), 24) for name in names)))
         grid.add_column(overflow="fold")
         for name, entry in record["fields"].items():
-            grid.add_row(Text("  " + one_line(name)), _list_cell(entry, record["refused"].get(name)))
+            grid.add_row(Text("  " + one_line(name)), _cell(entry, record["refused"].get(name), in_list=True))
         parts += [Text(label, style="bold"), grid, Text()]
     return Group(*parts[:-1])
 
 
-def _list_cell(entry: dict[str, Any], reason: str | None) -> Text:
-    if entry["value"] is not None:
-        return Text.assemble(as_words(entry["value"]), (f"  ({_place(entry)})", "dim"))
-    if reason and is_refusal(reason):
-        return Text.assemble(("refused: ", "yellow"), (one_line(reason), "dim"))
-    return Text("—", style="dim")
-
-
-def as_words(value: Any) -> str:
-    """A value as a person writes it."""
+def value_text(value: object) -> str:
+    """Write a value for people."""
     if isinstance(value, list):
-        return ", ".join(as_words(each) for each in value)  # pyright: ignore[reportUnknownVariableType] - JSON of any shape
+        return ", ".join(map(value_text, cast("list[object]", value)))
     if isinstance(value, dict):
-        return " ".join(str(each) for each in value.values() if each is not None)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON of any shape
+        return " ".join(str(each) for each in cast("dict[str, object]", value).values() if each is not None)
     if isinstance(value, bool):
         return "yes" if value else "no"
     return printable(str(value))
 
 
 def run_tree(root: RecordedNode) -> Tree:
-    """A recorded run as a tree with the time and the tokens of each node; its root bears the session's name."""
+    """Return a recorded run as a tree with the time and the tokens of each node; its root has the session's name."""
     tree = Tree(_node_text(root, str(root.session_id)), guide_style="dim")
     todo = [(root, tree)]
     while todo:
