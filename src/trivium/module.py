@@ -35,13 +35,22 @@ from trivium.commander import (
     this_session,
     wait,
 )
-from trivium.commander.lowlevel import AsyncStream, Stream, change_scope, drive, is_in_trio, run_from_trio, settle
+from trivium.commander.lowlevel import (
+    AsyncStream,
+    Stream,
+    change_scope,
+    drive,
+    is_in_trio,
+    run_from_trio,
+    settle,
+    spent_by,
+)
 from trivium.events import on_one_line
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, StateError
 from trivium.hooks import Hook, RemovableHandle
 from trivium.memory import Memory, MemoryManager
 from trivium.schema import AgentStatusCode, Message
-from trivium.schema._message import message_of
+from trivium.schema.lowlevel import message_of
 
 __all__ = ["CALLER", "AsyncModule", "MessageEvent", "Module", "PartialEvent", "overridable"]
 
@@ -251,6 +260,8 @@ class Module:
         if self.memory is not None:
             self._remember(node, [out])
         out = out.__deepcopy__()
+        if (used := spent_by(node)) is not None:  # the memory has what each answer cost, the caller the whole call
+            out.__pydantic_extra__["usage"] = used
         for hook in hooks:
             out = await self._after(hook, out, session_id)
         if node._stopping is not None or node._scope.deadline is not None:

@@ -65,7 +65,7 @@ def call(**kwargs: Any) -> Any:
 
 TOLD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: Agent(ScriptedModel(["x"]), hooks=MANY), ConfigurationError, "int is no hook: give an object"),
-    (lambda: Agent(Streams(3))("x"), MalformedAnswerError, "yields int, which is no delta"),
+    (lambda: Agent(Streams(3))("x"), MalformedAnswerError, "yielded int, which is not a delta"),
     (lambda: Agent(Streams(["a"]))("x"), MalformedAnswerError, "yielded list, which is not a delta"),
     (lambda: Text(WRONG), ArgumentTypeError, "Text takes text as path, not int"),
     (lambda: Text("p", stop_words=WRONG), ArgumentTypeError, "as stop_words, not int"),

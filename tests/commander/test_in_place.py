@@ -91,6 +91,6 @@ def test_a_source_is_closed_where_reading_it_fails(is_async: bool):
                 closed.append("async")
 
     agent = Agent(AsyncBad() if is_async else Bad())
-    with pytest.raises(MalformedAnswerError, match="no delta"):
+    with pytest.raises(MalformedAnswerError, match="not a delta"):
         agent("hi", limits=Limits(turns=1))
     assert closed == ["async" if is_async else "sync"]

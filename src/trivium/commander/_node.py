@@ -108,6 +108,7 @@ class TaskNode:
         "_ordinals",
         "_parent",
         "_scope",
+        "_spent",
         "_state",
         "_stopping",
         "_wakers",
@@ -128,6 +129,7 @@ class TaskNode:
     _wakers: list[Callable[[], object]] | None
     _key: str | None
     _ordinal: int
+    _spent: Any
     _state: NodeState
     exception: BaseException | None
     result: Any
@@ -136,7 +138,7 @@ class TaskNode:
         self._name = name
         self._state = _PENDING
         self._children = self._ordinals = self._parent = self._stopping = self._key = None
-        self._wakers = self.exception = self.result = None
+        self._wakers = self._spent = self.exception = self.result = None
         self._ordinal = 0
         self._scope = scope or (_ROOT if parent is None else parent._scope)
         if parent is not None:
@@ -319,6 +321,10 @@ class TaskNode:
                 child.kill("its caller has ended")
         if self._parent is not None and self._parent._children:
             self._parent._children.pop(self, None)  # a finished subtree gives its memory back
+        if self._spent is not None and self._parent is not None:
+            with _lock:  # children may end in threads of their own
+                before = self._parent._spent
+                self._parent._spent = self._spent if before is None else before + self._spent
         if started and self._scope.listeners:
             self._emit(EndedEvent, error)
 

@@ -79,7 +79,7 @@ class WorkNode(TaskNode):
     def _prepare(self, name: str, policy: Policy | None = None) -> None:
         """Give every slot its first value: one function, for a node must cost little."""
         self._name, self._policy, self._state = name, policy, _PENDING
-        self._parent = self._children = self._ordinals = self._stopping = self._wakers = self._key = None
+        self._parent = self._children = self._ordinals = self._stopping = self._wakers = self._key = self._spent = None
         self._scope, self._ordinal = _ROOT, 0
         self._commander = self._id = self._callbacks = self._next = self._task = self._timer = self._joiners = None
         self._open = 0  # children that have not ended

@@ -7,7 +7,7 @@ on the node itself, since a user's `Job` is one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from trivium._lazy import lazy_names
 from trivium.commander._calls import CallNode, is_within, step, this_call, this_session
@@ -48,8 +48,8 @@ __all__ = [
     "ThreadEvent", "await_foreign", "await_within", "capture", "change_scope", "current", "drive", "driver_neutral",
     "emit", "enter_worker", "gather", "get_item", "invoke", "invoke_in_place", "invoke_or_abandon", "is_async",
     "is_blocking", "is_in_trio", "is_within", "iterate", "pull", "run_from_trio", "run_in_worker", "run_on_loop",
-    "run_sync", "running_loop", "scope_of", "settle", "shield", "step", "submit", "sync_function", "sync_method",
-    "this_call", "this_session", "wait",
+    "run_sync", "running_loop", "scope_of", "settle", "shield", "spend", "spent_by", "step", "submit",
+    "sync_function", "sync_method", "this_call", "this_session", "wait",
 ]  # fmt: skip
 
 D = TypeVar("D")
@@ -58,6 +58,21 @@ D = TypeVar("D")
 def scope_of(node: TaskNode) -> Scope:
     """Return what the node inherits: session, listeners, budget, deadline, context."""
     return node._scope
+
+
+def spent_by(node: TaskNode) -> Any:
+    """Return the usage of the node and of everything below that has ended; None where nothing was used."""
+    return node._spent
+
+
+def spend(node: TaskNode, usage: Any) -> None:
+    """Set the usage of a model call; those above it sum it up as it ends.
+
+    Args:
+        node: the node of the call.
+        usage: anything that can be added up.
+    """
+    node._spent = usage
 
 
 def emit(node: TaskNode, event: type[Event[D]], data: D) -> None:

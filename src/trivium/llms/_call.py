@@ -9,7 +9,7 @@ from logging import DEBUG
 from typing import Any, Literal
 
 from trivium.commander import CallNode, Event, current
-from trivium.commander.lowlevel import Budget, driver_neutral, emit, pull, scope_of
+from trivium.commander.lowlevel import Budget, driver_neutral, emit, pull, scope_of, spend
 from trivium.events import JSONObject, on_one_line
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.llms._prices import expected_usage, expected_usd, price_of, priced
@@ -236,6 +236,7 @@ async def call_model(model: ModelProtocol, request: Request, node: ModelNode | N
             if budget is not None:
                 budget.settle(reserved, 0 if usage is None else usage.total, 0.0 if usage is None else usage.usd)
             if usage is not None:
+                spend(node, usage)
                 emit(outer or node, UsageEvent, usage)
         node.result = answer.reply(model, request)
         return node.result
