@@ -86,7 +86,7 @@ def _classes(hint: Any) -> list[type] | None:
         return _classes(parts[0])
     if origin is Literal:
         return [type(each) for each in parts]
-    kind = origin or hint
+    kind = origin or getattr(hint, "__origin__", hint)  # also of `Agent[A]`, which `typing` does not know
     if kind is Any or not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
         return None
     return _WIDER.get(kind, [kind])

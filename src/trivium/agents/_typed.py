@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, Union, cast
 
 __all__ = ["TypedClass", "type_argument"]
 
@@ -27,6 +27,12 @@ class TypedClass:
         made.answer_type = self.__args__[0]
         made.__init__(*args, **kwargs)
         return made
+
+    def __or__(self, other: Any) -> Any:  # `Agent[A] | None` in hints that are evaluated
+        return Union[self, other]  # noqa: UP007
+
+    def __ror__(self, other: Any) -> Any:
+        return Union[other, self]  # noqa: UP007
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type]:
         return (self.__origin__,)

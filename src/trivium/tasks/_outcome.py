@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trivium.actions.lowlevel import is_done_tool, result_of, text_of_result
-from trivium.agents import Agent, ChatAgent
+from trivium.agents import Agent
 from trivium.agents.lowlevel import class_of, value_in
 from trivium.commander import CallNode, current
 from trivium.commander.lowlevel import scope_of
-from trivium.exceptions import DeadlineExceededError, RunKilledError
+from trivium.exceptions import AnswerFormatError, DeadlineExceededError, RunKilledError
 from trivium.schema import Entity, Message, StatusCode
 from trivium.schema.lowlevel import link, linked
 from trivium.tasks._responders import responders_of
@@ -31,8 +31,8 @@ def end_run(run: TaskRun, status: StatusCode) -> Message:
     run.why = reason_for(run, status)
     message = task.agent.to_ChatDocument(task.result(status), author_entity=_USER)
     if message is None:
-        return no_result(task.name, status)
-    return message if message.status is not None else message.replace(status=status)
+        return no_result(task.name, status, run.why)
+    return message.replace(status=message.status or status, why=run.why or None)
 
 
 def end_stopped_run(task: Task[Any], node: CallNode, error: RunKilledError | DeadlineExceededError) -> Message:
@@ -46,7 +46,7 @@ def end_stopped_run(task: Task[Any], node: CallNode, error: RunKilledError | Dea
     run = scope_of(node).task_run
     status = StatusCode.KILL if isinstance(error, RunKilledError) else StatusCode.TIMEOUT
     if not isinstance(run, TaskRun) or run.task is not task:
-        return no_result(task.name, status)
+        return no_result(task.name, status, str(error))
     run.why, token = str(error), current.set(node)
     try:
         return end_run(run, status)
@@ -54,9 +54,9 @@ def end_stopped_run(task: Task[Any], node: CallNode, error: RunKilledError | Dea
         current.reset(token)
 
 
-def no_result(name: str, status: StatusCode | None) -> Message:
+def no_result(name: str, status: StatusCode | None, why: str) -> Message:
     """Return the answer of a task without a result."""
-    return Message(sender=name, entity=_USER).replace(status=status)
+    return Message(sender=name, entity=_USER).replace(status=status, why=why or None)
 
 
 def result_of_run(run: TaskRun, status: StatusCode | None) -> Message | None:
@@ -100,22 +100,31 @@ async def value_of_run(task: Task[Any], answer: Message, kind: Any) -> Any:
     Args:
         task: the task.
         answer: the answer of the call.
-        kind: the type of the value; None: the message itself. Where the answer has none of the type, the agent's
-            model is asked to state it.
+        kind: the type of the value; None: the message itself. Where the answer has no value of the type, the agent's
+            model is requested to state it.
 
     Returns:
-        The value; None: the task had no result, or the message was for another.
+        The value of the type. Without a type the message, or None where the task has no result.
+
+    Raises:
+        AnswerFormatError: there is no value of the type.
     """
-    if answer.content is None and answer.status in (None, *NO_RESULT):
-        return None
+    has_result = answer.content is not None or answer.status not in (None, *NO_RESULT)
     if kind is None or kind is Message:
-        return answer
-    agent = task.agent
+        return answer if has_result else None
+    if not has_result:
+        raise AnswerFormatError(f"{task.name} has no result of the type {kind!r}: {answer.why}")
+    agent, last = task.agent, answer
     found = value_in(answer, kind, agent)
-    if found is not None or not isinstance(agent, ChatAgent) or not agent.has_model():
-        return found
-    stated = await agent[kind].llm_response_async(f"State your last answer again, in this form: {answer.content}")
-    return None if stated is None else value_in(stated, kind, agent)
+    if found is None and agent.has_model():
+        request = f"State your last answer again, in this form: {answer.content}"
+        last = await agent[kind].llm_response_async(request) or answer
+        found = value_in(last, kind, agent)
+    if found is None:
+        raise AnswerFormatError(
+            f"the result of {task.name} has no value of the type {kind!r}: {last.content}", str(last.content)
+        )
+    return found
 
 
 def reason_for(run: TaskRun, status: StatusCode) -> str:
@@ -125,6 +134,6 @@ def reason_for(run: TaskRun, status: StatusCode) -> str:
     if status is StatusCode.STALLED:
         reasons = [responder.explain(run) for responder in responders_of(run)]
         return f"nobody answered in {run.n_stalled_steps} steps: {'; '.join(dict.fromkeys(reasons))}"
-    if status in (StatusCode.FIXED_TURNS, StatusCode.MAX_TURNS):
+    if status in (StatusCode.FIXED_TURNS, StatusCode.MAX_TURNS) and not run.task.single_round:
         return f"the run was not done after {run.steps} turns{run.last_error()}"
     return ""

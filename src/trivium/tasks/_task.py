@@ -12,6 +12,7 @@ from typing_extensions import TypeVar
 
 from trivium._arguments import checked
 from trivium.agents import Agent, ChatAgent
+from trivium.agents.lowlevel import bracketed, type_argument
 from trivium.commander import CallNode, Limits, current, this_session
 from trivium.commander.lowlevel import driver_neutral, invoke, sync_function, sync_method
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, LimitExceededError, RunKilledError
@@ -79,6 +80,8 @@ class Task(Module, Generic[T]):
     """
 
     name: str = "Task"
+    answer_type: Any = None
+    """The type of its results, set by `Task[T]` before `__init__` and by `class Mine(Task[T])`; None: messages."""
     color_log: bool = False
     overridden: ClassVar[frozenset[str]] = frozenset()
     """The documented methods that a subclass has written."""
@@ -98,8 +101,14 @@ class Task(Module, Generic[T]):
     why = RunAttribute[str]("The reason why the run ended without success, in a sentence; '' for a success.")
     message_history_idx = RunAttribute[int]("The index in the agent's history at which the run began; -1 before any.")
 
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, argument):
+            return bracketed(cls, argument) or super().__class_getitem__(argument)
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        cls.answer_type = type_argument(cls, cls.answer_type)
         cls.overridden = cls.overridden | cls.__dict__.keys()
 
     @checked
@@ -122,7 +131,7 @@ class Task(Module, Generic[T]):
         done_if_response: Iterable[Any] = (),
         config: TaskConfig | None = None,
         *,
-        default_return_type: Any = None,
+        default_return_type: type[T] | None = None,
         **kwargs: Any,
     ) -> None:
         check_keywords(kwargs, Task.__init__)
@@ -149,7 +158,7 @@ class Task(Module, Generic[T]):
         self.allow_null_result, self.max_stalled_steps = allow_null_result, max_stalled_steps
         self.done_if_response = frozenset(_name_of(each) for each in done_if_response)
         self.done_if_no_response = frozenset(_name_of(each) for each in done_if_no_response)
-        self.default_return_type = default_return_type
+        self.default_return_type: Any = default_return_type or self.answer_type
         tools = agent.llm_tools_map if self.config.done_sequences else None
         self.done_sequences = tuple(parse_done_sequences(self.config.done_sequences or (), tools))
         self.latest_run = TaskRun(self)
@@ -239,16 +248,22 @@ class Task(Module, Generic[T]):
     # ---- running
     @overload
     async def run_async(
+        self: Task[Message], msg: Any = None, turns: int = -1, caller: Task[Any] | None = None, max_cost: float = 0,
+        max_tokens: int = 0, session_id: Hashable = "", *, allow_restart: bool = True, return_type: None = None,
+        **kwargs: Any,
+    ) -> Message | None: ...  # fmt: skip
+    @overload
+    async def run_async(
         self, msg: Any = None, turns: int = -1, caller: Task[Any] | None = None, max_cost: float = 0,
         max_tokens: int = 0, session_id: Hashable = "", *, allow_restart: bool = True, return_type: None = None,
         **kwargs: Any,
-    ) -> T | None: ...  # fmt: skip
+    ) -> T: ...  # fmt: skip
     @overload
     async def run_async(
         self, msg: Any = None, turns: int = -1, caller: Task[Any] | None = None, max_cost: float = 0,
         max_tokens: int = 0, session_id: Hashable = "", *, allow_restart: bool = True, return_type: type[R],
         **kwargs: Any,
-    ) -> R | None: ...  # fmt: skip
+    ) -> R: ...  # fmt: skip
     @checked
     @driver_neutral
     async def run_async(
@@ -279,10 +294,12 @@ class Task(Module, Generic[T]):
             **kwargs: as for any call: timeout, limits, listeners, context, approve.
 
         Returns:
-            The result; `.status` says how the task ended. None where it stalled, or the message was for
-            somebody else. Calling the task, `task(message)`, gives a message in any case.
+            The value of the type; without a type the message, whose `.status` says how the task ended, or None where it
+            stalled or the message was for another: then `task.why` says why. Calling the task, `task(message)`, always
+            gives a message, and `.why` is its attribute.
 
         Raises:
+            AnswerFormatError: the result has no value of the type; `raw` is its text.
             InfiniteLoopError: messages repeat endlessly.
         """
         check_keywords({name: each for name, each in kwargs.items() if name not in _OPTIONS}, Task.run_async, "run")
@@ -299,16 +316,22 @@ class Task(Module, Generic[T]):
 
         @overload
         def run(
+            self: Task[Message], msg: Any = None, turns: int = -1, caller: Task[Any] | None = None, max_cost: float = 0,
+            max_tokens: int = 0, session_id: Hashable = "", *, allow_restart: bool = True, return_type: None = None,
+            **kwargs: Any,
+        ) -> Message | None: ...  # fmt: skip
+        @overload
+        def run(
             self, msg: Any = None, turns: int = -1, caller: Task[Any] | None = None, max_cost: float = 0,
             max_tokens: int = 0, session_id: Hashable = "", *, allow_restart: bool = True, return_type: None = None,
             **kwargs: Any,
-        ) -> T | None: ...  # fmt: skip
+        ) -> T: ...  # fmt: skip
         @overload
         def run(
             self, msg: Any = None, turns: int = -1, caller: Task[Any] | None = None, max_cost: float = 0,
             max_tokens: int = 0, session_id: Hashable = "", *, allow_restart: bool = True, return_type: type[R],
             **kwargs: Any,
-        ) -> R | None: ...  # fmt: skip
+        ) -> R: ...  # fmt: skip
 
         def run(self, *args: Any, **kwargs: Any) -> Any: ...
     else:
@@ -354,7 +377,7 @@ class Task(Module, Generic[T]):
         """Run the task; `caller` is the task above, if there is one."""
         given = message[0] if message else None
         if given is not None and given.receiver not in (None, "", self.name):
-            return no_result(self.name, None)
+            return no_result(self.name, None, f"the message is for {given.receiver}, and this task is {self.name}")
         restarts = self.restart if caller is None else self.config_sub_task.restart_as_subtask
         if restarts and allow_restart:
             self.reset_all_sub_tasks()
@@ -384,22 +407,16 @@ class Task(Module, Generic[T]):
 
     @driver_neutral
     async def step_async(self, turns: int = -1) -> Message | None:
-        """Take one step, and return the pending message after it: the first valid response.
-
-        The responders are asked in order: the user (unless asked in the last step, or a tool call waits), the agent,
-        its model, the sub-tasks; each of these takes at most `turns` steps, -1: no limit.
-        """
+        """Take one step of the run, and return the pending message after it; a sub-task takes at most `turns` steps."""
         return await run_of(self).take_step(turns)
 
     step = sync_method(step_async)
 
     @driver_neutral
     async def response_async(self, e: ResponderKey, turns: int = -1) -> Message | None:
-        """Let one responder answer the pending message; return its response, with the address in it read.
+        """Let one responder, an entity or a sub-task, answer the pending message; return its response.
 
-        Args:
-            e: an entity of the agent, or a sub-task.
-            turns: the most steps of a sub-task; -1: no limit.
+        A sub-task takes at most `turns` steps; -1: no limit.
         """
         run = run_of(self)
         return await run.request_response(responder_of(run, e), turns)
@@ -425,19 +442,15 @@ class Task(Module, Generic[T]):
         return run.end_of(run.signs_of(run.pending_message if result is None else result), r)
 
     def result(self, status: StatusCode | None = None) -> Message | None:
-        """Return the result: the pending message in the user's name, without what ended the task.
-
-        Args:
-            status: how the task ended; a task that got nowhere has no result.
-        """
+        """Return the result for a status: the pending message in the user's name, without what ended the task."""
         return result_of_run(run_of(self), status)
 
     # ---- stopping
     def kill(self) -> None:
-        """Stop the runs of this task, from any thread: inside a run those of its session, else all; returns at once.
+        """Stop the runs of this task, from any thread: inside a run those of its session, else all; return at once.
 
-        A killed run ends at once: what waits is woken, a model call is broken off and its connection closed, and its
-        sub-tasks end with it. Only a handler that is plain sync code finishes first. The result has the status KILL.
+        What waits is woken, model calls are broken off, sub-tasks end too. Only a handler that is plain sync code
+        finishes first. The result has the status KILL.
         """
         kill_runs(self)
 
