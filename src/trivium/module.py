@@ -39,7 +39,9 @@ from trivium.commander.lowlevel import (
     AsyncStream,
     Stream,
     change_scope,
+    checkpoint,
     drive,
+    emit,
     is_in_trio,
     run_from_trio,
     settle,
@@ -217,7 +219,7 @@ class Module:
     ) -> CallNode:
         node = CallNode(self.name, current.get())
         changes: dict[str, Any] = {}
-        if session_id != CALLER and session_id != node._scope.session_id:  # most composites hand on the one they have
+        if session_id != CALLER and session_id != node.scope.session_id:  # most composites hand on the one they have
             changes["session_id"] = session_id
         if context is not None:
             changes["context"] = context
@@ -227,11 +229,11 @@ class Module:
             heard = _checked_options(timeout, limits, listeners)
             change_scope(node, timeout=timeout, limits=limits, listeners=heard, **changes)
         elif changes:
-            node._scope = node._scope.replace(**changes)
+            node.scope = node.scope.replace(**changes)
         return node
 
     async def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Message:
-        memory, session_id = self.memory, node._scope.session_id
+        memory, session_id = self.memory, node.scope.session_id
         with node:
             messages = [_taken_in(each) for each in message if each is not None]
             if memory is None:
@@ -244,7 +246,7 @@ class Module:
                 memory.locks.release(session_id, node)
 
     async def _answer(self, node: CallNode, messages: list[Message], kwargs: dict[str, Any]) -> Message:
-        session_id = node._scope.session_id
+        session_id = node.scope.session_id
         hooks = tuple(self._hooks.values()) if self._hooks else ()
         for hook in hooks:
             messages = await self._before(hook, messages, session_id)
@@ -264,8 +266,7 @@ class Module:
             out.__pydantic_extra__["usage"] = used
         for hook in hooks:
             out = await self._after(hook, out, session_id)
-        if node._stopping is not None or node._scope.deadline is not None:
-            node._check()
+        checkpoint(node)
         return out
 
     async def _last(self, node: CallNode, out: Any) -> Message:
@@ -280,15 +281,15 @@ class Module:
                 else:  # as models give it: a status and the text so far, or the text alone
                     state, text, *_ = cast("Any", item if isinstance(item, tuple) else (AgentStatusCode.END, item))
                     last = Message(content=text, sender=self.name, stream_state=state)
-                node._emit(PartialEvent, last)
+                emit(node, PartialEvent, last)
         return last
 
     def _remember(self, node: CallNode, messages: list[Message]) -> None:
         assert self.memory is not None
-        self.memory.open(node._scope.session_id).add(messages)
-        if node._scope.listeners:
+        self.memory.open(node.scope.session_id).add(messages)
+        if node.scope.listeners:
             for message in messages:
-                node._emit(MessageEvent, message)
+                emit(node, MessageEvent, message)
 
     async def _before(self, hook: Hook, messages: list[Message], session_id: Hashable) -> list[Message]:
         changed = await settle(hook.before_agent(self, messages, session_id))

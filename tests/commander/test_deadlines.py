@@ -8,6 +8,7 @@ import pytest
 
 from trivium import Agent, Limits, Message, Module, Tool
 from trivium.commander import driver_neutral, wait
+from trivium.commander.lowlevel import time_left
 from trivium.exceptions import DeadlineExceededError
 
 from ._helpers import AsyncNest, AsyncWaiter, Door, MixedNest, SyncNest, calling, every_door, here, nest
@@ -109,7 +110,7 @@ def test_a_tools_own_timeout_is_a_result_for_the_model(door: Door):
         return (await Agent(stuck).acall("x")).content
 
     def busy(a: int) -> int:
-        while here()._time_left():
+        while time_left(here()):
             time.sleep(0)
         return a
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import queue
 import re
 import threading
@@ -25,13 +26,19 @@ from trivium.commander._work import WorkNode
 from ._helpers import GUARD, in_thread
 from ._plans import CALM, Plan, Played, Story, plans, stories
 
-pytestmark = pytest.mark.usefixtures("frozen")
+pytestmark = pytest.mark.usefixtures("frozen", "unlogged")
 
 LETTERS: dict[str, str] = dict(zip((*STAGES, "body"), "ssEECxtb", strict=True))
 """Each stage as a letter: start, End, Commander end, exception, terminate, body."""
 FINISHED = re.compile(r"sb*x?E")  # a retried body runs again; one that is awaited may fail before its function
 BARRED = "bE"
 STOPPED = re.compile(r"(sb*x?)?t")
+
+
+@pytest.fixture
+def unlogged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the errors of tools out of the log, whose records hold tracebacks, and with these the nodes."""
+    monkeypatch.setattr(logging.getLogger("trivium.tools"), "disabled", True)
 
 
 def play(played: Played) -> Played:

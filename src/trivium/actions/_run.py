@@ -221,7 +221,7 @@ async def _call_with_options(node: CallNode, tool: Tool, values: Arguments) -> A
         await require_approval(node, tool, values)
     if tool.timeout is not None:
         change_scope(node, timeout=tool.timeout)
-        node._may_be_left = True
+        node.may_be_abandoned = True
     for tries in count():
         try:
             given = copied(values, {}) if tool.retries else values  # a try may change what it was given
@@ -239,7 +239,7 @@ async def _call_with_options(node: CallNode, tool: Tool, values: Arguments) -> A
 async def call_function(function: Callable[..., Any], /, *args: Any, **values: Any) -> Any:
     """Call the function of a tool; sync code is abandoned in its thread if it takes longer than the tool's timeout."""
     node = current.get()
-    if node is None or not node._may_be_left:
+    if not isinstance(node, CallNode) or not node.may_be_abandoned:
         return await invoke(function, *args, **values)
     on_left = partial(emit, node, ToolAbandonedEvent, node._name.removeprefix("tool:"))
     return await invoke_or_abandon(partial(function, *args) if args else function, on_left, **values)

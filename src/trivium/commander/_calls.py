@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from contextvars import Token
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
-from trivium.commander._node import TaskNode, current
+from trivium.commander._node import Scope, TaskNode, current
 from trivium.exceptions import CommanderNotRunError
 
 __all__ = ["CallNode", "is_within", "step", "this_call", "this_session"]
@@ -22,6 +22,15 @@ class CallNode(TaskNode):
     __slots__ = ("__dict__", "_token", "held_lock")
     held_lock: Any
     """The lock of its session that the call holds; absent for most calls."""
+    may_be_abandoned: bool = False
+    """Whether sync code of this call is left to its thread when the call is stopped: a tool with a timeout."""
+    request: object = None
+    """The question of the call, where it keeps that for listeners that record contents."""
+    if TYPE_CHECKING:
+        scope: Scope
+        """Everything that the call inherits; replace it to change that for the call and everything below."""
+    else:
+        scope = TaskNode._scope  # the same slot by a public name: no property costs anything
 
     def __enter__(self) -> Self:
         self._token: Token[TaskNode | None] = current.set(self)

@@ -34,7 +34,7 @@ from trivium.commander._loops import (
     shield,
     uncancel,
 )
-from trivium.commander._node import TaskNode, current
+from trivium.commander._node import TaskNode, WokenBy, checkpoint, current, time_left
 from trivium.commander._workers import Outcome, capture, get_running_loop, post, post_later, submit, wait_slices
 from trivium.exceptions import SuspendedError, WouldDeadlockError
 
@@ -171,7 +171,7 @@ def _form_of(function: Any) -> tuple[Callable[..., Any], bool]:
     """Return the coroutine function beside a sync method, or the function itself; and if it is driver-neutral."""
     node = current.get()
     if node is not None and (node._stopping is not None or node._scope.deadline is not None):
-        node._check()
+        checkpoint(node)
     mark = getattr(function, "__driver_neutral__", None)
     if mark:
         function = getattr(function.__self__, mark)
@@ -252,14 +252,14 @@ async def await_foreign(node: TaskNode | None, awaitable: Awaitable[T]) -> T:
     task = asyncio.current_task(loop)
     assert task is not None
     deadline = node._scope.deadline
-    timer = deadline and loop.call_later(node._time_left() or 0, deadline[1].kill, "deadline")
+    timer = deadline and loop.call_later(time_left(node) or 0, deadline[1].kill, "deadline")
     state: list[str] = []
 
     def fire() -> None:
         if not state and cancel_once(task):
             state.append("cancelled")
 
-    with node._woken_by(partial(post_later, loop, fire)):
+    with WokenBy(node, partial(post_later, loop, fire)):
         try:
             out = await awaitable
         except asyncio.CancelledError:
@@ -272,41 +272,34 @@ async def await_foreign(node: TaskNode | None, awaitable: Awaitable[T]) -> T:
             state.append("left")
             if timer is not None:
                 timer.cancel()
-    node._check()
+    checkpoint(node)
     return out
 
 
 # ---- primitive 2: several at once
 @driver_neutral
 async def gather(*works: Callable[[], Core[T]]) -> list[T]:
-    """Run core coroutine functions at once; results in order; the first failure stops the others and is raised."""
+    """Run driver-neutral coroutine functions concurrently and return their results in order.
+
+    The first failure cancels the others, and is raised when they have ended.
+    """
     if len(works) <= 1:
         return [await work() for work in works]
     if is_blocking():
         return await_on_loop(lambda: gather(*works), lend=False)
-    token = lender.set(None)  # branches run at once: each takes a worker of its own
-    try:
-        return await _all_of(works)
-    finally:
-        lender.reset(token)
-
-
-async def _all_of(works: tuple[Callable[[], Core[T]], ...]) -> list[T]:
+    token = lender.set(None)  # branches run concurrently: each takes a worker of its own
     tasks = [asyncio.ensure_future(work()) for work in works]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         failed = next((task for task in tasks if task.done() and not task.cancelled() and task.exception()), None)
     finally:
+        lender.reset(token)
         for task in tasks:
             task.cancel()
         await shield(asyncio.wait(tasks))
         for task in tasks:  # retrieved, or asyncio would report those that failed together
             _ = task.cancelled() or task.exception()
-    if failed is not None:
-        error = failed.exception()
-        assert error is not None
-        raise error
-    return [task.result() for task in tasks]
+    return [task.result() for task in ([failed] if failed is not None else tasks)]
 
 
 # ---- primitive 3: wait
@@ -351,26 +344,26 @@ async def wait(seconds: float | None = None, event: ThreadEvent | None = None) -
     """
     node = current.get()
     if node is not None:
-        node._check()
-    left = node._time_left() if node is not None else None
-    times = [each for each in (seconds, left) if each is not None]
+        checkpoint(node)
+        left = time_left(node)
+        seconds = left if seconds is None or (left is not None and left < seconds) else seconds
     if is_blocking():
-        _wait_blocking(node, min(times, default=None), event)
+        _wait_blocking(node, seconds, event)
     else:
-        await await_foreign(node, _wait_async(min(times, default=None), event))
+        await await_foreign(node, _wait_async(seconds, event))
     if node is not None:
-        node._check()
+        checkpoint(node)
 
 
 def _wait_blocking(node: TaskNode | None, seconds: float | None, event: ThreadEvent | None) -> None:
-    if event is not None and get_running_loop() is not None:
-        raise WouldDeadlockError(
-            "a sync call on a running event loop would wait for another run; use the async form: await …"
-        )
     woken = threading.Event()
     if event is not None:
+        if get_running_loop() is not None:
+            raise WouldDeadlockError(
+                "a sync call on a running event loop would wait for another run; use the async form: await …"
+            )
         event.add_callback(woken.set)
-    with nullcontext() if node is None else node._woken_by(woken.set):
+    with nullcontext() if node is None else WokenBy(node, woken.set):
         any(map(woken.wait, wait_slices(seconds)))
 
 

@@ -23,7 +23,9 @@ class StartedEvent(Event[None, Literal["started"]], level=DEBUG):
 
     def fields(self, content: bool = False) -> JSONObject:
         """Return what the node was asked, if it keeps that: the request of a model call."""
-        request = self.node._request if content else None
+        from trivium.commander._calls import CallNode
+
+        request = self.node.request if content and isinstance(self.node, CallNode) else None
         return {} if request is None else {"request": to_json_value(request)}
 
 

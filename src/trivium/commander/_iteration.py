@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable
-from contextlib import aclosing
-from functools import partial
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Generator, Iterable
+from contextlib import aclosing, closing, suppress
 from types import GeneratorType
-from typing import Any, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from trivium.commander._drivers import await_foreign, driver_neutral, settle
 from trivium.commander._loops import Give, is_blocking, iterate_on_loop, lender, run_in_worker, shield
-from trivium.commander._node import TaskNode, current
+from trivium.commander._node import TaskNode, checkpoint, current
 from trivium.commander._workers import post
 
 T = TypeVar("T")
@@ -28,7 +27,7 @@ async def iterate(function: Callable[..., Any], *args: Any) -> AsyncGenerator[An
     """
     node = current.get()
     assert node is not None, "iterate runs inside a node"
-    node._check()
+    checkpoint(node)
     source = function(*args)
     if hasattr(source, "__await__"):
         source = await settle(source)
@@ -61,7 +60,7 @@ async def pull(take: Callable[[Any], object], function: Callable[..., Any], *arg
     node = current.get()
     assert node is not None, "pull runs inside a node"
     if node._stopping is not None or node._scope.deadline is not None:
-        node._check()
+        checkpoint(node)
     source = function(*args)
     kind: Any = source.__class__
     if kind is not GeneratorType and hasattr(source, "__await__"):
@@ -81,48 +80,52 @@ async def pull(take: Callable[[Any], object], function: Callable[..., Any], *arg
             if kind is GeneratorType:
                 source.close()
         return
-    same = partial(_same, source)
-    async with aclosing(
-        iterate(driver_neutral(same) if getattr(function, "__driver_neutral__", None) == "" else same)
-    ) as rest:
+
+    def same() -> Any:
+        return source
+
+    if getattr(function, "__driver_neutral__", None) == "":
+        driver_neutral(same)
+    async with aclosing(iterate(same)) as rest:
         async for item in rest:
             take(item)
 
 
 async def _take_all(node: TaskNode, source: AsyncIterable[T], take: Callable[[T], object]) -> None:
-    items = aiter(source)
-    try:
+    async with _Opened(source) as items:
         async for item in items:
             take(item)
             if (scope := node._scope).pipes or scope.deadline or node._stopping:
                 await _between_items(node)
-    finally:
-        if isinstance(items, AsyncGenerator):
-            await cast("AsyncGenerator[T]", items).aclose()
 
 
-def _same(source: Any) -> Any:
-    return source
+class _Opened(Generic[T]):
+    """The iterator of an async source, closed at the end; a class, since `asynccontextmanager` costs more."""
+
+    __slots__ = ("_items",)
+
+    def __init__(self, source: AsyncIterable[T]) -> None:
+        self._items: AsyncIterator[T] = aiter(source)
+
+    async def __aenter__(self) -> AsyncIterator[T]:
+        return self._items
+
+    async def __aexit__(self, *raised: object) -> None:
+        if isinstance(items := cast("Any", self._items), AsyncGenerator):
+            await items.aclose()
 
 
 async def _between_items(node: TaskNode) -> None:
     for pipe in node._scope.pipes:
         await pipe.drained()
-    node._check()
+    checkpoint(node)
 
 
 async def _from_async(node: TaskNode, source: AsyncIterable[T]) -> AsyncGenerator[T]:
-    items = aiter(source)
-    try:
-        while True:
-            try:
-                item = await await_foreign(node, anext(items))
-            except StopAsyncIteration:
-                return
-            yield item
-    finally:
-        if isinstance(items, AsyncGenerator):
-            await cast("AsyncGenerator[T]", items).aclose()
+    async with _Opened(source) as items:
+        with suppress(StopAsyncIteration):
+            while True:
+                yield await await_foreign(node, anext(items))
 
 
 async def _from_async_blocking(source: AsyncIterable[T]) -> AsyncGenerator[T]:
@@ -130,22 +133,15 @@ async def _from_async_blocking(source: AsyncIterable[T]) -> AsyncGenerator[T]:
 
     async def pump(give: Give) -> None:
         loops.append(asyncio.get_running_loop())
-        items = aiter(source)
-        try:
+        async with _Opened(source) as items:
             async for item in items:
                 await window.acquire()
                 give(item)
-        finally:
-            if isinstance(items, AsyncGenerator):
-                await cast("AsyncGenerator[T]", items).aclose()
 
-    items = iterate_on_loop(pump)
-    try:
+    with closing(iterate_on_loop(pump)) as items:
         for item in items:
             yield item
             post(loops[0], window.release)
-    finally:
-        items.close()
 
 
 async def _from_sync(node: TaskNode, source: Iterable[T]) -> AsyncGenerator[T]:

@@ -14,7 +14,7 @@ from typing_extensions import TypeVar
 from trivium.commander._callbacks import Callback
 from trivium.commander._drivers import ThreadEvent, await_foreign, driver_neutral, invoke, is_async, wait
 from trivium.commander._loops import cancel_once, run_in_worker
-from trivium.commander._node import TaskNode, current
+from trivium.commander._node import TaskNode, checkpoint, current
 from trivium.commander._work import _OVER, _RUNNING, Policy, WorkNode
 from trivium.commander._workers import post_later
 from trivium.exceptions import ConfigurationError, NotHandlerError, NotTaskerError, PasswordError, WouldDeadlockError
@@ -127,7 +127,7 @@ class Job(_Queued):
             raise NotTaskerError(f"{type(self).__name__} needs a task: write `@tasker(PASS_WORD) async def task(self)`")
 
     def _sync_task(self) -> Any:
-        self._check()  # a worker may come late
+        checkpoint(self)  # a worker may come late
         return self.task()
 
 
@@ -168,10 +168,9 @@ class HandlerCoroutine(_Queued, Generic[R]):
             node.commander._number(self)
             await self._body()
             if self._open and not isinstance(node, WorkNode):  # a call ends, and with it what stands below
-                self._next = [*(self._next or ()), (ended := ThreadEvent()).set]
-                await wait(event=ended)
+                await wait(event=self._end_event())
         if node is not None:
-            node._check()  # what stopped the awaiting node too is no error of this one
+            checkpoint(node)  # what stopped the awaiting node too is no error of this one
         if self.exception is not None:
             raise self.exception
         return self.result

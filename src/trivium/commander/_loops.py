@@ -11,7 +11,7 @@ from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
 
-from trivium.commander._node import Cancellation, TaskNode, current
+from trivium.commander._node import Cancellation, TaskNode, WokenBy, checkpoint, current, time_left
 from trivium.commander._workers import (
     GLANCE,
     background_loop,
@@ -145,7 +145,7 @@ def iterate_on_loop(work: Callable[[Give], Awaitable[Any]], lend: bool = True) -
     """Run `work` on a loop; yield what it gives, and run its sync user code in this thread meanwhile."""
     errand, node, ended = _Errand(work, lend), current.get(), False
     letter = _Letter("end", None)
-    with nullcontext() if node is None else node._woken_by(errand.stop):
+    with nullcontext() if node is None else WokenBy(node, errand.stop):
         try:
             errand.start()
             while not ended:
@@ -162,14 +162,14 @@ def iterate_on_loop(work: Callable[[Give], Awaitable[Any]], lend: bool = True) -
                 errand.drain()
             errand.inbox.close()
     if node is not None:
-        node._check()
+        checkpoint(node)
     if letter.reply is not None:
         raise letter.reply
     return letter.what
 
 
 def _next_letter(inbox: queue.SimpleQueue[_Letter], node: TaskNode | None) -> _Letter:
-    while node is not None and node._stopping is None and (left := node._time_left()) is not None:
+    while node is not None and node._stopping is None and (left := time_left(node)) is not None:
         with suppress(queue.Empty):
             return inbox.get(timeout=min(left, GLANCE))
         if left <= GLANCE and (deadline := node._scope.deadline) is not None:

@@ -115,12 +115,8 @@ class TaskNode:
         "exception",
         "result",
     )
-    _may_be_left: bool = False
-    """True on the node of a tool call with a time of its own."""
     _kind: str = "call"
     """The kind of node, for views: "call", "job", "handler" or "commander"."""
-    _request: object = None
-    """What the node was asked, where it keeps that for those who record contents."""
     _name: str
     _parent: TaskNode | None
     _children: dict[TaskNode, None] | None
@@ -269,13 +265,6 @@ class TaskNode:
         return key
 
     # ---- events
-    def _emit(self, event: type[Event[D, Any]], data: D) -> None:
-        listeners = self._scope.listeners
-        if listeners:
-            happened: Any = event(self, data)
-            for listener in listeners:
-                listener(happened)
-
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` for every event of this node and of all below, now and later.
 
@@ -302,10 +291,10 @@ class TaskNode:
     # ---- life
     def _start(self) -> None:
         if self._stopping is not None or self._scope.deadline is not None:
-            self._check()
+            checkpoint(self)
         self._state = _ACTIVE
         if self._scope.listeners:
-            self._emit(StartedEvent, None)
+            emit(self, StartedEvent, None)
 
     def _close(self, error: BaseException | None = None) -> None:
         started = self._state is _ACTIVE
@@ -326,7 +315,7 @@ class TaskNode:
                 before = self._parent._spent
                 self._parent._spent = self._spent if before is None else before + self._spent
         if started and self._scope.listeners:
-            self._emit(EndedEvent, error)
+            emit(self, EndedEvent, error)
 
     def _outward(self, error: BaseException) -> BaseException:
         """What the caller of this node sees: a Cancellation passes until it reaches the node that was told to stop."""
@@ -343,6 +332,16 @@ class TaskNode:
         if reason == "deadline":
             return DeadlineExceededError(f"{path} took longer than it was given; raise its timeout", path)
         return RunKilledError(f"{path} was stopped: {reason}", path)
+
+    # ---- until all packages use commander.lowlevel
+    def _emit(self, event: type[Event[D, Any]], data: D) -> None:
+        emit(self, event, data)
+
+    def _check(self) -> None:
+        checkpoint(self)
+
+    def _time_left(self) -> float | None:
+        return time_left(self)
 
     # ---- stopping
     def kill(self, reason: str = "killed") -> None:
@@ -367,23 +366,6 @@ class TaskNode:
         for waker in list(self._wakers or ()):
             waker()
 
-    def _check(self) -> None:
-        """Raise Cancellation if this node was told to stop or its time is over."""
-        if self._stopping is None:
-            deadline = self._scope.deadline
-            if deadline is not None and time.monotonic() >= deadline[0]:
-                deadline[1].kill("deadline")
-        if self._stopping is not None:
-            raise Cancellation
-
-    def _time_left(self) -> float | None:
-        deadline = self._scope.deadline
-        return None if deadline is None else max(0.0, deadline[0] - time.monotonic())
-
-    def _woken_by(self, waker: Callable[[], object]) -> _Waking:
-        """While the block runs, `kill` calls `waker`; at once if the node is already stopping."""
-        return _Waking(self, waker)
-
     def _subtree(self, spare: TaskNode | None = None) -> Iterator[TaskNode]:
         todo: list[TaskNode] = [self]
         while todo:  # iterative: a chain of 100,000 is fine
@@ -393,7 +375,9 @@ class TaskNode:
                 todo.extend(list(node._children or ()))
 
 
-class _Waking:
+class WokenBy:
+    """While the block runs, `kill` calls `waker`; at once if the node is already stopping."""
+
     __slots__ = ("_node", "_waker")  # a generator as context manager costs four times as much, at each wait
 
     def __init__(self, node: TaskNode, waker: Callable[[], object]) -> None:
@@ -413,6 +397,27 @@ class _Waking:
         self._node._wakers.remove(self._waker)
 
 
+# ---- beside the class, since a user's `Job` is a node: what the runtime and other packages ask of any node
+def node_name(node: TaskNode) -> str:
+    """Return the name of the node."""
+    return node._name
+
+
+def node_kind(node: TaskNode) -> str:
+    """Return "call", "job", "handler" or "commander"."""
+    return node._kind
+
+
+def parent_of(node: TaskNode) -> TaskNode | None:
+    """Return the node above; None at the root."""
+    return node._parent
+
+
+def scope_of(node: TaskNode) -> Scope:
+    """Return the session, listeners, budget, deadline and so on of the node."""
+    return node._scope
+
+
 def change_scope(
     node: TaskNode,
     *,
@@ -421,7 +426,15 @@ def change_scope(
     listeners: tuple[Listener, ...] = (),
     **changes: Any,
 ) -> None:
-    """Change what a node, and the nodes below it, inherit; call it before the node starts."""
+    """Replace the scope of the node, for it and for everything that starts below it.
+
+    Args:
+        node: the node.
+        timeout: seconds until it is stopped; the earlier deadline counts.
+        limits: what it may spend, within the limits that it inherits.
+        listeners: called in addition to those that it inherits.
+        changes: other values of the scope, by name.
+    """
     scope = node._scope
     if limits is not None:
         changes["budget"] = Budget(limits, scope.budget)
@@ -434,6 +447,51 @@ def change_scope(
     if listeners:
         changes["listeners"] = (*scope.listeners, *listeners)
     node._scope = scope.replace(**changes)
+
+
+def emit(node: TaskNode, event: type[Event[D, Any]], data: D) -> None:
+    """Call the listeners of the node with an event."""
+    listeners = node._scope.listeners
+    if listeners:
+        happened: Any = event(node, data)
+        for listener in listeners:
+            listener(happened)
+
+
+def checkpoint(node: TaskNode) -> None:
+    """Raise Cancellation if the node is being stopped or its time is over."""
+    if node._stopping is None:
+        deadline = node._scope.deadline
+        if deadline is not None and time.monotonic() >= deadline[0]:
+            deadline[1].kill("deadline")
+    if node._stopping is not None:
+        raise Cancellation
+
+
+def spent_by(node: TaskNode) -> Any:
+    """Return the usage of the node and of everything below that has ended; None where nothing was used."""
+    return node._spent
+
+
+def spend(node: TaskNode, usage: Any) -> None:
+    """Set the usage of a model call; the calls above it add it to theirs when it ends.
+
+    Args:
+        node: the node of the call.
+        usage: anything that can be added up.
+    """
+    node._spent = usage
+
+
+def stopped_by(node: TaskNode) -> tuple[TaskNode, str] | None:
+    """Return the node that was told to stop, this one or one above, and the reason; None if none was."""
+    return node._stopping
+
+
+def time_left(node: TaskNode) -> float | None:
+    """Return the seconds until the deadline of the node, at least 0; None if it has none."""
+    deadline = node._scope.deadline
+    return None if deadline is None else max(0.0, deadline[0] - time.monotonic())
 
 
 def _above(parent: TaskNode | None, node: TaskNode) -> TaskNode:

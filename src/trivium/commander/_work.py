@@ -12,7 +12,7 @@ from trivium.commander._callbacks import Callback, Functions, Stage, checked_cal
 from trivium.commander._drivers import ThreadEvent, invoke_in_place, wait
 from trivium.commander._events import QueuedEvent, RetriedEvent
 from trivium.commander._loops import shield, uncancel
-from trivium.commander._node import _ROOT, Cancellation, NodeState, TaskNode, change_scope, current
+from trivium.commander._node import _ROOT, Cancellation, NodeState, TaskNode, change_scope, checkpoint, current, emit
 from trivium.commander._workers import get_running_loop
 from trivium.exceptions import (
     AttributeNotSetError,
@@ -140,20 +140,23 @@ class WorkNode(TaskNode):
                 self._callbacks = [*(self._callbacks or ()), each]
 
     async def close_task_node(self) -> None:
-        """Stop this node and everything below, and wait for their end where the caller is not one of them."""
+        """Stop this node and everything below, and wait for their end unless the caller is one of them."""
         await self._stop_and_wait("closed")
 
     async def terminate_task_node(self) -> None:
         """Stop this node alone; what was started below it goes on, below the commander."""
+        above = self.commander
         for child in list(self._children or ()):
             # One that is awaited is a part of the body, and is stopped with it.
             if isinstance(child, WorkNode) and (child._kind == "job" or child._task or child._phase >= _OVER):
-                self._hand_over(child, self.commander)
+                child._get_key()  # its identity stays the one of its birth
+                del (self._children or {})[child]
+                (above._children or above._make_tables()[0])[child] = None
+                child._parent, self._open, above._open = above, self._open - 1, above._open + 1
         await self._stop_and_wait("terminated")
 
     async def _stop_and_wait(self, reason: str) -> None:
-        ended, active = ThreadEvent(), self._state is _ACTIVE
-        self._next = [*(self._next or ()), ended.set]
+        ended, active = self._end_event(), self._state is _ACTIVE
         self._tell(self.commander, reason)
         ending = self._settle()  # where only its children were open, and were handed over
         if ending is not None:
@@ -161,11 +164,11 @@ class WorkNode(TaskNode):
         if active and not self._runs_here():
             await wait(event=ended)
 
-    def _hand_over(self, child: WorkNode, above: WorkNode) -> None:
-        child._get_key()  # its identity stays the one of its birth
-        del (self._children or {})[child]
-        (above._children or above._make_tables()[0])[child] = None
-        child._parent, self._open, above._open = above, self._open - 1, above._open + 1
+    def _end_event(self) -> ThreadEvent:
+        """Return an event that is set when the node has ended."""
+        ended = ThreadEvent()
+        self._next = [*(self._next or ()), ended.set]
+        return ended
 
     def _runs_here(self) -> bool:
         """Whether the code that asks belongs to this node, or to one below: it cannot wait for the end of it."""
@@ -187,7 +190,7 @@ class WorkNode(TaskNode):
         self._join(parent)
         self._commander = commander
         if self._scope.listeners:
-            self._emit(QueuedEvent, None)
+            emit(self, QueuedEvent, None)
         if holds:
             parent._open += 1
 
@@ -229,7 +232,11 @@ class WorkNode(TaskNode):
             self._phase, self.exception = _AROUND, error
             stopped = self._stopping is not None and not isinstance(error, Exception)
             phase = _ENDING if stopped else _OVER  # what was stopped has no end callbacks
-            await self._fail(error, stopped)
+            if stopped and self._task is not None:
+                uncancel(self._task)  # the kill has done its work: what follows may wait
+            self._keep(Cancellation() if stopped else error)
+            if self._callbacks is not None:
+                await self._last_stage("at_terminate" if stopped else "at_exception")
         finally:
             self._phase = phase
             if self._open and self.exception is not None:
@@ -276,8 +283,8 @@ class WorkNode(TaskNode):
                 return await self._work()
             except policy.retry_on as error:
                 await wait(policy.delay * 2**attempt)
-                self._emit(RetriedEvent, error)
-                self._check()
+                emit(self, RetriedEvent, error)
+                checkpoint(self)
         return await self._work()
 
     def _take(self, result: Any) -> None:
@@ -293,13 +300,6 @@ class WorkNode(TaskNode):
         elif isawaitable(result) or isgenerator(result) or isasyncgen(result):
             getattr(result, "close", bool)()  # or Python would say that it was never awaited
             raise TaskResultError(f"{self._name} returned a {type(result).__name__} that nobody runs: await it there")
-
-    async def _fail(self, error: BaseException, stopped: bool) -> None:
-        if stopped and self._task is not None:
-            uncancel(self._task)  # the kill has done its work: what follows may wait
-        self._keep(Cancellation() if stopped else error)
-        if self._callbacks is not None:
-            await self._last_stage("at_terminate" if stopped else "at_exception")
 
     def _keep(self, error: BaseException) -> None:
         outward = self._outward(error)

@@ -111,11 +111,12 @@ def background_loop(level: int) -> asyncio.AbstractEventLoop:
     """
     with _lock:
         while len(_loops) <= level:
-            _loops.append(_start_loop(len(_loops)))
+            _loops.append(start_loop(len(_loops)))
         return _loops[level]
 
 
-def _start_loop(level: int) -> asyncio.AbstractEventLoop:
+def start_loop(level: int) -> asyncio.AbstractEventLoop:
+    """Start a loop in a thread of its own, which lives as long as the process."""
     loop = Context().run(asyncio.new_event_loop)  # it keeps the context it is made in: not that of the first run
     ready = threading.Event()
 

@@ -192,7 +192,7 @@ class ModelNode(CallNode):
     events of the inner one, so that none is emitted twice.
     """
 
-    __slots__ = ("_request",)
+    __slots__ = ("request",)
 
 
 def model_node() -> ModelNode:
@@ -218,7 +218,7 @@ async def call_model(model: ModelProtocol, request: Request, node: ModelNode | N
         ModelError: the model could not answer.
     """
     node = node or model_node()
-    node._request = request
+    node.request = request
     with node:
         budget, above = scope_of(node).budget, node._parent
         outer = above if above.__class__ is ModelNode else None
