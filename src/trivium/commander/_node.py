@@ -340,9 +340,6 @@ class TaskNode:
     def _check(self) -> None:
         checkpoint(self)
 
-    def _time_left(self) -> float | None:
-        return time_left(self)
-
     # ---- stopping
     def kill(self, reason: str = "killed") -> None:
         """Stop this node and everything below; thread-safe, returns at once.

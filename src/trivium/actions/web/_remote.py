@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from trivium.actions._run import sendable
 from trivium.actions._strict import is_json_array, is_json_object
 from trivium.commander import driver_neutral, invoke, step, wait
-from trivium.commander.lowlevel import change_scope
+from trivium.commander.lowlevel import change_scope, time_left
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, RemoteServiceError, ToolArgumentsError
 from trivium.llms.http import back_off, exchange, seconds_to_wait
 
@@ -192,7 +192,7 @@ class Remote:
             except RemoteServiceError as error:
                 may_help = error.status in (0, 429) or error.status >= 500
                 delay = max(error.retry_after, back_off(FIRST_DELAY, attempt))
-                if not may_help or delay >= (node._time_left() or 0):
+                if not may_help or delay >= (time_left(node) or 0):
                     raise
             await wait(delay)
         return await invoke(self._once, request)

@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple
 
 from trivium._arguments import positive
 from trivium.commander import Event, current
-from trivium.commander.lowlevel import emit
+from trivium.commander.lowlevel import emit, time_left
 from trivium.events import JSONObject, exception_line, on_one_line
 from trivium.exceptions import (
     ConfigurationError,
@@ -187,7 +187,7 @@ class Tries:
         delay, node = self._policy.delay(error, self.attempt), current.get()
         if delay is None:
             return None
-        times = (self.left(), None if node is None else node._time_left())
+        times = (self.left(), None if node is None else time_left(node))
         if any(left is not None and delay >= left for left in times):
             return None
         is_invited = isinstance(error, ProviderStatusError) and (error.retry_after > 0 or bool(error.should_retry))
