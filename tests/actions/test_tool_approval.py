@@ -20,6 +20,7 @@ from trivium.actions import (
     tool,
 )
 from trivium.commander import Event
+from trivium.commander.lowlevel import time_left
 from trivium.exceptions import ArgumentTypeError
 from trivium.llms import Request
 from trivium.schema import ActionStatusCode, Message, ToolCall
@@ -231,7 +232,7 @@ def test_the_time_of_asking_is_not_the_tools():
     shelf = Shelf()
 
     def slow(request: ApprovalRequest) -> bool:
-        assert request.time_left(node) is None
+        assert time_left(request.node) is None
         return True
 
     from trivium import Tool
