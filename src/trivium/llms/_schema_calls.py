@@ -1,4 +1,4 @@
-"""Tool calls of models that make none by themselves: told in words, and read from answers held to a JSON schema."""
+"""Tool calls of models without native ones: described in the system message, read from answers under a schema."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["SchemaCallReader", "without_tools"]
 
 
 def without_tools(request: Request) -> tuple[Request, Constraint]:
-    """A request whose tools stand in its system message, and whose answer has the form of a call; and that form.
+    """Return a request whose system message describes the tools and whose answer is a call, and the answer's form.
 
     Raises:
         ConfigurationError: `tool_choice` names no tool of the request.
@@ -25,11 +25,11 @@ def without_tools(request: Request) -> tuple[Request, Constraint]:
 
 
 class SchemaCallReader:
-    """Takes the calls out of the text of an answer.
+    """Reads the calls in the text of an answer.
 
     Args:
-        message: reads the answer.
-        form: what the answer was held to.
+        message: the reader of the answer.
+        form: the form to which the answer was constrained.
     """
 
     def __init__(self, message: MessageReader, form: Constraint) -> None:
@@ -38,27 +38,27 @@ class SchemaCallReader:
 
     @property
     def usage(self) -> Usage | None:
-        """What the server has said that the answer used, so far."""
+        """The usage that the server has reported so far."""
         return self._message.usage
 
     @property
     def over(self) -> bool:
-        """Whether the server has said that nothing follows."""
+        """True once the server has sent the format's end of the answer."""
         return self._message.over
 
     def read(self, chunk: JSONObject) -> Iterator[Delta]:
-        """The deltas of one event's object."""
-        return self._taken_out(self._message.read(chunk))
+        """Yield the deltas of one event's object."""
+        return self._with_calls(self._message.read(chunk))
 
     def whole(self, answer: JSONObject) -> Iterator[Delta]:
-        """The deltas of a whole answer."""
-        return self._taken_out(self._message.whole(answer))
+        """Yield the deltas of a complete answer."""
+        return self._with_calls(self._message.whole(answer))
 
     def end(self, done: bool) -> Iterator[Delta]:
-        """What is left of the text, usage, and why it stopped."""
-        return self._taken_out(self._message.end(done))
+        """Yield the rest of the text, usage and finish reason."""
+        return self._with_calls(self._message.end(done))
 
-    def _taken_out(self, deltas: Iterator[Delta]) -> Iterator[Delta]:
+    def _with_calls(self, deltas: Iterator[Delta]) -> Iterator[Delta]:
         for delta in deltas:
             if isinstance(delta, str):
                 yield from self._envelope.feed(delta)

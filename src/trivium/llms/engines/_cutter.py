@@ -1,4 +1,4 @@
-"""Cutting an answer at its first stop word while it still arrives. No I/O."""
+"""Cuts an answer at its first stop word while it arrives. No I/O."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ __all__ = ["Cutter"]
 
 
 class Cutter:
-    """Passes an answer on up to its first stop word, whatever the pieces it comes in.
+    """Passes an answer on up to its first stop word, in pieces of any size.
 
-    What may be the beginning of a stop word is held back until that is known. The text that has been passed on at
-    the end is `filter_suffix` of the whole.
+    A possible beginning of a stop word is held back until more text arrives. All text passed on together is
+    `filter_suffix` of the complete answer.
 
     Args:
-        stop_words: texts at which the answer ends; empty ones do not count.
+        stop_words: texts at which the answer ends; empty ones are ignored.
 
     Attributes:
-        stopped: whether a stop word was found; nothing more need be fed.
+        stopped: True once a stop word was found; nothing more need be fed.
     """
 
     def __init__(self, stop_words: Sequence[str]) -> None:
@@ -32,7 +32,7 @@ class Cutter:
         self.stopped = False
 
     def feed(self, delta: Delta) -> Iterator[Delta]:
-        """What can be passed on now; usage and the reason to stop come at the end, the last of each."""
+        """Yield the deltas that can be passed on now; the last usage and finish reason follow at the end."""
         if isinstance(delta, str):
             yield self._text(delta)
         elif isinstance(delta, Usage):
@@ -43,7 +43,7 @@ class Cutter:
             yield delta
 
     def end(self) -> Iterator[Delta]:
-        """What was held back, then usage and the reason to stop."""
+        """Yield the text that was held back, then usage and finish reason."""
         rest = filter_suffix(self._held, self._words)
         self.stopped = self.stopped or rest != self._held
         if rest:
@@ -65,6 +65,6 @@ class Cutter:
 
     @staticmethod
     def _begun(text: str, word: str) -> int:
-        """Where a beginning of `word` starts that ends the text, or the text's length."""
+        """Return the index of a beginning of `word` at the end of the text, or the text's length."""
         sizes = range(min(len(word) - 1, len(text)), 0, -1)
         return len(text) - next((size for size in sizes if text.endswith(word[:size])), 0)

@@ -1,4 +1,4 @@
-"""What the models of all engines share: prompts, the names of parameters, stop words, and their end."""
+"""The base of the models of all engines: prompts, names of parameters, stop words, and closing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Prompt = str | list[dict[str, Any]]
 
 
 class TextModel(BaseLLM):
-    """A model that writes messages as the meta template says, or, without one, leaves that to who runs it."""
+    """A model that formats messages by the meta template, or, without one, leaves that to its engine."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class TextModel(BaseLLM):
         super().__init__(path, template_parser=parser, meta_template=meta_template, **gen_params)
 
     def close(self) -> None:
-        """Give back what this holds; once is enough."""
+        """Release all resources; further calls do nothing."""
 
     def __enter__(self) -> Self:
         return self
@@ -54,7 +54,7 @@ class EngineModel(TextModel):
     model: Any = None
 
     def complete(self, prompt: Prompt, parameters: Mapping[str, Any]) -> Iterator[Delta]:
-        """Ask the engine and yield its answer piece by piece; closing the generator ends the request.
+        """Yield the deltas of the engine's answer; closing the generator ends the request.
 
         Raises:
             ConfigurationError: a parameter, or a message's role, is not known to the engine.
@@ -73,11 +73,11 @@ class EngineModel(TextModel):
         yield from cutter.end()
 
     def _answer(self, prompt: Prompt, parameters: dict[str, Any], stop_words: list[str]) -> Generator[Delta]:
-        """The engine's answer; usage comes before the text that it counts, for the text may end the answer."""
+        """Yield the engine's answer; usage precedes the text that it counts, since the text may end the answer."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """End the engine and give its memory back; once is enough."""
+        """End the engine and release its memory; further calls do nothing."""
         model, self.model = self.model, None
         if model is not None:
             self._end(model)
@@ -87,14 +87,14 @@ class EngineModel(TextModel):
 
 
 def settings(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Sampling parameters by their common names, and apart from them the stop words."""
+    """Split sampling parameters into those by their common names, and the stop words."""
     chosen = {"skip_special_tokens": False, **common_names(parameters)}
     stop = chosen.pop("stop", ())
     return chosen, [stop] if isinstance(stop, str) else list(stop)
 
 
 def load_package(name: str) -> Any:
-    """The package of an engine.
+    """Import the package of an engine.
 
     Raises:
         MissingExtraError: it is not installed.
@@ -109,7 +109,7 @@ def load_package(name: str) -> Any:
 
 
 def prompt_of(tokenizer: Any, prompt: Prompt, name: str, template: str | None = None) -> str | list[int]:
-    """A prompt as it is; messages by the tokenizer's chat template, as tokens, or one below the other if it has none.
+    """Return a prompt unchanged, and messages as tokens by the tokenizer's chat template, or as lines if it has none.
 
     Raises:
         ConfigurationError: the chat template cannot write these messages.

@@ -64,10 +64,10 @@ class LMDeployClient(TextModel):
         self._completions = Transport(f"{base}/completions", keys, setting="url", timeout=timeout)
 
     async def complete(self, prompt: Prompt, parameters: Mapping[str, Any]) -> AsyncGenerator[Delta]:
-        """Ask the server and yield its answer piece by piece; closing the generator ends the request.
+        """Yield the deltas of the server's answer; closing the generator ends the request.
 
         Raises:
-            ProviderError: the server cannot be reached, refused, or sent what is no answer.
+            ProviderError: the server cannot be reached, refused, or sent no valid answer.
         """
         chosen, stop_words = settings(parameters)
         cutter = Cutter(stop_words)
@@ -94,10 +94,10 @@ class AsyncLMDeployClient(AsyncBaseLLM, LMDeployClient):
 
 
 class LMDeployServer(LMDeployClient):
-    """A server of LMDeploy that is started here as a process of its own, and asked.
+    """A server of LMDeploy that is started as a process of its own.
 
-    The first question waits until the model is loaded. The server ends with `close`, at the latest with this program;
-    not, though, if that is killed by force.
+    The first request waits until the model is loaded. The server ends with `close`, at the latest with this program,
+    unless that is killed.
 
     Args:
         path: a folder, or a name at the Hugging Face hub.
@@ -175,7 +175,7 @@ class LMDeployServer(LMDeployClient):
                 raise EngineError(
                     f"the server of {self.path} has ended ({self._process.returncode}){self._last_words()}"
                 )
-            if self._is_ready or await self._is_healthy():
+            if self._is_ready or await self.is_healthy():
                 self._is_ready = True
                 return
             if time.monotonic() > deadline:
@@ -188,7 +188,8 @@ class LMDeployServer(LMDeployClient):
         """End the server; once is enough."""
         self._close()
 
-    async def _is_healthy(self) -> bool:
+    async def is_healthy(self) -> bool:
+        """Tell whether the server has loaded the model."""
         import httpx2
 
         with suppress(httpx2.HTTPError):
@@ -216,7 +217,7 @@ class _CompletionReader(OpenAIMessageReader):
 
 
 def _arguments(options: Mapping[str, Any]) -> list[str]:
-    """Options as a command line has them: `True` stands without a value, and what is off does not stand at all."""
+    """Return options as command-line arguments: `True` has no value, and None and False are left out."""
     found: list[str] = []
     for name, value in options.items():
         if value is None or value is False:

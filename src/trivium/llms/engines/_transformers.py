@@ -108,7 +108,7 @@ class HFTransformer(EngineModel):
         return list(ids)
 
     def _room(self, ids: list[int]) -> int:
-        """How many tokens may follow."""
+        """Return the number of tokens that fit into the window after these."""
         window = getattr(self.model.config, "max_position_embeddings", None) or 1 << 30
         if len(ids) >= window:
             raise ModelError(f"the prompt takes {len(ids)} tokens and {self.name} reads {window}: shorten it")
@@ -186,7 +186,7 @@ class _Sampler:
 
 
 def _processors(parameters: Mapping[str, Any], greedy: bool) -> Any:
-    """What changes the logits before a token is taken, as transformers orders it."""
+    """Return the processors of the logits, in the order of transformers."""
     package = load_package("transformers")
     found = package.LogitsProcessorList()
     if (penalty := parameters.get("repetition_penalty", 1.0)) != 1.0:
@@ -204,7 +204,7 @@ def _processors(parameters: Mapping[str, Any], greedy: bool) -> Any:
 
 
 class _Detokenizer:
-    """Text of tokens that come one by one; what is only a part of a letter waits for the rest."""
+    """Decodes tokens one by one; the bytes of an incomplete letter wait for the rest."""
 
     def __init__(self, decode: Decode) -> None:
         self._decode = decode
@@ -212,7 +212,7 @@ class _Detokenizer:
         self._start = self._read = 0  # a token's text depends on those before it, at most on the last few
 
     def feed(self, token: int) -> str:
-        """The text that is certain now."""
+        """Return the text that is certain now."""
         self._ids.append(token)
         text = self._new()
         if text.endswith("\ufffd"):
@@ -221,7 +221,7 @@ class _Detokenizer:
         return text
 
     def end(self) -> str:
-        """What waited; it stays a part of a letter."""
+        """Return the text that waited; it stays a part of a letter."""
         return self._new()
 
     def _new(self) -> str:

@@ -1,4 +1,4 @@
-"""How a request gets its answer: from a client, and in tests by way of what records, replays or disturbs."""
+"""The exchange of a request for a response: by a client, and in tests through layers that record, replay or disturb."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ Send = Callable[["Request"], Awaitable["Response"]]
 
 
 class Layer:
-    """What stands between those who ask and the network.
+    """A layer between the clients and the network.
 
     Attributes:
-        replays: whether it may answer alone, so that a key need not be there.
+        replays: True if it may respond by itself, so that no key is needed.
     """
 
     replays: ClassVar[bool] | bool = False
 
     async def respond(self, request: Request, send: Send, secrets: Collection[str]) -> Response:
-        """Answer a request.
+        """Respond to a request.
 
         Args:
-            request: what is asked.
-            send: asks what stands below: the next layer, and at last the network.
-            secrets: texts that belong to the request and must be kept nowhere.
+            request: the request.
+            send: sends it to the next layer below, and finally to the network.
+            secrets: secret texts of the request, which must not be stored.
         """
         raise NotImplementedError(f"{type(self).__name__} has no respond")
 
@@ -43,10 +43,10 @@ _layers: ContextVar[tuple[Layer, ...]] = ContextVar("trivium_layers", default=()
 
 
 def add_layer(layer: Layer) -> Callable[[], None]:
-    """Have `layer` see each request first: in this context, and in what starts from it.
+    """Put a layer on top of all others, in this context and in the tasks that start from it.
 
     Returns:
-        What takes it away again.
+        A function that removes it.
     """
     _layers.set((*_layers.get(), layer))
 
@@ -58,12 +58,13 @@ def add_layer(layer: Layer) -> Callable[[], None]:
 
 @asynccontextmanager
 async def exchange(request: Request, send: Send, secrets: Collection[str] = ()) -> AsyncGenerator[Response]:
-    """The answer to a request, not read yet; it is closed at the end of the block. No log shows a secret in its URL.
+    """Send a request and give its unread response, which is closed at the end of the block. Logs show no secret of
+    the URL.
 
     Args:
-        request: what is asked.
-        send: asks the network.
-        secrets: texts that belong to the request and must be kept nowhere.
+        request: the request.
+        send: sends it to the network.
+        secrets: secret texts of the request, which must not be stored.
     """
     layers = _layers.get()
     known = (*secrets, *secrets_of(str(request.url))) if layers else ()
@@ -78,10 +79,10 @@ async def exchange(request: Request, send: Send, secrets: Collection[str] = ()) 
 
 
 def needed_key(take: Callable[[], str]) -> str:
-    """The key that `take` gives; "" where it finds none and a layer may answer without.
+    """Return the key that `take` returns; "" if there is none and a layer may respond without.
 
     Raises:
-        ConfigurationError: there is none, and only the network can answer.
+        ConfigurationError: there is none, and only the network can respond.
     """
     try:
         return take()

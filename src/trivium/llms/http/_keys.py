@@ -12,11 +12,11 @@ __all__ = ["Keys", "bearer"]
 
 
 class Keys:
-    """API keys that are used in turn. One that a server refuses is left out from then on, but for the last.
+    """API keys that are used in turn. A refused key is not used again, unless it is the last.
 
     Args:
-        keys: the keys; none of them is shown.
-        default: gives the key where there are none, at each request; "" for no key.
+        keys: the keys.
+        default: returns the key if there are none, at each request; "" for no key.
     """
 
     def __init__(self, keys: Sequence[str] = (), default: Callable[[], str] = str) -> None:
@@ -27,10 +27,10 @@ class Keys:
         self._turn, self._lock = count(), Lock()
 
     def take(self) -> str:
-        """The next key.
+        """Return the next key.
 
         Raises:
-            ConfigurationError: it cannot be a key.
+            ConfigurationError: the key has invalid characters.
         """
         keys = self._keys
         key = keys[next(self._turn) % len(keys)] if keys else self._default().strip()
@@ -39,7 +39,7 @@ class Keys:
         return key
 
     def refuse(self, key: str) -> bool:
-        """Leave a key out, and tell whether there is another."""
+        """Drop a refused key, and tell whether there is another."""
         with self._lock:
             others = tuple(each for each in self._keys if each != key)
             self._keys = others or self._keys
@@ -47,5 +47,5 @@ class Keys:
 
 
 def bearer(key: str) -> dict[str, str]:
-    """The header that most servers want."""
+    """Return the header that most servers expect."""
     return {"authorization": f"Bearer {key}"} if key else {}

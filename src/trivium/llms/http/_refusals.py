@@ -1,4 +1,4 @@
-"""What an error status means: the typed error of a refusal, with what to do next. No I/O."""
+"""Typed errors of HTTP error statuses, with the next step in their texts. No I/O."""
 
 from __future__ import annotations
 
@@ -78,15 +78,15 @@ _OVERFLOWS: Final = re.compile(
 def refusal(
     url: str, setting: str, status: int, reason: str, headers: Mapping[str, str], raw: str
 ) -> ProviderStatusError:
-    """The error that a refusal is, of the class that says what may help.
+    """Return the error of a refusal, of the class that tells what may help.
 
     Args:
-        url: who refused, as it may be shown.
-        setting: what the user calls the address.
-        status: the HTTP status.
-        reason: the words beside it.
-        headers: those of the answer.
-        raw: its body.
+        url: redacted address of the server.
+        setting: the user's name for the address.
+        status: HTTP status.
+        reason: its reason phrase.
+        headers: headers of the response.
+        raw: body of the response.
     """
     try:
         message = error_text(json.loads(raw))
@@ -99,11 +99,12 @@ def refusal(
     seconds = seconds_to_wait(headers, raw) if kind is ProviderBusyError else 0.0
     if seconds:
         hint = f"; wait {seconds:,.1f} s, as it asks, or try another model"
-    return kind(text + hint, raw, status, seconds, _should_retry(headers))
+    should_retry = {"true": True, "false": False}.get(headers.get("x-should-retry", "").strip().lower())
+    return kind(text + hint, raw, status, seconds, should_retry)
 
 
 def overflow(raw: str) -> tuple[int, int] | None:
-    """The tokens that were sent and those that fit, each 0 where it is not said; None where it is no overflow."""
+    """Return the tokens that were sent and those that fit, each 0 if unknown; None if it is not an overflow."""
     if not _OVERFLOWS.search(raw):
         return None
     return _first(_TOKENS, raw), _first(_WINDOWS, raw)
@@ -123,7 +124,7 @@ def _kind(status: int, raw: str) -> type[ProviderStatusError]:
 
 
 def _hint(status: int, raw: str) -> str:
-    """What to do about an error status."""
+    """Return the advice for an error status."""
     if any(sign in raw for sign in NO_MONEY):
         return HINTS[402]
     if status >= 500:
@@ -131,7 +132,3 @@ def _hint(status: int, raw: str) -> str:
     if status < 400:
         return "; check {setting}"
     return HINTS.get(status, "; change what it says is wrong, or try another model")
-
-
-def _should_retry(headers: Mapping[str, str]) -> bool | None:
-    return {"true": True, "false": False}.get(headers.get("x-should-retry", "").strip().lower())

@@ -1,4 +1,4 @@
-"""How long a server wants to be left alone, in all the forms in which servers say so. No I/O."""
+"""Delays that servers request before a retry, in all forms that they use. No I/O."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _BUCKETS: Final = (
 
 
 def seconds_to_wait(headers: Mapping[str, str], raw: str = "") -> float:
-    """Seconds for which a server wants to be left alone; 0 where it says nothing that can be read.
+    """Return the seconds that a server requests before a retry; 0 if it requests none.
 
-    The first that is said counts: `retry-after-ms`, `retry-after`, the body's own word (`retryDelay` of Google's
-    interface, "try again in 7.5s"), and the time at which the buckets are full again that the headers call empty.
+    The first of these counts: `retry-after-ms`, `retry-after`, a delay in the body (`retryDelay` of Google's interface,
+    "try again in 7.5s"), and the reset times of the rate limits that the headers report as used up.
 
     Args:
-        headers: those of the answer, with names in small letters, or that do not care.
-        raw: its body.
+        headers: headers of the response, by lower-case names or case-insensitive.
+        raw: body of the response.
     """
     if (value := seconds_in(headers.get("retry-after-ms", ""))) is not None:
         return value / 1000
@@ -57,9 +57,9 @@ def seconds_to_wait(headers: Mapping[str, str], raw: str = "") -> float:
 
 
 def seconds_in(text: str) -> float | None:
-    """The seconds from now that a text means: a number, a duration ("6m0s"), a point in time, or a date.
+    """Parse a number, a duration ("6m0s"), a timestamp or a date as seconds from now.
 
-    What is past is 0; None where it is nothing of these.
+    The past is 0; None for any other text.
 
     Example:
         >>> seconds_in("1m30s"), seconds_in("-5"), seconds_in("soon")
@@ -78,7 +78,7 @@ def seconds_in(text: str) -> float | None:
 
 
 def _date(text: str) -> datetime | None:
-    """A date as HTTP writes it, or as RFC 3339 does."""
+    """Parse a date of HTTP or of RFC 3339."""
     for read in (parsedate_to_datetime, datetime.fromisoformat):
         with suppress(ValueError, TypeError, OverflowError, IndexError):
             found = read(text)

@@ -1,4 +1,4 @@
-"""What is secret about a request: found in its address and headers, and kept out of logs and errors."""
+"""Secrets of a request: found in its address and headers, redacted in logs and errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAME: Final = re.compile("key|token|secret|signature|passw|auth|cookie|credenti
 
 
 def is_secret(name: str) -> bool:
-    """Whether what a header or a parameter of that name holds is a secret.
+    """Tell by its name whether a header or a parameter holds a secret.
 
     Example:
         >>> [name for name in ("X-Api-Key", "accept", "access_token") if is_secret(name)]
@@ -28,7 +28,7 @@ def is_secret(name: str) -> bool:
 
 
 def secrets_of(url: str, headers: Mapping[str, str] | None = None) -> Iterator[str]:
-    """The secrets in an address and in headers, in the forms in which they are sent."""
+    """Yield the secrets in an address and in headers, in the forms in which they are sent."""
     parts = urlsplit(url)
     if parts.password:
         login = f"{unquote(parts.username or '')}:{unquote(parts.password)}"
@@ -42,14 +42,14 @@ def secrets_of(url: str, headers: Mapping[str, str] | None = None) -> Iterator[s
 
 
 def redact_url(url: str) -> str:
-    """An address that may be seen: no user and password, and `***` for each parameter by a secret's name."""
+    """Return an address without user and password, and with `***` for each secret parameter."""
     parts = urlsplit(url)
     query = [(name, HIDDEN if is_secret(name) else value) for name, value in parse_qsl(parts.query, True)]
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query=urlencode(query, safe="*")))
 
 
 def loggable_url(url: URL) -> URL:
-    """The same address, of which whoever logs it sees only what may be seen."""
+    """Return the same address, which logs print redacted."""
     import httpx2
 
     if not url.userinfo and not url.query:
@@ -67,7 +67,7 @@ def loggable_url(url: URL) -> URL:
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:
-    """A text in which `***` stands for every secret."""
+    """Replace every secret in a text by `***`."""
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     return text

@@ -1,4 +1,4 @@
-"""How a model server is asked over HTTP: one request, tried by a policy, with one typed error for what fails."""
+"""The HTTP transport to a model server: one request, retried by a policy, with a typed error for each failure."""
 
 from __future__ import annotations
 
@@ -37,30 +37,30 @@ __all__ = ["Keys", "Transport", "bearer", "with_path"]
 FIRST_DELAY = 0.5
 MAX_ERROR_BYTES = 64 << 10
 LINGER = 0.5
-"""Seconds in which the end of a body follows the end of the answer in it, or the connection is given up."""
+"""Seconds between the end of the answer and the end of the body, after which the connection is closed."""
 HEADERS = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
 
 
 class Reader(Protocol):
-    """Turns the body of an answer, piece by piece, into deltas.
+    """Turns the body of a response, piece by piece, into deltas.
 
     Attributes:
-        done: whether the server has said that nothing follows.
+        done: True once the server has marked the end.
     """
 
     done: bool
 
     @property
     def usage(self) -> Usage | None:
-        """What the server has said that the answer used, so far."""
+        """The usage that the server has reported so far."""
         ...
 
     def feed(self, piece: bytes) -> Iterator[Delta]:
-        """The deltas that `piece` completes."""
+        """Yield the deltas that `piece` completes."""
         ...
 
     def end(self) -> Iterator[Delta]:
-        """What is left at the end of the body."""
+        """Yield the rest at the end of the body."""
         ...
 
 
@@ -114,18 +114,18 @@ class Transport:
     async def stream(
         self, body: Mapping[str, Any], reader: Callable[[], Reader], tries: int | None = None
     ) -> AsyncGenerator[Delta]:
-        """Ask the server and yield its answer piece by piece; closing the generator ends the request.
+        """Send a request and yield the deltas of the answer; closing the generator ends the request.
 
         Args:
-            body: what is posted.
-            reader: makes the reader of an answer, for each try.
-            tries: how often the server is asked at most; another key for a refused one does not count.
+            body: the body of the request.
+            reader: makes the reader of an answer, for each attempt.
+            tries: the most attempts; a new attempt with another key does not count.
 
         Raises:
-            ConfigurationError: the body is no JSON, or the key cannot be one.
+            ConfigurationError: the body is not JSON, or the key is not valid.
             ProviderConnectionError: the server cannot be reached, or the connection broke.
             ProviderStatusError: the server refused.
-            MalformedAnswerError: what it sent is not an answer.
+            MalformedAnswerError: the server sent no valid answer.
         """
         data, left = _as_json(body), Tries(self._retry, self._budget, tries)
         while True:
@@ -141,9 +141,11 @@ class Transport:
                         yield delta
                 return
             except ProviderError as error:
-                if not begun and _is_refused(error) and self._keys.refuse(key):
+                is_refused = isinstance(error, ProviderStatusError) and error.status == 401
+                is_refused = is_refused or isinstance(error, ProviderQuotaError)
+                if not begun and is_refused and self._keys.refuse(key):
                     continue
-                self._without_secrets(error, key, headers)
+                self._redact(error, key, headers)
                 delay = None if begun else left.next_delay(error)
                 if begun and answer.usage is not None:
                     yield answer.usage
@@ -154,7 +156,7 @@ class Transport:
                 await counted()
 
     async def _in_time(self, seconds: float | None, begin: Coroutine[Any, Any, list[Delta]]) -> list[Delta]:
-        """How an answer begins, if that is not later than in so many seconds."""
+        """Return the beginning of the answer if it arrives in time."""
         try:
             return await await_within(seconds, begin)
         except TimeoutError:
@@ -164,7 +166,7 @@ class Transport:
             ) from None
 
     async def _ask(self, data: bytes, headers: dict[str, str], reader: Reader) -> AsyncGenerator[Delta]:
-        """One request, with every error of the transport turned into one of ours."""
+        """Make one attempt, and convert every error of the HTTP library."""
         import httpx2
 
         try:
@@ -204,7 +206,7 @@ class Transport:
         return exchange(request, partial(client.send, stream=True), (*self._keys.all, *self._hidden))
 
     async def _refusal(self, response: Response) -> ProviderStatusError:
-        """The error of a refusal; its status counts even where its body does not arrive."""
+        """Return the error of a refusal, also if its body does not arrive."""
         import httpx2
 
         body = b""
@@ -217,17 +219,17 @@ class Transport:
         status, reason = response.status_code, response.reason_phrase
         return refusal(self.shown_url, self._setting, status, reason, response.headers, raw)
 
-    def _without_secrets(self, error: ProviderError, key: str, headers: Mapping[str, str]) -> None:
-        """Blot out in `error` all that is secret, which some servers send back."""
+    def _redact(self, error: ProviderError, key: str, headers: Mapping[str, str]) -> None:
+        """Redact the secrets in an error, since some servers send them back."""
         pieces = (piece.strip() for each in (key, *self._keys.all) for piece in (each, *each.split(",")))
         secrets = {*pieces, *secrets_of("", headers), *self._hidden}
         error.args = tuple(redact(str(part), secrets) for part in error.args)
         error.raw = redact(error.raw, secrets)
-        error.__cause__ = error.__context__ = None  # they hold the request, or what was read of the answer
+        error.__cause__ = error.__context__ = None  # they hold the request, or the data of the answer
 
 
 async def _ended(pieces: AsyncIterator[bytes]) -> None:
-    """Let a body end, so that its connection can be used again; a server that leaves it open is left."""
+    """Read a body to its end, so that its connection can be used again, unless the server leaves it open."""
 
     async def left() -> None:
         async for _ in pieces:
@@ -238,7 +240,7 @@ async def _ended(pieces: AsyncIterator[bytes]) -> None:
 
 
 def _rest(reader: Reader) -> list[Delta]:
-    """The end of an answer, if all of it has arrived."""
+    """Return the end of an answer if all of it has arrived."""
     try:
         return list(reader.end())
     except ProviderError:
@@ -246,31 +248,26 @@ def _rest(reader: Reader) -> list[Delta]:
 
 
 async def _first(deltas: AsyncGenerator[Delta]) -> list[Delta]:
-    """The first delta, if there is one."""
+    """Return the first delta, if there is one."""
     async for delta in deltas:
         return [delta]
     return []
 
 
 async def _whole(deltas: AsyncGenerator[Delta]) -> list[Delta]:
-    """All deltas, when the last has arrived."""
+    """Return all deltas, once the last has arrived."""
     return [delta async for delta in deltas]
 
 
-def _is_refused(error: ProviderError) -> bool:
-    """Whether a server will not serve this key, whatever is asked."""
-    return isinstance(error, ProviderQuotaError) or (isinstance(error, ProviderStatusError) and error.status == 401)
-
-
 def with_path(url: str, path: str, setting: str = "base_url") -> str:
-    """An address that ends with `path`, which may stand there already; a query stays behind it.
+    """Append a path to an address, unless it is there already; a query stays at the end.
 
     Example:
         >>> with_path("http://localhost:8000/v1/", "/chat/completions")
         'http://localhost:8000/v1/chat/completions'
 
     Raises:
-        ConfigurationError: the address is not one of HTTP.
+        ConfigurationError: the address is not an HTTP URL.
     """
     parts = _split(url, setting)
     return urlunsplit(parts._replace(path=parts.path.rstrip("/").removesuffix(path) + path))
