@@ -1,4 +1,4 @@
-"""What a cache is, and what its users have in common: keys, and that equal work is done once."""
+"""The contract of a cache, keys of JSON values, and work that is done once for equal keys."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["Cache", "Flights", "hash_json"]
 
 @runtime_checkable
 class Cache(Protocol):
-    """Keeps texts by key. Each method may be `def` or `async def`; calls come from any thread, at once."""
+    """Stores texts by key. Each method may be `def` or `async def`; calls come from any thread, at once."""
 
     def get(self, key: str) -> Any:
-        """The text that was set last; None where there is none, or its time is over.
+        """Return the text that was set last; None if there is none, or it has expired.
 
         Raises:
             CacheError: the cache cannot be used.
@@ -25,7 +25,7 @@ class Cache(Protocol):
         ...
 
     def set(self, key: str, value: str, ttl: float | None = None) -> Any:
-        """Keep a text, for so many seconds; None is for ever.
+        """Store a text, for `ttl` seconds; None: without end.
 
         Raises:
             CacheError: the cache cannot be used.
@@ -33,11 +33,11 @@ class Cache(Protocol):
         ...
 
 
-def hash_json(*parts: Any) -> str:
-    """The SHA-256 of JSON values, in hex: equal for equal values, in whatever order their keys stand.
+def hash_json(*parts: object) -> str:
+    """Return the SHA-256 of JSON values, in hex; the order of keys does not matter.
 
     Raises:
-        TypeError: a part is no JSON value.
+        TypeError: a part is not a JSON value.
         ValueError: a part is NaN or an infinity, or holds itself.
     """
     text = json.dumps(parts, sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
@@ -45,14 +45,14 @@ def hash_json(*parts: Any) -> str:
 
 
 class Flights:
-    """What is being worked out just now, by key: the first does it, the others wait for the event."""
+    """Work in progress by key: the first caller does it, the others wait for its event."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._events: dict[str, ThreadEvent] = {}
 
     def enter(self, key: str) -> ThreadEvent | None:
-        """None for who is to do it, and has to `leave`; else what to wait for."""
+        """Return None for the caller that does the work and must call `leave`; otherwise the event to wait for."""
         with self._lock:
             event = self._events.get(key)
             if event is None:
@@ -60,7 +60,7 @@ class Flights:
             return event
 
     def leave(self, key: str) -> None:
-        """It is done, well or not: the others go on."""
+        """End the work, successful or not: the others continue."""
         with self._lock:
             event = self._events.pop(key)
         event.set()

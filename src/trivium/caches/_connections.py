@@ -1,4 +1,4 @@
-"""SQLiteConnections to an SQLite file: for many threads and processes at once, whatever they do to each other."""
+"""Connections to an SQLite file, for many threads and processes at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["SQLiteConnections"]
 
 
 class SQLiteConnections:
-    """SQLiteConnections to one file, in WAL mode; the file is made for its owner alone.
+    """Connections to one file, in WAL mode; the file is made for its owner alone.
 
     Args:
         path: the file; its folder is made too.
@@ -64,7 +64,7 @@ class SQLiteConnections:
 
 
 class _Idle:
-    """SQLiteConnections that nobody uses now. A child process leaves those of its parent alone: closing them would undo
+    """Connections that nobody uses now. A child process leaves those of its parent alone: closing them would undo
     the parent's locks."""
 
     def __init__(self) -> None:

@@ -16,15 +16,15 @@ SECONDS: Final = 5.0
 
 
 class RedisCache:
-    """Keeps texts on a Redis server, for processes of many machines; how much it holds is the server's to say.
+    """Stores texts on a Redis server, for processes of many machines; the server bounds its size.
 
     Args:
-        url: the server: redis://HOST:PORT/NUMBER, rediss:// or unix://; its password is never shown.
+        url: the server: redis://HOST:PORT/NUMBER, rediss:// or unix://; its password is never displayed.
         prefix: stands before every key.
 
     Raises:
         MissingExtraError: the package is not installed; it comes with the extra "redis".
-        ConfigurationError: the URL is none of Redis.
+        ConfigurationError: the URL is not a Redis URL.
 
     Example::
 
@@ -41,7 +41,7 @@ class RedisCache:
         return f"RedisCache({self._shown!r})"
 
     def get(self, key: str) -> str | None:
-        """The text that was set last; None where there is none, or its time is over.
+        """Return the text that was set last; None if there is none, or it has expired.
 
         Raises:
             CacheError: the server cannot be reached.
@@ -50,7 +50,7 @@ class RedisCache:
         return None if found is None else found.decode("utf-8", "surrogatepass")
 
     def set(self, key: str, value: str, ttl: float | None = None) -> None:
-        """Keep a text, for `ttl` seconds or as long as the server does.
+        """Store a text, for `ttl` seconds or as long as the server does.
 
         Raises:
             CacheError: the server cannot be reached.
@@ -76,18 +76,18 @@ class RedisCache:
 
 
 def redis_client(owner: object, url: str, what: str, seconds: float, **options: Any) -> tuple[Any, str]:
-    """A client of a Redis server, closed with its owner, and its address without a password.
+    """Return a client of a Redis server, closed with its owner, and its redacted address.
 
     Args:
-        owner: who uses it.
-        url: where the server is.
-        what: what the owner takes, for the error about another URL.
-        seconds: how long the server may take.
-        **options: those of the package's client.
+        owner: the object that uses the client.
+        url: address of the server.
+        what: text of the error about another URL.
+        seconds: time limit for responses of the server.
+        **options: options of the package's client.
 
     Raises:
         MissingExtraError: the package is not installed; it comes with the extra "redis".
-        ConfigurationError: the URL is none of Redis.
+        ConfigurationError: the URL is not a Redis URL.
     """
     try:
         from redis import Redis

@@ -32,13 +32,13 @@ COMMIT;
 
 
 class SQLiteCache:
-    """Keeps texts in a file, for all processes of a machine at once.
+    """Stores texts in a file, for all processes of a machine at once.
 
-    It holds up to a number of bytes; what was not used for longest goes first. A process that is killed while it writes
-    leaves the file whole. What is kept is readable by who can read the file: it is made for its owner alone.
+    It holds up to a number of bytes; the text that was not used for longest is deleted first. The file stays intact if
+    a process is killed while it writes. Only the owner of the file can read it.
 
     Args:
-        path: the file, on a disk of this machine; it is made where it is not there. SQLite keeps two more beside it.
+        path: the file, on a disk of this machine; it is created if it does not exist. SQLite has two more beside it.
         max_bytes: of keys and texts together; None is no limit.
 
     Raises:
@@ -68,7 +68,7 @@ class SQLiteCache:
         return f"SQLiteCache({str(self._path)!r})"
 
     def get(self, key: str) -> str | None:
-        """The text that was set last; None where there is none, or its time is over.
+        """Return the text that was set last; None if there is none, or it has expired.
 
         Raises:
             CacheError: the file cannot be used.
@@ -86,7 +86,7 @@ class SQLiteCache:
             return value
 
     def set(self, key: str, value: str, ttl: float | None = None) -> None:
-        """Keep a text, for `ttl` seconds or for ever; one that is larger than the whole cache is not kept.
+        """Store a text, for `ttl` seconds or without end; a text larger than the whole cache is not stored.
 
         Raises:
             CacheError: the file cannot be used.
@@ -103,7 +103,7 @@ class SQLiteCache:
             database.execute("COMMIT")
 
     def _drop(self, database: Connection, now: float) -> None:
-        """Make room: what is over goes first, then what was not used for longest."""
+        """Make room: expired entries go first, then those that were not used for longest."""
         if self._max_bytes is None:
             return
         for statement, values in (
@@ -115,7 +115,7 @@ class SQLiteCache:
                     break
 
     def clear(self) -> None:
-        """Forget everything.
+        """Delete all texts.
 
         Raises:
             CacheError: the file cannot be used.

@@ -42,7 +42,7 @@ class AzureConfig(OpenAIGPTConfig):
         return {"chat_model": given["model_name"], **given} if given.get("model_name") else given
 
     def create_model(self) -> AzureGPT:
-        """The model that this describes."""
+        """Make the model that this describes."""
         return AzureGPT(self)
 
 

@@ -1,4 +1,4 @@
-"""Models with a config, asked by the documented names: `chat`, `generate`, and what they have cost."""
+"""Models made from a config, with the documented methods: `chat`, `generate`, and the counts of usage and cost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trivium._settings import settings
 from trivium.commander import driver_neutral, sync_method
 from trivium.exceptions import ConfigurationError
 from trivium.language_models.model_info import ModelInfo, ModelProvider, get_model_info, sizes_of
-from trivium.llms import ChatModel, Pricing, PublishedPrice, Reply, Request
+from trivium.llms import ChatModel, Pricing, PublishedPrice, Request
 from trivium.llms.lowlevel import call_model, priced
 from trivium.schema import (
     ConfigModel,
@@ -55,10 +55,10 @@ Choice: TypeAlias = ToolChoiceTypes | Mapping[str, Any] | str
 
 
 class RetryParams(ConfigModel, OlderNames):
-    """How often a failed request is tried; the waits between grow as trivium's client has them.
+    """The most attempts for a failed request; trivium's client chooses the delays.
 
     Args:
-        max_retries: requests at most.
+        max_retries: the most attempts.
         initial_delay: no effect.
         exponential_base: no effect.
         jitter: no effect.
@@ -73,31 +73,31 @@ class RetryParams(ConfigModel, OlderNames):
 
 
 class LLMConfig(ConfigModel, OlderNames):
-    """What a model is made of; take the class of a kind of model, as `OpenAIGPTConfig`.
+    """The base of configs of models; use the class of a kind of model, such as `OpenAIGPTConfig`.
 
-    Nothing of it is read from the environment. An agent's config takes it as `llm`.
+    Nothing is read from the environment. An agent's config takes it as `llm`.
 
     Args:
-        type: the kind of model; None is no model.
-        streamer: is called with each piece of an answer and its `StreamEventType`; sync or async.
-        streamer_async: the same, besides.
-        api_base: where the server is.
+        type: the kind of model; None: no model.
+        streamer: a sync or async function, called with each piece of an answer and its `StreamEventType`.
+        streamer_async: a second such function.
+        api_base: address of the server.
         formatter: no effect.
-        max_output_tokens: tokens of an answer at most; None leaves it to the server.
-        timeout: seconds without a byte from the server after which it is given up.
-        chat_model: the model's name; "" is the one that is configured, looked up at the first call.
+        max_output_tokens: the most tokens of an answer; None: the server decides.
+        timeout: seconds without a byte from the server after which a request fails.
+        chat_model: the model's name; "": the configured model, looked up at the first call.
         completion_model: no effect on requests: chat models complete too.
-        temperature: how freely the model chooses.
-        chat_context_length: tokens that the model takes; None is what is known of it.
+        temperature: randomness of the answer; 0 always takes the most likely token.
+        chat_context_length: the model's context window in tokens; None: that of the table of models.
         async_stream_quiet: no effect.
         completion_context_length: as `chat_context_length`.
         min_output_tokens: no effect.
         use_completion_for_chat: no effect.
         use_chat_for_completion: no effect.
-        stream: whether `streamer` gets the pieces.
+        stream: pass the pieces of answers to `streamer`.
         cache_config: no effect.
-        thought_delimiters: between which thoughts stand in an answer's text.
-        retry_params: how often a failed request is tried; None is as usual.
+        thought_delimiters: the marks around reasoning in an answer's text.
+        retry_params: the most attempts for a failed request; None: the default policy.
     """
 
     model_config = ConfigDict(
@@ -127,14 +127,14 @@ class LLMConfig(ConfigModel, OlderNames):
 
     @property
     def model_max_output_tokens(self) -> int:
-        """Tokens of an answer at most: those of the config, or what is known of the model."""
+        """The most tokens of an answer: by the config, or else by the table of models."""
         return self.max_output_tokens or _sizes(self.chat_model).max_output_tokens
 
     def create_model(self) -> LanguageModel:
-        """The model that this describes; an agent calls it.
+        """Make the model that this describes; agents call this.
 
         Raises:
-            ConfigurationError: it is of no kind of model.
+            ConfigurationError: the config describes no kind of model.
         """
         raise ConfigurationError(
             f"{type(self).__name__} describes no kind of model: take OpenAIGPTConfig, AzureConfig or MockLMConfig"
@@ -142,17 +142,17 @@ class LLMConfig(ConfigModel, OlderNames):
 
 
 class LanguageModel(ChatModel):
-    """A model that is made from a config. It works wherever trivium takes a model; a subclass writes `stream`.
+    """A model made from a config. It works wherever trivium takes a model; a subclass writes `stream`.
 
-    What its calls have cost is counted by the model object, and by nobody else: other objects, even of the same
-    config, have their own counts. What a run may spend is a matter of `Limits`.
+    Each model object counts the usage of its own calls, also if several have the same config. `Limits` bound what a
+    run may spend.
 
     Args:
-        config: what it is made of.
+        config: the config.
 
     Attributes:
         config: a copy of the config.
-        chat_model_orig: the name as the config had it.
+        chat_model_orig: the name in the config.
         usage_cost_dict: the counts, by the names of models.
 
     Example:
@@ -171,10 +171,10 @@ class LanguageModel(ChatModel):
 
     @staticmethod
     def create(config: LLMConfig | None) -> LanguageModel | None:
-        """The model that a config describes; None for no config, or one of no type.
+        """Make the model that a config describes; None for no config, or one without a type.
 
         Raises:
-            ConfigurationError: it is of no kind of model.
+            ConfigurationError: the config describes no kind of model.
         """
         return None if config is None or config.type is None else config.create_model()
 
@@ -190,14 +190,14 @@ class LanguageModel(ChatModel):
         function_call: Choice = "auto",
         response_format: OpenAIJsonSchemaSpec | None = None,
     ) -> LLMResponse:
-        """Ask the model.
+        """Call the model.
 
         Args:
             messages: a user's text, or the history.
-            max_tokens: tokens of the answer at most; None is what the config says.
-            tools: what the model may call.
+            max_tokens: the most tokens of the answer; None: those of the config.
+            tools: the tools that the model may call.
             tool_choice: "auto", "none", "required", the name of a tool, or a dict that has it.
-            functions: what the model may call, by the older interface.
+            functions: the functions that the model may call, by the older interface.
             function_call: as `tool_choice`, for functions.
             response_format: the schema that the answer's text must satisfy.
 
@@ -213,22 +213,7 @@ class LanguageModel(ChatModel):
             output_schema=None if response_format is None else response_format.function.parameters,
             parameters={} if max_tokens is None else {"max_tokens": max_tokens},
         )
-        return self._response(await call_model(self, request), by_functions=bool(functions) and not tools)
-
-    chat = sync_method(achat)  # pyright: ignore[reportAssignmentType] - the documents' `chat`, which gives more than text
-
-    @driver_neutral
-    async def agenerate(self, prompt: str, max_tokens: int | None = 200) -> LLMResponse:
-        """Ask the model to answer a text; see `achat`."""
-        return await LanguageModel.achat(self, prompt, max_tokens)
-
-    generate = sync_method(agenerate)
-
-    def __call__(self, prompt: str, max_tokens: int | None = 200) -> LLMResponse:
-        """The same as `generate`."""
-        return self.generate(prompt, max_tokens)
-
-    def _response(self, reply: Reply, by_functions: bool) -> LLMResponse:
+        reply, by_functions = await call_model(self, request), bool(functions) and not tools
         calls = [OpenAIToolCall.from_call(call) for call in reply.tool_calls]
         reasoning, text = (reply.reasoning, reply.text) if reply.reasoning else self.get_reasoning_final(reply.text)
         return LLMResponse(
@@ -240,8 +225,21 @@ class LanguageModel(ChatModel):
             usage=LLMTokenUsage.from_usage(reply.usage or Usage()),
         )
 
+    chat = sync_method(achat)  # pyright: ignore[reportAssignmentType] - the documents' `chat`, which gives more than text
+
+    @driver_neutral
+    async def agenerate(self, prompt: str, max_tokens: int | None = 200) -> LLMResponse:
+        """Call the model with a text; see `achat`."""
+        return await LanguageModel.achat(self, prompt, max_tokens)
+
+    generate = sync_method(agenerate)
+
+    def __call__(self, prompt: str, max_tokens: int | None = 200) -> LLMResponse:
+        """The same as `generate`."""
+        return self.generate(prompt, max_tokens)
+
     def get_reasoning_final(self, message: str) -> tuple[str, str]:
-        """The thoughts in an answer's text, and the text without them.
+        """Split an answer's text into its reasoning and the rest.
 
         Example:
             >>> LanguageModel().get_reasoning_final("<think>3 + 4</think>7")
@@ -254,46 +252,46 @@ class LanguageModel(ChatModel):
 
     # ---- streaming
     def set_stream(self, stream: bool) -> bool:
-        """Say whether `streamer` gets the pieces; what was said before is returned."""
+        """Set whether `streamer` gets the pieces, and return the value before."""
         before, self.config.stream = self.config.stream, stream
         return before
 
     def get_stream(self) -> bool:
-        """Whether `streamer` gets the pieces: where the config and the settings both say so."""
+        """Tell whether `streamer` gets the pieces: if the config and the settings both allow it."""
         return self.config.stream and bool(settings.stream)
 
     # ---- what is known of the model
     def info(self) -> ModelInfo:
-        """What is known of the model."""
+        """Return the entry of the model in the table of models."""
         return get_model_info(*_names(self.chat_model_orig))
 
     def chat_context_length(self) -> int:
-        """Tokens that the model takes, with those that it writes."""
+        """Return the model's context window in tokens, input and output together."""
         return self.config.chat_context_length or _sizes(self.chat_model_orig).context_length
 
     def completion_context_length(self) -> int:
-        """The same where it completes a text."""
+        """Return the context window for the completion of a text."""
         return self.config.completion_context_length or _sizes(self.chat_model_orig).context_length
 
     def supports_functions_or_tools(self) -> bool:
-        """Whether the model has an interface for tools."""
+        """Tell whether the model has an interface for tools."""
         return _sizes(self.chat_model_orig).has_tools
 
     # ---- what it has cost
     def chat_cost(self) -> tuple[float, float, float]:
-        """US dollars for 1,000 tokens read, read again and written; zeros where that is not known."""
+        """Return US dollars for 1,000 tokens of input, cached input and output; zeros if unknown."""
         info = self.info()
         prices = info.input_cost_per_million, info.cached_cost_per_million, info.output_cost_per_million
         return cast("tuple[float, float, float]", tuple(price / 1000 for price in prices))
 
     def update_usage_cost(self, chat: bool, prompts: int, completions: int, cost: float) -> None:
-        """Count a call that was made beside `chat` and `stream`, which count their own.
+        """Count a call that was made outside of `chat` and `stream`, which count their own.
 
         Args:
-            chat: of the chat model; else of the completion model.
-            prompts: tokens read.
-            completions: tokens written.
-            cost: US dollars.
+            chat: True for the chat model, False for the completion model.
+            prompts: input tokens.
+            completions: output tokens.
+            cost: cost in US dollars.
         """
         name = self.config.chat_model if chat else self.config.completion_model
         with self._lock:
@@ -304,17 +302,17 @@ class LanguageModel(ChatModel):
             counter.calls += 1
 
     def reset_usage_cost(self) -> None:
-        """Count from zero again."""
+        """Set all counts to zero."""
         with self._lock:
             for counter in self.usage_cost_dict.values():
                 counter.reset()
 
     def usage_cost_summary(self) -> str:
-        """The counts, one line for each model."""
+        """Return the counts, one line for each model."""
         return "".join(f"{name}: {counter}\n" for name, counter in self.usage_cost_dict.items())
 
     def tot_tokens_cost(self) -> tuple[int, float]:
-        """All tokens, and all US dollars."""
+        """Return the sums of tokens and US dollars."""
         counts = list(self.usage_cost_dict.values())
         return sum(each.total_tokens for each in counts), sum(each.cost for each in counts)
 
@@ -325,7 +323,7 @@ class LanguageModel(ChatModel):
         return {**super()._identity(), "config": config}
 
     def _counted(self, usage: Usage) -> Usage:
-        """The usage of a call with its price, which is counted."""
+        """Count the usage of a call, and return it with its price."""
         usage = priced(self, usage)
         self.update_usage_cost(True, usage.input_tokens, usage.output_tokens, usage.usd)
         return usage
@@ -338,7 +336,7 @@ class LanguageModel(ChatModel):
 
 
 def _names(name: str) -> tuple[str, list[str]]:
-    """A model's name, and those under which it may be known instead: without what says who serves it."""
+    """Return a model's name, and its alternatives without the prefixes of providers."""
     parts = name.split("/")
     return name, ["/".join(parts[n:]) for n in range(1, len(parts))]
 
@@ -348,7 +346,7 @@ def _sizes(name: str) -> ModelInfo:
 
 
 def _choice(given: Choice) -> str:
-    """The choice as a request has it: a word, or a tool's name."""
+    """Return the choice in the form of a request: a word, or a tool's name."""
     if isinstance(given, str):
         return given
     function = cast("Mapping[str, Any]", given.get("function") or given)

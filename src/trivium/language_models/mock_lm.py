@@ -15,7 +15,7 @@ __all__ = ["MockLM", "MockLMConfig"]
 
 
 class MockLMConfig(LLMConfig):
-    """Which answer a `MockLM` gives to which message.
+    """The answers of a `MockLM`.
 
     Args:
         response_dict: answers, by the text of the last message.
@@ -46,10 +46,10 @@ class MockLMConfig(LLMConfig):
 
 
 class MockLM(LanguageModel):
-    """A model that answers as its config says, with no network and no weights.
+    """A model that answers by its config, without network and weights.
 
     Attributes:
-        requests: what it was asked, oldest first.
+        requests: the requests, oldest first.
     """
 
     config: MockLMConfig

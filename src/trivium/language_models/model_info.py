@@ -1,4 +1,4 @@
-"""Names of well-known models, and how much they take. What they cost is what genai-prices knows."""
+"""Names of well-known models and their context windows. Their prices come from genai-prices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 class ModelProvider(str, Enum):
-    """Who serves a model."""
+    """The provider of a model."""
 
     OPENAI = "openai"
     ANTHROPIC = "anthropic"
@@ -35,7 +35,7 @@ class ModelProvider(str, Enum):
 
 
 class ModelName(str, Enum):
-    """A model's name as a member; it is the text that is sent."""
+    """A model's name as a member, which is the text that is sent."""
 
 
 class OpenAIChatModel(ModelName):
@@ -63,7 +63,7 @@ class OpenAIChatModel(ModelName):
 
 
 class OpenAICompletionModel(str, Enum):
-    """Models of OpenAI's older completion interface; trivium asks chat models."""
+    """Models of OpenAI's older completion interface; trivium calls chat models."""
 
     DAVINCI = "davinci-002"
     BABBAGE = "babbage-002"
@@ -80,7 +80,7 @@ class AnthropicModel(ModelName):
 
 
 class DeepSeekModel(ModelName):
-    """Models of DeepSeek, with who serves them."""
+    """Models of DeepSeek, with the prefixes of their providers."""
 
     DEEPSEEK = "deepseek/deepseek-chat"
     DEEPSEEK_R1 = "deepseek/deepseek-reasoner"
@@ -97,18 +97,18 @@ class GeminiModel(ModelName):
 
 
 class ModelInfo(OlderNames):
-    """What is known about a model.
+    """The entry of a model in the table of models.
 
     Args:
         name: its name.
-        provider: who serves it.
-        context_length: tokens that it takes, with those that it writes.
-        max_output_tokens: tokens that it writes at most.
-        input_cost_per_million: US dollars for a million tokens read; 0.0 is unknown or free, as below.
-        cached_cost_per_million: the same for tokens that the provider had kept.
-        output_cost_per_million: the same for tokens written.
-        has_tools: it has an interface for tools.
-        has_structured_output: its answers can be held to a JSON schema.
+        provider: its provider.
+        context_length: context window in tokens, input and output together.
+        max_output_tokens: the most output tokens.
+        input_cost_per_million: US dollars for a million input tokens; 0.0 is unknown or free, as below.
+        cached_cost_per_million: the same for cached input tokens.
+        output_cost_per_million: the same for output tokens.
+        has_tools: the model has an interface for tools.
+        has_structured_output: its answers can be constrained to a JSON schema.
     """
 
     name: str = "unknown"
@@ -149,13 +149,13 @@ _NO_SCHEMA: Final = ("gpt-3.5", "gpt-4-turbo", "o1-mini")
 
 
 def get_model_info(model: str, fallback_models: Sequence[str] = ()) -> ModelInfo:
-    """What is known about a model; of one that is not known, the defaults.
+    """Return the entry of a model; for an unknown model, the defaults.
 
     Prices are there where the package genai-prices is installed, which comes with the extra `prices`.
 
     Args:
         model: its name.
-        fallback_models: names under which it may be known instead, the best first.
+        fallback_models: alternative names, in order of preference.
 
     Example:
         >>> get_model_info("gpt-4o-mini").context_length
@@ -172,7 +172,7 @@ def get_model_info(model: str, fallback_models: Sequence[str] = ()) -> ModelInfo
 
 
 def sizes_of(model: str, fallback_models: Sequence[str] = ()) -> ModelInfo:
-    """The same without prices, which take a while to look up."""
+    """Return the same entry without prices, which are slow to look up."""
     name = next((each for each in (model, *fallback_models) if each in _OPENAI), None)
     if name is None:
         return ModelInfo()

@@ -50,7 +50,7 @@ _KINDS: Final[Mapping[type, StreamEventType]] = MappingProxyType(
 
 
 class OpenAICallParams(OlderNames):
-    """Parameters of a request; each goes before the one of the config, where it is not None."""
+    """Parameters of a request; each that is not None overrides the one of the config."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -71,7 +71,7 @@ class OpenAICallParams(OlderNames):
     extra_body: dict[str, Any] | None = None
 
     def to_dict_exclude_none(self) -> dict[str, Any]:
-        """Those that are set; what `extra_body` holds stands beside the others."""
+        """Return the parameters that are set, and those in `extra_body`."""
         given = self.model_dump(exclude_none=True)
         return given | given.pop("extra_body", {})
 
@@ -100,18 +100,18 @@ class OpenAIGPTConfig(LLMConfig):
 
     Args:
         api_key: the key.
-        api_key_provider: gives the key at each request; goes before `api_key`.
-        organization: is sent along.
+        api_key_provider: returns the key at each request; overrides `api_key`.
+        organization: organization that is sent with each request.
         litellm: no effect.
         litellm_proxy: for "litellm-proxy/…".
-        ollama: the name is one of Ollama's, with or without "ollama/".
-        seed: for the same answer again, where the server can; "local/…" gets none.
+        ollama: the model is one of Ollama's, with or without the prefix "ollama/".
+        seed: for reproducible answers, if the server supports it; not sent to "local/…".
         params: more parameters.
         use_cached_client: no effect.
-        chat_model_orig: the name under which prices and lengths are looked up, where it is not the model's.
-        run_on_first_use: is called before the first request.
-        parallel_tool_calls: whether the model may call several tools at once; None is as the server has it.
-        supports_json_schema: whether the server holds answers to a schema; None is what is known.
+        chat_model_orig: the name for prices and lengths, if it is not the model's.
+        run_on_first_use: function that is called before the first request.
+        parallel_tool_calls: allow several tool calls at once; None: the server's default.
+        supports_json_schema: the server constrains answers to a schema; None: by the model's family.
         supports_strict_tools: no effect.
         headers: more headers of each request.
 
@@ -141,7 +141,7 @@ class OpenAIGPTConfig(LLMConfig):
     headers: dict[str, str] = Field(default_factory=dict[str, str], repr=False)
 
     def create_model(self) -> OpenAIGPT:
-        """The model that this describes."""
+        """Make the model that this describes."""
         return OpenAIGPT(self)
 
 
@@ -175,28 +175,28 @@ class OpenAIGPT(LanguageModel):
         self._first = Lock()
 
     def is_openai_chat_model(self) -> bool:
-        """Whether it is one of `OpenAIChatModel`."""
+        """Tell whether the model is one of `OpenAIChatModel`."""
         return self.config.chat_model in {each.value for each in OpenAIChatModel}
 
     def is_openai_completion_model(self) -> bool:
-        """Whether the config's completion model is one of `OpenAICompletionModel`."""
+        """Tell whether the config's completion model is one of `OpenAICompletionModel`."""
         return self.config.completion_model in {each.value for each in OpenAICompletionModel}
 
     def is_gemini_model(self) -> bool:
-        """Whether Google's interface is asked."""
+        """Tell whether requests go to Google's interface."""
         return self.name.startswith("gemini/")
 
     def is_deepseek_model(self) -> bool:
-        """Whether DeepSeek's interface is asked."""
+        """Tell whether requests go to DeepSeek's interface."""
         return self.name.startswith("deepseek/")
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta]:
-        """Ask the server and yield its answer piece by piece.
+        """Send the request and yield the deltas of the answer.
 
         Raises:
             ConfigurationError: the provider needs a key, and there is none.
             NoModelError: no model is named, and none is configured.
-            ProviderError: the server cannot be reached, refused, or sent what is no answer.
+            ProviderError: the server cannot be reached, refused, or sent no valid answer.
         """
         with self._first:
             if self._ask is None:
@@ -211,7 +211,7 @@ class OpenAIGPT(LanguageModel):
                 yield self._counted(delta) if isinstance(delta, Usage) else delta
 
     def _completed(self, request: Request) -> Request:
-        """The request with all of its parameters: its own go before those of the config's params, and of the config."""
+        """Return the request with all parameters: its own override those of the config's params, and of the config."""
         config = self.config
         usual = {"temperature": config.temperature, "max_tokens": config.max_output_tokens}
         seed = None if config.chat_model.partition("/")[0] in _AT_ADDRESS else config.seed
@@ -272,7 +272,7 @@ def _with_scheme(address: str) -> str:
 
 
 def _pieces(delta: Delta) -> list[tuple[str, StreamEventType]]:
-    """A piece of an answer as a streamer gets it."""
+    """Return the pieces of a delta for a streamer."""
     if isinstance(delta, ToolCallPart):
         parts = ((delta.name, StreamEventType.TOOL_NAME), (delta.arguments, StreamEventType.TOOL_ARGS))
         return [(text, kind) for text, kind in parts if text]

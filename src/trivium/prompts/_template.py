@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Self
 
 from trivium._arguments import checked
 from trivium.exceptions import ConfigurationError, PromptTemplateError
@@ -59,7 +59,7 @@ class PromptTemplate:
         places = _STYLES[self.format_type].finditer(self.template)
         return list(dict.fromkeys(place["name"] for place in places if place["name"]))
 
-    def format(self, /, **variables: Any) -> str:
+    def format(self, /, **variables: object) -> str:
         """The text with every variable filled in; the template stays as it is.
 
         Raises:
@@ -76,7 +76,7 @@ class PromptTemplate:
             )
         return _STYLES[self.format_type].sub(lambda found: self._formatted(found, variables), self.template)
 
-    def _formatted(self, found: re.Match[str], variables: Mapping[str, Any]) -> str:
+    def _formatted(self, found: re.Match[str], variables: Mapping[str, object]) -> str:
         if found["name"]:
             return str(variables[found["name"]])
         if found["brace"]:
@@ -86,7 +86,7 @@ class PromptTemplate:
             f"{self.template[at : at + 20]!r} at {at} is no plain variable, and nothing else can be filled in{hint}"
         )
 
-    def render(self, /, **variables: Any) -> Self:
+    def render(self, /, **variables: object) -> Self:
         """Fill in some of the variables; names that are not in the template, or filled already, change nothing.
 
         Returns:
@@ -120,7 +120,7 @@ class PromptTemplate:
         return [name for name in find_unfilled_variables(self.template) if name not in self._values]
 
     def is_fully_filled(self) -> bool:
-        """Whether every variable has its value."""
+        """Tell whether every variable has a value."""
         return not self.unfilled_variables
 
     def __str__(self) -> str:
@@ -131,7 +131,7 @@ class PromptTemplate:
 
 
 @checked
-def render_prompt(prompt_template: str, **variables: Any) -> str:
+def render_prompt(prompt_template: str, **variables: object) -> str:
     """The text with the `{{ name }}` filled in for which there is a value; the others stay.
 
     Example:
@@ -141,13 +141,13 @@ def render_prompt(prompt_template: str, **variables: Any) -> str:
     return _filled(prompt_template, variables)
 
 
-def _filled(template: str, values: Mapping[str, Any]) -> str:
+def _filled(template: str, values: Mapping[str, object]) -> str:
     return _DOUBLE.sub(lambda found: str(values.get(found["name"], found[0])), template)
 
 
 @checked
 def is_prompt_fully_filled(prompt: str) -> bool:
-    """Whether no `{{ name }}` stands in a text.
+    """Tell whether a text has no `{{ name }}`.
 
     Example:
         >>> is_prompt_fully_filled("Hello, {{ name }}!")

@@ -1,4 +1,4 @@
-"""ClientPools to a server: a pool for each event loop, closed with it."""
+"""Connections to a server: pools for each event loop, closed with it."""
 
 from __future__ import annotations
 

@@ -67,24 +67,24 @@ class Reader(Protocol):
 class Transport:
     """Posts JSON to one address and yields the deltas of the answer.
 
-    A failed request is tried again by a policy, but never after the first delta was given out. ClientPools are kept
-    for each event loop and closed with it. Neither a key nor the password in an address is ever shown.
+    A failed request is retried by a policy, but never after the first delta was yielded. Connections are kept for each
+    event loop and closed with it. Keys and the password in an address are redacted everywhere.
 
     Args:
-        url: the whole address.
+        url: the complete address.
         keys: the API keys.
-        headers: the headers of a request, from its key.
-        setting: what the user calls the address, for error texts.
-        timeout: seconds without a byte from the server after which it is given up.
-        proxies: the proxy for each scheme; None takes what the environment says.
-        retry: when a failed request is made again; None is `RetryPolicy()`.
+        headers: function from a key to the headers of a request.
+        setting: the user's name for the address, for error texts.
+        timeout: seconds without a byte from the server after which the request fails.
+        proxies: the proxy for each scheme; None: those of the environment.
+        retry: the policy for failed requests; None: `RetryPolicy()`.
 
     Attributes:
-        shown_url: the address as errors show it, with no query.
-        known_url: the address with all that tells one server from another, and nothing secret.
+        shown_url: the address in error texts, without its query.
+        known_url: the address with everything that distinguishes servers, without secrets.
 
     Raises:
-        ConfigurationError: the address is not one of HTTP.
+        ConfigurationError: the address is not an HTTP URL.
     """
 
     def __init__(

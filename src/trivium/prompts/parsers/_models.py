@@ -7,6 +7,7 @@ from typing import Any, cast, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
+from typing_extensions import TypeIs
 
 from trivium._arguments import checked
 from trivium.exceptions import AnswerFormatError, ConfigurationError
@@ -42,13 +43,13 @@ class JSONParser(StrParser):
         {'name': 'Ada', 'age': 0}
     """
 
-    def __init__(self, template: str = "", **fields: Any) -> None:
+    def __init__(self, template: str = "", **fields: object) -> None:
         super().__init__(template, **fields)
         self.models: dict[str, Model] = {name: value for name, value in fields.items() if _is_model(value)}
         if not self.models:
             raise ConfigurationError(f"{type(self).__name__} needs a pydantic model as a keyword, as in answer=Answer")
 
-    def format_to_string(self, value: Any) -> str:
+    def format_to_string(self, value: object) -> str:
         """A model as the form of its answer, anything else as text."""
         return "\n".join(self._form(value, "")) if _is_model(value) else super().format_to_string(value)
 
@@ -135,7 +136,7 @@ class CustomFormatParser(JSONParser):
                 yield f"{indent}</{name}>"
 
 
-def _is_model(value: Any) -> bool:
+def _is_model(value: object) -> TypeIs[Model]:
     return isinstance(value, type) and issubclass(value, BaseModel)
 
 
@@ -158,11 +159,11 @@ def _model_in(annotation: Any) -> tuple[Model | None, bool]:
     """The model that a field holds, alone or as an entry of its list; and whether it is a list."""
     is_list = get_origin(annotation) is list
     many = [annotation, *get_args(annotation)]
-    return next((cast("Model", each) for each in many if _is_model(each)), None), is_list
+    return next((each for each in many if _is_model(each)), None), is_list
 
 
 def _unfenced(text: str) -> str:
-    """What stands in the first code fence of a text, or the text; without the lines of comment that a form has."""
+    """Return the content of the first code fence of a text, or the text, without comment lines."""
     fenced = text.partition("```")[2].partition("\n")[2]
     plain = fenced.partition("```")[0] if fenced else text.strip()
     return "\n".join(line for line in plain.split("\n") if not line.lstrip().startswith("//"))

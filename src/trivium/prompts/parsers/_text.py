@@ -1,4 +1,4 @@
-"""The parser that leaves an answer as it is: what all parsers share."""
+"""The parser that leaves an answer unchanged, and the base of all parsers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class StrParser:
     """
 
     @checked
-    def __init__(self, template: str = "", **fields: Any) -> None:
+    def __init__(self, template: str = "", **fields: object) -> None:
         self.template, self.fields = template, fields
         self._template = PromptTemplate(template)
         missing = tuple(name for name in self._template.variables if name not in fields)
@@ -42,28 +42,28 @@ class StrParser:
         self._template.format(**dict.fromkeys(self._template.variables, ""))  # a stray brace is told now
 
     def format_instruction(self) -> Any:
-        """What the model is told: text, or chat messages; empty is nothing."""
+        """Return the instruction to the model: text, or chat messages; empty for none."""
         if not self.template:
             return ""
         names = self._template.variables
         return self._template.format(**{name: self.format_to_string(self.fields[name]) for name in names})
 
-    def format_to_string(self, value: Any) -> str:
-        """A field as it stands in the instruction."""
+    def format_to_string(self, value: object) -> str:
+        """Return a field in the form of the instruction."""
         return str(value)
 
     @checked
     def parse_response(self, data: str) -> Any:
-        """What an answer says."""
+        """Return the meaning of an answer."""
         return data
 
     def format_response(self, parsed: Any) -> str:
-        """The answer that says this."""
+        """Return an answer with this meaning."""
         return parsed if isinstance(parsed, str) else write_json(parsed)
 
 
-def write_json(value: Any) -> str:
-    """A value as JSON text, as a model would write it.
+def write_json(value: object) -> str:
+    """Return a value as JSON text, as a model would write it.
 
     Raises:
         ConfigurationError: it has no JSON form.

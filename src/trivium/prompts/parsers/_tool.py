@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from trivium._arguments import checked
 from trivium._objects import create_object, load_class_from_string
@@ -13,6 +13,11 @@ from trivium.prompts.parsers._text import StrParser, write_json
 from trivium.schema import ToolStatusCode
 
 __all__ = ["InterpreterParser", "MixedToolParser", "PluginParser", "ToolParser"]
+
+
+Parsed: TypeAlias = dict[str, Any]
+"""An answer as `tool_type`, `thought`, `action` and `status`."""
+ParsedAnswer: TypeAlias = Mapping[str, Any]
 
 
 class ToolParser(StrParser):
@@ -46,7 +51,7 @@ class ToolParser(StrParser):
         begin: str = "<tool>\n",
         end: str = "</tool>\n",
         validate: Callable[[str], Any] | str | None = None,
-        **fields: Any,
+        **fields: object,
     ) -> None:
         super().__init__(template, **{"begin": begin, "end": end, **fields})
         if not begin:
@@ -55,7 +60,7 @@ class ToolParser(StrParser):
         self.validate = load_class_from_string(validate) if isinstance(validate, str) else validate
 
     @checked
-    def parse_response(self, data: str) -> dict[str, Any]:
+    def parse_response(self, data: str) -> Parsed:
         """The answer as `tool_type`, `thought`, `action` and `status`.
 
         Without an action, the first and the third are None. An action that `validate` refuses stays text, with
@@ -72,7 +77,7 @@ class ToolParser(StrParser):
         return _parsed(self.tool_type, thought, value, ToolStatusCode.VALID_TOOL)
 
     @checked
-    def format_response(self, parsed: Mapping[str, Any]) -> str:
+    def format_response(self, parsed: ParsedAnswer) -> str:
         """The answer that says this; an action that is no text is written as JSON.
 
         Raises:
@@ -95,17 +100,17 @@ class InterpreterParser(ToolParser):
         begin: str = "<|action_start|><|interpreter|>\n",
         end: str = "<|action_end|>\n",
         validate: Callable[[str], Any] | str | None = None,
-        **fields: Any,
+        **fields: object,
     ) -> None:
         super().__init__(tool_type, template, begin, end, validate, **fields)
 
 
-def read_call(text: str) -> dict[str, Any]:
+def read_call(text: str) -> Parsed:
     """A call that is written as a JSON object; other JSON is none, and text is never code here."""
     call = json.loads(text)
     if not isinstance(call, dict):
         raise ValueError(f"a call is a JSON object, not {type(call).__name__}")
-    return cast("dict[str, Any]", call)
+    return cast("Parsed", call)
 
 
 class PluginParser(ToolParser):
@@ -118,7 +123,7 @@ class PluginParser(ToolParser):
         begin: str = "<|action_start|><|plugin|>\n",
         end: str = "<|action_end|>\n",
         validate: Callable[[str], Any] | str | None = read_call,
-        **fields: Any,
+        **fields: object,
     ) -> None:
         super().__init__(tool_type, template, begin, end, validate, **fields)
 
@@ -146,8 +151,8 @@ class MixedToolParser(StrParser):
         self,
         tool_type: str | None = None,
         template: str = "",
-        parsers: Iterable[ToolParser | dict[str, Any]] = (),
-        **fields: Any,
+        parsers: Iterable[ToolParser | Parsed] = (),
+        **fields: object,
     ) -> None:
         super().__init__(template, **fields)
         self.tool_type = tool_type
@@ -158,7 +163,7 @@ class MixedToolParser(StrParser):
                 raise ConfigurationError(f"{each!r} is no tool parser with a tool_type of its own: give each its own")
             self.parsers[name] = each
 
-    def format_instruction(self) -> list[dict[str, Any]]:
+    def format_instruction(self) -> list[Parsed]:
         """The instructions as system messages, each with its tool type as name; those that say nothing are left out."""
         texts = [(self.tool_type, super().format_instruction())]
         texts += [(name, parser.format_instruction()) for name, parser in self.parsers.items()]
@@ -169,14 +174,14 @@ class MixedToolParser(StrParser):
         ]
 
     @checked
-    def parse_response(self, data: str) -> dict[str, Any]:
+    def parse_response(self, data: str) -> Parsed:
         """The answer as `tool_type`, `thought`, `action` and `status`; see `ToolParser`."""
         found = (parser.parse_response(data) for parser in self.parsers.values())
         nothing = _parsed(None, data, None, ToolStatusCode.NO_TOOL)
         return next((each for each in found if each["status"] != ToolStatusCode.NO_TOOL), nothing)
 
     @checked
-    def format_response(self, parsed: Mapping[str, Any]) -> str:
+    def format_response(self, parsed: ParsedAnswer) -> str:
         """The answer that says this, as the parser of its tool type writes it.
 
         Raises:
@@ -193,11 +198,11 @@ class MixedToolParser(StrParser):
         return self.parsers[name].format_response(parsed)
 
 
-def _parsed(tool_type: str | None, thought: str, action: Any, status: ToolStatusCode) -> dict[str, Any]:
+def _parsed(tool_type: str | None, thought: str, action: object, status: ToolStatusCode) -> Parsed:
     return {"tool_type": tool_type, "thought": thought, "action": action, "status": status}
 
 
-def _parts(parsed: Mapping[str, Any], *names: str) -> list[Any]:
+def _parts(parsed: ParsedAnswer, *names: str) -> list[Any]:
     try:
         return [parsed[name] for name in names]
     except KeyError:
