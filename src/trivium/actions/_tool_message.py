@@ -296,7 +296,7 @@ class ToolMessage(OlderNames):
             return cls.model_validate(values)
         except ValidationError as error:
             name = cls.name()
-            raise ToolArgumentsError(describe_errors(name, error), name) from None
+            raise ToolArgumentsError(describe_errors(name, error), name) from error
 
     def arguments(self) -> dict[str, Any]:
         """The arguments: the fields that a model fills in."""
