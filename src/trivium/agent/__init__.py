@@ -1,4 +1,4 @@
-"""Agents and tasks at the module paths of the documents; `trivium.agent._paths` lists them."""
+"""Agents and tasks at the module paths of the documents."""
 
 from trivium._lazy import lazy_names
 

@@ -1,5 +1,21 @@
-"""Many items at once, at the documented path; see `trivium.agent._paths`."""
+"""Many items at once, at the documented path."""
 
-from trivium.agent._paths import names_at
+from trivium.tasks import (
+    ExceptionHandling,
+    agent_response_batch,
+    llm_response_batch,
+    run_batch_agent_method,
+    run_batch_function,
+    run_batch_task_gen,
+    run_batch_tasks,
+)
 
-__getattr__, __dir__ = names_at(__name__)
+__all__ = [
+    "ExceptionHandling",
+    "agent_response_batch",
+    "llm_response_batch",
+    "run_batch_agent_method",
+    "run_batch_function",
+    "run_batch_task_gen",
+    "run_batch_tasks",
+]

@@ -1,5 +1,5 @@
-"""The chat agent, at the documented path; see `trivium.agent._paths`."""
+"""The chat agent, at the documented path."""
 
-from trivium.agent._paths import names_at
+from trivium.agents import ChatAgent, ChatAgentConfig
 
-__getattr__, __dir__ = names_at(__name__)
+__all__ = ["ChatAgent", "ChatAgentConfig"]

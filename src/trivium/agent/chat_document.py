@@ -1,5 +1,5 @@
-"""The message, at the documented path; see `trivium.agent._paths`."""
+"""The message, at the documented path."""
 
-from trivium.agent._paths import names_at
+from trivium.schema import ChatDocLoggerFields, ChatDocMetaData, ChatDocument, StatusCode
 
-__getattr__, __dir__ = names_at(__name__)
+__all__ = ["ChatDocLoggerFields", "ChatDocMetaData", "ChatDocument", "StatusCode"]

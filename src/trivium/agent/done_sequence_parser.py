@@ -1,5 +1,5 @@
-"""Sequences that end a task, at the documented path; see `trivium.agent._paths`."""
+"""Sequences that end a task, at the documented path."""
 
-from trivium.agent._paths import names_at
+from trivium.tasks import AgentEvent, DoneSequence, EventType, parse_done_sequence, parse_done_sequences
 
-__getattr__, __dir__ = names_at(__name__)
+__all__ = ["AgentEvent", "DoneSequence", "EventType", "parse_done_sequence", "parse_done_sequences"]

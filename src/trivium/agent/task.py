@@ -1,5 +1,5 @@
-"""The task, at the documented path; see `trivium.agent._paths`."""
+"""The task, at the documented path."""
 
-from trivium.agent._paths import names_at
+from trivium.tasks import AgentEvent, DoneSequence, EventType, Responder, Task, TaskConfig
 
-__getattr__, __dir__ = names_at(__name__)
+__all__ = ["AgentEvent", "DoneSequence", "EventType", "Responder", "Task", "TaskConfig"]

@@ -1,7 +1,30 @@
-"""Shipped agents, at the documented path; see `trivium.agent._paths`."""
+"""Shipped agents, at the documented path; each is imported when it is used."""
 
-from trivium.agent._paths import names_at
+from typing import TYPE_CHECKING
 
-__all__ = ()
+from trivium._lazy import lazy_names
 
-__getattr__, __dir__ = names_at(__name__)
+if TYPE_CHECKING:
+    from trivium.agents.special import (
+        DocChatAgent,
+        DocChatAgentConfig,
+        RetrieverAgent,
+        RetrieverAgentConfig,
+        SQLChatAgent,
+        SQLChatAgentConfig,
+        TableChatAgent,
+        TableChatAgentConfig,
+    )
+
+__all__ = [
+    "DocChatAgent",
+    "DocChatAgentConfig",
+    "RetrieverAgent",
+    "RetrieverAgentConfig",
+    "SQLChatAgent",
+    "SQLChatAgentConfig",
+    "TableChatAgent",
+    "TableChatAgentConfig",
+]
+
+__getattr__, __dir__ = lazy_names(__name__, dict.fromkeys(__all__, "agents.special"), __all__, below="trivium")

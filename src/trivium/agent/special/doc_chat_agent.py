@@ -1,5 +1,5 @@
-"""The agent that answers from documents, at its documented path; see `trivium.agent._paths`."""
+"""The agent that answers from documents, at its documented path."""
 
-from trivium.agent._paths import names_at
+from trivium.agents.special import DocChatAgent, DocChatAgentConfig
 
-__getattr__, __dir__ = names_at(__name__)
+__all__ = ["DocChatAgent", "DocChatAgentConfig"]

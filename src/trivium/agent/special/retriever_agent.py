@@ -1,5 +1,5 @@
-"""The agent that finds passages, at its documented path; see `trivium.agent._paths`."""
+"""The agent that finds passages, at its documented path."""
 
-from trivium.agent._paths import names_at
+from trivium.agents.special import RetrieverAgent, RetrieverAgentConfig
 
-__getattr__, __dir__ = names_at(__name__)
+__all__ = ["RetrieverAgent", "RetrieverAgentConfig"]

@@ -1,5 +1,25 @@
-"""Tools that steer a task, at the documented path; see `trivium.agent._paths`."""
+"""Tools that steer a task, at the documented path."""
 
-from trivium.agent._paths import names_at
+from trivium.actions import (
+    AgentDoneTool,
+    AgentSendTool,
+    DonePassTool,
+    DoneTool,
+    FinalResultTool,
+    ForwardTool,
+    PassTool,
+    ResultTool,
+    SendTool,
+)
 
-__getattr__, __dir__ = names_at(__name__)
+__all__ = [
+    "AgentDoneTool",
+    "AgentSendTool",
+    "DonePassTool",
+    "DoneTool",
+    "FinalResultTool",
+    "ForwardTool",
+    "PassTool",
+    "ResultTool",
+    "SendTool",
+]

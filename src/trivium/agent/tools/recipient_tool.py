@@ -1,5 +1,5 @@
-"""Tools that address a message, at the documented path; see `trivium.agent._paths`."""
+"""Tools that address a message, at the documented path."""
 
-from trivium.agent._paths import names_at
+from trivium.actions import AddRecipientTool, RecipientTool
 
-__getattr__, __dir__ = names_at(__name__)
+__all__ = ["AddRecipientTool", "RecipientTool"]

@@ -1,5 +1,5 @@
-"""The tool that goes back, at the documented path; see `trivium.agent._paths`."""
+"""The tool that goes back, at the documented path."""
 
-from trivium.agent._paths import names_at
+from trivium.actions import RewindTool
 
-__getattr__, __dir__ = names_at(__name__)
+__all__ = ["RewindTool"]

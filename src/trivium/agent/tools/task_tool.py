@@ -1,5 +1,5 @@
-"""The tool that runs a task, at the documented path; see `trivium.agent._paths`."""
+"""The tool that runs a task, at the documented path."""
 
-from trivium.agent._paths import names_at
+from trivium.tasks import TaskTool
 
-__getattr__, __dir__ = names_at(__name__)
+__all__ = ["TaskTool"]

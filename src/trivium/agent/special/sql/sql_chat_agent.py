@@ -1,5 +1,5 @@
-"""The agent that asks databases, at the documented path; see `trivium.agent._paths`."""
+"""The agent that asks databases, at the documented path."""
 
-from trivium.agent._paths import names_at
+from trivium.agents.special import SQLChatAgent, SQLChatAgentConfig
 
-__getattr__, __dir__ = names_at(__name__)
+__all__ = ["SQLChatAgent", "SQLChatAgentConfig"]

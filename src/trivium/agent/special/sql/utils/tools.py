@@ -1,5 +1,5 @@
-"""Tools of the agent that asks databases, at the documented path; see `trivium.agent._paths`."""
+"""Tools of the agent that asks databases, at the documented path."""
 
-from trivium.agent._paths import names_at
+from trivium.agents.special.sql import GetColumnDescriptionsTool, GetTableNamesTool, GetTableSchemaTool, RunQueryTool
 
-__getattr__, __dir__ = names_at(__name__)
+__all__ = ["GetColumnDescriptionsTool", "GetTableNamesTool", "GetTableSchemaTool", "RunQueryTool"]
