@@ -106,7 +106,7 @@ def test_records_on_a_terminal_are_not_mixed_with_a_bar(trivium: Command):
         (["extract", "--help"], ["Examples:", "--output", "openai:NAME --base-url http"]),
         (
             ["extract", "--help"],
-            ["continues where it ended", "else $TRIVIUM_MODEL, else default", "each record comes when it"],
+            ["continues where it ended", "else $TRIVIUM_MODEL, else default", "each record is written"],
         ),
         (["models"], ["list", "fetch", "path", "remove"]),
         (["models", "fetch", "--help"], ["[NAME]", "continues where it ended"]),
