@@ -15,7 +15,7 @@ from pydantic_core import to_jsonable_python
 from trivium._arguments import is_mapping
 from trivium.actions._tool import Arguments, Tool, mark_of
 from trivium.commander import CallNode, Event, current, driver_neutral, invoke, step, wait
-from trivium.commander.lowlevel import change_scope, emit, invoke_or_abandon, scope_of
+from trivium.commander.lowlevel import change_scope, checkpoint, emit, invoke_or_abandon, scope_of
 from trivium.events import JSONObject, on_one_line, to_json_value
 from trivium.exceptions import (
     CommanderError,
@@ -177,8 +177,7 @@ async def run_tool(
                 result = await _call_with_options(node, tool, values)
             else:
                 result = await invoke(tool.call, **values)
-            if node._stopping is not None or scope_of(node).deadline is not None:
-                node._check()  # sync code cannot be interrupted: what came too late fails here
+            checkpoint(node)  # sync code cannot be interrupted: what came too late fails here
             emit(node, ToolResultEvent, result)
             return result
     except SystemExit as error:

@@ -202,8 +202,8 @@ async def _notifying(
     callbacks: AgentCallbacks, agent: Module, node: CallNode, turn: Coroutine[Any, Any, Message]
 ) -> Message:
     telling = _Telling(callbacks, agent, node)
-    scope = node._scope
-    node._scope = scope.replace(listeners=(*scope.listeners, telling.hear), pipes=(*scope.pipes, telling))
+    scope = node.scope
+    node.scope = scope.replace(listeners=(*scope.listeners, telling.hear), pipes=(*scope.pipes, telling))
     try:
         answer = await turn
     except GeneratorExit:

@@ -333,13 +333,6 @@ class TaskNode:
             return DeadlineExceededError(f"{path} took longer than it was given; raise its timeout", path)
         return RunKilledError(f"{path} was stopped: {reason}", path)
 
-    # ---- until all packages use commander.lowlevel
-    def _emit(self, event: type[Event[D, Any]], data: D) -> None:
-        emit(self, event, data)
-
-    def _check(self) -> None:
-        checkpoint(self)
-
     # ---- stopping
     def kill(self, reason: str = "killed") -> None:
         """Stop this node and everything below; thread-safe, returns at once.

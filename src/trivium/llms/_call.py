@@ -199,7 +199,7 @@ def model_node() -> ModelNode:
     """Make the node of a model call below the current node."""
     node = ModelNode("model", current.get())
     if node._parent.__class__ is ModelNode:
-        node._scope = node._scope.replace(listeners=(), pipes=())
+        node.scope = node.scope.replace(listeners=(), pipes=())
     return node
 
 

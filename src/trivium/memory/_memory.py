@@ -29,7 +29,7 @@ class Memory:
         (['b'], 2)
     """
 
-    __slots__ = ("_messages", "_rendered", "recent_n")
+    __slots__ = ("_messages", "recent_n", "rendered")
 
     def __init__(self, recent_n: int | None = None) -> None:
         if recent_n is not None and not isinstance(recent_n, int):  # type: ignore[unnecessary] - users pass anything
@@ -38,8 +38,8 @@ class Memory:
         self.recent_n = recent_n
         self._messages: list[Message] = []
         """It is added to, and cut at its end or before its last; any other change puts a new list into its place."""
-        self._rendered: Any = None
-        """What an aggregator made of the beginning."""
+        self.rendered: object = None
+        """The beginning as an aggregator has rendered it: its cache, which nothing else reads."""
 
     @classmethod
     def of(cls, messages: Iterable[Message | str]) -> Memory:

@@ -65,5 +65,5 @@ def log_of_run(task: Task[Any], node: CallNode) -> RunLog | None:
         _logger.warning("%s; the run goes on without", error)
         return None
     if log is not None:
-        node._scope = scope_of(node).replace(listeners=(*listeners, log))
+        node.scope = scope_of(node).replace(listeners=(*listeners, log))
     return log

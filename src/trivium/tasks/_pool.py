@@ -138,7 +138,7 @@ class Batch:
         self.results += [None] * (index + 1 - len(self.results))
         node = CallNode(f"{self.name}-{index}", batch)
         if self.options.has_sessions:
-            node._scope = node._scope.replace(session_id=f"{node.run_id}/{node.key}")
+            node.scope = node.scope.replace(session_id=f"{node.run_id}/{node.key}")
         result = None
         try:
             with node:

@@ -370,7 +370,7 @@ def begin_run(task: Task[Any], caller: Task[Any] | None = None, turns: int = -1)
     if node is not None:
         scope = scope_of(node)
         run.session_id, run.above = scope.session_id, cast("TaskRun | None", scope.task_run)
-        node._scope = scope.replace(task_run=run)
+        node.scope = scope.replace(task_run=run)
     return run
 
 

@@ -53,12 +53,12 @@ def rendered(
         append: adds one message; what it does depends on the end of the list, the message and the name alone.
         separator: on what it depends besides.
     """
-    messages = memory._messages
+    messages = memory.messages
     if len(messages) < _FRESH + _STEP:  # most are short
         for message in messages:
             append(system, message, name)
         return system
-    before: _Rendered | None = memory._rendered
+    before = memory.rendered if isinstance(memory.rendered, _Rendered) else None
     if before is None or not before.is_of((name, separator, system), messages):
         changes = Changes() if before is None else before.changes
         key = (name, separator, _copies(system))
@@ -70,7 +70,7 @@ def rendered(
             _watch(message, before.changes)  # first: a change from now on is seen
             append(chat, message, name)
         before = before._replace(covered=ready, last=messages[ready - 1], chat=chat)
-        memory._rendered = before
+        memory.rendered = before
     found = [*_copies(before.chat[: len(system)]), *before.chat[len(system) :]]
     for message in messages[before.covered :]:
         append(found, message, name)
