@@ -48,6 +48,7 @@ check: dev ## lint, types, layers and dependencies
 	.venv/bin/ruff check --extend-exclude .tools,.peers .
 	.venv/bin/ruff format --check --extend-exclude .tools,.peers .
 	.venv/bin/pyright
+	.venv/bin/mypy --cache-dir=/dev/null
 	.venv/bin/lint-imports --no-cache --no-logo
 	.venv/bin/deptry src
 

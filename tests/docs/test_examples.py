@@ -22,7 +22,7 @@ from ._runner import ROOT, save
 from ._server import Answer, Question, ScriptedServer
 from ._stand_in import answer as lease_of
 
-EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
+EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py") if path.name != "support_agent.py")
 EMPTY = "there is no text in it; check that it is the right one"
 Run = Callable[..., str]
 Serve = Callable[[Callable[[Question], Answer]], ScriptedServer]

@@ -1,0 +1,215 @@
+"""Programs as users write them, with what type checkers must find in them: pyright (strict) and mypy read this file.
+
+Each function is one promise, and tests run it too. What must be refused stands behind `# type: ignore`; both checkers
+complain where such a comment is of no use.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Literal, assert_type
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from trivium import Agent, ChatAgent, ChatAgentConfig, Limits, Message, Task, Tool, ToolMessage
+from trivium.agent.chat_agent import ChatAgent as DocumentedChatAgent
+from trivium.agent.task import Task as DocumentedTask
+from trivium.agent.tool_message import ToolMessage as DocumentedToolMessage
+from trivium.events import DeltaEvent, EndedEvent, RunEvent, ToolCallEvent, ToolResultEvent, UsageEvent
+from trivium.schema import Answer, Usage
+from trivium.testing import ScriptedModel, call_tool
+
+
+class City(BaseModel):
+    name: str
+    people: int
+
+
+ROME = City(name="Rome", people=2_800_000)
+
+
+def model() -> ScriptedModel:
+    return ScriptedModel([ROME.model_dump_json()])
+
+
+def counts(number: int = 42) -> ScriptedModel:
+    return ScriptedModel([json.dumps({"value": number})])
+
+
+# ---- agents
+def an_agent_answers_with_a_message() -> None:
+    answer = Agent(ScriptedModel(["hello"]))("hi")
+    message: Message = answer
+    assert message.content == "hello"
+    assert_type(answer.sender, str)
+
+
+def an_agent_of_a_type_answers_with_it() -> None:
+    agent = Agent[City](model(), "Be brief.")
+    assert_type(agent, Agent[City])
+    answer = agent("Which city?")
+    assert_type(answer, Answer[City])
+    assert_type(answer.output, City)
+    assert_type(answer.output.people, int)
+    assert answer.output == ROME
+
+
+async def it_does_so_in_async_code() -> None:
+    assert_type((await Agent[City](model()).acall("Which city?")).output, City)
+    answer = await ChatAgent[int](counts()).acall("6 * 7?")
+    assert_type(answer.output, int)
+    assert answer.output == 42
+
+
+def an_output_format_is_a_type_too() -> None:
+    assert Agent(model(), output_format=City)("Which city?").output == ROME
+    assert ChatAgent(model(), output_format=City)("Which city?").output == ROME
+
+
+def a_subclass_has_the_type_of_its_base() -> None:
+    class Geographer(Agent[City]):
+        """Knows cities."""
+
+    assert_type(Geographer(model())("Which city?").output, City)
+
+
+def an_agent_is_given_a_type_later() -> None:
+    agent = Agent(model())
+    assert_type(agent[City]("Which city?").output, City)
+
+
+def containers_are_types() -> None:
+    answer = Agent[list[int]](ScriptedModel(['{"value": [1, 2]}']))("Which?")
+    assert_type(answer.output, list[int])
+    assert answer.output == [1, 2]
+
+
+def text_is_plain_text() -> None:
+    answer = Agent[str](ScriptedModel(["hello"]))("hi")
+    assert_type(answer.output, str)
+    assert answer.output == "hello"
+
+
+def a_copy_has_the_type_of_the_original() -> None:
+    assert_type(copy.copy(Agent[City](model()))("Which city?").output, City)
+
+
+def an_agent_of_a_narrower_type_is_one_of_a_wider() -> None:
+    def ask(agent: Agent[BaseModel]) -> None:
+        assert_type(agent("Which city?").output, BaseModel)
+
+    ask(Agent[City](model()))
+
+
+def a_chat_agent_answers_with_a_type() -> None:
+    agent = ChatAgent[City](model(), system_message="Be brief.")
+    assert_type(agent("Which city?").output, City)
+    answer = agent.llm_response("Which city?")
+    assert answer is not None
+    assert answer.output == ROME
+
+
+# ---- streams and events
+def a_stream_has_the_type_of_its_call() -> None:
+    stream = Agent[City](model()).stream("Which city?")
+    for event in stream:
+        assert_type(event, RunEvent)
+    assert_type(stream.result.output, City)
+
+
+async def an_async_stream_has_it_too() -> None:
+    async with Agent[City](model()).open("Which city?") as stream:
+        async for event in stream:
+            assert_type(event, RunEvent)
+    assert_type(stream.result.output, City)
+
+
+def a_kind_tells_which_event_it_is() -> None:
+    def listen(event: RunEvent) -> None:
+        assert_type(event.name, str)
+        assert_type(event.time, float)
+        assert_type(event.summary(), str)
+        if event.kind == "delta":
+            assert_type(event, DeltaEvent)
+        elif event.kind == "tool_call":
+            assert_type(event, ToolCallEvent)
+            name, _ = event.data
+            assert_type(name, str)
+        elif event.kind == "tool_result":
+            assert_type(event, ToolResultEvent)
+        elif event.kind == "usage":
+            assert_type(event, UsageEvent)
+            assert_type(event.data, Usage)
+        elif isinstance(event, EndedEvent):
+            assert_type(event.kind, Literal["ended"])
+
+    Agent(model())("hi", listeners=[listen])
+
+
+# ---- tasks
+def a_task_gives_a_message() -> None:
+    result = Task(ChatAgent(ScriptedModel(["DONE hello"])), interactive=False).run("hi")
+    assert_type(result, Message | None)
+
+
+def a_task_of_a_type_gives_a_value() -> None:
+    task = Task(ChatAgent(model()), interactive=False, single_round=True)
+    assert_type(task[City].run("Which city?"), City | None)
+    assert_type(task.run("Which city?", return_type=City), City | None)
+    assert_type(Task[City](ChatAgent(model()), interactive=False, single_round=True).run("Which city?"), City | None)
+
+
+async def a_task_does_so_in_async_code() -> None:
+    task = Task(ChatAgent(model()), interactive=False, single_round=True)
+    assert_type(await task[City].run_async("Which city?"), City | None)
+
+
+# ---- tools
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+def functions_are_tools() -> None:
+    tool = Tool.of(add)
+    assert_type(tool.name, str)
+    agent = Agent[int](ScriptedModel([call_tool("add", a=1, b=2), '{"value": 3}']), tools=[add])
+    assert agent("1 + 2?").output == 3
+
+
+class Square(ToolMessage):
+    request: str = "square"
+    purpose: str = "To square a <number>."
+    number: int
+
+    def handle(self) -> str:
+        return str(self.number**2)
+
+
+def tool_messages_have_the_types_of_their_fields() -> None:
+    assert_type(Square(number=3).number, int)
+    assert_type(Square(number=3).handle(), str)
+    agent = ChatAgent(ScriptedModel(["9"]))
+    agent.enable_message(Square)
+
+
+# ---- configs
+def a_config_refuses_what_is_no_model() -> None:
+    assert_type(ChatAgentConfig(llm=model(), system_message="Be brief.").system_message, str)
+    with pytest.raises(ValidationError):
+        ChatAgentConfig(llm=42)
+
+
+def a_keyword_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(TypeError):
+        Limits(turn=3)  # type: ignore[call-arg]
+
+
+# ---- documented paths
+def documented_paths_have_types() -> None:
+    kinds: list[type] = [DocumentedTask, DocumentedChatAgent, DocumentedToolMessage]
+    assert kinds == [Task, ChatAgent, ToolMessage]
+    agent: ChatAgent = DocumentedChatAgent(model())
+    assert_type(agent.name, str)
