@@ -92,7 +92,7 @@ def system_of(question: Question) -> str:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_it_explains_itself(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.setattr(sys, "argv", [name, "--help"])
-    monkeypatch.syspath_prepend(str(ROOT / "examples"))  # one of them imports another
+    monkeypatch.setattr(sys, "path", [str(ROOT / "examples"), *sys.path])  # one of them imports another
     with pytest.raises(SystemExit, match="0"):
         run_path(str(ROOT / "examples" / name), run_name="__main__")
     shown = capsys.readouterr().out
