@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
-from runpy import run_path
 
 import pytest
 
@@ -22,7 +21,6 @@ from ._runner import ROOT, save
 from ._server import Answer, Question, ScriptedServer
 from ._stand_in import answer as lease_of
 
-EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py") if path.name != "support_agent.py")
 EMPTY = "there is no text in it; check that it is the right one"
 Run = Callable[..., str]
 Serve = Callable[[Callable[[Question], Answer]], ScriptedServer]
@@ -87,17 +85,6 @@ def last_of(question: Question) -> str:
 
 def system_of(question: Question) -> str:
     return str(question["messages"][0]["content"])
-
-
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_it_explains_itself(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    monkeypatch.setattr(sys, "argv", [name, "--help"])
-    monkeypatch.setattr(sys, "path", [str(ROOT / "examples"), *sys.path])  # one of them imports another
-    with pytest.raises(SystemExit, match="0"):
-        run_path(str(ROOT / "examples" / name), run_name="__main__")
-    shown = capsys.readouterr().out
-    assert "--model" in shown
-    assert "--base-url" in shown
 
 
 def test_extract_leases(run: Run, serve: Serve, folder: Path):
