@@ -1,4 +1,4 @@
-"""Knowledge: loading documents, embedding them, the stores that keep them, and finding what answers a question."""
+"""Knowledge: loading and embedding of documents, stores, and retrieval of the passages that answer a question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graph stores: nodes and edges, written by programs and asked in Cypher, which can only read."""
+"""Graph stores: nodes and edges, written by programs and queried in Cypher, which can only read."""
 
 from __future__ import annotations
 

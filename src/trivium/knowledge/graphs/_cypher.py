@@ -76,7 +76,7 @@ def check_cypher(query: str) -> str:
         >>> check_cypher("MATCH (p) DELETE p")
         Traceback (most recent call last):
         ...
-        trivium.exceptions.QueryRefusedError: refused: DELETE is not allowed; allowed: what reads, with MATCH and RETURN
+        trivium.exceptions.QueryRefusedError: refused: DELETE is not allowed; allowed: reading, with MATCH and RETURN
     """
     tokens = list(_tokens(query))
     if not tokens or tokens[0].text.upper() not in _BEGINNINGS:
@@ -148,4 +148,4 @@ def _at(tokens: Sequence[_Token], place: int) -> str:
 
 
 def _refused(query: str, why: str) -> QueryRefusedError:
-    return QueryRefusedError(why, "what reads, with MATCH and RETURN", query)
+    return QueryRefusedError(why, "reading, with MATCH and RETURN", query)

@@ -31,12 +31,12 @@ _TYPES: Final[tuple[tuple[type, str], ...]] = (  # a bool is an int, and a datet
 class LadybugGraph(GraphStore):
     """A graph in one local file.
 
-    Queries run on a database that was opened for reading only; the file is open for writing just while nodes or edges
-    are added. Many may read at once, and see what was written before; of two processes that write, one is told to wait.
+    Queries run on a database that is opened read-only; the file is open for writing only while data are added.
+    Any number of processes may read, and see all completed writes; if two processes write, one gets an error.
 
     Args:
-        path: the file; it is made at the first write.
-        memory: bytes that a query may take.
+        path: the file; it is created at the first write.
+        memory: maximum memory of a query in bytes.
 
     Raises:
         MissingExtraError: the extra `graph` is not installed (at the first use).
@@ -78,7 +78,7 @@ class LadybugGraph(GraphStore):
         """Add nodes, or update those with the same key.
 
         Args:
-            label: what they are; a table of it is made where there is none.
+            label: label of the nodes; its table is created if there is none.
             rows: the properties of each: text, numbers, truth values, dates. The first value tells the type of each.
             key: the property that names a node.
 
@@ -99,7 +99,7 @@ class LadybugGraph(GraphStore):
         """Add or update edges between existing nodes; each row names its ends as `source` and `target`.
 
         Args:
-            kind: what they are.
+            kind: type of the edges.
             rows: `source` and `target`, the keys of two nodes, and the edge's own properties.
             source: the label of the nodes at the beginning, and the property that names them.
             target: the same for the end.
@@ -145,7 +145,7 @@ class LadybugGraph(GraphStore):
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with (
             self._lock,
-            self._opened(read_only=False) as database,  # closed, it undoes what was begun and not committed
+            self._opened(read_only=False) as database,  # closing it rolls back an open transaction
             self._connected(database, None) as run,
         ):
             run("BEGIN TRANSACTION")
@@ -192,7 +192,7 @@ class LadybugGraph(GraphStore):
             return DatabaseConnectionError(f"the graph {place} is in use ({text}): {advice}", place)
         return QueryError(f"the graph cannot do this: {text}", place)
 
-    # ---- tables grow with what is put in them
+    # ---- tables grow with the data
     def _properties(self, run: Callable[..., Any], table: str) -> dict[str, str]:
         return {str(row[1]): str(row[2]) for row in run(f"CALL table_info({_text(table)}) RETURN *")}
 
@@ -254,10 +254,10 @@ def _plain(value: Any) -> Any:
 def _library() -> Any:
     """Import the package with its own copy of the library.
 
-    Left to itself it puts the library's symbols where every library loaded later finds them before its own: llama.cpp's
-    then ends the process while it is loaded.
+    By default it loads the library's symbols globally, so that libraries loaded later find them before their own:
+    loading llama.cpp then ends the process.
     """
-    with suppress(ImportError):  # the package knows what to do, and what to say
+    with suppress(ImportError):  # the package has its own fallback and message
         import_module("ladybug._lbug")
     try:
         return import_module("ladybug")

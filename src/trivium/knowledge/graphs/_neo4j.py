@@ -33,14 +33,14 @@ _EDGES: Final = (
 class Neo4jGraph(GraphStore):
     """A graph on a Neo4j server.
 
-    A query runs in a transaction that is opened for reading and always rolled back, and only if the server itself says
-    that it reads. Give an account without the right to write where you can: two walls are better than one.
+    A query runs in a read transaction that is always rolled back, and only if the server itself classifies it as
+    reading. If you can, give an account without the right to write: two safeguards are better than one.
 
     Args:
         uri: as "neo4j+s://graph.example.org"; without a password in it.
         user: the account.
-        password: its password. It is shown nowhere.
-        database: which database; default: the account's own.
+        password: its password; it is never displayed.
+        database: name of the database; default: that of the account.
         timeout: seconds to wait for a connection.
 
     Raises:
@@ -85,7 +85,7 @@ class Neo4jGraph(GraphStore):
         """Add nodes, or update those with the same key.
 
         Args:
-            label: what they are.
+            label: label of the nodes.
             rows: the properties of each.
             key: the property that names a node.
 
@@ -104,7 +104,7 @@ class Neo4jGraph(GraphStore):
         """Add or update edges between existing nodes; each row names its ends as `source` and `target`.
 
         Args:
-            kind: what they are.
+            kind: type of the edges.
             rows: `source` and `target`, the keys of two nodes, and the edge's own properties.
             source: the label of the nodes at the beginning, and the property that names them.
             target: the same for the end.
@@ -167,7 +167,7 @@ class Neo4jGraph(GraphStore):
                 if not transaction.closed():  # the driver would commit it
                     transaction.rollback()
         except (DriverError, Neo4jError, OSError) as error:
-            raise self._failed(error) from None  # the driver's own text may hold what was sent
+            raise self._failed(error) from None  # the driver's message may hold the data sent
 
     def _connected(self) -> Any:
         with self._lock:

@@ -141,7 +141,7 @@ class Repository:
 
     def _ask(self, *arguments: str) -> bytes:
         try:
-            ended = subprocess.run(  # noqa: S603 - no shell; what a user gives is checked, or stands behind `--`
+            ended = subprocess.run(  # noqa: S603 - no shell; arguments of the user are checked, or come after `--`
                 self._command("-C", self._folder, *arguments),
                 env=self._environment,
                 stdin=subprocess.DEVNULL,

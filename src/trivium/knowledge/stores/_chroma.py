@@ -258,7 +258,7 @@ def _failed(path: str, error: Exception) -> StoreError | None:
     if isinstance(error, NotFoundError):
         return CollectionNotFoundError(f"{said}the collection was deleted: the next use creates it again", path)
     if "disk is full" in said or "No space left" in said:
-        return StoreFullError(f"{said}make room on its disk; what was published before is there", path)
+        return StoreFullError(f"{said}make room on its disk; sources published before are complete", path)
     if isinstance(error, OSError) or "unable to open database" in said or "readonly database" in said:
         return StoreError(f"{said}give a folder that can be written", path)
     if isinstance(error, ChromaError | RuntimeError | ValueError):

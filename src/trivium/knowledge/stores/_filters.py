@@ -3,7 +3,7 @@
 `matches_filter` defines the meaning; each store gives the same results. A field of the metadata has *values*: a scalar
 is one value, a list has its scalars, and a missing field, null, an empty list or a dict has none. A comparison holds if
 one of the values fits. Texts, numbers and truth values never compare with each other: `{"page": "3"}` does not
-find page 3. `None` finds what has no value. `$ne`, `$nin` and `$not` find exactly what their opposites do not.
+find page 3. `None` finds chunks without a value. `$ne`, `$nin` and `$not` are the exact negations of their opposites.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def _scalar(given: Any, path: str) -> Scalar | None:
         return int(given)
     if isinstance(given, float) and math.isfinite(given):
         return float(given)
-    raise _wrong("compares with what is no text, finite number of 64 bits, truth value or None", given, path)
+    raise _wrong("compares with a value that is not a text, a finite number of 64 bits, a bool or None", given, path)
 
 
 def _wrong(what: str, given: Any, path: str) -> FilterError:

@@ -17,13 +17,13 @@ _NAME: Final = "trivium.lock"
 
 
 class FolderLock:
-    """Held from `take` to `release`, or to the end of the process, however it ends.
+    """A lock from `take` to `release`, or to the end of the process, even if it is killed.
 
-    It is the lock of an empty SQLite file, for those hold on every system, and no child process inherits them.
+    It locks an empty SQLite file, because these locks work on every system, and no child process inherits them.
 
     Args:
-        folder: it is made where it is not there.
-        advice: what one does who needs several processes.
+        folder: the folder; it is created if there is none.
+        advice: end of the error message: what to do to use several processes.
     """
 
     def __init__(self, folder: str, advice: str) -> None:
@@ -33,16 +33,16 @@ class FolderLock:
         self._pid = os.getpid()
 
     def take(self) -> None:
-        """Take it.
+        """Acquire the lock.
 
         Raises:
-            StoreBusyError: another store has it, of this process or of another.
+            StoreBusyError: another store holds it, in this process or in another.
             StoreError: the folder cannot be written.
         """
         import sqlite3
 
         if self._pid != os.getpid():
-            self._of_parent.append(self._held)  # kept, for to close it would be another's doing
+            self._of_parent.append(self._held)  # kept open: closing it would release the lock of the parent
             self._held, self._pid = None, os.getpid()
         if self._held is not None:
             return

@@ -300,7 +300,7 @@ class LanceStore(VectorStore):
         if "onflict" in said or "Too many concurrent writers" in said:
             return StoreBusyError(f"{text}others write to it; try again", place)
         if "os error 28" in said or "No space left" in said:
-            return StoreFullError(f"{text}make room on its disk; what was published before is there", place)
+            return StoreFullError(f"{text}make room on its disk; sources published before are complete", place)
         if isinstance(error, OSError) or "Permission denied" in said or "Not a directory" in said:
             return StoreError(f"{text}give a folder that can be written", place)
         return StoreDamagedError(f"{text}{DAMAGED}", place)

@@ -33,10 +33,10 @@ class Pool:
     A child process opens its own: closing those of its parent would end the parent's sessions.
 
     Args:
-        parameters: what libpq needs to know.
+        parameters: the parameters for libpq.
         place: the server, without a password.
-        size: how many connections at most.
-        timeout: seconds that one waits for a connection of this pool.
+        size: maximum number of connections.
+        timeout: seconds to wait for a connection of this pool.
         prepared: called with each new connection.
     """
 
@@ -98,7 +98,7 @@ class Pool:
         for slot in self._slots:
             if slot.lock.acquire(blocking=False):
                 return slot
-        self._turn += 1  # races are harmless: it only spreads who waits for whom
+        self._turn += 1  # races are harmless: it only spreads the waiting threads
         slot = self._slots[self._turn % self._size]
         if not slot.lock.acquire(timeout=self._timeout):
             raise StoreBusyError(
@@ -138,11 +138,11 @@ class Pool:
         elif state in _FULL:
             kind, advice = StoreFullError, "make room on its disk"
         elif state in _GONE:
-            kind, advice = CollectionNotFoundError, "somebody deleted the collection: the next use makes it anew"
+            kind, advice = CollectionNotFoundError, "the collection was deleted: the next use creates it again"
         elif broken or state.startswith(("08", "57P")) or not state:
             kind, advice = StoreConnectionError, "see that it runs and is reached; the next use connects anew"
         else:
-            kind, advice = StoreError, "see what the user of this connection may do there"
+            kind, advice = StoreError, "check the privileges of the user of this connection"
         return kind(f"the store {self._place} cannot be used ({said}): {advice}", self._place)
 
 

@@ -14,11 +14,11 @@ Condition: TypeAlias = tuple[str, list[Any]]
 
 
 def sql_condition(wanted: Filter, compared: Callable[[Compare], Condition]) -> Condition:
-    """A condition as SQL, which is never NULL.
+    """Compile a condition to SQL that is never NULL.
 
     Args:
         wanted: the condition.
-        compared: gives the SQL of a comparison, which is never NULL.
+        compared: compiles a comparison to SQL that is never NULL.
 
     >>> sql_condition(AllOf((Not(AllOf(())), Compare("page", "gt", 3))), lambda it: (f"{it.field} > ?", [it.value]))
     ('(((NOT (true))) AND (page > ?))', [3])

@@ -358,7 +358,7 @@ class SQLiteStore(VectorStore):
         if code in (_SQLITE_BUSY, _SQLITE_LOCKED):
             return StoreBusyError(f"{said}others write to it; try again, or give a larger busy_seconds", place)
         if code == _SQLITE_FULL:
-            return StoreFullError(f"{said}make room on its disk; what was published before is there", place)
+            return StoreFullError(f"{said}make room on its disk; sources published before are complete", place)
         if code in (_SQLITE_CORRUPT, _SQLITE_NOT_A_DATABASE) or isinstance(error, TypeError | ValueError):
             return StoreDamagedError(f"{said}{DAMAGED}", place)
         return StoreError(f"{said}give a file that can be written, on a disk of this machine", place)

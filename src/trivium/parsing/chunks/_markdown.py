@@ -53,7 +53,7 @@ def _blocks(text: str) -> Iterator[Block]:
     while number < len(lines):
         first, (end, borders, level) = number, _extent(lines, number)
         title = _title(lines[first:end]) if level else ""
-        while end < len(lines) and not lines[end].strip():  # blank lines belong to what stands before them
+        while end < len(lines) and not lines[end].strip():  # blank lines belong to the block before
             end += 1
         stop = min(start + sum(map(len, lines[first:end])) + end - first, len(text))
         if level:

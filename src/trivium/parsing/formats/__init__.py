@@ -1,4 +1,4 @@
-"""The formats of files: what each is recognised by, and how its text is read."""
+"""The formats of files: recognition, and reading of their text."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def quoted_cells(taken: list[str], following: Iterator[str], separator: str) -> 
     """Return the cells of a record with quotes, which may take several lines; None if a quote is not closed.
 
     Args:
-        taken: its first line; the lines that the record takes are appended.
+        taken: its first line; further lines of the record are appended.
         following: the lines behind it.
         separator: the separator of cells.
     """
