@@ -7,6 +7,7 @@ from trivium.actions._action import describe_tool, invalid_api
 from trivium.actions._done_tools import is_done_tool, result_of, text_of_result
 from trivium.actions._read_more import read_more_of
 from trivium.actions._run import reason_of, report_error
+from trivium.actions._strict import is_json_array, is_json_object
 from trivium.actions._tool import describe_errors, remove_titles, unfenced
 from trivium.actions._tool_message import cut_result, message_tool
 
@@ -16,6 +17,8 @@ __all__ = [
     "describe_tool",
     "invalid_api",
     "is_done_tool",
+    "is_json_array",
+    "is_json_object",
     "message_tool",
     "read_more_of",
     "reason_of",

@@ -1,4 +1,4 @@
-"""A server's tools, resources and prompts as ours."""
+"""An MCP server as a toolkit: its tools, resources and prompts."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import finalize
 
-from trivium._arguments import checked, positive
+from trivium._arguments import checked, is_mapping, positive
 from trivium.actions import BaseAction, Tool, attempt_tool
 from trivium.actions.lowlevel import describe_tool, invalid_api, unfenced
 from trivium.commander import driver_neutral, invoke, sync_method
@@ -21,7 +21,7 @@ from trivium.mcp._transports import way_to
 from trivium.schema import ActionReturn, Message, ToolSpec
 
 if TYPE_CHECKING:
-    from mcp import Client
+    from mcp import Client, types
 
 __all__ = ["MCPServer"]
 
@@ -29,29 +29,29 @@ T = TypeVar("T")
 
 
 class MCPServer(BaseAction):
-    """An MCP server, in a process of ours or at a URL, as a toolkit: what agents and executors take as tools.
+    """An MCP server, in a process of its own or at a URL, as a toolkit for agents and executors.
 
-    The connection opens at the first use, or where a `with` or `async with` block begins; it is kept, shared by all
-    threads and loops, and opened anew where it broke or the server forgot the session. It is closed at the end of the
-    block, by `close`, when nothing holds this object any more, and at the end of the program; a process that was
-    started ends with it. A kill or a deadline of the run cancels the call at the server.
+    The connection opens at the first use, or at the beginning of a `with` or `async with` block. It is shared by all
+    threads and loops, and opened again if it broke or the server forgot the session. It is closed at the end of the
+    block, by `close`, with the last reference to this object, and at the end of the program; a process that was started
+    ends with it. A kill or a deadline of the run cancels the call at the server.
 
-    What a server says is text of a stranger: its descriptions are shown to the model, nothing of it runs here. A tool
-    whose definition changed since the model was told of it is refused. `pin` and `pins` hold the tools to what they
-    were when somebody looked at them.
+    A server is not trusted: its descriptions are sent to the model, and none of its code runs here. A tool whose
+    definition has changed since it was described to the model is refused. `pin` and `pins` refuse all definitions but
+    the reviewed ones.
 
     Args:
-        server: a URL, or a command as text or as a list, as `"uvx mcp-server-time"`.
-        env: what the process finds in its environment beside HOME, LOGNAME, PATH, SHELL, TERM and USER.
-        cwd: where the process runs.
+        server: a URL, or a command as text or as a list, such as `"uvx mcp-server-time"`.
+        env: the environment of the process beside HOME, LOGNAME, PATH, SHELL, TERM and USER.
+        cwd: the working directory of the process.
         headers: sent with each request to a URL, and to no other origin.
-        name: how its tools are prefixed, as `name.tool`; default: the program's or host's name.
-        only: the tools that are offered; default all.
+        name: the prefix of its tools, as in `name.tool`; default: the name of the program or host.
+        only: the names of the tools to offer; default: all.
         pin: the digest that its tools must have; `trivium mcp tools` shows it.
-        pins: a JSON file that remembers the tools at the first use; later ones must be the same.
+        pins: a JSON file that stores the definitions at the first use; later ones must be the same.
         resources: offer tools that list and read its resources, too.
         prompts: offer tools that list and get its prompts, too.
-        timeout: seconds that one request may take; None is no end.
+        timeout: seconds that one request may take; None: no limit.
         start_seconds: seconds until a new connection must be ready.
 
     Raises:
@@ -95,31 +95,31 @@ class MCPServer(BaseAction):
 
     @property
     def name(self) -> str:
-        """How its tools are prefixed."""
+        """The prefix of its tools."""
         return self._name
 
     @property
     def is_toolkit(self) -> bool:
-        """Always: a server has any number of tools."""
+        """True: a server has any number of tools."""
         return True
 
     @property
     def description(self) -> dict[str, Any]:
-        """What a model that reads tools in the text is told; the tools are listed by the server."""
+        """The description for a model that reads about its tools in the prompt; the server lists the tools."""
         start = len(self.name) + 1
-        said = [describe_tool(tool.replace(name=tool.name[start:])) for tool in self.tools()]
-        return {"name": self.name, "description": f"The tools of {self.name}.", "api_list": said}
+        apis = [describe_tool(tool.replace(name=tool.name[start:])) for tool in self.tools()]
+        return {"name": self.name, "description": f"The tools of {self.name}.", "api_list": apis}
 
     def __repr__(self) -> str:
         return f"MCPServer(name={self.name!r})"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> MCPServer:
-        return self  # there is one connection, and whoever copies an agent means to go on using it
+        return self  # copies of an agent share the connection
 
-    # ---- what it is as a toolkit
+    # ---- its tools
     @driver_neutral
     async def tools_async(self) -> list[Tool]:
-        """Its tools, called `name.tool`, as the server lists them now.
+        """Return its tools, with the names `name.tool`, as the server lists them now.
 
         Raises:
             MCPToolsChangedError: they are not the pinned ones.
@@ -131,7 +131,7 @@ class MCPServer(BaseAction):
             known = ", ".join(definitions) or "none"
             raise ConfigurationError(f"{self.name} has no tool {', '.join(missing)}; there are {known}")
         wanted = [each for name, each in definitions.items() if self._only is None or name in self._only]
-        return [*map(self._tool_of, wanted), *self._own_tools()]
+        return [*map(self.make_tool, wanted), *self.resource_tools()]
 
     if TYPE_CHECKING:  # `sync_method` does not say that this is the method of the base class
 
@@ -141,7 +141,7 @@ class MCPServer(BaseAction):
 
     @driver_neutral
     async def acall(self, inputs: str | Mapping[str, Any] = "", name: str = "") -> ActionReturn:
-        """Run a tool by its name here, without the prefix; the same as calling the object, from async code.
+        """Run a tool by its name without the prefix; the same as calling the object, for async code.
 
         Args:
             inputs: the arguments, as JSON text or by name.
@@ -152,7 +152,8 @@ class MCPServer(BaseAction):
 
     __call__ = sync_method(acall)
 
-    def _tool_of(self, definition: Definition) -> Tool:
+    def make_tool(self, definition: Definition) -> Tool:
+        """Make the tool of a definition."""
         name = f"{self.name}.{definition['name']}"
 
         @driver_neutral
@@ -162,8 +163,8 @@ class MCPServer(BaseAction):
         spec = ToolSpec(name, definition.get("description", ""), definition["inputSchema"])
         return Tool(spec, call, partial(_as_object, name), effect=effect_of(definition))
 
-    def _own_tools(self) -> list[Tool]:
-        """What reads resources and prompts, where that is wanted."""
+    def resource_tools(self) -> list[Tool]:
+        """The tools that list and read resources and prompts, as the options want them."""
 
         async def list_resources() -> list[MCPResource]:
             """List what can be read: documents, records, files."""
@@ -208,50 +209,60 @@ class MCPServer(BaseAction):
     # ---- resources and prompts
     @driver_neutral
     async def resources_async(self) -> list[MCPResource]:
-        """What it offers to be read, templates of addresses last.
+        """Return its resources, templates of addresses last.
 
         Raises:
-            MCPError: it could not be asked.
+            MCPError: the request failed.
         """
 
         async def work(client: Client) -> list[MCPResource]:
             if client.server_capabilities.resources is None:
                 return []
-            plain = [_resource(each, each.uri, False) for each in await pages(client, "resources")]
-            templates = await pages(client, "resource_templates")
-            return plain + [_resource(each, each.uri_template, True) for each in templates]
+            plain = await pages(client.list_resources, lambda page: page.resources)
+            templates = await pages(client.list_resource_templates, lambda page: page.resource_templates)
+            return [
+                *(_resource(each, each.uri, False) for each in plain),
+                *(_resource(each, each.uri_template, True) for each in templates),
+            ]
 
-        return await self._asked(work)
+        return await self._request(work)
 
     resources = sync_method(resources_async)
 
     @driver_neutral
     async def read_resource_async(self, uri: str) -> list[MCPContent]:
-        """What a resource holds; mostly one piece.
+        """Read a resource; mostly its content is one piece.
 
         Raises:
-            MCPProtocolError: there is none at that address.
+            MCPProtocolError: there is no resource at that address.
         """
-        _can_be_sent("the address of a resource", uri)
-        return contents_of(await self._asked(lambda client: client.read_resource(uri)))
+        check_sendable("the address of a resource", uri)
+        return contents_of(await self._request(lambda client: client.read_resource(uri)))
 
     read_resource = sync_method(read_resource_async)
 
     @driver_neutral
     async def prompts_async(self) -> list[MCPPrompt]:
-        """The prompts that it offers."""
+        """Return its prompts."""
 
         async def work(client: Client) -> list[MCPPrompt]:
-            has_any = client.server_capabilities.prompts is not None
-            return [_prompt(each) for each in (await pages(client, "prompts") if has_any else ())]
+            if client.server_capabilities.prompts is None:
+                return []
+            found: list[MCPPrompt] = []
+            for each in await pages(client.list_prompts, lambda page: page.prompts):
+                arguments = each.arguments or ()
+                required = tuple(one.name for one in arguments if one.required)
+                names = tuple(one.name for one in arguments)
+                found.append(MCPPrompt(each.name, each.description or "", names, required))
+            return found
 
-        return await self._asked(work)
+        return await self._request(work)
 
     prompts = sync_method(prompts_async)
 
     @driver_neutral
     async def get_prompt_async(self, prompt: str, /, **arguments: str) -> list[Message]:
-        """A prompt's messages, with its arguments filled in; the sender of each is `user` or `assistant`.
+        """Return the messages of a prompt with its arguments filled in; the sender is `user` or `assistant`.
 
         Args:
             prompt: its name.
@@ -260,21 +271,21 @@ class MCPServer(BaseAction):
         Raises:
             MCPProtocolError: there is no such prompt, or an argument is missing.
         """
-        _can_be_sent("the arguments of a prompt", [prompt, arguments])
-        return messages_of(await self._asked(lambda client: client.get_prompt(prompt, arguments)))
+        check_sendable("the arguments of a prompt", [prompt, arguments])
+        return messages_of(await self._request(lambda client: client.get_prompt(prompt, arguments)))
 
     get_prompt = sync_method(get_prompt_async)
 
-    async def _asked(self, work: Callable[[Client], Awaitable[T]]) -> T:
-        return await self._on(partial(self._link.ask, lambda connection: work(connection.client)))
+    async def _request(self, work: Callable[[Client], Awaitable[T]]) -> T:
+        return await self._on(partial(self._link.request, lambda connection: work(connection.client)))
 
     async def _on(self, work: Callable[[], Awaitable[T]]) -> T:
-        return cast("T", await invoke(self._link.home.call, work))
+        return await invoke(self._link.home.call, work)
 
     # ---- its life
     @driver_neutral
     async def open_async(self) -> Self:
-        """Open the connection now, so that what is wrong shows here.
+        """Open the connection now, so that errors are raised here.
 
         Raises:
             MCPError: it does not start, cannot be reached, or its tools are not the pinned ones.
@@ -286,14 +297,14 @@ class MCPServer(BaseAction):
 
     @driver_neutral
     async def close_async(self) -> None:
-        """Close the connection, and end the process where there is one. A later use opens it again."""
+        """Close the connection, and end the process if there is one. A later use opens it again."""
         await invoke(self._link.home.close)
 
     close = sync_method(close_async)
 
     @property
     def log(self) -> str:
-        """The end of what its process wrote to stderr, at most 8 KiB."""
+        """The end of its process's stderr, at most 8 KiB."""
         return self._link.way.log
 
     def __enter__(self) -> Self:
@@ -310,31 +321,31 @@ class MCPServer(BaseAction):
 
 
 def _as_object(name: str, arguments: str | Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments as the object that the protocol wants; whether they fit, the server judges."""
+    """The arguments as the object that the protocol wants; the server validates them."""
     try:
-        found = json.loads(unfenced(arguments) or "{}", strict=False) if isinstance(arguments, str) else arguments
+        found: object = (
+            json.loads(unfenced(arguments) or "{}", strict=False) if isinstance(arguments, str) else arguments
+        )
     except (ValueError, RecursionError) as error:
         raise ToolArgumentsError(f"the arguments of {name} are no JSON: {error}", name) from None
-    if not isinstance(found, Mapping):
+    if not is_mapping(found):
         raise ToolArgumentsError(f"the arguments of {name} are no object", name)
-    given = dict(cast("Mapping[str, Any]", found))
-    _can_be_sent(f"the arguments of {name}", given, name)
+    given = dict(found)
+    check_sendable(f"the arguments of {name}", given, name)
     return given
 
 
-def _can_be_sent(what: str, value: Any, name: str = "") -> None:
-    """Refuse what no JSON in UTF-8 has: over stdio it would break the connection, with the calls of all others."""
+def check_sendable(what: str, value: object, name: str = "") -> None:
+    """Refuse values that JSON in UTF-8 cannot encode: over stdio they would break the connection for all calls.
+
+    Raises:
+        ToolArgumentsError: the value cannot be encoded.
+    """
     try:
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise ToolArgumentsError(f"{what} cannot be sent: {error}", name) from None
 
 
-def _resource(each: Any, uri: str, is_template: bool) -> MCPResource:
+def _resource(each: types.Resource | types.ResourceTemplate, uri: str, is_template: bool) -> MCPResource:
     return MCPResource(uri, each.name, each.description or "", each.mime_type or "", is_template)
-
-
-def _prompt(each: Any) -> MCPPrompt:
-    arguments = each.arguments or ()
-    required = tuple(one.name for one in arguments if one.required)
-    return MCPPrompt(each.name, each.description or "", tuple(one.name for one in arguments), required)

@@ -1,4 +1,4 @@
-"""One connection that is kept open: who opens it, who waits for it, and when it is opened anew.
+"""The connection to a server: opened at the first use, shared, and opened again after it broke.
 
 Everything here runs on the link's own loop. A connection is one task there from its first word to its last, because
 what the SDK opens in a task it closes in that task.
@@ -6,7 +6,7 @@ what the SDK opens in a task it closes in that task.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from contextvars import Context
 from copy import copy
@@ -30,24 +30,26 @@ from trivium.mcp._transports import Address, Way
 
 if TYPE_CHECKING:
     from mcp import Client
+    from mcp.types import PaginatedResult
 
 __all__ = ["Link"]
 
 T = TypeVar("T")
+Page = TypeVar("Page", bound="PaginatedResult")
 _ATTEMPTS: Final = 4
 _MOST_PAGES: Final = 100
 _CLOSED, _TIMEOUT, _INVALID_REQUEST, _NO_METHOD = -32000, -32001, -32600, -32601
 
 
 class Link:
-    """The way to one server, and the connection that is open now.
+    """The transport to one server, and the connection that is open now.
 
     Args:
         name: the server's name, for errors.
-        way: how it is reached.
-        pins: what its tools have to be.
-        start_seconds: how long a connection may take until the tools are known.
-        timeout: seconds that one request may take; None is no end.
+        way: the transport.
+        pins: the definitions that its tools must have.
+        start_seconds: seconds until the tools of a new connection must be known.
+        timeout: seconds that one request may take; None: no limit.
     """
 
     def __init__(self, name: str, way: Way, pins: Pins, start_seconds: float, timeout: float | None) -> None:
@@ -64,31 +66,31 @@ class Link:
             await connection.listed()
             return connection.definitions
 
-        return await self.ask(work)
+        return await self.request(work)
 
-    async def call(self, told: Definition, arguments: dict[str, Any]) -> Any:
-        """Call the tool that a model was told of; one that changed since is refused.
+    async def call(self, described: Definition, arguments: dict[str, Any]) -> Any:
+        """Call a tool as it was described to the model; if it has changed since, the call is refused.
 
-        A call whose connection broke is made again only where the server says that this does no harm.
+        A call whose connection broke is made again only if the server declares that this does no harm.
         """
-        again = effect_of(told) in ("read", "idempotent")
+        again = effect_of(described) in ("read", "idempotent")
 
         async def work(connection: _Connection) -> Any:
             await connection.listed()
-            self._check(told, connection.definitions)
-            return await connection.client.call_tool(told["name"], arguments, self.timeout)
+            self._check(described, connection.definitions)
+            return await connection.client.call_tool(described["name"], arguments, self.timeout)
 
-        return await self.ask(work, again, told["name"])
+        return await self.request(work, again, described["name"])
 
-    def _check(self, told: Definition, now: Mapping[str, Definition]) -> None:
-        name = told["name"]
-        if now.get(name) != told:
-            diff = difference({name: told}, {name: now[name]} if name in now else {})
-            text = f"the tool {name} of {self.name} is not what the model was told; take its tools() anew\n{diff}"
+    def _check(self, described: Definition, now: Mapping[str, Definition]) -> None:
+        name = described["name"]
+        if now.get(name) != described:
+            diff = difference({name: described}, {name: now[name]} if name in now else {})
+            text = f"the tool {name} of {self.name} has changed since the model got it; call tools() again\n{diff}"
             raise MCPToolsChangedError(text, self.name, name, diff)
 
-    async def ask(self, work: Callable[[_Connection], Awaitable[T]], again: bool = True, tool: str = "") -> T:
-        """The result of work with the connection; `again` where it may be done twice.
+    async def request(self, work: Callable[[_Connection], Awaitable[T]], again: bool = True, tool: str = "") -> T:
+        """Do work with the connection and return its result; with `again`, it may be done twice.
 
         Raises:
             MCPError: the connection broke, or the server refused, or took too long.
@@ -118,7 +120,7 @@ class Link:
         if error.code == _TIMEOUT:
             text = f"{self.name} took longer than {self.timeout:g} seconds; give it more with timeout="
             raise MCPTimeoutError(text, self.name, tool) from None
-        status = getattr(self.way, "status", 0)
+        status = self.way.status
         hint = f" (HTTP status {status})" if status else ""
         raise MCPProtocolError(self.way.hidden(f"{self.name}: {error}{hint}"), self.name, tool, error.code) from None
 
@@ -173,20 +175,20 @@ class _Connection:
 
     @property
     def is_left(self) -> bool:
-        """Whether it serves no new call."""
+        """True if it serves no new call."""
         return self._leaving.is_set()
 
     @property
     def is_expired(self) -> bool:
-        """Whether the server has forgotten the session."""
+        """True if the server has forgotten the session."""
         return isinstance(self.link.way, Address) and self.link.way.is_expired
 
     def is_lost(self, error: Any) -> bool:
-        """Whether an error says that the connection broke, or the answer's own stream."""
+        """True if an error means that the connection broke, or the stream of the answer."""
         return error.code == _CLOSED and (self.is_left or str(error).startswith(("Connection closed", "SSE stream")))
 
     async def opened(self) -> TriviumError | None:
-        """Wait until it can be used; what is returned is why not."""
+        """Wait until it can be used; return the error if it cannot."""
         await wait(event=self._ready)
         return self.failed
 
@@ -199,7 +201,7 @@ class _Connection:
         await wait(event=self._over)
 
     async def listed(self) -> None:
-        """List the tools anew where the server said that they changed.
+        """List the tools again if the server has said that they changed.
 
         Raises:
             MCPToolsChangedError: they are not the pinned ones; nothing is called until they are again.
@@ -213,18 +215,18 @@ class _Connection:
                 raise
 
     async def _list(self, client: Client) -> None:
-        self.definitions = definitions_of(await pages(client, "tools"))
+        self.definitions = definitions_of(await pages(client.list_tools, lambda page: page.tools, "tools"))
         self.link.pins.check(self.definitions)
 
     async def _run(self) -> None:
         loop: Any = running_loop()
-        timer = loop.call_later(self.link.start_seconds, self._too_late)
+        timer = loop.call_later(self.link.start_seconds, self.abandon_start)
         try:
             await self._live(timer)
         except Exception as error:
             if isinstance(found := _innermost(error), TriviumError):
                 self.failed = found
-            self.why, self.was_refused = self.link.way.hidden(_leaf(error)), _was_refused(error)
+            self.why, self.was_refused = self.link.way.hidden(_leaf(error)), is_refused(error)
         except BaseException:
             self.why = self.why or "it was closed"
         finally:
@@ -233,43 +235,49 @@ class _Connection:
             self._settle()
             self._over.set()
 
-    def _too_late(self) -> None:
+    def abandon_start(self) -> None:
+        """End a connection that is not ready in time."""
         self.why = f"not ready within {self.link.start_seconds:g} seconds (start_seconds)"
         self._task.cancel()
 
     def _settle(self) -> None:
         if not self._ready.is_set() and self.failed is None:
             link = self.link
-            status = getattr(link.way, "status", 0)
+            status = link.way.status
             hint = f"; HTTP status {status}" + (": give headers= with what it wants" if status in (401, 403) else "")
             text = f"{link.name} cannot be used: {self.why or 'it ended at once'}{hint if status else ''}"
             self.failed = MCPConnectionError(text + _last_words(link.way.log), link.name, log=link.way.log)
         self._ready.set()
 
     async def _live(self, timer: Any) -> None:
-        client_class = _client_class()
+        try:
+            from mcp import Client, Implementation
+        except ImportError:
+            raise MissingExtraError("mcp", "mcp") from None
+        trivium = Implementation(name="trivium", version="")
         async with AsyncExitStack() as stack:
-            client = client_class(
-                _Opened(self.link.way, self.leave), cache=None, message_handler=self._heard, client_info=_who()
-            )
+            transport = _Opened(self.link.way, self.leave)
+            client = Client(transport, cache=None, message_handler=self.note_change, client_info=trivium)
             self.client = await stack.enter_async_context(client)
             if self.client.server_capabilities.tools is not None:
                 await self._list(self.client)
             timer.cancel()
             self._ready.set()
             with suppress(_LeftError):
-                await gather(self._until_left, partial(self._listen, self.client))
+                await gather(self.end_listening, partial(self._listen, self.client))
 
-    async def _until_left(self) -> None:
+    async def end_listening(self) -> None:
+        """Wait until the connection is to end, and stop the listening beside it."""
         await wait(event=self._leaving)
-        raise _LeftError  # it stops what listens
+        raise _LeftError
 
-    async def _heard(self, message: Any) -> None:
+    async def note_change(self, message: object) -> None:
+        """Note a server's message that its tools have changed."""
         if getattr(message, "method", "") == "notifications/tools/list_changed":
             self._is_stale = True
 
     async def _listen(self, client: Client) -> None:
-        """Servers of the newer protocol tell of changes only those who ask to be told."""
+        """Subscribe to changes of the tools, as servers of the newer protocol want it."""
         from mcp import MCPError as Refusal
         from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 
@@ -291,7 +299,7 @@ class _LeftError(Exception):
 
 
 class _Opened:
-    """A way as the SDK's transports are: to be entered once."""
+    """A transport in the form of the SDK's own: it is entered once."""
 
     def __init__(self, way: Way, ended: Callable[[], object]) -> None:
         self._context = way.open(ended)
@@ -303,41 +311,38 @@ class _Opened:
         return await self._context.__aexit__(*exc)
 
 
-async def pages(client: Client, what: str) -> list[Any]:
-    """All that a server lists of tools, prompts, resources or resource_templates; of what it lacks, nothing."""
+async def pages(
+    request: Callable[..., Awaitable[Page]], items: Callable[[Page], Sequence[T]], what: str = "items"
+) -> list[T]:
+    """Request all pages of a server's list; a server without such a list has no items.
+
+    Args:
+        request: requests a page from its cursor.
+        items: the items of a page.
+        what: the items' name, for errors.
+
+    Raises:
+        MCPProtocolError: the list has no end.
+    """
     from mcp import MCPError as Refusal
 
-    found, cursor = list[Any](), None
+    found, cursor = list[T](), None
     for _ in range(_MOST_PAGES):
         try:
-            page: Any = await getattr(client, f"list_{what}")(cursor=cursor)
+            page = await request(cursor=cursor)
         except Refusal as error:
             if error.code == _NO_METHOD and not found:
                 return []
             raise
-        found += getattr(page, what)
+        found += items(page)
         cursor = page.next_cursor
         if not cursor:
             return found
     raise MCPProtocolError(f"the list of {what} has no end: more than {_MOST_PAGES} pages")
 
 
-def _client_class() -> type[Client]:
-    try:
-        from mcp import Client
-    except ImportError:
-        raise MissingExtraError("mcp", "mcp") from None
-    return Client
-
-
-def _who() -> Any:
-    from mcp import Implementation
-
-    return Implementation(name="trivium", version="")
-
-
 def _innermost(error: BaseException) -> BaseException:
-    """What happened, of an error that task groups have wrapped."""
+    """The innermost error of those that task groups have wrapped."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     return error
@@ -348,7 +353,8 @@ def _leaf(error: BaseException) -> str:
     return f"{type(found).__name__}: {found}" if str(found) else type(found).__name__
 
 
-def _was_refused(error: BaseException) -> bool:
+def is_refused(error: BaseException) -> bool:
+    """True if the server accepted no connection, so that nothing was sent."""
     import httpx2
 
     return isinstance(_innermost(error), httpx2.ConnectError | httpx2.ConnectTimeout)

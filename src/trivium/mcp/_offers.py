@@ -1,4 +1,4 @@
-"""What a program has, as MCP tools: tools and toolkits as they are, an agent or a task as one tool that is asked."""
+"""Tools, toolkits, agents and tasks of a program as MCP tools; an agent or a task is one tool."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 import re
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from uuid import uuid4
 
 from trivium.actions import BaseAction, Tool, as_text, attempt_tool
@@ -17,9 +17,12 @@ from trivium.schema import ActionReturn
 
 if TYPE_CHECKING:
     from mcp import types
+    from mcp.server.context import ServerRequestContext
     from mcp.server.lowlevel import Server
 
 __all__ = ["Offers"]
+
+RequestContext: TypeAlias = "ServerRequestContext[Any, Any]"
 
 _MOST_SESSIONS: Final = 1000
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
@@ -27,11 +30,11 @@ _log = logging.getLogger("trivium.mcp")
 
 
 class Offers:
-    """The tools of a server, and the sessions of those who ask its agents.
+    """The tools of a server, and the conversations of its clients with its agents.
 
     Args:
         what: a tool, a function, an action or toolkit, an agent, a task or any other module; or several of them.
-        timeout: seconds that an agent's run may take; None is no end.
+        timeout: seconds that an agent's run may take; None: no limit.
 
     Raises:
         ConfigurationError: two of them have one name, or there is none.
@@ -61,19 +64,19 @@ class Offers:
             self.found[legal] = each
 
     def server(self, name: str) -> Server[Any]:
-        """The SDK's server that offers them; what speaks with it is a transport's business."""
+        """Make the SDK's server that offers them, to be run on a transport."""
         try:
             from mcp.server.lowlevel import Server
         except ImportError:
             raise MissingExtraError("mcp", "mcp") from None
         return Server(name, on_list_tools=self._list, on_call_tool=self._call)
 
-    async def _list(self, ctx: Any, params: Any) -> types.ListToolsResult:
+    async def _list(self, ctx: RequestContext, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         from mcp.types import ListToolsResult
 
-        return ListToolsResult(tools=[_told(name, each) for name, each in self.found.items()])
+        return ListToolsResult(tools=[describe_offer(name, each) for name, each in self.found.items()])
 
-    async def _call(self, ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def _call(self, ctx: RequestContext, params: types.CallToolRequestParams) -> types.CallToolResult:
         offered = self.found.get(params.name)
         if offered is None:
             known = ", ".join(self.found)
@@ -91,7 +94,7 @@ class Offers:
                 _log.error("a run failed", exc_info=error)
             return _failure(f"{failure.kind}: {failure.message}")
 
-    async def _ask(self, module: Module, arguments: dict[str, Any], ctx: Any) -> types.CallToolResult:
+    async def _ask(self, module: Module, arguments: dict[str, Any], ctx: RequestContext) -> types.CallToolResult:
         message, name = arguments.get("message"), arguments.get("session", "")
         if not isinstance(message, str) or not isinstance(name, str) or arguments.keys() - {"message", "session"}:
             raise ToolArgumentsError("the arguments are `message` and, if wanted, `session`: both texts", module.name)
@@ -100,7 +103,7 @@ class Offers:
             self._keep(session, module)
         try:
             async with module.open(message, session_id=session, timeout=self.timeout) as call:
-                await _tell(call, ctx)
+                await report_progress(call, ctx)
             answer = call.result
         finally:
             if not is_kept:
@@ -108,7 +111,7 @@ class Offers:
         return _as_result(ActionReturn(result=[{"type": "text", "content": as_text(answer.content)}]))
 
     def _keep(self, session: str, module: Module) -> None:
-        """Remember who was asked last; beyond the most that are kept, the oldest conversation is forgotten."""
+        """Note the use of a conversation; beyond the maximum, the least recently used one is forgotten."""
         key = (module.name, session)
         self._sessions[key] = (module, session)
         self._sessions.move_to_end(key)
@@ -117,8 +120,8 @@ class Offers:
             forgotten.reset(oldest, recursive=True)
 
 
-async def _tell(call: Any, ctx: Any) -> None:
-    """Read the call to its end; who wants progress is told what the models say and which tools they call."""
+async def report_progress(call: Any, ctx: RequestContext) -> None:
+    """Read the call to its end, and report the models' texts and tool calls to a client that wants progress."""
     done = 0
     wants = "progress_token" in (ctx.meta or {})
     async for event in call:
@@ -127,15 +130,16 @@ async def _tell(call: Any, ctx: Any) -> None:
             await ctx.session.report_progress(done, None, text)
 
 
-def _session(ctx: Any, name: str) -> tuple[str, bool]:
-    """The session of who calls, and whether it is kept: a process has one client, and a newer HTTP client has none."""
+def _session(ctx: RequestContext, name: str) -> tuple[str, bool]:
+    """The session of the caller, and True if it is kept: a process has one client, and a newer HTTP client has none."""
     connection = "" if ctx.request is None else ctx.request.headers.get("mcp-session-id")
     if connection is None and not name:
         return f"mcp:{uuid4().hex}", False
     return f"mcp:{connection or ''}:{name}", True
 
 
-def _told(name: str, offered: Tool | Module) -> types.Tool:
+def describe_offer(name: str, offered: Tool | Module) -> types.Tool:
+    """Describe a tool, an agent or a task to clients."""
     from mcp.types import Tool as MCPTool
 
     if isinstance(offered, Tool):
@@ -159,12 +163,13 @@ def _as_result(returned: ActionReturn) -> types.CallToolResult:
     items = returned.result or []
     structured = items[0].get("structured") if items else None
     return CallToolResult(
-        content=[_block(each) for each in items],
+        content=[content_block(each) for each in items],
         structured_content=structured if isinstance(structured, dict) else None,
     )
 
 
-def _block(item: dict[str, Any]) -> types.ContentBlock:
+def content_block(item: dict[str, Any]) -> types.ContentBlock:
+    """Convert an item of a result."""
     from mcp.types import AudioContent, ImageContent, TextContent
 
     kinds = {"image": ImageContent, "audio": AudioContent}

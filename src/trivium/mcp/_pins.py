@@ -1,4 +1,4 @@
-"""What a server says of its tools, its digest, and the file that remembers it: what was looked at once stays so."""
+"""The definitions of a server's tools, their digest, and the file of pinned definitions."""
 
 from __future__ import annotations
 
@@ -8,42 +8,46 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import uuid4
 
 from trivium.actions import Effect
+from trivium.actions.lowlevel import is_json_array, is_json_object
 from trivium.exceptions import ConfigurationError, MCPToolsChangedError
+
+if TYPE_CHECKING:
+    from mcp import types
 
 __all__ = ["Definition", "Pins", "definitions_of", "difference", "digest_of", "effect_of"]
 
 Definition: TypeAlias = dict[str, Any]
-_TOLD = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
+_DEFINING_KEYS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 _SHOWN_LINES = 60
 
 
-def definitions_of(tools: Iterable[Any]) -> dict[str, Definition]:
-    """What a model, or who decides for it, is told of each tool, by name and in the order of the names."""
+def definitions_of(tools: Iterable[types.Tool]) -> dict[str, Definition]:
+    """The definitions of tools by name, in the order of the names: all that a model or an approver may read."""
     found = dict[str, Definition]()
     for tool in tools:
-        said = tool.model_dump(by_alias=True, mode="json", exclude_none=True)
-        found[tool.name] = {key: said[key] for key in _TOLD if key in said}
+        fields = tool.model_dump(by_alias=True, mode="json", exclude_none=True)
+        found[tool.name] = {key: fields[key] for key in _DEFINING_KEYS if key in fields}
     return dict(sorted(found.items()))
 
 
 def digest_of(definitions: Mapping[str, Definition]) -> str:
-    """A digest over all names, descriptions and schemas; the order of tools makes no difference.
+    """Compute a digest of all names, descriptions and schemas; the order of the tools has no effect.
 
     Example:
         >>> digest_of({})
         'sha256:4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945'
     """
-    said = [definitions[name] for name in sorted(definitions)]
-    text = json.dumps(said, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    ordered = [definitions[name] for name in sorted(definitions)]
+    text = json.dumps(ordered, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def effect_of(definition: Definition) -> Effect | None:
-    """What a call does to the world, as far as the server's hints say; what they leave open is not known."""
+    """The effect of a call on the world by the server's hints; None if they do not tell."""
     hints = definition.get("annotations", {})
     if hints.get("readOnlyHint"):
         return "read"
@@ -53,7 +57,7 @@ def effect_of(definition: Definition) -> Effect | None:
 
 
 def difference(before: Mapping[str, Definition], after: Mapping[str, Definition]) -> str:
-    """What changed, tool by tool, as a unified diff of their JSON; at most 60 lines."""
+    """The differences of two sets of definitions, tool by tool, as a unified diff of their JSON; at most 60 lines."""
     lines = list[str]()
     for name in sorted({*before, *after}):
         old, new = _lines(before.get(name)), _lines(after.get(name))
@@ -66,26 +70,28 @@ def _lines(definition: Definition | None) -> list[str]:
     return [] if definition is None else json.dumps(definition, indent=1, sort_keys=True).splitlines()
 
 
-def _is_entry(each: dict[str, Any]) -> bool:
-    tools: Any = each.get("tools", [])
-    is_list = isinstance(tools, list) and all(isinstance(tool, dict) and "name" in tool for tool in cast("Any", tools))
-    return isinstance(each.get("pin"), str) and is_list
+def is_entry(value: object) -> bool:
+    """True for an entry of the file: a pin, and a list of named tools."""
+    if not is_json_object(value) or not isinstance(value.get("pin"), str):
+        return False
+    tools = value.get("tools", [])
+    return is_json_array(tools) and all(is_json_object(tool) and "name" in tool for tool in tools)
 
 
 class Pins:
-    """The rule of one server: what its tools have to be.
+    """The definitions that the tools of one server must have.
 
     Args:
         server: its name; it is the key in the file.
-        pin: the digest that is wanted, or None.
-        path: the file that remembers the tools of the first use, or None.
+        pin: the required digest, or None.
+        path: the file that stores the definitions at the first use, or None.
     """
 
     def __init__(self, server: str, pin: str | None, path: Path | None) -> None:
         self.server, self.pin, self.path = server, pin, path
 
     def check(self, definitions: Mapping[str, Definition]) -> None:
-        """Refuse other tools than the pinned ones; where the file has none yet, they are written there.
+        """Refuse other tools than the pinned ones; pin them in the file if it has none yet.
 
         Raises:
             MCPToolsChangedError: they differ.
@@ -113,23 +119,22 @@ class Pins:
         raise MCPToolsChangedError(text, self.server, diff=diff, expected=expected, actual=actual)
 
     @staticmethod
-    def _read(path: Path) -> dict[str, Any]:
+    def _read(path: Path) -> dict[str, Definition]:
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
+            found: object = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
             raise ConfigurationError(f"the pins in {path} cannot be read ({error}); mend or remove it") from None
-        if not isinstance(found, dict):
+        if not is_json_object(found):
             raise ConfigurationError(f"{path} holds no pins: give another file")
-        entries = cast("dict[str, Any]", found).items()
-        broken = [name for name, each in entries if not (isinstance(each, dict) and _is_entry(cast("Any", each)))]
+        broken = [name for name, each in found.items() if not is_entry(each)]
         if broken:
             raise ConfigurationError(f"what {path} says of {broken[0]!r} are no pins: remove it")
-        return cast("dict[str, Any]", found)
+        return found
 
     @staticmethod
-    def _write(path: Path, pins: Mapping[str, Any]) -> None:
+    def _write(path: Path, pins: Mapping[str, Definition]) -> None:
         part = path.with_name(f"{path.name}.{uuid4().hex[:8]}")
         try:
             part.write_text(json.dumps(pins, indent=1, sort_keys=True) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a server sends, as trivium's values: the outcome of a tool, what a resource holds, the messages of a prompt."""
+"""The results of a server as trivium's values: of tools, resources and prompts."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trivium.schema import ActionReturn, ActionStatusCode, Message
+
+if TYPE_CHECKING:
+    from mcp import types
 
 __all__ = ["MCPContent", "MCPPrompt", "MCPResource", "as_action_return", "contents_of", "messages_of"]
 
@@ -19,11 +22,11 @@ class MCPResource:
     """A resource that a server offers; of a template, `uri` has names in braces.
 
     Args:
-        uri: how it is read.
+        uri: its address.
         name: its name.
-        description: what the server says of it.
+        description: the server's description.
         mime_type: its type, or "".
-        is_template: whether `uri` has to be filled in.
+        is_template: True if `uri` has names to fill in.
     """
 
     uri: str
@@ -38,10 +41,10 @@ class MCPPrompt:
     """A prompt that a server offers.
 
     Args:
-        name: how it is got.
-        description: what the server says of it.
+        name: its name.
+        description: the server's description.
         arguments: the names of its arguments.
-        required: those of them that have to be given.
+        required: the names of the required ones.
     """
 
     name: str
@@ -52,12 +55,12 @@ class MCPPrompt:
 
 @dataclass(frozen=True, slots=True)
 class MCPContent:
-    """What a resource holds, or a part of it: text, or bytes where it has none.
+    """The content of a resource, or a part of it: text or bytes.
 
     Args:
-        uri: what was read.
+        uri: the address of the resource.
         text: the text, or None.
-        data: the bytes, where it is no text.
+        data: the bytes, if it is no text.
         mime_type: its type, or "".
     """
 
@@ -67,18 +70,18 @@ class MCPContent:
     mime_type: str = ""
 
     def __str__(self) -> str:
-        return self.text if self.text is not None else _told(self.mime_type, len(self.data))
+        return self.text if self.text is not None else describe_bytes(self.mime_type, len(self.data))
 
 
-def as_action_return(result: Any, hidden: Callable[[str], str] = str) -> ActionReturn:
-    """The outcome of a tool call. Text is text; of an image or a file the model reads what it is.
+def as_action_return(result: types.CallToolResult, hidden: Callable[[str], str] = str) -> ActionReturn:
+    """Convert the result of a tool call. Of an image or a file the model reads the type and the size.
 
-    The item keeps its bytes as base64 in `data`. The first item has what the server gave as structured content in
-    `structured`; where it gave nothing else, that is the text.
+    Such an item has its bytes as base64 in `data`. The first item has the server's structured content in `structured`;
+    without other content, that is its text.
 
     Args:
-        result: what came.
-        hidden: from a text to the one that may be seen.
+        result: the server's result.
+        hidden: removes secrets from a text.
     """
     items = [_item(block) for block in result.content]
     structured = result.structured_content
@@ -94,7 +97,7 @@ def as_action_return(result: Any, hidden: Callable[[str], str] = str) -> ActionR
     return returned
 
 
-def _item(block: Any) -> dict[str, Any]:
+def _item(block: types.ContentBlock) -> dict[str, Any]:
     if block.type == "text":
         return {"type": "text", "content": block.text}
     if block.type == "resource_link":
@@ -103,34 +106,33 @@ def _item(block: Any) -> dict[str, Any]:
         content = _content(block.resource)
         if content.text is not None:
             return {"type": "text", "content": content.text, "uri": content.uri}
-        told = f"{content.uri}, {content}"
-        return {"type": "resource", "content": told, "mime_type": content.mime_type, "data": block.resource.blob}
-    told = _told(block.mime_type, len(block.data) * 3 // 4)
-    return {"type": block.type, "content": told, "mime_type": block.mime_type, "data": block.data}
+        text, data = f"{content.uri}, {content}", block.resource.model_dump().get("blob", "")
+        return {"type": "resource", "content": text, "mime_type": content.mime_type, "data": data}
+    text = describe_bytes(block.mime_type, len(block.data) * 3 // 4)
+    return {"type": block.type, "content": text, "mime_type": block.mime_type, "data": block.data}
 
 
-def _told(mime_type: str, size: int) -> str:
+def describe_bytes(mime_type: str, size: int) -> str:
+    """Describe bytes by their type and size."""
     return f"{mime_type or 'bytes'}, {size:,} bytes"
 
 
-def contents_of(result: Any) -> list[MCPContent]:
-    """What a server sent of a resource."""
+def contents_of(result: types.ReadResourceResult) -> list[MCPContent]:
+    """The contents of a resource."""
     return [_content(each) for each in result.contents]
 
 
-def _content(each: Any) -> MCPContent:
-    text, blob = getattr(each, "text", None), getattr(each, "blob", "")
+def _content(each: types.TextResourceContents | types.BlobResourceContents) -> MCPContent:
+    fields = each.model_dump()
+    text: str | None = fields.get("text")
     try:
-        data = b"" if text is not None else b64decode(blob, validate=True)
-    except (Base64Error, ValueError):  # no base64: what it is cannot be said
+        data = b"" if text is not None else b64decode(fields.get("blob", ""), validate=True)
+    except (Base64Error, ValueError):  # no base64: the content is unknown
         data = b""
     return MCPContent(str(each.uri), text, data, each.mime_type or "")
 
 
-def messages_of(result: Any) -> list[Message]:
-    """The messages of a prompt, as a server filled it in; none of them is a model's own word here."""
-    return [Message(content=_text(each.content), sender=each.role) for each in result.messages]
-
-
-def _text(block: Any) -> str:
-    return ActionReturn(result=[_item(block)]).format_result()
+def messages_of(result: types.GetPromptResult) -> list[Message]:
+    """The messages of a prompt, filled in by the server; the origin of none of them is a model."""
+    texts = [ActionReturn(result=[_item(each.content)]).format_result() for each in result.messages]
+    return [Message(content=text, sender=each.role) for text, each in zip(texts, result.messages, strict=True)]

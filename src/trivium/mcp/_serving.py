@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Collection
 from contextlib import redirect_stdout
 from functools import partial
-from typing import Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from trivium._arguments import checked, positive
 from trivium.commander import ThreadEvent, wait
@@ -15,6 +15,9 @@ from trivium.commander.lowlevel import run_on_loop, submit
 from trivium.distributed.lowlevel import Guard, HTTPServing, check_tokens
 from trivium.exceptions import ConfigurationError
 from trivium.mcp._offers import Offers
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
 
 __all__ = ["ToolServer", "serve_mcp"]
 
@@ -37,7 +40,7 @@ class ToolServer(HTTPServing):
             `""` lets in everybody, on this machine only.
         name: how the server calls itself.
         origins: web origins whose pages may call it; default none.
-        timeout: seconds that an agent's run may take; None is no end.
+        timeout: seconds that an agent's run may take; None: no limit.
         max_bytes: size of a request's body.
         grace: seconds that calls have to end when the server stops.
 
@@ -81,12 +84,12 @@ class ToolServer(HTTPServing):
 
     @property
     def endpoint(self) -> str:
-        """The URL that clients are given."""
+        """The URL for clients."""
         return self.url + _PATH
 
     @property
     def headers(self) -> dict[str, str]:
-        """What clients send with each request."""
+        """The headers of each request of a client."""
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
     async def serve_async(self, ready: Callable[[], object] = bool) -> None:
@@ -169,12 +172,13 @@ def serve_mcp(
     if transport == "http":
         ToolServer(what, host, port, token=token, name=name, timeout=timeout).serve()
     elif transport == "stdio":
-        run_on_loop(partial(_over_stdio, Offers(what, timeout).server(name)))
+        run_on_loop(partial(serve_stdio, Offers(what, timeout).server(name)))
     else:
         raise ConfigurationError(f"there is no transport {transport!r}; there are stdio and http")
 
 
-async def _over_stdio(server: Any) -> None:
+async def serve_stdio(server: Server[Any]) -> None:
+    """Serve over stdin and stdout until the client leaves."""
     from mcp.server.stdio import stdio_server
 
     with _own_stdin() as lines:
@@ -185,7 +189,7 @@ async def _over_stdio(server: Any) -> None:
 
 
 class _own_stdin:
-    """The lines of stdin, read so that Ctrl-C need not wait for the next one; who else reads stdin finds its end."""
+    """The lines of stdin, read so that Ctrl-C need not wait for the next one; other readers of stdin find its end."""
 
     def __enter__(self) -> _own_stdin:
         self._file = os.fdopen(os.dup(0), encoding="utf-8", errors="replace", closefd=False)

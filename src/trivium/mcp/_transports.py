@@ -1,4 +1,4 @@
-"""The two ways to a server: a process of ours, or an address. What is said there is the SDK's business."""
+"""The two transports to a server, a child process or a URL. The SDK speaks the protocol over them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import shlex
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, TextIO, cast
+from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 from urllib.parse import urlsplit
 
 from trivium.commander.lowlevel import running_loop
 from trivium.exceptions import ConfigurationError
 from trivium.llms.http import is_secret, loggable_url, redact, redact_url, secrets_of
+
+if TYPE_CHECKING:
+    from httpx2 import Request, Response
 
 __all__ = ["Address", "Child", "Way", "way_to"]
 
@@ -26,27 +29,30 @@ _CONNECT_SECONDS = 30.0
 
 
 class _Hiding:
-    """What keeps the secrets that a server was given out of what it says.
+    """The base of the transports: it hides the secrets that a server was given in its texts.
 
     Args:
-        secrets: those; a shorter one than a key has would only spoil a text.
+        secrets: the secrets; those that are shorter than a key are not hidden.
     """
+
+    status: int = 0
+    """The HTTP status of the last refusal; 0 without one."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._secrets = frozenset(each for each in secrets if len(each) >= _SHORTEST_SECRET)
 
     def hidden(self, text: str) -> str:
-        """A text of the server, in which `***` stands for each of its secrets."""
+        """Replace each secret in a text of the server by `***`."""
         return redact(text, self._secrets)
 
 
 class Child(_Hiding):
-    """A server that runs as a process of ours, with a group of its own.
+    """A server that runs as a child process, with a process group of its own.
 
     Args:
-        command: what is run.
-        env: what it finds in its environment beside the usual few (HOME, PATH, …).
-        cwd: where it runs; None is here.
+        command: the program with its arguments.
+        env: its environment beside the usual few variables (HOME, PATH, …).
+        cwd: its working directory; None: that of this process.
     """
 
     def __init__(self, command: Sequence[str], env: Mapping[str, str], cwd: Path | None) -> None:
@@ -136,12 +142,12 @@ class Address(_Hiding):
         url = redact_url(self.url) if any(secrets_of(self.url)) else self.url
         true, seen = httpx2.URL(self.url), httpx2.URL(url)
 
-        async def unveil(request: Any) -> None:
+        async def unveil(request: Request) -> None:
             if request.url == seen:
                 request.url = loggable_url(true)
 
         login = (true.username, true.password) if true.userinfo else None
-        hooks: Any = {"request": [unveil], "response": [self._saw]}
+        hooks: Any = {"request": [unveil], "response": [self.note_status]}
         async with AsyncExitStack() as stack:
             client = httpx2.AsyncClient(headers=self.headers, timeout=timeout, event_hooks=hooks, auth=login)
             await stack.enter_async_context(client)
@@ -149,7 +155,8 @@ class Address(_Hiding):
             reader, writer = await stack.enter_async_context(way)
             yield _Watched(reader, ended), writer
 
-    async def _saw(self, response: Any) -> None:
+    async def note_status(self, response: Response) -> None:
+        """Note the status of a refusal, and a session that the server has forgotten."""
         if response.status_code >= 300:
             self.status = response.status_code
         if response.status_code == 404 and "mcp-session-id" in response.request.headers:
@@ -162,7 +169,7 @@ Way = Child | Address
 def way_to(
     server: str | Sequence[str], env: Mapping[str, str] | None, cwd: Path | None, headers: Mapping[str, str] | None
 ) -> Way:
-    """The way to what a user calls a server: a URL, or a command as text or as a list.
+    """Make the transport to a server given as a URL, or as a command in a text or a list.
 
     Raises:
         ConfigurationError: it is neither, or an option does not go with it.
