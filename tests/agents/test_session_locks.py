@@ -175,7 +175,7 @@ def test_a_kill_reaches_who_waits_in_a_thread() -> None:
 
     reader = threading.Thread(target=read)
     reader.start()
-    waiting._node.kill("enough")
+    waiting.node.kill("enough")
     reader.join(20)
     assert len(errors) == 1
     release.set()

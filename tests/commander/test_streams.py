@@ -136,7 +136,7 @@ def test_leaving_early_closes_the_provider_where_it_ran(kinds: tuple[type[Nest],
             break
     stream.close()
     assert set(model.closed_in) == (model.threads if isinstance(model, Endless) else model.loops)
-    assert stream._node.state is NodeState.TERMINATED
+    assert stream.node.state is NodeState.TERMINATED
     with pytest.raises(RunKilledError, match="closed"):
         _ = stream.result
 
@@ -168,7 +168,7 @@ def test_a_stream_that_was_never_read_never_ran():
     assert model.requests == []
     with pytest.raises(RunKilledError):
         _ = stream.result
-    assert stream._node.state is NodeState.TERMINATED
+    assert stream.node.state is NodeState.TERMINATED
 
 
 def test_an_error_comes_after_the_events_that_led_to_it():

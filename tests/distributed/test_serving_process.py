@@ -1,5 +1,7 @@
 """An agent in a child process: made there, asked from here, gone with its parent."""
 
+# pyright: reportPrivateUsage=false
+# The process and its token are looked at.
 from __future__ import annotations
 
 import asyncio

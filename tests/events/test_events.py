@@ -281,6 +281,11 @@ def test_secrets_are_found_by_name_and_by_form(given: Any, masked: Any):
 
 def test_a_model_call_keeps_its_request_only_while_it_lives():
     requests: list[object] = []
-    Agent(ScriptedModel(["ok"]))("hi", listeners=[lambda event: requests.append(event.node.request)])
+
+    def listen(event: Event) -> None:
+        if isinstance(event.node, CallNode):
+            requests.append(event.node.request)
+
+    Agent(ScriptedModel(["ok"]))("hi", listeners=[listen])
     assert any(isinstance(each, Request) for each in requests)
     assert scope_of(CallNode("n")).session_id == 0

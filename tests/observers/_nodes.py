@@ -1,5 +1,7 @@
 """Nodes by hand, events of any kind, and a clock that ticks when it is read."""
 
+# pyright: reportPrivateUsage=false
+# Nodes are started and closed by hand here.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence

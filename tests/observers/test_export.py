@@ -1,5 +1,7 @@
 """What a record is written as: flat JSON, and a trace that viewers open."""
 
+# pyright: reportPrivateUsage=false
+# Nodes are started and closed by hand here.
 from __future__ import annotations
 
 import gc

@@ -1,5 +1,7 @@
 """The live view, drawn by hand: what it shows, how high it gets, and what it costs the run."""
 
+# pyright: reportPrivateUsage=false
+# Nodes are started and closed by hand here.
 from __future__ import annotations
 
 import io

@@ -1,5 +1,7 @@
 """The recorder: the tree of each run, with its sessions, tokens, times and errors."""
 
+# pyright: reportPrivateUsage=false
+# Nodes are started and closed by hand here.
 from __future__ import annotations
 
 import time

@@ -1,5 +1,7 @@
 """A plain script with an interactive task, on a real terminal and without one."""
 
+# pyright: reportPrivateUsage=false
+# The process at the terminal is looked at.
 from __future__ import annotations
 
 import os

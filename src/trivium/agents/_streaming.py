@@ -68,7 +68,7 @@ class StreamingMixin(Module):
     def __call__(self, *message: Any, **kwargs: Any) -> Generator[Message]:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
         """Call it, and yield the answer as it grows; see `Module.stream` for the events themselves."""
         with self.stream(*message, **kwargs) as events:
-            growing = _Growing(self, events._node)
+            growing = _Growing(self, events.node)
             for event in events:
                 if (partial := growing.message(event)) is not None:
                     yield partial
@@ -81,7 +81,7 @@ class AsyncStreamingMixin(Module):
     async def __call__(self, *message: Any, **kwargs: Any) -> AsyncGenerator[Message]:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
         """Call it, and yield the answer as it grows; see `Module.open` for the events themselves."""
         async with self.open(*message, **kwargs) as events:
-            growing = _Growing(self, events._node)
+            growing = _Growing(self, events.node)
             async for event in events:
                 if (partial := growing.message(event)) is not None:
                     yield partial

@@ -73,7 +73,7 @@ class Stream(Generic[T]):
     """
 
     def __init__(self, node: TaskNode, work: Callable[[], Coroutine[Any, Any, T]]) -> None:
-        self._node, self._work = node, work
+        self.node, self._work = node, work
         self._queue: queue.SimpleQueue[RunEvent | None] = queue.SimpleQueue()
         self._pipe = _Pipe(self._queue.put)
         self._outcome: tuple[T | None, BaseException | None] | None = None
@@ -101,7 +101,7 @@ class Stream(Generic[T]):
     def _start(self) -> None:
         self._started = True
         context, home, level = copy_context(), home_loop_here(), current_level()
-        context.run(current.set, self._node)
+        context.run(current.set, self.node)
 
         def body() -> None:
             enter_worker(home, level)
@@ -113,7 +113,7 @@ class Stream(Generic[T]):
     def close(self) -> None:
         """Stop the call if it still runs, and wait for its end."""
         if self._outcome is None:
-            self._node.kill("closed")
+            self.node.kill("closed")
         if not self._started:  # killed before it starts: the call only ends its node
             self._start()
         while self._next() is not None:
@@ -144,16 +144,16 @@ class AsyncStream(Generic[T]):
     """
 
     def __init__(self, node: TaskNode, work: Callable[[], Coroutine[Any, Any, T]]) -> None:
-        self._node, self._work = node, work
+        self.node, self._work = node, work
         self._queue: asyncio.Queue[RunEvent | None] = asyncio.Queue()
         self._task: asyncio.Task[T] | None = None
 
     async def __aenter__(self) -> AsyncStream[T]:
         loop = asyncio.get_running_loop()
         self._pipe = _Pipe(lambda event: post(loop, self._queue.put_nowait, event))
-        _attach(self._node, self._pipe)
+        _attach(self.node, self._pipe)
         context = copy_context()
-        context.run(current.set, self._node)
+        context.run(current.set, self.node)
 
         async def run() -> T:
             try:
@@ -182,7 +182,7 @@ class AsyncStream(Generic[T]):
         assert self._task is not None
         try:
             if not self._task.done():
-                self._node.kill("closed")
+                self.node.kill("closed")
                 await shield(asyncio.wait([self._task]))
         finally:
             _ = self._task.cancelled() or self._task.exception()  # retrieved, or asyncio would report it

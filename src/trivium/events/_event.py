@@ -1,5 +1,7 @@
 """The base of all events: what happens at a node, as listeners receive it."""
 
+# pyright: reportPrivateUsage=false
+# A user's Job is a node, so what views need of a node is underscored there, and public here.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -111,6 +113,11 @@ class Event(Generic[D_co, K_co]):
     def parent(self) -> TaskNode | None:
         """The node above; None at the root of a run."""
         return self.node._parent
+
+    @property
+    def caller(self) -> str:
+        """The name of the node above, as the agent of a model call; at the root the node's own name."""
+        return self.node._name if self.node._parent is None else self.node._parent._name
 
     @property
     def node_kind(self) -> str:

@@ -92,9 +92,9 @@ class Screen:
             elif isinstance(event, ToolCallEvent):
                 self._calls[event.node] = call_text(*event.data)
             elif isinstance(event, ToolResultEvent):
-                self._end_tool(event.node, result_text(event.data), False)
+                self._end_tool(event, result_text(event.data), False)
             elif isinstance(event, EndedEvent):
-                self._end(event.node, event.data)
+                self._end(event)
             elif event.kind == "response":
                 self._write_response(event.data)
             elif event.level >= WARNING:
@@ -109,7 +109,7 @@ class Screen:
         before = self._texts.get(node, "")
         if self._live is None:
             self._live = node
-            self.label(_speaker(node), "llm")
+            self.label(event.caller, "llm")
             self._write(before)  # of an answer that had to wait
         if not thinks:
             self._texts[node] = before + text
@@ -119,9 +119,10 @@ class Screen:
             self._thinks = thinks
             self._write(text, "dim" if thinks else "")
 
-    def _end(self, node: TaskNode, error: BaseException | None) -> None:
+    def _end(self, event: EndedEvent) -> None:
+        node, error = event.node, event.data
         if error is not None and node in self._calls:
-            self._end_tool(node, f"{error}" or type(error).__name__, True)
+            self._end_tool(event, f"{error}" or type(error).__name__, True)
         text = self._texts.pop(node, None)
         if node is self._live:
             self._live, self._thinks = None, False
@@ -129,7 +130,7 @@ class Screen:
             self.end_line()
             self._write_waiting()
         elif text is not None and error is None:
-            self._when_free(partial(self.say, _speaker(node), text, "llm"))
+            self._when_free(partial(self.say, event.caller, text, "llm"))
         if text is not None:
             self._displayed.append(text.strip())
             self._is_answered = True
@@ -150,8 +151,8 @@ class Screen:
         self._displayed.append(text.strip())
         self._when_free(partial(self.say, message.sender if is_entity else responder, text, role))
 
-    def _end_tool(self, node: TaskNode, result: str, has_failed: bool) -> None:
-        use = DisplayedCall(self._calls.pop(node, node._name), result, has_failed)
+    def _end_tool(self, event: ToolResultEvent | EndedEvent, result: str, has_failed: bool) -> None:
+        use = DisplayedCall(self._calls.pop(event.node, event.name), result, has_failed)
         self.tools.append(use)
         self._displayed.append(result.strip())
         self._when_free(partial(self._write_tool, use))
@@ -248,7 +249,3 @@ class Screen:
             self.console.print(Text(text, style), end="")
             self.console.file.flush()
             self._is_at_start = text.endswith("\n")
-
-
-def _speaker(node: TaskNode) -> str:
-    return node._parent._name if node._parent is not None else node._name

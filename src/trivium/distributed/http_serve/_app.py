@@ -185,7 +185,8 @@ class Service:
     async def memory(self, request: Request) -> Response:
         """Show or forget what the agent remembers of a session."""
         session_id = _session(request, request.path_params["session_id"])
-        if all(memory.get(session_id) is None for _, memory in self.agent._memories()):
+        memories = [module.memory for _, module in self.agent.named_modules() if module.memory is not None]
+        if all(memory.get(session_id) is None for memory in memories):
             raise Failure(404, "UnknownSession", "nothing was said in that session")
         if request.method == "DELETE":
             self.agent.reset(session_id, recursive=True)
@@ -198,7 +199,7 @@ class RunResponse:
 
     def __init__(self, runs: set[RunResponse], call: AsyncStream[Message], streamed: bool) -> None:
         self._runs, self._call, self._streamed = runs, call, streamed
-        self.kill = call._node.kill
+        self.kill = call.node.kill
         runs.add(self)
 
     async def __call__(self, scope: object, receive: Receive, send: Send) -> None:

@@ -17,7 +17,7 @@ from trivium.exceptions import ConfigurationError, ModelError, RemoteAgentError,
 from trivium.llms.http import exchange, redact
 from trivium.llms.wire import EventDecoder, error_text
 from trivium.module import AsyncModule, Module
-from trivium.schema import Message
+from trivium.schema import JSONValue, Message
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response
@@ -162,9 +162,9 @@ class HTTPAgentClient(Module):
             told = None
         raise self._refusal(response.status_code, told)
 
-    def _refusal(self, status: int, told: object) -> RemoteAgentError:
-        error: object = cast("JSONObject", told).get("error") if isinstance(told, dict) else None
-        kind = str(cast("JSONObject", error).get("type", "")) if isinstance(error, dict) else ""
+    def _refusal(self, status: int, told: JSONValue) -> RemoteAgentError:
+        error = told.get("error") if isinstance(told, dict) else None
+        kind = str(error.get("type", "")) if isinstance(error, dict) else ""
         hint = {401: "; give the server's token as token=", 429: "; wait, or call it less at once"}.get(status, "")
         text = redact(error_text(told), [self._token])[:500] or "no reason given"
         return RemoteAgentError(f"{self.url} answered {status}: {text}{hint}", status, kind)
