@@ -12,7 +12,7 @@ import pytest
 from commander._helpers import Door, add, calling, every_door, here, join_all
 from trivium import Agent, ChatAgent, CommanderAsync, Job, Message, Module, RunRecord, Task
 from trivium.commander import PASS_WORD, HandlerCoroutine, NodeState, handler, tasker
-from trivium.commander.lowlevel import CallNode
+from trivium.commander.lowlevel import CallNode, emit
 from trivium.llms import UsageEvent
 from trivium.observers import RecordedNode
 from trivium.schema import Usage
@@ -124,7 +124,7 @@ def test_tokens_that_come_in_parts_add_up():
     class Parts(Module):
         def forward(self, message: Message) -> None:
             for _ in range(3):
-                here()._emit(UsageEvent, Usage(1, 2))
+                emit(here(), UsageEvent, Usage(1, 2))
 
     record = RunRecord()
     Parts()("x", listeners=[record])

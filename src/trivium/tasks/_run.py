@@ -12,7 +12,7 @@ from trivium._settings import settings
 from trivium.actions import AgentDoneTool, DoneTool, FinalResultTool
 from trivium.agents import ChatAgent
 from trivium.agents.lowlevel import class_of
-from trivium.commander.lowlevel import current, emit, invoke, scope_of, step
+from trivium.commander.lowlevel import change_scope, current, emit, invoke, scope_of, step
 from trivium.exceptions import InfiniteLoopError
 from trivium.module import MessageEvent, Module
 from trivium.schema import Entity, Message, StatusCode
@@ -370,7 +370,7 @@ def begin_run(task: Task[Any], caller: Task[Any] | None = None, turns: int = -1)
     if node is not None:
         scope = scope_of(node)
         run.session_id, run.above = scope.session_id, cast("TaskRun | None", scope.task_run)
-        node.scope = scope.replace(task_run=run)
+        change_scope(node, task_run=run)
     return run
 
 
