@@ -61,7 +61,7 @@ class MockLM(LanguageModel):
     def stream(self, request: Request) -> Any:
         """Give the answer to the last message."""
         self.requests.append(request)
-        text = _last_text(request.messages)
+        text = last_text(request.messages)
         config = self.config
         if text in config.response_dict:
             return _deltas(config.response_dict[text])
@@ -78,7 +78,8 @@ class MockLM(LanguageModel):
         return False
 
 
-def _last_text(messages: Sequence[Mapping[str, Any]]) -> str:
+def last_text(messages: Sequence[Mapping[str, Any]]) -> str:
+    """Return the text of the last message, without its files."""
     content = messages[-1].get("content") if messages else ""
     if not isinstance(content, list):
         text = str(content or "")

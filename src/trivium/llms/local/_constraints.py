@@ -1,4 +1,4 @@
-"""What a small model is held to: bounded schemas, and the envelope that tool calls travel in. No I/O.
+"""Constraints for small models: bounded schemas, and the envelope of tool calls. No I/O.
 
 Small models neither stop by themselves inside a grammar nor write native tool calls reliably. So every
 answer that must have a form is generated under a JSON schema whose texts and lists have an end, and a tool
@@ -36,14 +36,14 @@ Schema = dict[str, Any]
 
 
 class Constraint(NamedTuple):
-    """How an answer is held to a form.
+    """The form to which an answer is constrained.
 
     Args:
-        schema: what the text must satisfy, or None for free text.
-        note: what the model is told about it in the system message.
-        tool: the one tool whose arguments the text is, if only one is possible.
-        reply: in an envelope, the name that stands for an answer in words; None outside of one.
-        plain: whether the reply's text is to be taken out of its object.
+        schema: the schema of the text, or None for free text.
+        note: its description in the system message.
+        tool: the only possible tool, whose arguments are the text.
+        reply: in an envelope, the name for an answer in words; None outside of one.
+        plain: True if the reply's text is taken out of its object.
     """
 
     schema: Schema | None = None
@@ -155,7 +155,7 @@ def _bound(schema: Schema) -> None:
     kinds = set(cast("list[str]", kinds) if isinstance(kinds, list) else [kinds])
     if not kinds <= KINDS:
         raise ConfigurationError(f"the schema has the unknown type {schema['type']!r}")
-    if not _is_plain_pattern(schema.get("pattern", "^$")):
+    if not is_plain_pattern(schema.get("pattern", "^$")):
         del schema["pattern"]
     if {"enum", "const"} & schema.keys():
         return
@@ -174,8 +174,8 @@ def _bound(schema: Schema) -> None:
         schema.setdefault("maxProperties", max(MAX_ITEMS, schema.get("minProperties", 0)))
 
 
-def _is_plain_pattern(pattern: str) -> bool:
-    """Whether a pattern has an end and no looking around or back, which no grammar can follow."""
+def is_plain_pattern(pattern: str) -> bool:
+    """Tell whether a grammar can follow a pattern: it is anchored, and has no look-around and no back-reference."""
     anchored = pattern.startswith("^") and pattern.endswith("$")
     return anchored and re.search(r"\(\?[^:]|\\[1-9bBAZ]", pattern) is None
 
@@ -271,7 +271,7 @@ class Envelope:
     """Reads `{"tool": NAME, "arguments": {…}}` as it comes; with `tool` given, the arguments alone.
 
     Attributes:
-        called: whether a call of a tool has begun.
+        called: True once a call of a tool has begun.
     """
 
     _HEAD = re.compile(r'\s*\{\s*"tool"\s*:\s*("(?:[^"\\]|\\.)*")\s*,\s*"arguments"\s*:\s*(?=\S)')
@@ -284,7 +284,7 @@ class Envelope:
         self.called = False
 
     def feed(self, piece: str) -> Iterator[Delta]:
-        """The deltas that `piece` completes."""
+        """Yield the deltas that `piece` completes."""
         self._held += piece
         if self._tool is None:
             head = self._HEAD.match(self._held)
@@ -301,7 +301,7 @@ class Envelope:
         yield from self._pass(ready)
 
     def end(self, whole: bool) -> Iterator[Delta]:
-        """What is left at the end of the text; `whole` if the model was not cut short."""
+        """Yield the rest at the end of the text; `whole` if the model was not cut short."""
         rest = self._held.rstrip()
         if self._tool is not None:
             yield from self._pass(rest[:-1] if whole and not self._bare else rest)
@@ -317,14 +317,11 @@ class Envelope:
             yield arguments
         else:
             self._text += arguments
-            yield from self._new_text()
-
-    def _new_text(self) -> Iterator[str]:
-        try:
-            reply: Any = jiter.from_json(self._text.encode(), partial_mode="trailing-strings")
-        except ValueError:  # half of an escape: the next piece completes it
-            return
-        text = str(reply.get("text", ""))
-        if len(text) > self._given:
-            yield text[self._given :]
-            self._given = len(text)
+            try:
+                reply: Any = jiter.from_json(self._text.encode(), partial_mode="trailing-strings")
+            except ValueError:  # half of an escape: the next piece completes it
+                return
+            text = str(reply.get("text", ""))
+            if len(text) > self._given:
+                yield text[self._given :]
+                self._given = len(text)

@@ -27,7 +27,7 @@ Meanwhile = Callable[[], AbstractContextManager[object]]
 
 
 class EngineSettings(NamedTuple):
-    """What makes one loaded engine differ from another.
+    """The settings that distinguish loaded engines.
 
     Args:
         path: the GGUF file.
@@ -111,14 +111,14 @@ _engines = _Engines()
 
 
 def load_engine(settings: EngineSettings, while_loading: Meanwhile = nullcontext) -> Engine:
-    """The engine for these settings: loaded at the first call, shared by all later ones of the process.
+    """Return the engine for these settings: loaded at the first call, shared by all later ones of the process.
 
-    An engine lives as long as a model uses it. The one asked for last stays loaded besides, so that models
-    that are made anew for each question do not load a gigabyte each time.
+    An engine lives as long as a model uses it. The engine that was used last also stays loaded, so that programs
+    that make a new model for each request do not load a gigabyte each time.
 
     Args:
-        settings: what is loaded, and how.
-        while_loading: what holds while it is loaded, by this call or another; not where it was before.
+        settings: the file and how it is loaded.
+        while_loading: a context manager for the load, by this call or another; unused if it is loaded already.
 
     Raises:
         MissingExtraError: the engine's package is not installed.
@@ -129,12 +129,12 @@ def load_engine(settings: EngineSettings, while_loading: Meanwhile = nullcontext
 
 
 def is_busy() -> bool:
-    """Whether an engine of this process loads a model, or has not noticed yet that nobody waits for its answer."""
+    """Tell whether an engine of this process loads a model, or still writes an answer that was cancelled."""
     return any(each.name.startswith(_THREAD) for each in threading.enumerate())
 
 
 def _start(settings: EngineSettings) -> Any:
-    _check_file(settings.path)
+    check_file(settings.path)
     library = _library()
     params = library.CommonParams()
     params.model.path = str(settings.path)
@@ -182,7 +182,13 @@ def _build(library: Any, params: Any) -> Any:
     return outcome[0]
 
 
-def _check_file(path: Path) -> None:
+def check_file(path: Path) -> None:
+    """Check that a file is a readable GGUF file.
+
+    Raises:
+        ModelNotFoundError: there is no such file.
+        EngineError: it cannot be read, or is another kind of file.
+    """
     try:
         with path.open("rb") as file:
             magic = file.read(4)

@@ -58,7 +58,8 @@ class LocalModel(ChatModel):
     ) -> None:
         if min(context, parallel or 1, threads or 1) < 1:
             raise ConfigurationError("context, parallel and threads are at least 1")
-        self._path = Path(path_or_name).expanduser() if _is_path(path_or_name) else None
+        is_path = isinstance(path_or_name, Path) or path_or_name.endswith(".gguf") or "/" in path_or_name
+        self._path = Path(path_or_name).expanduser() if is_path else None
         self._store = ModelStore()
         self.name = self._path.stem if self._path else self._store.name_of(str(path_or_name))
         threads = threads or physical_cores()
@@ -67,7 +68,7 @@ class LocalModel(ChatModel):
         self.gen_params = dict(parameters or {})
 
     _while_loading: Meanwhile = nullcontext
-    """What a program does meanwhile: the engine keeps the interpreter from running, Ctrl-C included."""
+    """A context manager for the load, in which the engine blocks the interpreter, Ctrl-C included."""
 
     def _identity(self) -> dict[str, object]:
         return {**super()._identity(), "path": self._path}
@@ -76,7 +77,7 @@ class LocalModel(ChatModel):
         return f"LocalModel({self.name!r}, context={self._context}, parallel={self._parallel})"
 
     def stream(self, request: Request) -> Generator[Delta]:
-        """Ask the model and yield its answer piece by piece; closing the generator stops the model.
+        """Yield the deltas of the model's answer; closing the generator stops the model.
 
         Raises:
             ModelNotFoundError: the model file is not there.
@@ -123,10 +124,6 @@ class LocalModel(ChatModel):
         return kind(f"{self.name} cannot answer: {error.get('message') or error}")
 
 
-def _is_path(path_or_name: str | Path) -> bool:
-    return isinstance(path_or_name, Path) or path_or_name.endswith(".gguf") or "/" in path_or_name
-
-
 def _body(request: Request, form: Constraint, parameters: Mapping[str, Any]) -> dict[str, Any]:
     chosen = common_names(parameters, request.parameters)
     if "repetition_penalty" in chosen:
@@ -141,7 +138,7 @@ def _body(request: Request, form: Constraint, parameters: Mapping[str, Any]) -> 
 
 
 def deltas(pieces: Iterator[str | Usage | Finish], form: Constraint) -> Iterator[Delta]:
-    """What the caller sees: text as it comes, tool calls taken out of their envelope, usage before finish."""
+    """Yield the deltas for the caller: text as it arrives, tool calls out of their envelope, usage before finish."""
     if form.tool is not None:
         reader: _Plain | Envelope = Envelope(form, form.tool)
     else:

