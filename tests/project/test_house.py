@@ -6,14 +6,37 @@ from textwrap import dedent
 
 import pytest
 
+from trivium.agents import ChatAgent
+from trivium.agents.special import DocChatAgent
+from trivium.tasks import Task
+
 from . import _house
 from ._house import House
-from ._source import Source
+from ._source import Source, read
 
 
 def house(**files: str) -> House:
     """The figures of a small project; each keyword is a file, `agents__room` below a package."""
     return House([Source(f"trivium/{name.replace('__', '/')}.py", dedent(text)) for name, text in files.items()])
+
+
+@pytest.fixture(scope="module")
+def library() -> House:
+    return House(read("src"))
+
+
+def test_few_private_functions_are_called_once(library: House):
+    share = len(library.called_once) / library.functions
+    assert share <= _house.CALLED_ONCE, "\n".join(library.called_once)
+
+
+def test_one_name_is_one_thing(library: House):
+    assert len(library.named_twice) <= _house.NAMED_TWICE, library.named_twice
+
+
+@pytest.mark.parametrize(("kind", "most"), [(ChatAgent, 4), (DocChatAgent, 6), (Task, 3)])
+def test_few_classes_make_an_object(kind: type, most: int):
+    assert len(_house.own_classes(kind)) <= most, _house.own_classes(kind)
 
 
 def test_called_once():
