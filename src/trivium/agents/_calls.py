@@ -18,8 +18,7 @@ __all__ = [
     "as_message",
     "calls_in",
     "class_of",
-    "handled_calls",
-    "handled_tools",
+    "handled_in",
     "handles_tool",
     "is_empty",
     "parse_call",
@@ -75,20 +74,24 @@ def class_of(agent: AgentNames, name: str) -> ToolClass | None:
     return agent.toolbox.class_of(name, orchestrates=agent.orchestrates)
 
 
-def handled_calls(agent: AgentNames, message: Message) -> list[ToolCall]:
-    """Return the calls of a message that this agent runs; only a model's calls run."""
-    box, orchestrates = agent.toolbox, agent.orchestrates
-    return [
-        call
-        for call in calls_in(agent, message)
-        if box.handles(call.name, orchestrates=orchestrates)
-        and ('"recipient"' not in call.arguments or recipient_of(call.arguments) in ("", agent.name))
-    ]
+def handled_in(agent: AgentNames, message: Message) -> tuple[ToolCall | ToolMessage, ...]:
+    """Return what the agent handles of a message: calls that a model made, tool messages that a program put there.
 
-
-def handled_tools(agent: AgentNames, message: Message) -> list[ToolMessage]:
-    """Return the tool messages that a program put into a message, of those that this agent handles."""
-    return [tool for tool in message.tool_messages if handles_tool(agent, tool)]
+    It is found out once, as long as neither the message nor what the agent knows is changed.
+    """
+    box, config = agent.toolbox, agent.config
+    kept = links_of(message).get("handled")
+    if kept is not None and kept[0] is box and kept[1] is config and kept[2] == agent.name:
+        return kept[3]
+    orchestrates, found = agent.orchestrates, list[ToolCall | ToolMessage]()
+    for call in calls_in(agent, message):
+        is_for_this = '"recipient"' not in call.arguments or recipient_of(call.arguments) in ("", agent.name)
+        if is_for_this and box.handles(call.name, orchestrates=orchestrates):
+            found.append(call)
+    if "attachments" in message.__pydantic_extra__:
+        found += [tool for tool in message.tool_messages if handles_tool(agent, tool)]
+    linked(message)["handled"] = (box, config, agent.name, tuple(found))
+    return tuple(found)
 
 
 def handles_tool(agent: AgentNames, tool: ToolMessage) -> bool:

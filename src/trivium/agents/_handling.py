@@ -10,11 +10,11 @@ from pydantic import ValidationError
 import trivium.actions as actions
 from trivium.actions import ToolMessage, as_text, find_handler, run_tool
 from trivium.actions.lowlevel import cut_result, message_tool, reason_of
-from trivium.agents._calls import calls_in, class_of, handled_calls, handled_tools, handles_tool, recipient_of
+from trivium.agents._calls import calls_in, class_of, handled_in, handles_tool, recipient_of
 from trivium.commander import invoke
 from trivium.commander.lowlevel import driver_neutral
 from trivium.exceptions import LimitExceededError, ToolError, ToolFailedError
-from trivium.schema import Entity, Message, NonToolAction, Origin, ToolCall
+from trivium.schema import Entity, Message, NonToolAction, ToolCall
 from trivium.schema.lowlevel import is_tainted
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ __all__ = [
     "addressed",
     "answer_of_config",
     "answer_without_tools",
-    "as_message_of",
     "call_handler",
     "handle_all",
     "handle_tool",
@@ -67,7 +66,7 @@ def handled_by(agent: AgentNames, message: Message) -> Sequence[ToolCall | ToolM
     """Return what the agent handles of a message: calls that a model made, tool messages that a program put there."""
     if overrides(agent, "get_tool_messages"):
         return agent.get_tool_messages(message)
-    return (*handled_calls(agent, message), *handled_tools(agent, message))
+    return handled_in(agent, message)
 
 
 async def handle_all(agent: AgentNames, calls: Sequence[ToolCall | ToolMessage], message: Message) -> Message | None:
@@ -195,19 +194,3 @@ def addressed(answer: Message, by_content: bool) -> Message:
 
     recipient, text = recipient_in(content)
     return answer.replace(receiver=recipient, content=text) if recipient else answer
-
-
-def as_message_of(agent: AgentNames, given: Any, author: Entity) -> Message | None:
-    """Return as a message what a responder or handler returned; see `to_ChatDocument`."""
-    if given is None:
-        return None
-    if isinstance(given, Message):
-        return given if given.entity is not None else given.replace(entity=author)
-    content = as_text(getattr(given, "content", "") if isinstance(given, ToolMessage) else given)
-    if author is Entity.AGENT and overrides(agent, "create_agent_response"):
-        return agent.create_agent_response(content, **({} if isinstance(given, str) else {"content_any": given}))
-    name = "user" if author is Entity.USER else agent.name
-    made = Message(content=content, sender=name, entity=author)
-    if not isinstance(given, str):
-        made = made.replace(attachments=(given,))
-    return made.replace(origin=Origin.MODEL) if author is Entity.LLM else made

@@ -6,24 +6,25 @@ import contextlib
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from pydantic import ValidationError
 
 from trivium._constants import NO_ANSWER
-from trivium.actions import ToolMessage
+from trivium.actions import ToolMessage, as_text
 from trivium.actions.lowlevel import describe_errors
 from trivium.agents._answer_format import value_in
-from trivium.agents._calls import as_message, calls_in, class_of, handled_calls, handles_tool, parse_call, read_calls
+from trivium.agents._calls import as_message, calls_in, class_of, handled_in, parse_call, read_calls
 from trivium.agents._config import AgentConfig
-from trivium.agents._handling import as_message_of, handled_by
+from trivium.agents._handling import handled_by, overrides
 from trivium.agents._toolbox import ORCHESTRATION, NameSet, Toolbox, ToolClasses, ToolTable
 from trivium.agents._user import AskUser, ask_other
 from trivium.commander import CallNode
 from trivium.commander.lowlevel import driver_neutral, sync_method
 from trivium.exceptions import ToolArgumentsError
 from trivium.module import Module
-from trivium.schema import ChatDocMetaData, Entity, Message, ObjectRegistry, Origin, Usage
+from trivium.schema import ChatDocMetaData, Entity, Message, ObjectRegistry, Origin, ToolCall, Usage
 
 if TYPE_CHECKING:
     from trivium.actions import ActionExecutor
@@ -54,7 +55,6 @@ class AgentNames(Module):
     """The text before the agent's displayed responses, to make levels visible."""
     lock: Any = contextlib.nullcontext()
     """A lock that is always free, for code that writes `async with agent.lock`; numbers need none here."""
-    _dialog: list[tuple[str, str]] | None = None
     _counted: Usage = Usage()
     ask_user: AskUser | None = None
     """Called with the prompt when the user is to answer; None: ask at the terminal."""
@@ -115,8 +115,8 @@ class AgentNames(Module):
     def llm_functions_map(self) -> dict[str, LLMFunctionSpec]:
         """The description of each known tool that is sent to the model, by name."""
         box = self.toolbox
-        shortened = box.without_defaults
-        return {name: each.llm_function_schema(defaults=name not in shortened) for name, each in box.known.items()}
+        short = box.without_defaults
+        return {name: each.llm_function_schema(defaults=name not in short) for name, each in box.known.items()}
 
     @property
     def llm_functions_usable(self) -> NameSet:
@@ -187,7 +187,7 @@ class AgentNames(Module):
         self.toolbox = replace(self.toolbox, usable=tuple(each for each in self.toolbox.usable if each == kept))
 
     def sample_multi_round_dialog(self) -> str:
-        """Return an invented dialog that uses the first two tools, as an example for a model."""
+        """Return an invented dialog with the first two tools, as an example for a model."""
         return "\n\n".join(each.usage_examples(random=True) for each in list(self.toolbox.known.values())[:2])
 
     def entity_responders(self) -> list[tuple[Entity, Callable[..., Any]]]:
@@ -290,26 +290,23 @@ class AgentNames(Module):
 
     def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         turn = super()._turn(node, message, kwargs)
-        if self.own_callbacks is None:
-            return turn
-        from trivium.agents._callbacks import around
+        if self.own_callbacks is not None:
+            from trivium.agents._callbacks import around
 
-        return around(self.own_callbacks, self, node, turn)
+            return around(self.own_callbacks, self, node, turn)
+        return turn
 
     @property
     def oai_tool_calls(self) -> list[Any]:
         """The calls of the model's last message in the current session, while they wait for their results."""
-        memory = self.current_memory()
-        last = memory.messages[-1] if memory else None
+        last = memory.messages[-1] if (memory := self.current_memory()) else None
         return [] if last is None or last.sender != self.name else last.oai_tool_calls or []
 
     # ---- the dialog
-    @property
+    @cached_property
     def dialog(self) -> list[tuple[str, str]]:
         """The prompts and answers that `update_dialog` was given."""
-        if self._dialog is None:
-            self._dialog = []
-        return self._dialog
+        return []
 
     def update_dialog(self, prompt: str, output: str) -> None:
         """Add a prompt and its answer to the dialog."""
@@ -321,12 +318,11 @@ class AgentNames(Module):
 
     def clear_dialog(self) -> None:
         """Empty the dialog."""
-        self._dialog = None
+        self.dialog = []
 
     # ---- numbers
     def _used(self) -> Usage:
-        memory = self.current_memory()
-        used = [message.usage for message in memory.messages] if memory is not None else []
+        used = [message.usage for message in memory.messages] if (memory := self.current_memory()) else []
         return sum((each for each in used if each is not None), self._counted)
 
     @property
@@ -342,8 +338,7 @@ class AgentNames(Module):
     @property
     def token_stats_str(self) -> str:
         """The tokens and cost of the current session in one line; empty before anything is used."""
-        used = self._used()
-        if not used.total:
+        if not (used := self._used()).total:
             return ""
         return f"tokens: {used.input_tokens} in, {used.output_tokens} out; cost: ${used.usd:.4f}"
 
@@ -362,8 +357,7 @@ class AgentNames(Module):
             response: the model's answer; its `usage` is set where it has none.
             prompt: the text or messages that were sent.
             stream: the answer came piece by piece, so that its usage is estimated.
-            chat: no effect.
-            print_response_stats: no effect; nothing is printed.
+            chat, print_response_stats: no effect.
         """
         if response is not None:
             from trivium.agents._numbers import usage_of_response
@@ -386,16 +380,16 @@ class AgentNames(Module):
             return []
         message = as_message(msg, said_by_program=True)
         self.tool_error = False
-        typed = [tool for tool in message.tool_messages if all_tools or handles_tool(self, tool)]
-        wanted = calls_in(self, message) if all_tools else handled_calls(self, message)
+        wanted = (*message.tool_messages, *calls_in(self, message)) if all_tools else handled_in(self, message)
         try:
-            return typed + [parsed for call in wanted if (parsed := parse_call(self, call)) is not None]
+            found = [parse_call(self, each) if isinstance(each, ToolCall) else each for each in wanted]
         except ToolArgumentsError:
             self.tool_error = True
             raise
+        return [each for each in found if each is not None]
 
     def try_get_tool_messages(self, msg: Message | str | None, all_tools: bool = False) -> list[ToolMessage]:
-        """Return the same as `get_tool_messages`; none where a call does not fit its tool."""
+        """Return the same; none where a call does not fit its tool."""
         try:
             return self.get_tool_messages(msg, all_tools)
         except ToolArgumentsError:
@@ -473,11 +467,21 @@ class AgentNames(Module):
         Args:
             msg: a message stays as it is; a tool message travels in one; of other values the text is the content, and
                 the value `content_any`.
-            orig_tool_name: the tool that returned it.
-            chat_doc: the message that it answers.
+            orig_tool_name, chat_doc: no effect.
             author_entity: the responder.
         """
-        return as_message_of(self, msg, author_entity)
+        if msg is None:
+            return None
+        if isinstance(msg, Message):
+            return msg if msg.entity is not None else msg.replace(entity=author_entity)
+        content = as_text(getattr(msg, "content", "") if isinstance(msg, ToolMessage) else msg)
+        if author_entity is Entity.AGENT and overrides(self, "create_agent_response"):
+            return self.create_agent_response(content, **({} if isinstance(msg, str) else {"content_any": msg}))
+        name = "user" if author_entity is Entity.USER else self.name
+        made = Message(content=content, sender=name, entity=author_entity)
+        if not isinstance(msg, str):
+            made = made.replace(attachments=(msg,))
+        return made.replace(origin=Origin.MODEL) if author_entity is Entity.LLM else made
 
     def from_ChatDocument(self, msg: Message, output_type: type[R]) -> R | None:
         """Return the value of a type that a message holds; None where it holds none. See `value_in`."""

@@ -40,11 +40,13 @@ class Links(TypedDict, total=False):
     """The message that this is a remembered copy of; their ids are the same."""
     calls: tuple[object, str, tuple[ToolCall, ...]]
     """The toolbox with which the text was parsed, the text, and the calls in it."""
+    handled: tuple[object, object, str, tuple[Any, ...]]
+    """The toolbox, config and name of an agent, and what of the message it handles."""
     watched: list[Changes]
     """Whom to tell that a value of it was set anew."""
 
 
-OF_ITSELF: Final = frozenset({"same", "watched"})
+OF_ITSELF: Final = frozenset({"handled", "same", "watched"})
 """The links that a copy does not have."""
 
 

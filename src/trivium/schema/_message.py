@@ -209,7 +209,9 @@ stream_state=<AgentStatusCode.END: 0>)
             self.__pydantic_extra__[cast("MessageExtra", name)] = value
         if "metadata" in self.__pydantic_extra__:
             _ = self.metadata  # a view that somebody holds shows it too
-        for changes in links_of(self).get("watched", ()):
+        links = links_of(self)
+        links.pop("handled", None)
+        for changes in links.get("watched", ()):
             changes.count += 1
 
     def replace(self, **changes: Any) -> Message:
