@@ -1,4 +1,4 @@
-"""One task, agent or function for many items."""
+"""Batches: one task, agent or function for many items."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trivium.commander.lowlevel import invoke_in_place
 from trivium.exceptions import ConfigurationError, RunKilledError
 from trivium.module import Module
 from trivium.schema import Message, StatusCode
-from trivium.tasks._pool import Batch, ExceptionHandling, Options, Progress, Work
+from trivium.tasks._pool import Batch, BatchOptions, ExceptionHandling, Progress, Work
 from trivium.tasks._task import Task
 
 T = TypeVar("T")
@@ -43,34 +43,34 @@ async def run_batch_tasks_async(
 ) -> list[U]:
     """Run a task once for each item; the results come in the order of the items.
 
-    Each run has a session of its own, which is forgotten at its end, so that one task object serves all; where
+    Each run has a session of its own, which is forgotten at its end, so that one task object serves all items. If
     you have written `clone` for the task, its agents or sub-tasks, the i-th item gets `task.clone(i)`. In the run
-    tree the i-th item is called as the task with "-i" behind.
+    tree the name of the i-th item is the task's with "-i" appended.
 
     Args:
-        task: what to run.
-        items: any iterable, sync or async; it is pulled only as fast as the work goes on.
-        input_map: from an item to the message; sync or async. It does not block.
-        output_map: from a result to what is returned; likewise.
-        sequential: one at a time.
-        batch_size: how many run at once, where they are not sequential; the next begins when one ends. None is as
-            many as there are, up to 100.
+        task: the task.
+        items: any iterable, sync or async; it is pulled only as fast as items are processed.
+        input_map: converts an item to the message; sync or async. It does not block.
+        output_map: converts a result to the returned value; likewise.
+        sequential: run one item at a time.
+        batch_size: the most items at once, unless they are sequential; the next starts when one ends. None: all, up
+            to 100.
         turns: as for `Task.run`, for each item.
-        max_cost: what each item may cost, in US dollars; 0 is no limit.
-        max_tokens: what each item may use; 0 is no limit.
-        stop_on_first_result: stop with the first item whose output is not None: those that run are stopped at
+        max_cost: the most that each item may cost, in US dollars; 0: no limit.
+        max_tokens: the most tokens that each item may use; 0: no limit.
+        stop_on_first_result: stop with the first item whose output is not None; the items that run are stopped at
             once, and all others are None.
-        handle_exceptions: what becomes of an item that fails.
-        shared_limits: `max_cost` and `max_tokens` are for all items together.
-        progress: True shows a bar on stderr; a function is called with the number of items that are done, and
-            with that of all, or None where nobody knows.
+        handle_exceptions: the treatment of an item that fails.
+        shared_limits: `max_cost` and `max_tokens` hold for all items together.
+        progress: True shows a bar on stderr; a function is called with the number of finished items, and
+            with that of all, or None where it is unknown.
 
     Returns:
-        What `output_map` gave, or what `handle_exceptions` puts in its place.
+        The outputs, or their replacements by `handle_exceptions`.
 
     Raises:
         ConfigurationError: `batch_size` is below 1.
-        MissingExtraError: the bar needs `rich`; it comes with the extra "cli".
+        MissingExtraError: the bar needs `rich`, of the extra "cli".
 
     Example:
         >>> from trivium import ChatAgent, Task
@@ -81,7 +81,7 @@ async def run_batch_tasks_async(
         ['A', 'B']
     """
     limits, each = _limits(shared_limits, max_cost, max_tokens)
-    options = Options(sequential, batch_size, stop_on_first_result, handle_exceptions, progress, limits)
+    options = BatchOptions(sequential, batch_size, stop_on_first_result, handle_exceptions, progress, limits)
     ask = _asking_tasks(_copies(task), turns=turns, **each)
     return await Batch(task.name, items, _mapped(input_map, ask, output_map), options).run()
 
@@ -104,13 +104,13 @@ async def run_batch_task_gen_async(
     shared_limits: bool = False,
     progress: Progress = False,
 ) -> list[U]:
-    """As `run_batch_tasks`, with a task of its own for each item.
+    """Run a new task for each item; see `run_batch_tasks`.
 
     Args:
-        gen_task: from the number of an item to its task; called when the item's turn has come, in its session.
+        gen_task: makes the task of an item from its number; called when the item starts, in its session.
         items, input_map, output_map, sequential, batch_size, turns, max_cost, max_tokens, stop_on_first_result,
             handle_exceptions, shared_limits, progress: as for `run_batch_tasks`.
-        message: stands before the progress bar.
+        message: the text before the progress bar.
 
     Example:
         >>> from trivium import ChatAgent, Task
@@ -121,7 +121,7 @@ async def run_batch_task_gen_async(
         ['0', '1']
     """
     limits, each = _limits(shared_limits, max_cost, max_tokens)
-    options = Options(sequential, batch_size, stop_on_first_result, handle_exceptions, progress, limits)
+    options = BatchOptions(sequential, batch_size, stop_on_first_result, handle_exceptions, progress, limits)
     ask = _asking_tasks(gen_task, turns=turns, **each)
     return await Batch("item", items, _mapped(input_map, ask, output_map), options, message or "").run()
 
@@ -143,8 +143,8 @@ async def run_batch_agent_method_async(
     """Call a method of an agent once for each item, each time in a session of its own.
 
     Args:
-        agent: whose method it is; where you have written its `clone`, the i-th item gets `agent.clone(i)`.
-        method: a responder or any other method that takes a message, sync or async; or its name.
+        agent: the agent; if you have written its `clone`, the i-th item gets `agent.clone(i)`.
+        method: a responder or any other method that accepts a message, sync or async; or its name.
         items, input_map, output_map, sequential, batch_size, stop_on_first_result, handle_exceptions, progress: as
             for `run_batch_tasks`.
 
@@ -171,7 +171,7 @@ async def run_batch_agent_method_async(
         finally:
             copy.reset(this_session(), recursive=True)
 
-    options = Options(sequential, batch_size, stop_on_first_result, handle_exceptions, progress)
+    options = BatchOptions(sequential, batch_size, stop_on_first_result, handle_exceptions, progress)
     return await Batch(agent.name, items, _mapped(input_map, ask, output_map), options).run()
 
 
@@ -188,7 +188,7 @@ async def llm_response_batch_async(
     handle_exceptions: ExceptionHandling | bool = ExceptionHandling.RAISE,
     progress: Progress = False,
 ) -> list[U]:
-    """`run_batch_agent_method` with the agent's `llm_response`.
+    """Call the agent's `llm_response` once for each item; see `run_batch_agent_method`.
 
     Example:
         >>> from trivium import ChatAgent
@@ -223,7 +223,7 @@ async def agent_response_batch_async(
     handle_exceptions: ExceptionHandling | bool = ExceptionHandling.RAISE,
     progress: Progress = False,
 ) -> list[U]:
-    """`run_batch_agent_method` with the agent's `agent_response`.
+    """Call the agent's `agent_response` once for each item; see `run_batch_agent_method`.
 
     Example:
         >>> from trivium import ChatAgent
@@ -273,7 +273,9 @@ async def run_batch_function_async(
     async def work(index: int, item: T) -> Any:
         return await invoke(function, item)
 
-    options = Options(sequential, batch_size, stop_on_first_result, handle_exceptions, progress, has_sessions=False)
+    options = BatchOptions(
+        sequential, batch_size, stop_on_first_result, handle_exceptions, progress, has_sessions=False
+    )
     return await Batch(getattr(function, "__name__", "function"), items, work, options).run()
 
 
@@ -302,18 +304,16 @@ def _mapped(input_map: Callable[[Any], Any], ask: Ask, output_map: Callable[[Any
 
 
 def _copies(module: Module) -> Callable[[int], Any]:
-    """What gives an item its module: that module itself, or its clones where a user has written how to clone."""
-    own = any(_has_own_clone(each) for _, each in module.named_modules())
-    return cast("Any", module).clone if own else lambda index: module
-
-
-def _has_own_clone(module: Module) -> bool:
-    written = (getattr(type(module), name, None) for name in ("clone", "_clone_extra_state"))
-    return any(each is not None and not each.__module__.startswith("trivium.") for each in written)
+    """Return a function from the number of an item to its module: the same one, or a clone if a user wrote `clone`."""
+    for _, each in module.named_modules():
+        written = (getattr(type(each), name, None) for name in ("clone", "_clone_extra_state"))
+        if any(method is not None and not method.__module__.startswith("trivium.") for method in written):
+            return cast("Any", module).clone
+    return lambda index: module
 
 
 def _limits(is_shared: bool, max_cost: float, max_tokens: int) -> tuple[Limits | None, dict[str, Any]]:
-    """The limits of the batch, and what each run is given."""
+    """Return the limits of the whole batch, and the options of each run."""
     if is_shared:
         return Limits(tokens=max_tokens or None, usd=max_cost or None), {}
     return None, {name: value for name, value in (("max_cost", max_cost), ("max_tokens", max_tokens)) if value}

@@ -1,4 +1,4 @@
-"""How a task runs, as a value; and the sequences of events that end one."""
+"""The options of a task as a value, and the sequences of events that end a task."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["AgentEvent", "DoneSequence", "EventType", "TaskConfig", "check_keywo
 
 
 class EventType(str, Enum):
-    """What a sequence that ends a task is made of."""
+    """The kinds of events in a sequence that ends a task."""
 
     TOOL = "tool"
     SPECIFIC_TOOL = "specific_tool"
@@ -34,12 +34,12 @@ class AgentEvent(BaseModel):
     """One step of a sequence.
 
     Args:
-        event_type: what happens.
+        event_type: the kind of event.
         tool_name: for SPECIFIC_TOOL, the name of the tool.
-        tool_class: the same as a class.
-        content_pattern: for CONTENT_MATCH, a regular expression that the text holds, in any case.
-        responder: only if this responder spoke.
-        sender: only if this entity or task sent it.
+        tool_class: for SPECIFIC_TOOL, the class of the tool.
+        content_pattern: for CONTENT_MATCH, a regular expression that is searched in the text, case-insensitively.
+        responder: only responses of this responder.
+        sender: only responses that this entity or task sent.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -57,7 +57,7 @@ class DoneSequence(BaseModel):
 
     Args:
         events: the events, oldest first.
-        name: how the sequence is called where it is shown.
+        name: the name of the sequence, for people.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -67,21 +67,21 @@ class DoneSequence(BaseModel):
 
 
 class TaskConfig(BaseModel):
-    """How a task runs.
+    """The options of a task.
 
     Args:
-        inf_loop_cycle_len: the longest cycle of messages that is taken for an endless loop; 0 looks for none.
-        inf_loop_dominance_factor: how many times more often than others the messages of a loop come.
-        inf_loop_wait_factor: so many times the cycle's length are waited for before a loop is looked for.
+        inf_loop_cycle_len: the longest cycle of messages that is detected as an endless loop; 0: no detection.
+        inf_loop_dominance_factor: the messages of a loop are so many times more frequent than all others.
+        inf_loop_wait_factor: detection starts after so many times the longest cycle.
         inf_loop_action: "raise" an InfiniteLoopError, or end with the "status" INF_LOOP and no result.
         restart_as_subtask: forget the conversation each time a parent calls the task. Also `restart_subtask_run`.
-        logs_dir: the folder that logs are written to; None writes none.
+        logs_dir: the folder of the logs; None: no logs.
         enable_loggers: write `.log` and `.tsv` there.
         enable_html_logging: write `.html` there.
-        addressing_prefix: a sign before a name that addresses it, such as "@"; "" is none.
-        allow_subtask_multi_oai_tools: hand several tool calls of one message on to a sub-task.
-        recognize_string_signals: read DONE, PASS, SEND_TO and the like in texts; tools steer the task either way.
-        done_as_substring: take DONE for the signal within other words too, as "ABANDONED", and cut it out there.
+        addressing_prefix: a sign before the name of an addressee, such as "@"; "": no sign.
+        allow_subtask_multi_oai_tools: pass several tool calls of one message on to a sub-task.
+        recognize_string_signals: read DONE, PASS, SEND_TO and the like in texts; tools steer the task in any case.
+        done_as_substring: recognise DONE within other words too, as in "ABANDONED", and remove it there.
         done_if_tool: a tool call of the model ends the task, handled or not.
         done_sequences: events that end the task, as `DoneSequence` or in the short form, such as "T, A".
         kill_channel: the URL of a Redis over which `Task.kill_session` in another process reaches the task.
@@ -117,19 +117,19 @@ class TaskConfig(BaseModel):
 
 
 LEGACY = frozenset({"llm_delegate_root", "max_cost", "max_tokens", "erase_history", "vecdb", "parser_config"})
-"""Keywords that tasks of other times had; they do nothing, and say so."""
+"""Deprecated keywords, ignored with a warning."""
 
 
 def check_keywords(given: Mapping[str, Any], constructor: Callable[..., Any], what: str = "a Task") -> None:
-    """Warn of keywords that tasks of other times had.
+    """Warn of deprecated keywords.
 
     Args:
         given: the keywords that are no parameters.
-        constructor: whose parameters they may have been meant for.
-        what: how that is called.
+        constructor: the function that was called with them.
+        what: the function's name for people.
 
     Raises:
-        ConfigurationError: a keyword is unknown; the text names the nearest.
+        ConfigurationError: a keyword is unknown; the text suggests the closest match.
     """
     known = [name for name in signature(constructor).parameters if name not in ("self", "kwargs")] if given else []
     for name in given:

@@ -1,4 +1,4 @@
-"""What a task tells its listeners."""
+"""The events of a task."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["Response", "ResponseEvent"]
 
 
 class Response(NamedTuple):
-    """What a responder had to say when it was its turn.
+    """The response of a responder in its turn.
 
     Args:
         task: the name of the task.
         responder: "Agent", "LLM", "User", or the name of a sub-task.
-        message: what it said; None is nothing.
+        message: its response; None: it had none.
         could_respond: False where it was passed over, since the message was not for it.
-        is_result: whether this is what the step came to; the others tried before it.
+        is_result: whether this is the outcome of the step; the others were asked before it.
     """
 
     task: str

@@ -1,8 +1,8 @@
-"""The word that a session is to end, from process to process, over a Redis server that they share.
+"""Kills of sessions from process to process, over a Redis server that they share.
 
-It is published (`PUBLISH`), not stored: it reaches the runs that are under way, and nothing is left that could stop
-a later one. Redis does not tell its databases apart here, so the number of the database is a part of the channel's
-name. Whoever may publish on that server may stop runs, and do nothing else.
+A kill is published (`PUBLISH`), not stored: it reaches the present runs, and cannot stop a later one. Redis channels
+are common to all databases of a server, so the number of the database is a part of the channel's name. Anyone who may
+publish on that server may stop runs, and nothing else.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _lock = RLock()
 
 
 class KillChannel:
-    """This process's ear at one server, while runs want it.
+    """The subscription of this process at one server, as long as runs need it.
 
-    It listens on a loop of its own: a loop of the user's that is busy, or blocked, does not delay a kill. A lost
-    connection is said once to the logger "trivium.tasks", and is made again; what is published meanwhile is lost.
+    It listens on a loop of its own, so that a busy or blocked loop of the user does not delay a kill. A lost
+    connection is logged once at "trivium.tasks" and reopened; kills that are published meanwhile are lost.
     """
 
     def __init__(self, url: str) -> None:
@@ -56,7 +56,7 @@ class KillChannel:
 
     # ---- the listener
     def start(self) -> None:
-        """Listen from now on."""
+        """Start to listen."""
 
         def body() -> None:
             enter_worker(None, 0)
@@ -78,7 +78,7 @@ class KillChannel:
                 await wait(min(back_off(FIRST_DELAY, max(attempt, 1)), LONGEST_DELAY))
 
     async def _follow(self) -> bool:
-        """Follow one connection to its end; whether there was one."""
+        """Follow one connection to its end; return whether there was one."""
         from redis import RedisError
 
         heard = False
@@ -123,11 +123,11 @@ class KillChannel:
 
 
 def join(url: str, node: CallNode) -> KillChannel:
-    """Let a run be stopped over a server, until `leave`.
+    """Let other processes stop a run over a server, until `leave`.
 
     Raises:
         ConfigurationError: the URL cannot be used.
-        MissingExtraError: the package is not there that speaks to Redis.
+        MissingExtraError: the Redis client is not installed.
     """
     with _lock:
         channel = _channels.get(url)
@@ -139,7 +139,7 @@ def join(url: str, node: CallNode) -> KillChannel:
 
 
 def leave(channel: KillChannel, node: CallNode) -> None:
-    """The run has ended; the last one ends the connection."""
+    """Unregister a run that has ended; the last one closes the connection."""
     with _lock:
         channel.runs.pop(node, None)
         if channel.runs:
@@ -149,12 +149,12 @@ def leave(channel: KillChannel, node: CallNode) -> None:
 
 
 def publish(url: str, session_id: Hashable) -> None:
-    """Tell all processes that listen at a server to stop a session.
+    """Publish the kill of a session to all processes that listen at a server.
 
     Raises:
         KillChannelError: the server cannot be reached.
         ConfigurationError: the URL cannot be used.
-        MissingExtraError: the package is not there that speaks to Redis.
+        MissingExtraError: the Redis client is not installed.
     """
     name = _channel_name(url)
     from redis import Redis, RedisError
@@ -173,7 +173,7 @@ def publish(url: str, session_id: Hashable) -> None:
 
 
 def _channel_name(url: str) -> str:
-    """The channel of a URL; it asks nobody."""
+    """Return the channel's name for a URL, without a connection."""
     try:
         from redis import connection
     except ImportError:
@@ -200,7 +200,7 @@ def _this_process() -> str:
 
 
 def _read(data: object) -> tuple[str | None, str]:
-    """The session and the process of a message; of what is no such message, no session."""
+    """Return the session and the process in a message; no session for any other data."""
     try:
         found = json.loads(cast("bytes", data))
         return (found["session"], str(found["process"])) if isinstance(found["session"], str) else (None, "")

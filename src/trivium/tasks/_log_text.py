@@ -1,4 +1,4 @@
-"""What a task's log says of one response: as a line for people, and as a row of a table."""
+"""The log of a task as lines for people, and as rows of a table."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _COLORS: Final = {"LLM": "34", "User": "32", "Agent": "33", "System": "35"}  # w
 
 
 class Entry(NamedTuple):
-    """One response, and where it was given.
+    """One response, and its place in the runs.
 
     Args:
         at: the runs of tasks around it, each a number below the one before: "9f2c/1".
         task: the name of the task.
-        responder: who was asked.
-        message: what it said; None is nothing.
-        when: the moment.
-        could_respond: False where it was passed over.
-        is_result: it is what the step came to.
-        is_given: it is what the task was called with.
+        responder: the name of the responder.
+        message: its response; None: it had none.
+        when: the time.
+        could_respond: False where the responder was passed over.
+        is_result: it is the outcome of the step.
+        is_given: the task was called with it.
     """
 
     at: str
@@ -39,19 +39,19 @@ class Entry(NamedTuple):
 
     @property
     def mark(self) -> str:
-        """A star at what a step came to."""
+        """A star for the outcome of a step."""
         return "*" if self.is_result else " "
 
     @property
     def content(self) -> str:
-        """What was said, or why nothing was."""
+        """The text of the message, or a note that the responder was passed over."""
         if self.message is not None:
             return "" if self.message.content is None else str(self.message.content)
         return "" if self.could_respond else "[CANNOT RESPOND]"
 
 
 def table_row(entry: Entry) -> str:
-    """The entry as a row below `TSV_HEAD`, whatever was said: no value holds a tab or the end of a line."""
+    """Return the entry as a row below `TSV_HEAD`; no value contains a tab or a line break."""
     fields = "\t" * 6 + entry.content if entry.message is None else visible(entry.message.tsv_str())
     return "\t".join((entry.mark, _cell(entry.task), _cell(entry.responder), fields)) + "\n"
 
@@ -61,7 +61,7 @@ def _cell(text: str) -> str:
 
 
 def line_of(entry: Entry, color: bool = False) -> str:
-    """The entry for people. Further lines of what was said are indented, so that none passes for an entry."""
+    """Return the entry for people. Further lines of its text are indented, so that none looks like an entry."""
     about = [entry.task, entry.responder, *(_about(entry.message) if entry.message else ())]
     start = f"{entry.when:%H:%M:%S} {_indent(entry.at)}" + " | ".join(_cell(each) for each in about if each)
     if color:
@@ -84,7 +84,7 @@ def _indent(at: str) -> str:
 
 
 def _about(message: Message) -> tuple[str, ...]:
-    """Who spoke to whom, who must not answer, and what was called how."""
+    """Return the sender and receiver, the blocked responder, and the called tool."""
     fields = message.log_fields()
     who = f"{fields.sender_entity}({fields.sender_name})" if fields.sender_name else str(fields.sender_entity)
     return (

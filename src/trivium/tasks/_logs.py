@@ -6,7 +6,7 @@ from logging import getLogger
 from typing import TYPE_CHECKING, Any
 
 from trivium.commander import CallNode, current
-from trivium.commander.lowlevel import emit, scope_of
+from trivium.commander.lowlevel import change_scope, emit, scope_of
 from trivium.exceptions import OutputError
 from trivium.tasks._events import Response, ResponseEvent
 
@@ -65,5 +65,5 @@ def log_of_run(task: Task[Any], node: CallNode) -> RunLog | None:
         _logger.warning("%s; the run goes on without", error)
         return None
     if log is not None:
-        node.scope = scope_of(node).replace(listeners=(*listeners, log))
+        change_scope(node, listeners=(log,))
     return log

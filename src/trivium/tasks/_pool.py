@@ -1,4 +1,4 @@
-"""One batch while it runs: results in the order of the items, whatever ends first."""
+"""One batch while it runs: results in the order of the items, whichever item ends first."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Items: TypeAlias = Iterable[Any] | AsyncIterable[Any]
 Progress: TypeAlias = bool | Callable[[int, int | None], object]
 Work: TypeAlias = Callable[[int, Any], Coroutine[Any, Any, Any]]
 _MOST_AT_ONCE = 100
-"""How many run at once where the caller names no number: as good as all, and no machine is short of threads."""
+"""The most items at once by default: practically all, without exhausting the machine's threads."""
 
 
 class ExceptionHandling(str, Enum):
-    """What becomes of an item of a batch that fails.
+    """The treatment of an item of a batch that fails.
 
     RAISE stops the others and raises the error, RETURN_NONE puts None into the results, RETURN_EXCEPTION the error.
     """
@@ -35,8 +35,8 @@ class ExceptionHandling(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """How a batch runs; the public functions say what each means."""
+class BatchOptions:
+    """The options of a batch; the public functions describe them."""
 
     sequential: bool = True
     batch_size: int | None = None
@@ -47,13 +47,13 @@ class Options:
     has_sessions: bool = True
 
     def at_once(self) -> int:
-        """How many items may run at the same time."""
+        """Return the most items that run at the same time."""
         if self.batch_size is not None:
             positive(batch_size=self.batch_size)
         return 1 if self.sequential else self.batch_size or _MOST_AT_ONCE
 
     def handling(self) -> ExceptionHandling:
-        """The policy; True and False are its older names."""
+        """Return the policy; True and False are its deprecated names."""
         given: Any = self.handle_exceptions
         if isinstance(given, ExceptionHandling):
             return given
@@ -64,15 +64,15 @@ class Options:
         warnings.warn(f"handle_exceptions={given} is now {meant}", DeprecationWarning, stacklevel=2)
         return meant
 
-    def shown(self, title: str) -> AbstractContextManager[Callable[[int, int | None], object] | None]:
-        """What is told of each item that is done."""
+    def progress_bar(self, title: str) -> AbstractContextManager[Callable[[int, int | None], object] | None]:
+        """Return the function that is called after each item."""
         if self.progress is True:
             return ProgressBar(title)
         return nullcontext(self.progress or None)
 
 
 class _OverError(Exception):
-    """The batch is over before its end: it has what it wants, or a failure."""
+    """The batch ends early: with the first result, or a failure."""
 
 
 @dataclass(slots=True)
@@ -83,14 +83,14 @@ class Batch:
         name: the i-th item is the node "name-i".
         items: any iterable, sync or async.
         work: a core coroutine function.
-        options: how.
-        title: stands before the progress bar.
+        options: the options.
+        title: the text before the progress bar.
     """
 
     name: str
     items: Items
     work: Work
-    options: Options
+    options: BatchOptions
     title: str = ""
     results: list[Any] = field(default_factory=list[Any], init=False)
     done: int = field(default=0, init=False)
@@ -99,7 +99,7 @@ class Batch:
 
     @driver_neutral
     async def run(self) -> list[Any]:
-        """Run all, and give the results in the order of the items."""
+        """Run all items, and return the results in their order."""
         at_once, handling = self.options.at_once(), self.options.handling()
         node = CallNode("batch", current.get())
         if self.options.limits is not None:
@@ -110,7 +110,7 @@ class Batch:
     async def _run(self, node: CallNode, at_once: int, handling: ExceptionHandling) -> list[Any]:
         total = len(self.items) if isinstance(self.items, Sized) else None
         try:
-            with node, self.options.shown(self.title or f"Running {self.name}") as tell:
+            with node, self.options.progress_bar(self.title or f"Running {self.name}") as tell:
 
                 @driver_neutral
                 async def one(index: int, item: Any) -> None:
@@ -138,7 +138,7 @@ class Batch:
         self.results += [None] * (index + 1 - len(self.results))
         node = CallNode(f"{self.name}-{index}", batch)
         if self.options.has_sessions:
-            node.scope = node.scope.replace(session_id=f"{node.run_id}/{node.key}")
+            change_scope(node, session_id=f"{node.run_id}/{node.key}")
         result = None
         try:
             with node:
@@ -158,7 +158,7 @@ class Batch:
         self.done += 1
 
     def _end(self, batch: CallNode, error: BaseException) -> None:
-        """Stop what still runs; the first to come says how the batch ends."""
+        """Stop the items that still run; the first error decides how the batch ends."""
         if not self.is_over:
             self.is_over = True
             self.failure = None if isinstance(error, _OverError) else error

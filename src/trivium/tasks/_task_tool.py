@@ -1,4 +1,4 @@
-"""The tool by which a model gives a task to an agent of its own making."""
+"""The tool by which a model gives a task to a new agent that it describes."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _ALL, _NONE = ["ALL"], ["NONE"]
 
 
 class TaskTool(ToolMessage):
-    """By which a model gives a task to an agent that is made for it, with some of the tools that its own agent knows.
+    """Gives a task of the model to a new agent, with some of the tools that the model's own agent knows.
 
-    The new agent sees nothing of the conversation but what it is told here. It works within the same run: limits,
-    deadline and a kill hold for it too.
+    The new agent sees only these fields, not the conversation. It works within the same run: limits, deadline and
+    kills hold for it too.
 
     Args:
-        system_message: what the new agent is told to be.
+        system_message: the instruction of the new agent.
         prompt: its task.
-        tools: the names of the tools that it gets; ["ALL"] is all that the model may use, ["NONE"] is none.
-        model: the name of its model; default: the same.
-        max_iterations: responses after which it ends; default: 10.
-        agent_name: what it is called; default: a name that nobody has.
+        tools: the names of its tools; ["ALL"]: all that the model may use, ["NONE"]: none.
+        model: the name of its model; default: the same model.
+        max_iterations: the most responses; default: 10.
+        agent_name: its name; default: a unique name.
     """
 
     request: str = "task_tool"
@@ -49,7 +49,7 @@ class TaskTool(ToolMessage):
     agent_name: str | None = Field(default=None, description="what it is called in logs")
 
     def _set_up_task(self, agent: Any) -> Task[Any]:
-        """The task, with an agent that has the tools and the one that ends it."""
+        """Return the task, whose agent has the tools and the one that ends it."""
         name = re.sub(r"[^a-zA-Z0-9_-]+", "-", self.agent_name or "").strip("-")
         done = DoneTool.name()
         config = ChatAgentConfig(
@@ -75,10 +75,10 @@ class TaskTool(ToolMessage):
 
     @driver_neutral
     async def handle_async(self, agent: Any, chat_doc: Message | None = None) -> Message:
-        """Run the task; its result, as the agent's that was asked.
+        """Run the task, and return its result in the name of the agent.
 
         Args:
-            agent: whose model called the tool.
+            agent: the agent whose model called the tool.
             chat_doc: the message with the call.
 
         Raises:

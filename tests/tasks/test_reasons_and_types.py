@@ -1,0 +1,144 @@
+"""A run without success says why; a typed run gives a value of its type, or raises."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from trivium import ChatAgent, Entity, Message, StatusCode, Task, ToolMessage
+from trivium.exceptions import AnswerFormatError, InfiniteLoopError
+from trivium.testing import ScriptedModel
+
+from ._helpers import agent, task
+
+
+class Square(ToolMessage):
+    request: str = "square"
+    purpose: str = "To square a <number>."
+    number: int
+
+
+def calling(name: str) -> Task:
+    caller = agent(*[f'{{"request": "{name}", "number": 3}}'] * 60)
+    caller.enable_message(Square)
+    return Task(caller, interactive=False)
+
+
+# ---- why
+def test_a_stalled_run_names_what_each_responder_did():
+    run = task("hello")
+    result = run("go")
+    assert result.status is StatusCode.STALLED
+    for part in (
+        "nobody answered in 5 steps",
+        "the user is not asked (interactive=False)",
+        "the model gave the message",
+    ):
+        assert part in result.why
+    assert run.run("go") is None
+    assert run.why == result.why
+
+
+def test_a_call_of_an_unknown_tool_is_the_reason():
+    run = calling("cube")
+    assert run.run("go") is None
+    assert "the model called the unknown tool cube; the agent's tools are: square" in run.why
+
+
+def test_a_tool_message_without_a_handler_is_named_by_the_error():
+    with pytest.raises(InfiniteLoopError, match=r"nothing handles square: write `def square\(self, message\)`"):
+        calling("square").run("go")
+
+
+def test_a_sub_task_that_stalled_gives_its_own_reason():
+    run = task("a question")
+    run.add_sub_task(task("hm", name="Sub"))
+    why = run("go").why
+    assert "the sub-task Sub had no response (nobody answered" in why
+
+
+def test_limits_turns_kills_and_foreign_messages_are_reasons_too():
+    assert (
+        "not done after 3 turns"
+        in task("a", "b", default_human_response="on", only_user_quits_root=False)("go", turns=3).why
+    )
+    assert task("x")(Message(content="hi", receiver="Bob")).why == "the message is for Bob, and this task is A"
+
+    class Killing(ChatAgent):
+        def agent_response(self, msg: Any = None) -> Any:
+            killed.kill()
+
+    killed = Task(agent(kind=Killing), interactive=False)
+    assert "Task.kill()" in killed("go").why
+
+
+@pytest.mark.parametrize("options", [{}, {"single_round": True}])
+def test_a_success_has_no_reason(options: dict[str, Any]):
+    run = task("DONE 42", **options)
+    result = run("go")
+    assert (result.content, result.why, run.why) == ("42", "", "")
+
+
+# ---- types
+def typed(*answers: Any, kind: Any = int) -> Any:
+    return Task[kind](agent(*answers), interactive=False)
+
+
+def test_a_typed_task_gives_values():
+    assert typed("DONE 42").run("6 * 7?") == 42
+    assert asyncio.run(typed("DONE 42").run_async("6 * 7?")) == 42
+    assert isinstance(typed("DONE 42"), Task)
+
+
+def test_a_subclass_may_fix_the_type():
+    class Counting(Task[int]): ...
+
+    assert Counting(agent("DONE 42"), interactive=False).run("6 * 7?") == 42
+
+
+def test_the_model_is_asked_to_state_a_value_that_does_not_fit():
+    assert typed("DONE forty-two", '{"value": 42}').run("6 * 7?") == 42
+
+
+def test_a_value_that_never_fits_is_an_error_with_the_last_text():
+    with pytest.raises(AnswerFormatError) as caught:
+        typed("DONE forty-two", "no", "never", "not at all").run("6 * 7?")
+    assert caught.value.raw == "not at all"
+
+
+def test_a_typed_run_without_a_result_raises_with_the_reason():
+    with pytest.raises(AnswerFormatError, match=r"no result of the type.*nobody answered in 5 steps"):
+        typed("hello").run("go")
+
+
+# ---- overrides
+def test_a_log_message_in_the_documented_form_is_called_for_all_responders():
+    seen: list[tuple[str, str | None, bool]] = []
+
+    class Logging(Task):
+        def log_message(self, resp: Any, msg: Message | None = None, mark: bool = False) -> None:  # type: ignore[override]  # pyright: ignore
+            seen.append((str(resp), None if msg is None else msg.content, mark))
+            super().log_message(resp, msg, mark)
+
+    Logging(agent("DONE 42"), interactive=False).run("go")
+    assert seen == [("User", None, False), ("Agent", None, False), ("LLM", "DONE 42", True)]
+
+
+def test_a_task_knows_the_run_of_its_own_below_another():
+    inner = task("DONE 1", name="inner")
+    depths: list[Any] = []
+
+    class Looking(ChatAgent):
+        def agent_response(self, msg: Any = None) -> Any:
+            depths.append((outer.caller, outer.pending_sender, inner.pending_message))
+
+    outer = Task(ChatAgent(ScriptedModel(["ask", "DONE 2"]), name="outer"), interactive=False)
+    inner.agent = agent("DONE 1", name="inner", kind=Looking)
+    outer.add_sub_task(inner)
+    outer.run("go")
+    caller, sender, pending = depths[0]
+    assert (caller, sender) == (None, Entity.LLM)
+    assert pending is not None
+    assert pending.content == "ask"
