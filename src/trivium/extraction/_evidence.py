@@ -172,8 +172,8 @@ def _items_of(proposed: object) -> list[object]:
     return cast("list[object]", proposed) if isinstance(proposed, list) else [proposed]
 
 
-def find_text(search: _Search, proposed: object) -> Finding:
-    """Find a text; the value is the text as the document has it, on one line."""
+def verify_text(search: _Search, proposed: object) -> Finding:
+    """Verify a text; the value is the text as the document has it, on one line."""
     items = _items_of(proposed)
     words = items[0] if len(items) == 1 else None
     if isinstance(words, bool) or not isinstance(words, str | int | float):
@@ -188,8 +188,8 @@ def find_text(search: _Search, proposed: object) -> Finding:
     return Refusal(f"{_quote(value)} {wrong}") if wrong else search.evidence(value, span)
 
 
-def find_number(search: _Search, proposed: object) -> Finding:
-    """Find a number, however it is written; one to twelve also as a word."""
+def verify_number(search: _Search, proposed: object) -> Finding:
+    """Verify a number, however it is written; one to twelve also as a word."""
     values = proposed_numbers(proposed)
     if not values:
         return Refusal(f"{_quote(proposed)} is not one number")
@@ -205,8 +205,8 @@ def find_number(search: _Search, proposed: object) -> Finding:
     return search.evidence(plain_number(values[0]), span) if span else _not_in_text(proposed)
 
 
-def find_date(search: _Search, proposed: object) -> Finding:
-    """Find a day, however it is written; the value is in ISO 8601."""
+def verify_date(search: _Search, proposed: object) -> Finding:
+    """Verify a day, however it is written; the value is in ISO 8601."""
     days = parse_dates(proposed, search.source.month_first) if isinstance(proposed, str) else ()
     if not days:
         return Refusal(f"{_quote(proposed)} is not a date with day, month and year")
@@ -216,8 +216,8 @@ def find_date(search: _Search, proposed: object) -> Finding:
     return _not_in_text(proposed)
 
 
-def find_money(search: _Search, proposed: object) -> Finding:
-    """Find an amount of money in its currency.
+def verify_money(search: _Search, proposed: object) -> Finding:
+    """Verify an amount of money in its currency.
 
     A bare number is evidence of an amount in a currency only in a document that writes none beside its amounts.
     """
@@ -258,8 +258,8 @@ def _choice_of(field: Field, proposed: str) -> str | None:
     return plain.get(wanted)
 
 
-def find_choice(search: _Search, proposed: object) -> Finding:
-    """Find one of the field's choices, or all of its words close together."""
+def verify_choice(search: _Search, proposed: object) -> Finding:
+    """Verify one of the field's choices, or all of its words close together."""
     choice = _choice_of(search.field, proposed) if isinstance(proposed, str) else None
     if choice is None:
         return Refusal(f"{_quote(proposed)} is not one of {', '.join(search.field.choices)}")
@@ -268,8 +268,8 @@ def find_choice(search: _Search, proposed: object) -> Finding:
     return search.evidence(choice, span) if span else _not_in_text(choice)
 
 
-def find_boolean(search: _Search, proposed: object) -> Finding:
-    """Accept true or false by its quote: four letters or digits of the document at least, and not stop words alone."""
+def verify_boolean(search: _Search, proposed: object) -> Finding:
+    """Verify true or false by its quote: four letters or digits of the document at least, and not stop words alone."""
     answer = cast("Mapping[str, object]", proposed) if isinstance(proposed, Mapping) else {"value": proposed}
     value, quote = answer.get("value"), answer.get("quote")
     if _is_absent(search.field, value):
@@ -287,8 +287,8 @@ def find_boolean(search: _Search, proposed: object) -> Finding:
     return search.evidence(value, span) if span else Refusal(f"the quote {_quote(quote)} does not stand in the text")
 
 
-def find_list(search: _Search, proposed: object) -> Finding:
-    """Find each item of a list; a list of which one item stands in the document is accepted without the others."""
+def verify_list(search: _Search, proposed: object) -> Finding:
+    """Verify each item of a list; a list of which one item stands in the document is accepted without the others."""
     field = search.field
     assert field.item is not None, "Field() fills it"
     proposals = _items_of(proposed)
@@ -309,12 +309,12 @@ def find_list(search: _Search, proposed: object) -> Finding:
 
 
 _FINDERS: Mapping[Kind, Callable[[_Search, object], Finding]] = {
-    "text": find_text,
-    "number": find_number,
-    "integer": find_number,
-    "date": find_date,
-    "money": find_money,
-    "boolean": find_boolean,
-    "choice": find_choice,
-    "list": find_list,
+    "text": verify_text,
+    "number": verify_number,
+    "integer": verify_number,
+    "date": verify_date,
+    "money": verify_money,
+    "boolean": verify_boolean,
+    "choice": verify_choice,
+    "list": verify_list,
 }

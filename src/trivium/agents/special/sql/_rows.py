@@ -40,7 +40,7 @@ class Rows(NamedTuple):
         """
         lines, size = [" | ".join(self.columns)], 0
         for row in self.rows:
-            line = " | ".join(cell_text(value, max_cell) for value in row)
+            line = " | ".join(shorten_value(value, max_cell) for value in row)
             size += len(line) + 1
             if size > max_text:
                 break
@@ -53,7 +53,7 @@ class Rows(NamedTuple):
         return "\n".join(lines)
 
 
-def cell_text(value: object, size: int) -> str:
+def shorten_value(value: object, size: int) -> str:
     """Write a value on one line, in at most `size` characters."""
     if value is None:
         return "NULL"
