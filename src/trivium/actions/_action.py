@@ -299,7 +299,7 @@ def describe_tool(tool: Tool) -> dict[str, Any]:
     """Describe a tool to a model that reads about its tools in the prompt."""
     properties: dict[str, JSONSchema] = tool.spec.parameters.get("properties", {})
     parameters = [
-        {"name": name, "type": _type_of(schema), "description": schema.get("description", "")}
+        {"name": name, "type": type_name(schema), "description": schema.get("description", "")}
         for name, schema in properties.items()
     ]
     required = list(tool.spec.parameters.get("required", ()))
@@ -326,7 +326,7 @@ def invalid_api(kit: str, api: str, arguments: str | Mapping[str, Any]) -> Actio
     return ActionReturn(type=kit, args=as_arguments(api, arguments), state=state, errmsg=f"invalid API: {api}")
 
 
-def _type_of(schema: Mapping[str, Any]) -> str:
+def type_name(schema: Mapping[str, Any]) -> str:
     """The name of a parameter's type; of several, the first that is not null."""
     many = (schema, *schema.get("anyOf", ()))
     return next((_TYPES[each["type"]] for each in many if each.get("type") in _TYPES), "STRING")

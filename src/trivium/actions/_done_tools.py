@@ -14,7 +14,7 @@ __all__ = ["AgentDoneTool", "DoneTool", "FinalResultTool", "ResultTool", "final_
 
 
 class AgentDoneTool(ToolMessage):
-    """What an agent's handler returns to end its task, with the task's result. No model is offered it.
+    """The return value of an agent's handler that ends its task with a result. It is never offered to a model.
 
     Args:
         content: the result; text becomes the content of the result message, anything else also its attachment.
@@ -63,12 +63,12 @@ class DoneTool(ToolMessage):
 
     @classmethod
     def instructions(cls) -> str:
-        """What a model is told about when to use the tool."""
+        """Tell a model when to use the tool."""
         return f"When your task is done, call `{cls.name()}`, with your answer as its `content`."
 
 
 class ResultTool(ToolMessage):
-    """What an agent's handler returns to end its task with values of any kind as the result.
+    """The return value of an agent's handler that ends its task with values of any kind as the result.
 
     Give it fields as you like, or subclass it; it is among the `tool_messages` of the result.
 
@@ -86,7 +86,7 @@ class ResultTool(ToolMessage):
 
 
 class FinalResultTool(AgentDoneTool):
-    """What an agent's handler returns to end its task and every task above it, with the result of them all.
+    """The return value of an agent's handler that ends its task and every task above it, with one result.
 
     Give it `content`, or fields as you like, or subclass it; a subclass with `_allow_llm_use = True` may be offered
     to a model. It is among the `tool_messages` of the result.
@@ -102,7 +102,7 @@ def text_of_result(value: Any) -> str:
 
 
 def is_done_tool(message: Message) -> bool:
-    """Whether a message ends its task by a tool that it holds."""
+    """True if a tool in a message ends its task."""
     held = message.attachments
     return bool(held) and any(isinstance(each, AgentDoneTool | DoneTool) for each in held)
 
@@ -113,7 +113,7 @@ def final_result(message: Message) -> FinalResultTool | None:
 
 
 class Result(NamedTuple):
-    """What a task that was ended by a tool answers.
+    """The result of a task that was ended by a tool.
 
     Args:
         content: the result; as it was given where it is no text.
@@ -125,7 +125,7 @@ class Result(NamedTuple):
 
 
 def result_of(message: Message) -> Result:
-    """What is left as a task's result of a message that ends the task: without the tools that only ended it.
+    """Return the result in a message that ends its task, without the tools that only end it.
 
     `ResultTool` and `FinalResultTool` stay; the tools within an `AgentDoneTool` come out of it.
 

@@ -19,7 +19,7 @@ _PAGE, _LONGEST_PAGE = 10_000, 40_000
 
 
 def how_to_read_on(text: str) -> str:
-    """What a model is told of a result that was cut. Its id is made of its text: ids of calls may come twice."""
+    """Tell a model how to read the rest of a cut result. Its id is made of its text: ids of calls may repeat."""
     return f'read on with {READ_MORE}(id="{_id_of(text)}", offset={{offset}})'
 
 

@@ -59,7 +59,7 @@ class ToolMetadata(Tool):
 
     @property
     def description(self) -> str:
-        """What the model is told about it."""
+        """The description sent to the model."""
         return self.spec.description
 
     @property

@@ -25,7 +25,7 @@ _WHICH: Collection[Which] = get_args(Which)
 
 
 class Beads(TypedDict, Generic[T]):
-    """What there is of each bead; FIXED by position."""
+    """The values of each bead; FIXED by position."""
 
     START: list[T]
     FLOWING: list[T]
@@ -34,7 +34,7 @@ class Beads(TypedDict, Generic[T]):
 
 
 class SendingOptions(TypedDict, total=False):
-    """What is sent beside the conversation, and how much of both; a key that is not given means everything."""
+    """The beads and tools to send with the conversation, and the limit of tokens; a missing key means everything."""
 
     bead: Collection[Which] | Literal["ALL"]
     """The beads."""
@@ -170,7 +170,7 @@ class Context(Generic[ContextPiece]):
         self._context = self._counted(context)
 
     def context_sending(self, **choice: Unpack[SendingOptions]) -> list[ContextPiece]:
-        """What to send: the beads, and as many of the latest pieces as fit.
+        """Return what to send: the beads, and as many of the latest pieces as fit.
 
         The flowing bead moves to the end of the conversation if its place is not among them.
 
@@ -221,12 +221,12 @@ class Context(Generic[ContextPiece]):
 
     @property
     def fixed_bead_positions(self) -> list[Position]:
-        """Where there are fixed beads."""
+        """The positions of the fixed beads."""
         return [position for _, position in self._beads if position is not None]
 
     @property
     def flowing_bead_position(self) -> int:
-        """How many pieces of the conversation stand before the flowing bead."""
+        """The number of pieces of the conversation before the flowing bead."""
         return min(self._flowing_at, len(self._context))
 
     def shift_flowing_bead(self) -> None:
@@ -295,7 +295,7 @@ class Context(Generic[ContextPiece]):
     def _layout(
         self, pieces: list[_Piece[ContextPiece]], start: int, chosen: _Chosen[ContextPiece]
     ) -> list[_Piece[ContextPiece]]:
-        """What is sent where `start` is the first of `pieces` that is."""
+        """Lay out what is sent if `start` is the first of `pieces` that is."""
         middle = pieces[start:]
         _insert(middle, self._flowing_at - start if start <= self._flowing_at else len(middle), chosen.flowing)
         length = len(middle)

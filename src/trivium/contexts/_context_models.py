@@ -32,7 +32,7 @@ def approximate_tokens(text: str) -> int:
 
 
 class ContextModelBase(ABC, Generic[ContextPiece]):
-    """What a `Context` must know of its pieces; a subclass for your own kind of piece writes `token_counter`."""
+    """The rules of a context's pieces; a subclass for your own kind of piece writes `token_counter`."""
 
     context_model_name: str = "CUSTOM"
     """How the model is called."""
@@ -51,7 +51,7 @@ class ContextModelBase(ABC, Generic[ContextPiece]):
         return total_token_num
 
     def piece_type_validator(self, context_piece: ContextPiece) -> bool:
-        """Whether this can be a piece of the context."""
+        """True if a value can be a piece of the context."""
         return True
 
     def calls_in(self, context_piece: ContextPiece) -> Iterable[str]:
@@ -107,7 +107,7 @@ class OpenaiContextModel(ContextModelBase[ChatPiece]):
         return total_token_num if self._modifier is None else self._modifier(context_piece_list, total_token_num)
 
     def piece_type_validator(self, context_piece: Any) -> bool:
-        """Whether it is a `Message`, or a dict with `role` and `content` or `tool_calls`."""
+        """True for a `Message`, or a dict with `role` and `content` or `tool_calls`."""
         if not isinstance(context_piece, Mapping):
             return isinstance(context_piece, Message)
         return "role" in context_piece and ("content" in context_piece or "tool_calls" in context_piece)

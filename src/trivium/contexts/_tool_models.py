@@ -164,12 +164,12 @@ class _TextSplitter:
         self._calls = 0
 
     def feed(self, item: Any) -> Iterator[Piece]:
-        """What `item` adds."""
+        """Return the pieces that an item adds."""
         if isinstance(item, str):
             yield from self._sorted(self._reader.feed(item))
 
     def end(self) -> Iterator[Piece]:
-        """What is left at the end."""
+        """Return the pieces that are left at the end."""
         self.ended = True
         yield from self._sorted(self._reader.feed("", is_end=True))
 

@@ -43,7 +43,7 @@ class ToolsManager:
 
     @property
     def tool_model_name(self) -> str:
-        """How the tool model is called."""
+        """The name of the tool model."""
         return self.tool_model.tool_model_name
 
     @property
@@ -111,7 +111,7 @@ class ToolsManager:
 
     # ---- what is known of tools
     def create_tool_metadata(self, tool: Tool | Callable[..., Any]) -> ToolMetadata:
-        """What is known of a tool or a function."""
+        """Return the metadata of a tool or a function."""
         return ToolMetadata.of(tool)
 
     def get_tools_metadata(
@@ -152,7 +152,7 @@ class ToolsManager:
         by_types: Collection[ToolType] | Literal["ALL"] = "ALL",
         by_names: Iterable[str | ToolKit] | None = None,
     ) -> Any:
-        """What the model is told of tools: for OpenAI's interface the value of `tools`, else a text."""
+        """Describe tools to the model: for OpenAI's interface as the value of `tools`, else as text."""
         return self.tool_model.get_tools_manual(self.get_tools_metadata(by_types, by_names))
 
     def wrap_tools_to_bead(self, tools: Iterable[AnyTool]) -> list[Any]:

@@ -60,11 +60,11 @@ class LLMAsyncAdapter:
         self._at_start, self._at_end = at_receiving_start, at_receiving_end
 
     async def at_receiving_start(self) -> None:
-        """What happens before the first item; override it for more than a function can do."""
+        """Run before the first item; override it for more than a function can do."""
         await _call(self._at_start)
 
     async def at_receiving_end(self) -> None:
-        """What happens after the last item; override it for more than a function can do."""
+        """Run after the last item; override it for more than a function can do."""
         await _call(self._at_end)
 
     async def llm_to_async_iterable(

@@ -80,17 +80,17 @@ async def split_among_readers(
 
 
 class StreamSplitter(Protocol):
-    """Says of each item of a source what is for whom."""
+    """Splits the items of a source into pieces, each for one reader."""
 
     ended: bool
     """Whether the answer is over, whatever the source still gives; `end` makes it true."""
 
     def feed(self, item: Any) -> Iterable[Piece]:
-        """What an item adds."""
+        """Return the pieces that an item adds."""
         ...
 
     def end(self) -> Iterable[Piece]:
-        """What is left at the end of the source."""
+        """Return the pieces that are left at the end of the source."""
         ...
 
 

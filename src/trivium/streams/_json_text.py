@@ -48,7 +48,7 @@ class JSONText:
         self.reading = self.closed = False
 
     def feed(self, piece: str) -> str:
-        """What `piece` adds to the wanted text."""
+        """Return the part of the wanted text that `piece` adds."""
         text, self._held, at = self._held + piece, "", 0
         found: list[str] = []
         while at < len(text):
@@ -120,5 +120,5 @@ def _unescape(text: str, at: int) -> tuple[str, int]:
 
 
 def _may_grow(text: str, at: int) -> bool:
-    """Whether the text ends within what may become an escape."""
+    """True if the text ends within a possible escape."""
     return len(text) < at + _LONGEST and "\\u".startswith(text[at : at + 2])

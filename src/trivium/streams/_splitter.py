@@ -70,7 +70,7 @@ class AnswerSplitter:
         self._spoken = False
 
     def feed(self, item: Any) -> Iterator[Piece]:
-        """What `item` adds: a delta, or a chunk of an OpenAI stream as an object or a dict.
+        """Return the pieces that an item adds: a delta, or a chunk of an OpenAI stream as an object or a dict.
 
         Raises:
             ConfigurationError: it is something else.
@@ -87,7 +87,7 @@ class AnswerSplitter:
                 yield "to_user", delta
 
     def end(self) -> Iterator[Piece]:
-        """What is left at the end of the answer."""
+        """Return the pieces that are left at the end of the answer."""
         if self.ended:
             return
         self.ended, self._speaker = True, None

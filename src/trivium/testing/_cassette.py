@@ -130,12 +130,12 @@ class Cassette(Layer):
 
     @property
     def recorded(self) -> int:
-        """How many requests went to the network."""
+        """The number of requests that went to the network."""
         return len(self._new)
 
     @property
     def replayed(self) -> int:
-        """How many requests were answered from the file."""
+        """The number of requests answered from the file."""
         return len(self._old) - len(self._unused)
 
     # ---- one request

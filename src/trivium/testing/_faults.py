@@ -44,7 +44,7 @@ _EVENT_ENDS: Final = re.compile(rb"(?<=\n\n)|(?<=\r\n\r\n)|(?<=\r\r)")
 
 
 class Fault:
-    """What goes wrong with one request. A subclass writes `respond`, or `pieces` to change only the answer's body."""
+    """A fault of one request. A subclass writes `respond`, or `pieces` to change only the answer's body."""
 
     async def respond(self, request: Request, send: Send) -> Response:
         """Answer the request, with `send` or without.
@@ -125,7 +125,7 @@ change what it says is wrong, or try another model
 
     @property
     def counts(self) -> Counter[str]:
-        """How often each kind of fault was injected, by the name of its class."""
+        """The number of injected faults by the name of their class."""
         return Counter(type(each).__name__ for each in self.injected)
 
     async def respond(self, request: Request, send: Send, secrets: Collection[str]) -> Response:
@@ -183,7 +183,7 @@ class _NoConnection(Fault):
         raise httpx2.ConnectError(self.reason(), request=request)
 
     def reason(self) -> str:
-        """What the client says."""
+        """The text of the client's error."""
         raise NotImplementedError
 
 
@@ -192,7 +192,7 @@ class ConnectionRefused(_NoConnection):
     """Nobody listens at the address."""
 
     def reason(self) -> str:
-        """What the system says then."""
+        """The text of the system's error."""
         return "[Errno 111] Connection refused"
 
 
@@ -201,7 +201,7 @@ class DNSFailure(_NoConnection):
     """The host's name is not known."""
 
     def reason(self) -> str:
-        """What the system says then."""
+        """The text of the system's error."""
         return "[Errno -2] Name or service not known"
 
 
@@ -210,7 +210,7 @@ class TLSFailure(_NoConnection):
     """The server's certificate is not to be trusted."""
 
     def reason(self) -> str:
-        """What TLS says then."""
+        """The text of the TLS error."""
         return "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate"
 
 

@@ -63,7 +63,7 @@ class Scrubber:
         self._secrets = tuple(sorted({*self._secrets, *known}, key=len, reverse=True))
 
     def request(self, request: Request) -> RecordedRequest:
-        """What is kept of a request, whose body has been read."""
+        """The recorded form of a request whose body has been read."""
         body = body_of(request.content) if request.content else None
         return RecordedRequest(request.method, self.value(redact_url(str(request.url))), self.value(body))
 
@@ -228,7 +228,7 @@ def _event_text(event: Any) -> str:
 
 
 def _lossless(text: str) -> tuple[bool, Any]:
-    """Whether a text is JSON of which nothing is lost when it is written anew, and its value."""
+    """True if a text is JSON that can be written again without loss, and its value."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -239,7 +239,7 @@ def _lossless(text: str) -> tuple[bool, Any]:
 
 
 def _is_flat(value: Any, depth: int = MAX_DEPTH) -> bool:
-    """Whether a value is nested so little that it can be walked through."""
+    """True if a value is not nested too deeply to be walked through."""
     if not isinstance(value, dict | list):
         return True
     parts = cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)

@@ -172,7 +172,7 @@ class Sandbox:
         return (yield from self._answer(json.dumps(request).encode() + b"\n", seconds))
 
     def said(self) -> str:
-        """What it complained of before it ended."""
+        """The end of its error output."""
         return os.pread(self._errors, 2000, 0).decode(errors="replace").strip() if self._close.alive else ""
 
     def kill(self) -> None:

@@ -12,7 +12,7 @@ __all__ = ["filter_program"]
 
 
 class _Machine(NamedTuple):
-    """What differs between processors: the mark of their calls, and the calls' numbers."""
+    """The differences between processors: the mark of their calls, and the calls' numbers."""
 
     mark: int
     clone: int

@@ -66,7 +66,7 @@ class Ended(Exception):
 
 
 class Output:
-    """What an execution gives out: items in order, the middle of too much text left out.
+    """The output of an execution: items in order; of too much text, the middle is left out.
 
     Args:
         limit: characters of text that are kept, half of them from the beginning, half from the end.
@@ -120,7 +120,7 @@ class Output:
 
 
 class Seen:
-    """What was heard of one execution so far. Either sign of its end may be lost in a flood, or for want of memory."""
+    """The messages about one execution so far. Either sign of its end may be lost in a flood, or for want of memory."""
 
     def __init__(self, output: Output) -> None:
         self.output = output
@@ -130,7 +130,7 @@ class Seen:
 
     @property
     def has_end(self) -> bool:
-        """Whether the kernel said that it is done."""
+        """True if the kernel has reported the end."""
         return self.idle or self.reply is not None
 
     def event(self, kind: str, content: dict[str, Any]) -> None:
@@ -219,7 +219,7 @@ class Kernel:
                 seen.reply = message["content"]
 
     def _messages(self, channel: Any) -> list[dict[str, Any]]:
-        """What has arrived at a channel; not all of a flood at once."""
+        """The messages that have arrived at a channel; not all of a flood at once."""
         found: list[dict[str, Any]] = []
         for _ in range(50):
             if not channel.socket.poll(0):

@@ -36,7 +36,7 @@ _SPECIAL = tuple(
 
 
 def is_public(address: str) -> bool:
-    """Whether an address belongs to the public network, also where it is wrapped in an IPv6 address.
+    """True if an address belongs to the public network, also if it is wrapped in an IPv6 address.
 
     >>> is_public("8.8.8.8"), is_public("10.0.0.1"), is_public("::ffff:127.0.0.1"), is_public("64:ff9b::a00:1")
     (True, False, False, False)
@@ -54,7 +54,7 @@ def is_public(address: str) -> bool:
 
 
 def is_literal(host: str) -> bool:
-    """Whether a host is an address, as it stands, and no name."""
+    """True if a host is an address, not a name."""
     try:
         ip_address(host)
     except ValueError:
@@ -63,7 +63,7 @@ def is_literal(host: str) -> bool:
 
 
 def host_problem(host: str) -> str:
-    """What is wrong with a host as it stands in a URL; "" if nothing is.
+    """Describe the fault of a host in a URL; "" if it has none.
 
     Numbers that systems read as addresses, each in its own way, are no names: only the plain form is taken.
 

@@ -170,7 +170,7 @@ def read_route(text: str) -> dict[str, Any]:
 
 
 def read_distance(text: str) -> float:
-    """How long the best route is."""
+    """Read the length of the best route."""
     route = read_route(text)
     if "travelDistance" not in route:
         raise UnreadableError("gave a route without its length: try again, or ask for the route")
@@ -178,13 +178,13 @@ def read_distance(text: str) -> float:
 
 
 def read_steps(text: str) -> list[str]:
-    """What to do on the best route."""
+    """Read the instructions of the best route."""
     items = find_array(read_route(text), "routeLegs", 0, "itineraryItems")
     return [step for item in items if (step := find_text(item, "instruction", "text"))]
 
 
 def read_coordinates(text: str) -> dict[str, float]:
-    """Where the best match is."""
+    """Read the coordinates of the best match."""
     both = find_array(read_resources(text), 0, "point", "coordinates")
     if len(both) < 2:
         raise UnreadableError("does not know this place: write it out, with town and country")

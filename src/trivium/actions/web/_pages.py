@@ -38,7 +38,7 @@ class Page:
 
 
 class Download(NamedTuple):
-    """What a server sent for a page: its URL, its `content-type` header, and its bytes, unpacked."""
+    """The response of a server for a page: its URL, its `content-type` header, and its bytes, unpacked."""
 
     url: str
     content_type: str

@@ -240,7 +240,7 @@ def read_citation_count(result: object) -> int | str:
 
 
 def read_author(text: str) -> dict[str, Any]:
-    """Who an author is."""
+    """Read the profile of an author."""
     answer = read_answer(text)
     author = find_object(answer, "author")
     if not author:

@@ -185,7 +185,7 @@ def _text_within(name: str, stream: Iterator[Tag | str]) -> str:
 
 
 def _target(link: str) -> str:
-    """Where a link goes to in the end; "" for advertisements."""
+    """The final target of a link; "" for advertisements."""
     try:
         parts = urlsplit(f"https:{link}" if link.startswith("//") else link)
         is_own = not parts.hostname or f".{parts.hostname}".endswith(".duckduckgo.com")
