@@ -119,7 +119,7 @@ def test_the_other_clients_take_part(file: Path, form: str, offline: Callable[[]
             return HTTPAgentClient(server.url, token=KEY).state_dict("ada")
         if form == "service":
             remote = Remote("Example", server.url, timeout=5, hidden={"key": KEY})
-            return run_sync(remote.ask, json.loads, "/find", params={"q": "rain"})
+            return run_sync(remote.request, json.loads, "/find", params={"q": "rain"})
         return json.loads(Fetcher(allowed_hosts=[server.host]).fetch(f"{server.url}/page").text)
 
     with Server(answer) as server, cassette(file):
