@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from trivium._objects import factory_of, load_class_from_string
@@ -47,9 +48,10 @@ def dotted_path(value: Any) -> str:
     Raises:
         ConfigurationError: there is none.
     """
-    path = f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
+    is_named = isinstance(value, type | FunctionType | BuiltinFunctionType)
+    path = f"{value.__module__}.{value.__qualname__}" if is_named else ""
     try:
-        if not path.startswith("__main__.") and load_class_from_string(path) is value:
+        if path and not path.startswith("__main__.") and load_class_from_string(path) is value:
             return path
     except ConfigurationError:
         pass
