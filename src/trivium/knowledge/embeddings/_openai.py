@@ -6,7 +6,7 @@ from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from trivium._arguments import checked, positive
 from trivium.commander import current, driver_neutral
@@ -183,7 +183,8 @@ class _VectorReader:
         used = dict_or_empty(answer.get("usage")).get("prompt_tokens")
         self.usage = Usage(used) if isinstance(used, int) and used > 0 else None
         data = answer.get("data")
-        rows = [dict_or_empty(each) for each in data] if isinstance(data, list) else []
+        listed = cast("list[Any]", data) if isinstance(data, list) else []
+        rows = [dict_or_empty(each) for each in listed]
         if len(rows) != self._rows:
             raise MalformedAnswerError(f"the server sent {len(rows)} vectors for {self._rows} texts: {_ADVICE}")
         indices = (each.get("index", number) for number, each in enumerate(rows))
