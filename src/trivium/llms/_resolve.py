@@ -48,7 +48,7 @@ def resolve(model: ModelProtocol | str | None = None, base_url: str | None = Non
         model = resolve("openai:gpt-5-mini")
     """
     if model is None:
-        return configured_model(base_url)
+        return model_of_environment(base_url)
     if not isinstance(model, str):
         return model
     provider, _, name = model.partition(":")
@@ -77,7 +77,7 @@ def _of_provider(profile: Profile, name: str, base_url: str | None) -> ModelProt
     return OpenAIModel(name, base_url=base_url, provider=profile)
 
 
-def configured_model(base_url: str | None) -> ModelProtocol:
+def model_of_environment(base_url: str | None) -> ModelProtocol:
     """Return the model that the environment names, or the embedded default if its file is present.
 
     Raises:

@@ -20,12 +20,10 @@ class NoEffect(NamedTuple):
     Args:
         reason: why it has none, or what to use instead; it stands in the warning and in the generated table.
 
-    Example:
-        >>> from typing import Annotated
-        >>> class Settings(ConfigModel):
-        ...     notebook: Annotated[bool, NoEffect("nothing is printed")] = False
-        >>> list(Settings.options_without_effect)
-        ['notebook']
+    Example::
+
+        class MyConfig(ConfigModel):
+            notebook: Annotated[bool, NoEffect("nothing is printed")] = False
     """
 
     reason: str
@@ -44,8 +42,8 @@ class ConfigModel(BaseModel):
     options_without_effect: ClassVar[dict[str, str]] = {}
 
     @classmethod
-    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        super().__pydantic_init_subclass__(**kwargs)
+    def __pydantic_on_complete__(cls) -> None:
+        super().__pydantic_on_complete__()
         cls.options_without_effect = {
             name: mark.reason
             for name, field in cls.model_fields.items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, cast, get_args, get_origin
+from typing import Any, TypeAlias, cast, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
@@ -16,6 +16,7 @@ from trivium.prompts.parsers._text import StrParser, write_json
 __all__ = ["CustomFormatParser", "JSONParser"]
 
 Model = type[BaseModel]
+Values: TypeAlias = dict[str, Any]
 
 
 class JSONParser(StrParser):
@@ -54,7 +55,7 @@ class JSONParser(StrParser):
         return "\n".join(self._form(value, "")) if _is_model(value) else super().format_to_string(value)
 
     @checked
-    def parse_response(self, data: str) -> dict[str, Any]:
+    def parse_response(self, data: str) -> Values:
         """The values of the first model that fits the answer.
 
         Raises:
@@ -70,11 +71,11 @@ class JSONParser(StrParser):
         raise AnswerFormatError(f"the answer fits no model; {' | '.join(problems)}; ask the model again", data)
 
     @checked
-    def format_response(self, parsed: BaseModel | Mapping[str, Any]) -> str:
+    def format_response(self, parsed: BaseModel | Mapping[str, object]) -> str:
         """The answer that says this."""
         return self._written(_values(parsed))
 
-    def _written(self, values: dict[str, Any]) -> str:
+    def _written(self, values: Values) -> str:
         return write_json(values)
 
     def _read(self, model: Model, data: str) -> BaseModel:
@@ -119,7 +120,7 @@ class CustomFormatParser(JSONParser):
         {'name': 'Ada', 'age': 36}
     """
 
-    def _written(self, values: dict[str, Any]) -> str:
+    def _written(self, values: Values) -> str:
         return "\n".join(_tagged(values))
 
     def _read(self, model: Model, data: str) -> BaseModel:
@@ -140,7 +141,7 @@ def _is_model(value: object) -> TypeIs[Model]:
     return isinstance(value, type) and issubclass(value, BaseModel)
 
 
-def _values(parsed: BaseModel | Mapping[str, Any]) -> dict[str, Any]:
+def _values(parsed: BaseModel | Mapping[str, object]) -> Values:
     return parsed.model_dump(mode="json") if isinstance(parsed, BaseModel) else dict(parsed)
 
 
@@ -169,28 +170,30 @@ def _unfenced(text: str) -> str:
     return "\n".join(line for line in plain.split("\n") if not line.lstrip().startswith("//"))
 
 
-def _between(begin: str, end: str, text: str) -> Iterator[str]:
+def texts_between(begin: str, end: str, text: str) -> Iterator[str]:
+    """Yield the texts between two marks, in order."""
     at = text.find(begin)
     while at >= 0 and (to := text.find(end, at)) >= 0:
         yield text[at + len(begin) : to]
         at = text.find(begin, to)
 
 
-def _untagged(model: Model, text: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _untagged(model: Model, text: str) -> Values:
+    found: Values = {}
     for name, field in model.model_fields.items():
         inner, is_list = _model_in(field.annotation)
-        many: list[Any] = list(_between(f"<{name}>", f"</{name}>", text))
-        if inner is not None:
-            many = [_untagged(inner, each) for each in many]
+        texts = list(texts_between(f"<{name}>", f"</{name}>", text))
+        many = texts if inner is None else [_untagged(inner, each) for each in texts]
         if many:
             found[name] = many if is_list else many[0]
     return found
 
 
-def _tagged(values: Mapping[str, Any]) -> Iterator[str]:
+def _tagged(values: Mapping[str, object]) -> Iterator[str]:
     for name, value in values.items():
-        for each in cast("list[Any]", value) if isinstance(value, list) else [value]:
+        for each in cast("list[object]", value) if isinstance(value, list) else [value]:
             if each is not None:
-                inner = "\n".join(_tagged(cast("Mapping[str, Any]", each))) if isinstance(each, Mapping) else str(each)
+                inner = (
+                    "\n".join(_tagged(cast("Mapping[str, object]", each))) if isinstance(each, Mapping) else str(each)
+                )
                 yield f"<{name}>{inner}</{name}>"

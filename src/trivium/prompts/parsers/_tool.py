@@ -15,6 +15,7 @@ from trivium.schema import ToolStatusCode
 __all__ = ["InterpreterParser", "MixedToolParser", "PluginParser", "ToolParser"]
 
 
+Validate: TypeAlias = Callable[[str], Any]
 Parsed: TypeAlias = dict[str, Any]
 """An answer as `tool_type`, `thought`, `action` and `status`."""
 ParsedAnswer: TypeAlias = Mapping[str, Any]
@@ -50,7 +51,7 @@ class ToolParser(StrParser):
         template: str = "",
         begin: str = "<tool>\n",
         end: str = "</tool>\n",
-        validate: Callable[[str], Any] | str | None = None,
+        validate: Validate | str | None = None,
         **fields: object,
     ) -> None:
         super().__init__(template, **{"begin": begin, "end": end, **fields})
@@ -99,7 +100,7 @@ class InterpreterParser(ToolParser):
         template: str = "",
         begin: str = "<|action_start|><|interpreter|>\n",
         end: str = "<|action_end|>\n",
-        validate: Callable[[str], Any] | str | None = None,
+        validate: Validate | str | None = None,
         **fields: object,
     ) -> None:
         super().__init__(tool_type, template, begin, end, validate, **fields)
@@ -122,7 +123,7 @@ class PluginParser(ToolParser):
         template: str = "",
         begin: str = "<|action_start|><|plugin|>\n",
         end: str = "<|action_end|>\n",
-        validate: Callable[[str], Any] | str | None = read_call,
+        validate: Validate | str | None = read_call,
         **fields: object,
     ) -> None:
         super().__init__(tool_type, template, begin, end, validate, **fields)
