@@ -175,4 +175,4 @@ def _split(document: Document, *, parsing: ParsingConfig) -> Iterator[Chunk]:
     """Split a document by a config."""
     from trivium.parsing import Parser
 
-    return Parser(parsing)._chunks(document)
+    return Parser(parsing).chunks_of(document)
