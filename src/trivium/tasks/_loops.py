@@ -36,8 +36,9 @@ class LoopDetector:
     def add(self, message: Message) -> None:
         """Count the message that a step led to."""
         if self._config.inf_loop_cycle_len:
-            calls = tuple([(call.name, call.arguments) for call in message.tool_calls])
-            seen = hash((str(message.content), message.sender, id(message.entity), message.receiver, calls))
+            calls = message.tool_calls
+            said = (str(message.content), message.sender, id(message.entity), message.receiver)
+            seen = hash((*said, *[(call.name, call.arguments) for call in calls]) if calls else said)
             self._counts[seen] += 1
             self._last.append(seen)
 

@@ -211,4 +211,6 @@ def user_can_respond(run: TaskRun) -> bool:
     task, pending = run.task, run.pending_message
     if task.interactive or pending is None:
         return task.interactive
-    return pending.receiver == _USER and not task.agent.has_tool_message_attempt(pending)
+    return (
+        pending.receiver is not None and pending.receiver == _USER and not task.agent.has_tool_message_attempt(pending)
+    )

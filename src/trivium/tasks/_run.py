@@ -131,13 +131,11 @@ class TaskRun:
             InfiniteLoopError: messages repeat endlessly.
         """
         task, most = self.task, settings.max_turns
-        has_own_step = not own_names(task).isdisjoint(_STEP)
+        own = own_names(task)
         turns = min(self.turns, most) if self.turns > 0 and most > 0 else max(self.turns, most)
         while True:
-            await (invoke(task.step) if has_own_step else self.take_step())
-            is_done, status = (
-                task.done() if "done" in own_names(task) else self.end_of(self.signs_of(self.pending_message))
-            )
+            await (self.take_step() if own.isdisjoint(_STEP) else invoke(task.step))
+            is_done, status = task.done() if "done" in own else self.end_of(self.signs_of(self.pending_message))
             if is_done:
                 return status
             self.steps += 1
@@ -164,8 +162,9 @@ class TaskRun:
         """
         task = self.task
         with step("step") as node:
-            is_heard = bool(scope_of(node).listeners) or "log_message" in own_names(task)
-            found = await self.find_response(turns, is_heard)
+            own = own_names(task)
+            is_heard = bool(node.scope.listeners) or "log_message" in own
+            found = await self.find_response(turns, is_heard, own)
             if found is None:
                 self.stall()
                 key, response = self.pending_sender, self.pending_message
@@ -177,7 +176,7 @@ class TaskRun:
                     emit(node, MessageEvent, self.pending_message)
         return self.pending_message
 
-    async def find_response(self, turns: int, is_heard: bool) -> tuple[ResponderKey, Message] | None:
+    async def find_response(self, turns: int, is_heard: bool, own: Set[str]) -> tuple[ResponderKey, Message] | None:
         """Ask the responders in order, and return the first valid response with its responder.
 
         Without one it is a refusal, else the agent's answer to a call of an unknown tool; None if there is none either.
@@ -187,7 +186,6 @@ class TaskRun:
         unknown = self.unknown_recipient()
         if unknown is not None:
             return _AGENT, unknown
-        own = own_names(task)
         has_own_response = not own.isdisjoint(_RESPONSE)
         refusal: tuple[ResponderKey, Message] | None = None
         for responder in responders_of(self):
