@@ -1,4 +1,4 @@
-"""Callbacks: functions that a user hangs on the stages of a node's life."""
+"""Callbacks: functions that a user registers for the stages of a node's life."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STAGES: tuple[Stage, ...] = get_args(Stage)
 
 
 class CallbackInfo(TypedDict, total=False):
-    """A function to call, with what it is given; `inject_task_node` adds the node as the keyword `task_node`."""
+    """A function to call, with its arguments; `inject_task_node` adds the node as the keyword `task_node`."""
 
     function: Required[Callable[..., Any]]
     params: Mapping[str, Any]
@@ -39,10 +39,10 @@ class Callback:
             a function, a dict `{"function": f, "params": {"args": …, "kwargs": …}, "inject_task_node": bool}`,
             or a list of these. Functions may be sync or async.
         task_node: the node to inject; by default the node that the callback was added to last.
-        task_node_auto_lock_num: how often `task_node` may be set before it stays as it is.
+        task_node_auto_lock_num: the number of times that `task_node` may be set before it is locked.
 
     Raises:
-        ConfigurationError: there is no such stage, or what is to be called cannot be.
+        ConfigurationError: there is no such stage, or an entry cannot be called.
 
     Example:
         >>> Callback(at_job_end=print)
@@ -74,7 +74,7 @@ class Callback:
         self._functions.setdefault(which, []).extend(_checked(which, each) for each in many if each is not None)
 
     def update(self, callbacks: Callback | Iterable[Callback | None] | None) -> Callback:
-        """Add all functions of another, or of several; gives itself."""
+        """Add all functions of another callback, or of several; returns itself."""
         for each in callbacks if isinstance(callbacks, Iterable) else (callbacks,):
             for which, functions in list(checked_callback(each)._functions.items()) if each is not None else ():
                 self._functions.setdefault(which, []).extend(list(functions))
@@ -82,7 +82,7 @@ class Callback:
 
     @classmethod
     def merge(cls, callbacks: Iterable[Callback | None]) -> Callback:
-        """A new callback with the functions of all, in their order."""
+        """Return a new callback with the functions of all, in order."""
         return cls().update(callbacks)
 
     def at(self, which: str) -> Sequence[CallbackInfo]:
@@ -92,7 +92,7 @@ class Callback:
     # ---- the node that is injected
     @property
     def task_node(self) -> TaskNode | None:
-        """The node that the functions get as `task_node`, where they ask for it."""
+        """The node that functions with `inject_task_node` get as `task_node`."""
         return self._task_node
 
     @task_node.setter
@@ -104,11 +104,11 @@ class Callback:
             self._task_node = node
 
     def task_node_lock(self) -> None:
-        """Keep `task_node` as it is, whatever the callback is added to."""
+        """Lock `task_node`: adding the callback to other nodes no longer changes it."""
         self._locked = True
 
     def task_node_unlock(self) -> None:
-        """Let `task_node` follow again what the callback is added to."""
+        """Unlock `task_node`: it is set again to the node to which the callback is added."""
         self._locked = False
 
     def __repr__(self) -> str:
@@ -117,10 +117,10 @@ class Callback:
 
 
 def checked_callback(value: Any) -> Callback:
-    """The callback itself.
+    """Return the callback itself.
 
     Raises:
-        ConfigurationError: it is something else.
+        ConfigurationError: it is no Callback.
     """
     if not isinstance(value, Callback):
         raise ConfigurationError(f"{value!r} is not a Callback: write Callback(at_job_end=…)")

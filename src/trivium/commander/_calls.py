@@ -1,4 +1,4 @@
-"""The nodes of calls, and how code asks for the one that it runs in."""
+"""The nodes of calls, and the functions by which code finds its own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["CallNode", "is_within", "step", "this_call", "this_session"]
 class CallNode(TaskNode):
     """The node of a call: an agent's turn, a model call, a tool call, a task and its steps.
 
-    `with` it, core code runs as this call: it starts there and ends with the block.
+    It is a context manager: driver-neutral code in its block runs as this call, which starts and ends with the block.
     """
 
     __slots__ = ("__dict__", "_token", "held_lock")
@@ -50,7 +50,7 @@ class CallNode(TaskNode):
 
     @property
     def name(self) -> str:
-        """What was called."""
+        """The name of the module, model, tool or step that was called."""
         return self._name
 
     @property
@@ -60,7 +60,7 @@ class CallNode(TaskNode):
 
     @property
     def context(self) -> Any:
-        """What the caller passed as `context=`; everything below inherits it."""
+        """The object that the caller passed as `context=`; everything below inherits it."""
         return self._scope.context
 
     @property
@@ -70,7 +70,7 @@ class CallNode(TaskNode):
 
     @property
     def key(self) -> str:
-        """A stable identity, equal in every run that takes the same way."""
+        """A stable identity, equal in every run that takes the same path."""
         return self._get_key()
 
     @property
@@ -80,7 +80,7 @@ class CallNode(TaskNode):
 
 
 def this_call() -> CallNode:
-    """The call whose code runs here: its session, its context, its place in the run tree.
+    """Return the call whose code runs here: its session, its context, its path in the run tree.
 
     Raises:
         CommanderNotRunError: no call runs here.
@@ -102,7 +102,7 @@ def this_call() -> CallNode:
 
 
 def this_session() -> Hashable:
-    """The session of the call that runs here; 0 outside any run, as at the root of every one."""
+    """Return the session of the call that runs here; 0 outside any run, as at the root of each."""
     node = current.get()
     return 0 if node is None else node._scope.session_id
 
@@ -114,5 +114,5 @@ def is_within(name: str) -> bool:
 
 
 def step(name: str) -> CallNode:
-    """A call below the one whose code runs here; `with` it, a block of core code."""
+    """Make a call below the one whose code runs here; use it as a context manager around driver-neutral code."""
     return CallNode(name, current.get())

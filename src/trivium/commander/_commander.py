@@ -39,17 +39,17 @@ _NOT_RUNNING = "the commander is not running: start it with run() first"
 class CommanderAsync(WorkNode, Generic[T]):
     """Runs jobs and handlers as a tree.
 
-    Jobs are taken in the order in which they were put; handlers run beside them. A failing node is never
-    lost: it keeps its exception, `failures` lists it and the log names it.
+    Jobs run in the order in which they were put; handlers run concurrently with them. No failure is lost: the node
+    keeps its exception, `failures` lists it and the log names it.
 
     Args:
         logger: where failures are logged; default: the logger "trivium.commander".
-        name: how the root is called in the run tree.
+        name: the name of the root of the run tree.
         raise_errors: let `run` raise the first failure when the run is over.
-        max_running: how many handlers may run their bodies at once; the others wait in the order of their calls.
-            None is no limit.
-        max_queued: how many jobs may wait in the queue; `put_job` waits for room, but never in the body of a job,
-            which is what empties the queue. None is no limit.
+        max_running: the most handlers whose bodies run concurrently; the others wait in the order of their calls.
+            None: no limit.
+        max_queued: the most jobs in the queue; `put_job` waits for room, except in the body of a job, without which
+            the queue would never empty. None: no limit.
 
     Attributes:
         failures: (node, error) for each node that failed in the last run, in order.
@@ -150,24 +150,24 @@ class CommanderAsync(WorkNode, Generic[T]):
 
     @property
     def running_status(self) -> bool:
-        """Whether it runs."""
+        """True while the commander runs and accepts work."""
         return self._accepts and not self._leaving
 
     def is_empty(self) -> bool:
-        """Whether nothing is queued and nothing runs."""
+        """Return True if nothing is queued and nothing runs."""
         return self._open == 0 and not self._posted
 
     def exit(self, return_result: T | None = None, wait: bool = True) -> None:
         """End the run, from any thread.
 
-        The task of the current job runs to its end; what is queued is dropped, running handlers are cancelled,
-        and nothing is started any more. (To stop the current task too, `kill` the commander.) Where nothing
-        runs, the result is only kept for `wait_for_exit`.
+        The task of the current job runs to its end; queued jobs are dropped, running handlers are cancelled, and
+        nothing more is started. (To stop the current task too, `kill` the commander.) If nothing runs, the result is
+        only stored for `wait_for_exit`.
 
         Args:
             return_result: what `run` returns.
-            wait: be back when the run is over. Code of the run itself never waits for its own end, and code on
-                a running loop never blocks it.
+            wait: return only when the run is over. Code of the run itself never waits for its own end, and code on a
+                running loop never blocks the loop.
         """
         self._return = return_result
         if (loop := self._loop) is not None:
@@ -225,7 +225,7 @@ class CommanderAsync(WorkNode, Generic[T]):
         (self._admit if self._loop is not None and get_running_loop() is self._loop else self._post)(job, parent)
 
     def _post(self, node: Job | HandlerCoroutine[Any], parent: TaskNode) -> None:
-        """Start something soon on the run's own loop, unless the run is over by then."""
+        """Start a job or handler soon on the loop of the run, unless the run is over by then."""
         with self._gate:
             loop = self._loop  # read here: before, it might be that of the run before
             if loop is None or not self._accepts:
@@ -273,7 +273,7 @@ class CommanderAsync(WorkNode, Generic[T]):
                     await wait(event=self._changed)
 
     def _ends_now(self) -> bool:
-        """Take nothing more, unless another thread has posted something: what is taken is also run."""
+        """Accept nothing more, unless another thread has posted work: accepted work is always run."""
         with self._gate:
             self._accepts = bool(self._posted)
         return not self._accepts
@@ -312,7 +312,7 @@ class CommanderAsync(WorkNode, Generic[T]):
 
     # ---- used by the nodes
     async def _put(self, job: Job, parent: TaskNode) -> None:
-        """Queue a job when the queue is shorter than its limit; at once where the queue itself waits for who puts."""
+        """Queue a job when the queue is shorter than its limit; at once if the queue itself waits for the caller."""
         _checked((job,))
         while True:
             with self._gate:  # between the look at the queue and the placing, nobody else places
@@ -345,12 +345,12 @@ class CommanderAsync(WorkNode, Generic[T]):
             node._cancel()
 
     def _withdraw(self, node: Any) -> bool:
-        """Take it out of turn, if it waits for its turn."""
+        """Remove a node from the queue; return True if it was there."""
         self._room.set()  # there is more room now, or a reason not to wait for it: it is awaited
         return None in (self._queue.pop(node, node), self._waiting.pop(node, node))
 
     def _fill(self, ended: int) -> None:
-        """Run what waits, as far as the limit lets it; so many bodies are over."""
+        """Start waiting handlers, as far as the limit allows, after `ended` bodies have ended."""
         self._running -= ended
         while self._waiting and self._running < (self.max_running or 0):
             self._running += 1
@@ -370,7 +370,7 @@ class CommanderAsync(WorkNode, Generic[T]):
 
 
 def _checked(job: Any) -> tuple[Job, ...]:
-    """The job, or the jobs, as a tuple of jobs that can run."""
+    """Return the job, or the jobs, as a tuple of jobs that can run."""
     jobs: tuple[Any, ...] = (job,) if isinstance(job, Job | str) or not hasattr(job, "__iter__") else tuple(job)
     for each in jobs:
         if isinstance(each, HandlerCoroutine):

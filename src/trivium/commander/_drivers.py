@@ -1,12 +1,12 @@
-"""The bridges between sync and async: one core of coroutines, two drivers.
+"""The bridges between sync and async: coroutines that are written once, and two drivers that run them.
 
-All suspension of core code goes through four primitives: `invoke` (call user code), `iterate` (pull from an
-iterator), `gather` (several at once) and `wait` (time, or an event). The *blocking driver* (`drive`) runs a
-core coroutine in the caller's thread with no loop; the *async driver* is a plain `await`. A primitive finds
-its driver from a thread-local that is set only while a blocking drive is on the stack.
+Driver-neutral coroutines suspend only through four primitives: `invoke` (call user code), `iterate` (pull from an
+iterator), `gather` (several concurrently) and `wait` (for a time, or an event). The *blocking driver* (`drive`) runs
+such a coroutine in the caller's thread without a loop; the *async driver* is a plain `await`. A primitive finds its
+driver by a thread-local value that is set only while a blocking driver is on the stack.
 
-A user's `async def` is never driven in place: under the blocking driver it runs on a loop (`hop`), while the
-blocked thread *serves*: sync user code below runs there, so pdb, input(), sqlite and Ctrl-C behave.
+A user's `async def` is never driven in place: under the blocking driver it runs on a loop (`await_on_loop`), and the
+blocked thread meanwhile runs the sync user code below it, so that pdb, input(), sqlite and Ctrl-C work.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ Core = Coroutine[Any, Any, T]
 def driver_neutral(function: T) -> T:
     """Mark a coroutine function that suspends only through the primitives: both drivers run it in place.
 
-    So may be marked what makes an async generator, which `iterate` pulls.
+    A function that makes an async generator, which `iterate` pulls, may be marked so too.
     """
-    function.__driver_neutral__ = ""  # type: ignore[attr-defined] - a mark on the function: it is its own core
+    function.__driver_neutral__ = ""  # type: ignore[attr-defined] - a mark on the function
     return function
 
 
 def drive(core: Core[T]) -> T:
-    """Run a core coroutine to its end in this thread.
+    """Run a driver-neutral coroutine to its end in this thread.
 
     Raises:
         SuspendedError: it awaited something that is not a primitive, at that line.
@@ -74,18 +74,18 @@ def drive(core: Core[T]) -> T:
     finally:
         here.driving = before
         core.close()
-    raise SuspendedError("core code suspended again after it was refused")
+    raise SuspendedError("driver-neutral code suspended again after it was refused")
 
 
 def sync_method(
     core: Callable[Concatenate[Any, P], Core[T]], name: str | None = None
 ) -> Callable[Concatenate[Any, P], T]:
-    """The sync method beside a coroutine method: callers block, the core awaits it in place.
+    """Make the sync method beside a coroutine method: callers block, driver-neutral code awaits it in place.
 
     Args:
         core: the coroutine method.
-        name: where it stands on the class; default: its own name. It is looked up at each call, for a subclass may
-            have written its own.
+        name: its attribute of the class; default: its own name. It is looked up at each call, since a subclass may
+            override it.
 
     Example:
         >>> class Greeter:
@@ -109,7 +109,7 @@ def sync_method(
 
 
 def sync_function(core: Callable[P, Core[T]]) -> Callable[P, T]:
-    """The sync function beside a coroutine function: what `sync_method` is for methods.
+    """Make the sync function beside a coroutine function, as `sync_method` does for methods.
 
     Example:
         >>> @driver_neutral
@@ -142,7 +142,7 @@ def run_on_loop(work: Callable[[], Core[T]]) -> T:
 
 
 def is_async(function: Any) -> bool:
-    """Whether calling `function` gives a coroutine, as far as its definition tells."""
+    """Return True if calling `function` gives a coroutine, as far as its definition tells."""
     while isinstance(function, partial):
         function = cast("partial[Any]", function).func
     code = getattr(function, "__code__", None)
@@ -162,7 +162,7 @@ def invoke(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Core[A
 
 
 def invoke_in_place(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Core[Any]:
-    """Call user code that is quick by contract (hooks, parsers, filters): as `invoke`, but always in place."""
+    """Call user code that is fast by contract (hooks, parsers, filters) as `invoke` does, but always in place."""
     form, is_neutral = _form_of(function)
     return form(*args, **kwargs) if is_neutral else _invoke(form, args, kwargs, True)
 
@@ -195,7 +195,7 @@ async def _invoke(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
 
 async def settle(out: Any) -> Any:
     """Return what user code returned; await it first where that is an awaitable."""
-    if out.__class__ in _PLAIN or not isinstance(out, Awaitable):  # an abstract class is slow to ask
+    if out.__class__ in _PLAIN or not isinstance(out, Awaitable):  # `isinstance` of an abstract class is slow
         return out
     awaitable = cast("Awaitable[Any]", out)
     if not is_blocking():
@@ -243,8 +243,8 @@ async def invoke_or_abandon(
 async def await_foreign(node: TaskNode | None, awaitable: Awaitable[T]) -> T:
     """Await foreign code so that `kill` reaches it.
 
-    The waker cancels this task only while it still waits here, and only on the loop's own thread; each such
-    cancel is undone, so that another's cancellation passes through. The deadline rings by a timer of the loop.
+    The waker cancels this task only while it still waits here, and only on the loop's own thread; each such cancel is
+    undone, so that a cancellation by others passes through. A timer of the loop watches the deadline.
     """
     if node is None:
         return await awaitable

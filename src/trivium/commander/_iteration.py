@@ -1,4 +1,4 @@
-"""The fourth primitive: to pull from an iterator of a user's or a provider's, sync or async."""
+"""The fourth primitive: pull from an iterator of a user or a provider, sync or async."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from trivium.commander._workers import post
 
 T = TypeVar("T")
 _AHEAD = 16
-"""Items that an async source may be ahead of a consumer in sync code."""
+"""The most items by which an async source may be ahead of a consumer in sync code."""
 
 
 async def iterate(function: Callable[..., Any], *args: Any) -> AsyncGenerator[Any]:
-    """Yield the items of a user's or provider's iterator, sync or async.
+    """Yield the items of an iterator of a user or provider, sync or async.
 
-    One task or one worker owns the source from its first item to its close. While a listener is behind,
-    nothing is pulled.
+    One task or one worker owns the source from its first item to its close. While a listener lags behind, nothing is
+    pulled.
     """
     node = current.get()
     assert node is not None, "iterate runs inside a node"
@@ -56,7 +56,7 @@ async def iterate(function: Callable[..., Any], *args: Any) -> AsyncGenerator[An
 
 
 async def pull(take: Callable[[Any], object], function: Callable[..., Any], *args: Any) -> None:
-    """Give each item of a user's or provider's iterator to `take`; see `iterate`, which costs twice as much."""
+    """Call `take` with each item of an iterator of a user or provider; cheaper than `iterate`, by half."""
     node = current.get()
     assert node is not None, "pull runs inside a node"
     if node._stopping is not None or node._scope.deadline is not None:

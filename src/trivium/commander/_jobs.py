@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
 PASS_WORD = "I assure all time-consuming tasks are delegated externally."  # noqa: S105 - a reminder, no secret
-"""What `tasker` and `handler` want to hear: their code runs on the loop and must not block it."""
+"""The promise that `tasker` and `handler` require: their code runs on the loop and must not block it."""
 
 P = ParamSpec("P")
 R = TypeVar("R", default=Any)
@@ -44,13 +44,13 @@ def tasker(
     Args:
         password: `PASS_WORD`.
         timeout: seconds for the job and all that it starts; past it they are stopped.
-        retries: how often a task that failed is tried once more.
+        retries: the number of further attempts after a failure.
         retry_delay: seconds before the first retry, doubled at each next.
-        retry_on: the errors that are worth a retry.
+        retry_on: the errors after which it is tried again.
 
     Raises:
         PasswordError: the password is another.
-        ConfigurationError: a time-out or a retry cannot be what it is.
+        ConfigurationError: the timeout or a retry option is invalid.
     """
     policy = _checked(password, Policy(timeout, retries, retry_delay, retry_on))
 
@@ -63,7 +63,7 @@ def tasker(
 
 
 class _Queued(WorkNode):
-    """What waits for its turn, if only for the next step of the loop."""
+    """A node that runs as a task of its own: a job, or a handler that was started."""
 
     __slots__ = ()
 
@@ -78,7 +78,7 @@ class _Queued(WorkNode):
         super()._wake()
 
     def _cancel(self) -> None:
-        """A kill cancels the body, and neither the callbacks around it nor who awaits it."""
+        """Cancel the body, but neither the callbacks around it nor the code that awaits it."""
         if self._phase == _RUNNING and self._task is not None:
             cancel_once(self._task)
         elif self.commander._withdraw(self):  # its turn may be far away: it ends now
@@ -157,7 +157,7 @@ class HandlerCoroutine(_Queued, Generic[R]):
 
     @driver_neutral
     async def _awaited(self) -> Any:
-        """Run as a part of the awaiting node: its result and its error go to who awaits."""
+        """Run as a part of the awaiting node, which gets the result or the error."""
         node = current.get()
         if self._parent is not None:
             await self._joined(node)
@@ -176,7 +176,7 @@ class HandlerCoroutine(_Queued, Generic[R]):
         return self.result
 
     async def _joined(self, node: TaskNode | None) -> None:
-        """Wait for the body of one that was started before; one that still waits for its turn runs here and now."""
+        """Wait for the body of a handler that was started before; run it here if it is still queued."""
         if self in waiters(node):
             raise WouldDeadlockError(f"{self._name} would wait for itself: it is awaited by its own code")
         self._joiners = joiners = self._joiners or []
@@ -191,7 +191,7 @@ class HandlerCoroutine(_Queued, Generic[R]):
 
 
 def waiters(node: TaskNode | None) -> Iterator[TaskNode]:
-    """What goes on only after the code of `node`: it and the calls above, who awaits them, and so on."""
+    """Yield the nodes that wait for the code of `node`: it, the calls above it, the nodes that await these, …"""
     todo = [node]
     for each in filter(None, todo):  # it grows on the way
         yield each
@@ -203,7 +203,7 @@ def waiters(node: TaskNode | None) -> Iterator[TaskNode]:
 
 
 class _HandlerDecorator(Protocol):
-    """What `handler` gives: it takes a function or a method, and keeps the types of its other parameters."""
+    """The decorator that `handler` returns; it keeps the types of the other parameters of a function or method."""
 
     @overload
     def __call__(
@@ -227,11 +227,11 @@ def handler(
 
     `self_handler` is the first parameter of a function, the second of a method; callers leave it out. The other
     arguments are those of `tasker`, here for the handler and all that it starts. Awaited where no commander
-    runs, it is a plain coroutine: no node, no callbacks, no time-out and no retries.
+    runs, it is a plain coroutine: no node, no callbacks, no timeout and no retries.
 
     Raises:
         PasswordError: the password is another.
-        ConfigurationError: a time-out or a retry cannot be what it is.
+        ConfigurationError: the timeout or a retry option is invalid.
         NotHandlerError: the function is not `async def`.
 
     Example:
@@ -247,7 +247,7 @@ def handler(
 
 
 def _checked(password: object, policy: Policy) -> Policy | None:
-    """The policy, or None where it is the common one: no time-out, no retries."""
+    """Return the policy; None if it is the default, without timeout and retries."""
     if password != PASS_WORD:
         raise PasswordError("write @tasker(PASS_WORD) or @handler(PASS_WORD), and read PASS_WORD once before")
     kinds = policy.retry_on if isinstance(policy.retry_on, tuple) else (policy.retry_on,)
@@ -259,7 +259,7 @@ def _checked(password: object, policy: Policy) -> Policy | None:
 
 
 class _Handler:
-    """The descriptor behind `handler`: bound to an object, it is a method."""
+    """The descriptor that `handler` makes; bound to an object it is a method."""
 
     __handler__ = True
 

@@ -1,4 +1,4 @@
-"""What a run may spend: limits are stated once, and counted along the chain of those that enclose them."""
+"""Limits of a run, and the budgets that count against them and against all that enclose them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from threading import Lock
 
 from trivium.exceptions import ConfigurationError, LimitExceededError
 
-_ROUNDING = 1e-9  # dollars: what floating point makes of a sum is no reason to refuse a request
+_ROUNDING = 1e-9  # dollars: a rounding error of a sum is no reason to refuse a request
 _lock = Lock()  # guards additions only: never held while anything else runs
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a run and everything below it may spend; None is no limit.
+    """The most that a run and everything below it may spend; None: no limit.
 
     Args:
         turns: model calls.
@@ -56,19 +56,19 @@ class Budget:
         self.usd = self.reserved_usd = 0.0
 
     def limits_any(self, *names: str) -> bool:
-        """Whether one of these is limited, here or above."""
+        """Return True if one of these is limited, here or above."""
         return any(getattr(each.limits, name) is not None for each in (self, *self.enclosing) for name in names)
 
     def take_turn(self, estimate: int = 0, usd: float | None = None, turns: int = 1) -> tuple[int, float]:
-        """Count one model call before it is made, and reserve what it will take until `settle` says what it took.
+        """Count one model call before it is made, and reserve its expected usage until `settle` counts the real one.
 
         Args:
-            estimate: tokens that it will take at least.
-            usd: what it will cost; None is at the price that tokens had so far.
-            turns: 0 for a model that only embeds.
+            estimate: the least number of tokens that it will use.
+            usd: its expected cost; None: at the price that tokens had so far.
+            turns: 0 for an embedding model.
 
         Returns:
-            What is reserved, for `settle`.
+            The reserved tokens and dollars, for `settle`.
 
         Raises:
             LimitExceededError: no turn is left, or not so many tokens or dollars; nothing is counted.
@@ -106,7 +106,7 @@ class Budget:
                 budget.tool_calls += calls
 
     def settle(self, reserved: tuple[int, float], tokens: int, usd: float = 0.0) -> None:
-        """Count what a model call has used, in place of what `take_turn` reserved for it."""
+        """Count the usage of a model call in place of the reservation that `take_turn` made for it."""
         with _lock:
             for budget in (self, *self.enclosing):
                 budget.reserved -= reserved[0]

@@ -1,4 +1,4 @@
-"""From blocking code to a loop, and back: how a blocked thread waits for work on a loop and serves it meanwhile."""
+"""From blocking code to a loop and back: a blocked thread waits for work on a loop and runs its sync code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NOT_DRIVING = object()
 
 
 class _Here:
-    """What is known of a thread."""
+    """The state of a thread."""
 
     __slots__ = ("driving", "home", "level", "woken")
 
@@ -38,41 +38,41 @@ class _Here:
         self.driving: object = _NOT_DRIVING
         """The loop that ran when this thread's innermost blocking drive began, or _NOT_DRIVING."""
         self.home: asyncio.AbstractEventLoop | None = None
-        """In a worker: the loop that lent this thread its work."""
+        """In a worker: the loop that owns its work."""
         self.level = 0
         """Background loop k may wait for loop k + 1 only."""
         self.woken: set[asyncio.Task[Any]] = set()
-        """Tasks of this thread's loop that a kill has cancelled and that have not come so far as to undo it."""
+        """Tasks of this thread's loop that a kill has cancelled and that have not yet undone that."""
 
 
 class _Local(threading.local):
     def __init__(self) -> None:
-        self.here = _Here()  # looked up once where several of its values are needed: the look-up is what costs
+        self.here = _Here()  # looked up once if several values are needed, since the lookup is expensive
 
 
 local = _Local()
 
 
 def is_blocking() -> bool:
-    """Whether core code runs under the blocking driver here.
+    """Return True if driver-neutral code runs under the blocking driver here.
 
-    A nested `asyncio.run()` is async again, for its loop is another than the one the drive began with;
-    a created task never inherits the driver, as it would from a context variable.
+    A nested `asyncio.run()` is async again, since its loop differs from the one with which the driver began;
+    a new task never inherits the driver, as it would from a context variable.
     """
     return local.here.driving is get_running_loop()
 
 
 class _Letter(NamedTuple):
-    """What a loop sends to the thread that waits for it."""
+    """A message from a loop to the thread that waits for it."""
 
     kind: str  # "item": something to give out; "run": sync code to run here; "end": the work is over
     what: Any
     reply: Any = None
-    alone: Callable[[], object] | None = None  # "run": the same for a worker, where nobody reads the letter any more
+    alone: Callable[[], object] | None = None  # "run": the same for a worker, if the thread no longer reads its inbox
 
 
 class _Inbox(queue.SimpleQueue[_Letter]):
-    """The letters to a blocked caller. Tasks that outlive his call may still write; others do what they ask then."""
+    """The messages to a blocked caller; those that arrive after its call has ended are run by workers."""
 
     closed = False
 
@@ -89,11 +89,11 @@ class _Inbox(queue.SimpleQueue[_Letter]):
 
 
 lender: ContextVar[_Inbox | None] = ContextVar("triviumlender", default=None)
-"""The inbox of a blocked caller, who runs sync user code meanwhile."""
+"""The inbox of a blocked caller thread, which runs sync user code meanwhile."""
 
 
 class _Errand:
-    """Work that runs on a loop on behalf of a blocked thread; the thread can stop it at any moment."""
+    """Work that runs on a loop for a blocked thread, which can stop it at any moment."""
 
     def __init__(self, work: Callable[[Give], Awaitable[Any]], lend: bool) -> None:
         self.inbox = _Inbox()
@@ -142,7 +142,7 @@ class _Errand:
 
 
 def iterate_on_loop(work: Callable[[Give], Awaitable[Any]], lend: bool = True) -> Generator[Any, None, Any]:
-    """Run `work` on a loop; yield what it gives, and run its sync user code in this thread meanwhile."""
+    """Run `work` on a loop; yield the items that it gives, and run its sync user code in this thread meanwhile."""
     errand, node, ended = _Errand(work, lend), current.get(), False
     letter = _Letter("end", None)
     with nullcontext() if node is None else WokenBy(node, errand.stop):
@@ -157,7 +157,7 @@ def iterate_on_loop(work: Callable[[Give], Awaitable[Any]], lend: bool = True) -
                 else:
                     ended = True
         finally:
-            if not ended:  # Ctrl-C, or the consumer left: stop the work and wait for its end
+            if not ended:  # Ctrl-C, or the consumer stopped early: stop the work and wait for its end
                 errand.stop()
                 errand.drain()
             errand.inbox.close()
@@ -180,7 +180,7 @@ def _next_letter(inbox: queue.SimpleQueue[_Letter], node: TaskNode | None) -> _L
 def _run_lent(letter: _Letter) -> None:
     try:
         out = letter.what()
-    except (Exception, SystemExit) as error:  # a tool that exits the program has failed; else it comes back to here
+    except (Exception, SystemExit) as error:  # a tool that exits the program has failed
         letter.reply(None, error)
     except BaseException as error:  # Ctrl-C or Cancellation inside lent code ends this thread's wait too
         letter.reply(None, error if isinstance(error, Cancellation) else asyncio.CancelledError())
@@ -191,7 +191,7 @@ def _run_lent(letter: _Letter) -> None:
 
 
 def await_on_loop(work: Callable[[], Awaitable[T]], lend: bool = True) -> T:
-    """From blocking code: the result of `await work()`, run on a loop."""
+    """Return the result of `await work()`, run on a loop; for blocking code."""
     errand = iterate_on_loop(lambda give: work(), lend)
     while True:
         try:
@@ -201,24 +201,24 @@ def await_on_loop(work: Callable[[], Awaitable[T]], lend: bool = True) -> T:
 
 
 def enter_worker(home: asyncio.AbstractEventLoop | None, level: int) -> None:
-    """Say, in a worker, for whom this thread works now."""
+    """Set, in a worker, the loop that owns its work, and the level of background loop that it stands below."""
     here = local.here
     here.home, here.level, here.driving = home, level, _NOT_DRIVING
 
 
 def home_loop_here() -> asyncio.AbstractEventLoop | None:
-    """The loop that lent this thread its work, if it is a worker."""
+    """Return the loop that owns the work of this thread, if it is a worker."""
     return local.here.home
 
 
 def current_level() -> int:
-    """The level of background loop that code in this thread stands below."""
+    """Return the level of background loop that code in this thread stands below."""
     level = loop_level(get_running_loop())
     return local.here.level if level is None else level + 1
 
 
 def cancel_once(task: asyncio.Task[Any]) -> bool:
-    """Cancel a task on behalf of a kill; not if that is under way: of all that wait in it, the innermost is woken."""
+    """Cancel a task for a kill, unless that is under way: of all waits in the task, the innermost is woken."""
     if task in local.here.woken:
         return False
     local.here.woken.add(task)
@@ -226,13 +226,13 @@ def cancel_once(task: asyncio.Task[Any]) -> bool:
 
 
 def uncancel(task: asyncio.Task[Any]) -> None:
-    """Undo `cancel_once`, where its cancellation has arrived."""
+    """Undo `cancel_once` after its cancellation has arrived."""
     local.here.woken.discard(task)
     task.uncancel()
 
 
 async def shield(work: Awaitable[T]) -> T:
-    """Wait for work that must not be cut short; a cancellation that comes meanwhile is raised after its end."""
+    """Wait for work that must not be interrupted; a cancellation meanwhile is raised after its end."""
     task, cancelled = asyncio.ensure_future(work), False
     while not task.done():
         try:
@@ -246,10 +246,10 @@ async def shield(work: Awaitable[T]) -> T:
 
 
 async def await_within(seconds: float | None, work: Awaitable[T]) -> T:
-    """Wait for work on a loop, but not longer than that; None is no limit.
+    """Wait for work on a loop, at most `seconds`; None: no limit.
 
     Raises:
-        TimeoutError: the time is over; the work was cancelled.
+        TimeoutError: it took longer; the work was cancelled.
     """
     if seconds is None:
         return await work

@@ -36,7 +36,7 @@ current: ContextVar[TaskNode | None] = ContextVar("trivium_node", default=None)
 
 
 class NodeState(str, Enum):
-    """Where a node stands in its life. The last three are final."""
+    """The state of a node. The last three are final."""
 
     PENDING = "PENDING"
     ACTIVE = "ACTIVE"
@@ -49,10 +49,10 @@ _PENDING, _ACTIVE, _COMPLETED, _EXCEPTION, _TERMINATED = NodeState
 
 
 class Cancellation(BaseException):
-    """Unwinds a stopped subtree. It becomes a RunError at the node that was stopped; no user code sees it outside."""
+    """Unwinds a cancelled subtree; becomes a RunError at the node that was stopped, and never leaves it."""
 
 
-_new = object.__new__  # without an `__init__`, at half the price
+_new = object.__new__  # without `__init__`, at half the cost
 
 
 class Scope:
@@ -95,8 +95,8 @@ class TaskNode:
     """A node of the run tree.
 
     A user's `Job` is a node, so the tree takes only the documented names on it; everything else is
-    underscored. The invariants: a node that started ends exactly once, after those of its children that anybody
-    waits for; the others are told to stop; nothing is started below a node that has ended.
+    underscored. The invariants: a node that started ends exactly once, after those of its children that are awaited;
+    the others are cancelled; nothing is started below a node that has ended.
     """
 
     __slots__ = (
@@ -141,7 +141,7 @@ class TaskNode:
             self._join(parent)
 
     def _join(self, parent: TaskNode) -> None:
-        """Take a place below a node. The child joins first and reads the stop flag after: no kill is missed."""
+        """Join the children of a node. The child joins first and reads the stop flag after: no kill is missed."""
         if parent._state is not _ACTIVE and parent._state is not _PENDING:
             raise FinishedNodeError(
                 f"{self._name} cannot start below {parent._name}, which has ended: await it before its caller ends, "
@@ -181,12 +181,12 @@ class TaskNode:
 
     @property
     def children_num(self) -> int:
-        """How many `children` there are."""
+        """The number of `children`."""
         return len(self.children)
 
     @property
     def state(self) -> NodeState:
-        """Where the node stands in its life; TERMINATED from the moment it is told to stop."""
+        """The state of the node; TERMINATED from the moment it is cancelled."""
         if self._stopping is not None and (self._state is _PENDING or self._state is _ACTIVE):
             return NodeState.TERMINATED
         return self._state
@@ -211,7 +211,7 @@ class TaskNode:
         return self._holder().commander
 
     def _holder(self) -> WorkNode:
-        """The node that can hold work: this one, or the nearest job, handler or commander above."""
+        """Return the node that can hold work: this one, or the nearest job, handler or commander above."""
         if self._parent is None:
             raise AttributeNotSetError(f"{self._name} does not run below a commander: put jobs into one that runs")
         return self._parent._holder()
@@ -244,7 +244,7 @@ class TaskNode:
 
     # ---- identity
     def _path(self, most: int | None = None) -> str:
-        """Names and ordinals from the root; or only of the nearest, for who cannot afford the way up."""
+        """Return names and ordinals from the root, or only the nearest `most` of them, if the way up is too long."""
         names: list[str] = []
         node: TaskNode | None = self
         while node is not None and (most is None or len(names) < most):
@@ -253,7 +253,7 @@ class TaskNode:
         return "/".join(reversed(names if node is None else [*names, "…"]))
 
     def _get_key(self) -> str:
-        """A stable identity: equal in every run that takes the same way. O(1) once the parent has its own."""
+        """Return a stable identity: equal in every run that takes the same path. O(1) once the parent has its own."""
         unnamed: list[TaskNode] = []
         node: TaskNode | None = self
         while node is not None and node._key is None:
@@ -279,7 +279,7 @@ class TaskNode:
         return remove
 
     def _change_listeners(self, change: Callable[[tuple[Listener, ...]], tuple[Listener, ...]]) -> None:
-        # The price is paid here, once, never per event or per level. One new scope for each old one.
+        # The cost is paid here, once, never per event or per level: one new scope for each old one.
         made: dict[int, tuple[Scope, Scope]] = {}
         for node in self._subtree():
             old = node._scope
@@ -305,11 +305,11 @@ class TaskNode:
         else:
             self._state = _TERMINATED if isinstance(error, CancelledError) else _EXCEPTION
         self.exception = error
-        if self._children:  # nobody awaited what is still below: it gets no further than its next step
+        if self._children:  # children that nobody awaited get no further than their next step
             for child in list(self._children):
                 child.kill("its caller has ended")
         if self._parent is not None and self._parent._children:
-            self._parent._children.pop(self, None)  # a finished subtree gives its memory back
+            self._parent._children.pop(self, None)  # a finished subtree frees its memory
         if self._spent is not None and self._parent is not None:
             with _lock:  # children may end in threads of their own
                 before = self._parent._spent
@@ -318,7 +318,7 @@ class TaskNode:
             emit(self, EndedEvent, error)
 
     def _outward(self, error: BaseException) -> BaseException:
-        """What the caller of this node sees: a Cancellation passes until it reaches the node that was told to stop."""
+        """Return the error for the caller of this node: a Cancellation passes up to the node that was told to stop."""
         if not isinstance(error, Cancellation) or self._stopping is None:
             if isinstance(error, LimitExceededError) and not error.path:
                 error.path = self._path()
@@ -337,13 +337,13 @@ class TaskNode:
     def kill(self, reason: str = "killed") -> None:
         """Stop this node and everything below; thread-safe, returns at once.
 
-        Nothing below starts anything again, what waits is woken, and the caller of this node gets a
-        RunKilledError with the reason.
+        Nothing below starts anything again, waiting code is woken, and the caller of this node gets a RunKilledError
+        with the reason.
         """
         self._tell(self, reason)
 
     def _tell(self, told: TaskNode, reason: str, spare: TaskNode | None = None) -> None:
-        """Flag this node and everything below but `spare`, then wake it; `told` is whose caller gets the error."""
+        """Flag this node and everything below except `spare`, then wake it; the caller of `told` gets the error."""
         flagged: list[TaskNode] = []
         for node in self._subtree(spare):
             if node._stopping is None:

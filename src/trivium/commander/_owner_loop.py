@@ -1,4 +1,4 @@
-"""A loop of its own in a worker, for what has to be opened, used and closed on one loop: a connection that is kept."""
+"""A loop of its own in a worker, for connections that must be opened, used and closed on one loop."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _LAST_SECONDS = 10.0
 
 
 class OwnerLoop:
-    """A loop that begins with the first call and goes on until it is closed; any thread and any loop may call.
+    """A loop that starts with the first call and runs until it is closed; any thread and any loop may call.
 
-    What lives there waits for nobody outside, so whoever waits for it cannot wait for himself.
+    Code on it never waits for code outside, so that a caller cannot deadlock.
 
     Args:
-        farewell: what is awaited there before the loop ends.
+        farewell: a coroutine function that is awaited there before the loop ends.
     """
 
     def __init__(self, farewell: Work[object]) -> None:
@@ -39,7 +39,7 @@ class OwnerLoop:
         self._stay: _Stay | None = None
 
     async def call(self, work: Work[T]) -> T:
-        """The result of `await work()` there. Go through `invoke`, so that a kill reaches the work.
+        """Return the result of `await work()` there. Call it through `invoke`, so that a kill reaches the work.
 
         Raises:
             RunKilledError: the loop was closed meanwhile.
@@ -58,16 +58,16 @@ class OwnerLoop:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            raise RunKilledError("what it was asked of was closed meanwhile") from None
+            raise RunKilledError("the connection was closed meanwhile") from None
 
     async def close(self) -> None:
-        """Say farewell, end the loop, and wait for its end; a later call begins another."""
+        """Await the farewell, end the loop, and wait for its end; a later call starts another loop."""
         stay = self._leave()
         if stay is not None:
             await asyncio.wrap_future(stay.over)
 
     def abandon(self) -> None:
-        """The same for a finalizer, which may run in any thread: one that runs a loop does not wait."""
+        """Close from a finalizer, which may run in any thread; on a thread that runs a loop, without waiting."""
         stay = self._leave()
         if stay is not None and get_running_loop() is None:
             with suppress(TimeoutError):
@@ -83,7 +83,7 @@ class OwnerLoop:
 
 
 class _Stay:
-    """One life of the loop."""
+    """One lifetime of the loop."""
 
     loop: asyncio.AbstractEventLoop
     leaving: asyncio.Event

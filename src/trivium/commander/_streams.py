@@ -22,7 +22,7 @@ _MOST_BEHIND = 1024
 
 
 class _Pipe:
-    """Events on their way to a consumer; the model is not pulled while too many wait."""
+    """Events on their way to a consumer; the model is not pulled while too many are waiting."""
 
     __slots__ = ("_given", "_put", "_taken", "_waiting")
 
@@ -43,7 +43,7 @@ class _Pipe:
                 drained.set()
 
     async def drained(self) -> None:
-        """Wait until the consumer has caught up; never where it could not run meanwhile."""
+        """Wait until the consumer has caught up; never if it could not run meanwhile."""
         if self._given - self._taken <= _MOST_BEHIND or (is_blocking() and get_running_loop() is not None):
             return
         drained = ThreadEvent()
@@ -94,7 +94,7 @@ class Stream(Generic[T]):
     def _next(self) -> RunEvent | None:
         event = get_item(self._queue)
         if event is None:
-            self._queue.put(None)  # who reads again is at the end again
+            self._queue.put(None)  # a second reader is at the end again
         self._pipe.took()
         return event
 
@@ -127,7 +127,7 @@ class Stream(Generic[T]):
 
     @property
     def result(self) -> T:
-        """What the call returned; reads the stream to its end first."""
+        """The result of the call; reads the stream to its end first."""
         if self._outcome is None:
             for _ in self:
                 pass
@@ -169,12 +169,12 @@ class AsyncStream(Generic[T]):
         while (event := await self._queue.get()) is not None:
             self._pipe.took()
             yield event
-        self._queue.put_nowait(None)  # who reads again is at the end again
+        self._queue.put_nowait(None)  # a second reader is at the end again
         await self._task
 
     @property
     def result(self) -> T:
-        """What the call returned, once the stream has been read to its end."""
+        """The result of the call, once the stream has been read to its end."""
         assert self._task is not None, "use `async with` first"
         return self._task.result()
 

@@ -16,13 +16,13 @@ T = TypeVar("T")
 
 
 def is_in_trio() -> bool:
-    """Whether this is a task of a trio program."""
+    """Return True in a task of a trio program."""
     trio: Any = sys.modules.get("trio")
     return trio is not None and get_running_loop() is None and not is_blocking() and trio.lowlevel.in_trio_task()
 
 
 async def run_from_trio(node: TaskNode, work: Callable[[], T]) -> T:
-    """Do in a worker what blocks; a cancellation kills the node, and is raised when the work has ended."""
+    """Run blocking work in a worker; a cancellation kills the node, and is raised when the work has ended."""
     trio: Any = sys.modules["trio"]
     over, context = trio.Event(), copy_context()
     outcome: list[Outcome[T]] = []

@@ -1,4 +1,4 @@
-"""Work: nodes whose children outlive their own body. What jobs, handlers and the commander share."""
+"""Nodes whose children outlive their own body: the base of jobs, handlers and the commander."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 _PENDING, _ACTIVE = NodeState.PENDING, NodeState.ACTIVE
 _AROUND, _RUNNING, _OVER, _ENDING = range(4)
-"""Where a body stands: before its function and in callbacks around it, in its function, over, at its end callbacks."""
+"""The phases of a body: before its function and in callbacks around it, in its function, over, at its end callbacks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How long a job or handler may take, and how often it is tried.
+    """The time limit and the retries of a job or handler.
 
     Args:
         timeout: seconds for the node and all below it; past it they are stopped.
-        retries: how often a body that failed is tried once more.
+        retries: the number of further attempts after a failure.
         delay: seconds before the first retry, doubled at each next.
-        retry_on: the errors that are worth a retry.
+        retry_on: the errors after which it is tried again.
     """
 
     timeout: float | None = None
@@ -51,7 +51,7 @@ class Policy:
 
 
 class WorkNode(TaskNode):
-    """What jobs, handlers and the commander share: they hold children that outlive their own body."""
+    """The base of jobs, handlers and the commander: nodes that hold children which outlive their own body."""
 
     __slots__ = (
         "_callbacks",
@@ -77,7 +77,7 @@ class WorkNode(TaskNode):
     data: Any
 
     def _prepare(self, name: str, policy: Policy | None = None) -> None:
-        """Give every slot its first value: one function, for a node must cost little."""
+        """Give every slot its first value, in one function, since a node must cost little."""
         self._name, self._policy, self._state = name, policy, _PENDING
         self._parent = self._children = self._ordinals = self._stopping = self._wakers = self._key = self._spent = None
         self._scope, self._ordinal = _ROOT, 0
@@ -114,12 +114,12 @@ class WorkNode(TaskNode):
 
     @property
     def children(self) -> list[TaskNode]:
-        """What has not ended: the node itself while its own body runs, and the nodes below."""
+        """The nodes that have not ended: this one while its own body runs, and those below."""
         return [self, *super().children] if self._phase < _OVER and self._commander is not self else super().children
 
     @property
     def callback(self) -> Callback | None:
-        """All that was added to it, as one; None where nothing was."""
+        """All callbacks of this node, merged; None if there are none."""
         return None if self._callbacks is None else Callback.merge(self._callbacks)
 
     def add_callback_functions(self, which: Stage, functions_info: Functions) -> None:
@@ -171,7 +171,7 @@ class WorkNode(TaskNode):
         return ended
 
     def _runs_here(self) -> bool:
-        """Whether the code that asks belongs to this node, or to one below: it cannot wait for the end of it."""
+        """Return True if the running code belongs to this node or to one below, and so cannot wait for its end."""
         here = current.get()
         return here is not None and self in here.ancestor_chain
 
@@ -180,7 +180,7 @@ class WorkNode(TaskNode):
         return self
 
     def _enter(self, commander: CommanderAsync[Any], parent: TaskNode) -> None:
-        """Begin a life below a node that lives; a call holds only what is awaited in it, and counts nothing."""
+        """Join a node that has not ended; a call holds only work that is awaited in it, and does not count it."""
         holds = isinstance(parent, WorkNode)
         if holds and parent._commander is not commander:
             raise FinishedNodeError(f"nothing can be put below {parent._name}: it does not run below this commander")
@@ -195,7 +195,7 @@ class WorkNode(TaskNode):
             parent._open += 1
 
     def _renew(self) -> None:
-        """A node that has ended may run again."""
+        """Reset a node that has ended, so that it may run again."""
         if self._state is _PENDING or self._state is _ACTIVE:
             raise CommanderError(f"{self._name} is queued or running already: make another one")
         TaskNode.__init__(self, self._name)
@@ -209,7 +209,7 @@ class WorkNode(TaskNode):
         phase, task, before = _OVER, self._task, None
         if task is None:  # a task of its own has a context of its own
             before = current.get()
-        current.set(self)  # no token is kept: it would live as long as the body
+        current.set(self)  # no token is stored: it would live as long as the body
         try:
             if self._policy is not None and self._policy.timeout is not None:
                 self._set_deadline(self._policy.timeout)
@@ -226,12 +226,12 @@ class WorkNode(TaskNode):
             if result is not None:
                 self.result = result
                 self._take(result)
-        except GeneratorExit:  # nobody goes on with this coroutine: there is nothing to await any more
+        except GeneratorExit:  # nothing resumes this coroutine, so nothing can be awaited
             raise
         except BaseException as error:
             self._phase, self.exception = _AROUND, error
             stopped = self._stopping is not None and not isinstance(error, Exception)
-            phase = _ENDING if stopped else _OVER  # what was stopped has no end callbacks
+            phase = _ENDING if stopped else _OVER  # a cancelled node has no end callbacks
             if stopped and self._task is not None:
                 uncancel(self._task)  # the kill has done its work: what follows may wait
             self._keep(Cancellation() if stopped else error)
@@ -256,7 +256,7 @@ class WorkNode(TaskNode):
         while ending is not None:
             try:
                 await ending._last_stage(f"at_{ending._kind}_end" if ending._stopping is None else "at_terminate")
-            except CancelledError as error:  # of the task that happens to do this: the nodes end all the same
+            except CancelledError as error:  # of the task that runs this: the nodes end all the same
                 cancelled = error
             ending._open -= 1
             ending = ending._settle()
@@ -264,7 +264,7 @@ class WorkNode(TaskNode):
             raise cancelled
 
     def _sweep(self) -> None:
-        """End what was awaited in this body and had no room on the stack to end itself, the deepest first."""
+        """End the nodes that this body awaited and that had no stack left to end themselves, deepest first."""
         for node in reversed(list(self._subtree())):
             if not isinstance(node, WorkNode) or node is self or node._kind == "job":
                 continue
@@ -273,7 +273,7 @@ class WorkNode(TaskNode):
                 node._settle()
 
     def _set_deadline(self, seconds: float) -> None:
-        """The loop rings it, for what is below may wait for anything."""
+        """Watch the deadline by a timer of the loop, since the nodes below may wait for anything."""
         change_scope(self, timeout=seconds)
         self._timer = cast("AbstractEventLoop", get_running_loop()).call_later(seconds, self.kill, "deadline")
 
@@ -288,7 +288,7 @@ class WorkNode(TaskNode):
         return await self._work()
 
     def _take(self, result: Any) -> None:
-        """What a body may return: a handler is started; what only looks like work would be lost, and is an error."""
+        """Check the result of a body: start a handler; raise for an object that looks like work and would be lost."""
         if isinstance(result, WorkNode) and result._kind == "handler":
             self.commander._admit(cast("HandlerCoroutine[Any]", result), self)
         elif isinstance(result, WorkNode):
@@ -303,10 +303,10 @@ class WorkNode(TaskNode):
 
     def _keep(self, error: BaseException) -> None:
         outward = self._outward(error)
-        if isinstance(outward, Cancellation):  # told further above: nobody outside ever sees a Cancellation
+        if isinstance(outward, Cancellation):  # stopped further above: code outside never sees a Cancellation
             outward = RunKilledError(f"{self._name} was stopped: {self._stopping and self._stopping[1]}", self._name)
         elif self._task is not None or self._phase >= _OVER:
-            self.commander._failed(self, outward)  # but an error of what is awaited is its caller's
+            self.commander._failed(self, outward)  # but an awaited node's error belongs to its caller
         self.exception = outward
 
     async def _last_stage(self, which: str) -> None:
@@ -316,8 +316,8 @@ class WorkNode(TaskNode):
             await self._stage(which)
 
     async def _stage(self, which: str) -> None:
-        """Call what was hung on a stage; a function that fails is reported, and keeps nothing from happening."""
-        # What a callback calls stands below this node; where the node can hold nothing, it is a run of its own.
+        """Call the callbacks of a stage; a function that fails is reported, and stops nothing."""
+        # A call by a callback stands below this node; if the node can hold nothing, it is a run of its own.
         alive = self._stopping is None and self._state is _ACTIVE
         token = current.set(self if alive else None)
         for callback in self._callbacks or ():

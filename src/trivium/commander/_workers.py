@@ -1,7 +1,7 @@
-"""Threads and background loops: made on demand, reused, given back when idle.
+"""Threads and background loops: made on demand, reused, released when idle.
 
 These are the only process-wide things of trivium, and they hold no state of any run: a pool of idle threads
-and a ladder of event loops. A child process after `fork` starts with none.
+and a chain of event loops. A child process after `fork` starts with none.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def post_later(loop: asyncio.AbstractEventLoop, function: Callable[..., object],
 
 
 def capture(function: Callable[[], T]) -> Outcome[T]:
-    """What the function returns, or what it raises: for who waits elsewhere."""
+    """Return (result, None) or (None, error) of a call, for code that waits elsewhere."""
     try:
         return function(), None
     except BaseException as error:
@@ -60,7 +60,7 @@ def capture(function: Callable[[], T]) -> Outcome[T]:
 
 
 def wait_slices(seconds: float | None) -> Iterator[float]:
-    """How long to wait each time, so that Ctrl-C ends a wait of that many seconds; None is for ever."""
+    """Yield the pieces of a wait of that many seconds, so that Ctrl-C ends it; None: for ever."""
     while seconds is None or seconds > GLANCE:
         yield GLANCE
         seconds = seconds and seconds - GLANCE
@@ -68,7 +68,7 @@ def wait_slices(seconds: float | None) -> Iterator[float]:
 
 
 def get_item(inbox: queue.SimpleQueue[T]) -> T:
-    """The next item of a queue, however long it takes; Ctrl-C ends the wait."""
+    """Return the next item of a queue, after any time; Ctrl-C ends the wait."""
     while True:
         with suppress(queue.Empty):
             return inbox.get(timeout=GLANCE)
@@ -105,7 +105,7 @@ def _worker(inbox: queue.SimpleQueue[Callable[[], object]]) -> None:
 
 
 def background_loop(level: int) -> asyncio.AbstractEventLoop:
-    """The background loop of that level.
+    """Return the background loop of that level.
 
     Code on loop k waits for loop k + 1 only, so there is no cycle and no deadlock.
     """
@@ -123,7 +123,7 @@ def start_loop(level: int) -> asyncio.AbstractEventLoop:
     def main() -> None:
         asyncio.set_event_loop(loop)
         loop.call_soon(ready.set)
-        while True:  # a task that raises SystemExit ends `run_forever`; whoever waits for the task gets it
+        while True:  # a task that raises SystemExit ends `run_forever`; the code that awaits the task gets it
             with suppress(SystemExit, KeyboardInterrupt):
                 loop.run_forever()
 
@@ -133,7 +133,7 @@ def start_loop(level: int) -> asyncio.AbstractEventLoop:
 
 
 def loop_level(loop: Any) -> int | None:
-    """Which background loop this is, or None."""
+    """Return the level of a background loop; None for any other."""
     for level, each in enumerate(_loops):
         if each is loop:
             return level
@@ -141,7 +141,7 @@ def loop_level(loop: Any) -> int | None:
 
 
 def forget_threads() -> None:
-    """Start anew in a forked child: none of the parent's threads is there."""
+    """Reset the pool in a forked child, which has none of the parent's threads."""
     _lock._at_fork_reinit()  # type: ignore[attr-defined] - as the standard library does after a fork
     _idle.clear()
     _loops.clear()

@@ -1,4 +1,4 @@
-"""Edges: what runs when a job or handler has completed. A way of building flows from nodes that know no next."""
+"""Edges: start the next node when a job or handler has completed, so that flows are built from independent nodes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Work = Job | HandlerCoroutine[Any]
 def add_edge(from_node: Work, to_node: Work, data: Any = None) -> None:
     """Run `to_node` below the commander each time `from_node` has completed, with all that it started.
 
-    A node that failed or was stopped has not completed: its edges are not followed. Nodes may be joined in
-    circles; one that is reached while it still runs is run once more after that.
+    A node that failed or was stopped has not completed: its edges are not followed. Edges may form cycles; a node
+    that is reached while it still runs is run again after that.
 
     Args:
         from_node: the node before.
         to_node: the node after.
-        data: what `to_node` finds as its `data`; None leaves it as it is.
+        data: becomes the `data` of `to_node`; None leaves it as it is.
 
     Raises:
         ConfigurationError: one of them is neither a job nor a called handler.
@@ -49,14 +49,14 @@ def add_edge(from_node: Work, to_node: Work, data: Any = None) -> None:
 
 
 def add_conditional_edge(from_node: Work, map: Mapping[Any, Work], data: Any = None) -> None:
-    """Run the node that `map` names for the result of `from_node`, each time this has completed.
+    """Run the node that `map` has for the result of `from_node`, each time that node has completed.
 
-    A result that is not in the map ends the flow there. All else is as with `add_edge`.
+    A result that is not in the map ends the flow. Otherwise as `add_edge`.
 
     Args:
         from_node: the node before; its result is what its task or function returned.
         map: for each result the node after.
-        data: what the node after finds as its `data`; None leaves it as it is.
+        data: becomes the `data` of the next node; None leaves it as it is.
 
     Raises:
         ConfigurationError: one of them is neither a job nor a called handler.

@@ -1,4 +1,4 @@
-"""The hook: four moments at which a message can be changed."""
+"""The hook: four methods that can change messages on their way."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ __all__ = ["Hook", "RemovableHandle"]
 
 
 class Hook:
-    """Override what you need, as `def` or `async def`; be quick, for hooks run in place.
+    """Base of hooks: override the methods that you need, as `def` or `async def`; they run in place and must be fast.
 
-    Each method gets a copy: edit it in place and return None, or return what shall take its place.
+    Each method gets a copy: edit it in place and return None, or return its replacement.
     Hooks run in the order in which they were registered, on the way in and on the way out.
     """
 
@@ -30,7 +30,7 @@ class Hook:
 
 
 class RemovableHandle:
-    """What registering a hook returns.
+    """The handle that registering a hook returns.
 
     Args:
         hooks: the hooks of the module, by id.

@@ -1,4 +1,4 @@
-"""The hook that logs what passes by."""
+"""The hook that logs all messages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class MessageLogger(Hook):
     Args:
         name: the logger; see `trivium.utils.get_logger`.
         add_file_handler: log into a file too: its path, or True for `NAME.log` in the working folder.
-        color: whether each sender has a colour of its own; default: where standard error is a terminal.
+        color: give each sender a colour of its own; default: if standard error is a terminal.
 
     Example:
         >>> from trivium import Agent
@@ -54,20 +54,20 @@ class MessageLogger(Hook):
             self.logger.addHandler(handler)
 
     def before_agent(self, agent: Any, messages: list[Message], session_id: Hashable) -> None:
-        """Log what a module is called with."""
+        """Log the messages that a module receives."""
         for message in messages:
             self._log(message, session_id)
 
     def after_agent(self, agent: Any, message: Message, session_id: Hashable) -> None:
-        """Log what a module answers."""
+        """Log the answer of a module."""
         self._log(message, session_id)
 
     def before_action(self, executor: Any, message: Message, session_id: Hashable) -> None:
-        """Log what an executor is called with."""
+        """Log the message that an executor receives."""
         self._log(message, session_id)
 
     def after_action(self, executor: Any, message: Message, session_id: Hashable) -> None:
-        """Log what an executor answers."""
+        """Log the answer of an executor."""
         self._log(message, session_id)
 
     def _log(self, message: Message, session_id: Hashable) -> None:
@@ -79,5 +79,5 @@ class MessageLogger(Hook):
 
 
 def visible(text: str) -> str:
-    """The text without signs that would steer a terminal."""
+    """Return the text with control characters escaped, so that it cannot steer a terminal."""
     return "".join(sign if sign.isprintable() or sign in "\n\t" else repr(sign)[1:-1] for sign in text)

@@ -1,4 +1,4 @@
-"""Hooks that make a tool call of what a parser has found, and text of what came of it."""
+"""Hooks that turn the output of a parser into a tool call, and the result of the call into text."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["ActionPreprocessor", "InternLMActionProcessor"]
 
 
 class ActionPreprocessor(Hook):
-    """Makes an executor's call of a message whose `formatted` names it, and text of its outcome.
+    """Turns a message whose `formatted` names an action into a call for an executor, and its result into text.
 
     `formatted` is a `FunctionCall`, a dict with `name` and `parameters`, or a dict that has one of these as
     `action`. An action that names no tool is answered with the executor's `no_action`, for a model to read.
     """
 
     def before_action(self, executor: Any, message: Message, session_id: Hashable) -> Message:
-        """Put the call in the place of the content.
+        """Replace the content by the call.
 
         Raises:
             AssertionError: `formatted` has not that form: the message went through no parser.
@@ -31,7 +31,7 @@ class ActionPreprocessor(Hook):
         return message.replace(content=_call(executor, formatted if is_call else parts["action"]))
 
     def after_action(self, executor: Any, message: Message, session_id: Hashable) -> Message | None:
-        """Put the result in the place of the `ActionReturn`: its text, or what went wrong."""
+        """Replace the `ActionReturn` by its text, or by its error message."""
         returned = message.content
         if not isinstance(returned, ActionReturn):
             return None
@@ -40,7 +40,7 @@ class ActionPreprocessor(Hook):
 
 
 class InternLMActionProcessor(ActionPreprocessor):
-    """The same for what a `ToolParser` has found: a dict is a call, and text is code for the first action.
+    """Does the same with the output of a `ToolParser`: a dict is a call, and text is code for the first action.
 
     An action that the parser could not read is answered with the executor's `no_action`; it never runs as code.
 
@@ -61,7 +61,7 @@ class InternLMActionProcessor(ActionPreprocessor):
         self.code_parameter = code_parameter
 
     def before_action(self, executor: Any, message: Message, session_id: Hashable) -> Message:
-        """Put the call in the place of the content.
+        """Replace the content by the call.
 
         Raises:
             AssertionError: `formatted` lacks a part: the message went through no `ToolParser`.

@@ -1,4 +1,4 @@
-"""What an agent remembers: messages by session."""
+"""The memory of an agent: messages by session."""
 
 from trivium.memory._memory import Memory, MemoryManager
 

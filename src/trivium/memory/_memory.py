@@ -1,4 +1,4 @@
-"""Memory of one session, and the manager that keeps one for each."""
+"""The memory of one session, and the manager of the memories of all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Memory:
     """The messages of one session, oldest first.
 
     Args:
-        recent_n: how many of the latest messages `get_memory` gives; None gives all.
+        recent_n: the number of latest messages that `get_memory` returns; None: all.
 
     Example:
         >>> memory = Memory(recent_n=1)
@@ -37,13 +37,13 @@ class Memory:
             raise ArgumentTypeError(f"Memory takes a whole number or None as recent_n, not {kind}", "recent_n")
         self.recent_n = recent_n
         self._messages: list[Message] = []
-        """It is added to, and cut at its end or before its last; any other change puts a new list into its place."""
+        """It is appended to, and cut at its end or before its last message; any other change replaces the list."""
         self.rendered: object = None
         """The beginning as an aggregator has rendered it: its cache, which nothing else reads."""
 
     @classmethod
     def of(cls, messages: Iterable[Message | str]) -> Memory:
-        """A memory of these messages."""
+        """Return a memory of these messages."""
         memory = cls()
         memory.add(list(messages))
         return memory
@@ -57,10 +57,10 @@ class Memory:
         return self._messages
 
     def get_memory(self, recent_n: int | None = None, filter_func: Filter | None = None) -> list[Message]:
-        """The messages: the latest `recent_n` (default: the memory's own), those that the filter accepts.
+        """Return the latest `recent_n` messages (default: the memory's own), if the filter accepts them.
 
         Args:
-            recent_n: how many; applied before the filter.
+            recent_n: the number of messages; applied before the filter.
             filter_func: called with index and message; a message stays if it returns true.
         """
         recent_n = self.recent_n if recent_n is None else recent_n
@@ -70,7 +70,7 @@ class Memory:
         return [message for index, message in enumerate(messages) if filter_func(index, message)]
 
     def add(self, messages: Message | str | Iterable[Message | str] | None) -> None:
-        """Append one message or several; plain text becomes a user's message, and what is neither is left out."""
+        """Append one message or several; plain text becomes a user's message; other objects are ignored."""
         if isinstance(messages, list):  # what the core adds is one
             many: Iterable[Any] = messages
         else:
@@ -90,11 +90,11 @@ class Memory:
         self._messages = [message for at, message in enumerate(self._messages) if at not in gone]
 
     def load(self, messages: Loadable | Sequence[Loadable], overwrite: bool = True) -> None:
-        """Take saved messages, in place of what is there or after it.
+        """Load saved messages, in place of the present ones or after them.
 
         Raises:
             TypeError: it is neither a message, a dict of one, nor a list of these.
-            ValueError: an entry is no message; nothing is taken.
+            ValueError: an entry is no message; nothing is loaded.
         """
         many: Any = [messages] if isinstance(messages, dict | Message) else messages
         if not isinstance(many, list | tuple):
@@ -103,7 +103,7 @@ class Memory:
         self._messages = loaded if overwrite else self._messages + loaded
 
     def save(self) -> list[dict[str, Any]]:
-        """All messages as dicts."""
+        """Return all messages as dicts."""
         return [message.model_dump() for message in self._messages]
 
 
@@ -128,19 +128,19 @@ class MemoryManager:
         self.memory_map: dict[Hashable, Memory] = {}
 
     def get(self, session_id: Hashable = 0) -> Memory | None:
-        """The memory of a session, or None if nothing was ever said in it."""
+        """Return the memory of a session; None if it has none."""
         return self.memory_map.get(session_id)
 
     def get_memory(self, session_id: Hashable = 0, **kwargs: Any) -> list[Message]:
-        """The messages of a session; see `Memory.get_memory`.
+        """Return the messages of a session; see `Memory.get_memory`.
 
         Raises:
-            KeyError: nothing was ever said in that session.
+            KeyError: the session has no memory.
         """
         return self.memory_map[session_id].get_memory(**kwargs)
 
     def open(self, session_id: Hashable = 0) -> Memory:
-        """The memory of a session, made if it is not there."""
+        """Return the memory of a session; make it if there is none."""
         memory = self.memory_map.get(session_id)
         if memory is None:  # setdefault: two threads that open one session get the same memory
             memory = self.memory_map.setdefault(session_id, self.factory())
