@@ -1,5 +1,8 @@
 """Models, modules and doors that the tests of this folder share."""
 
+# These tests look at the internals of nodes, which are underscored since a user's `Job` is a node.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio

@@ -1,5 +1,8 @@
 """Random plans of runs: what each node does, how it ends, and all that a run of the plan leaves to be seen."""
 
+# These tests look at the internals of nodes, which are underscored since a user's `Job` is a node.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio

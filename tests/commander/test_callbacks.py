@@ -1,5 +1,8 @@
 """Callbacks: when they are called, with what, and that one that fails harms nobody."""
 
+# These tests look at the internals of nodes, which are underscored since a user's `Job` is a node.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio

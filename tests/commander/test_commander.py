@@ -1,5 +1,8 @@
 """The commander: how a run begins and ends, in which thread, and that it can be run again."""
 
+# These tests look at the internals of nodes, which are underscored since a user's `Job` is a node.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio

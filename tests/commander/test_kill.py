@@ -1,5 +1,8 @@
 """Stopping: a kill reaches whatever runs below the node, nothing beside or above it, and the caller is told."""
 
+# These tests look at the internals of nodes, which are underscored since a user's `Job` is a node.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio

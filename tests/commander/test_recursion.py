@@ -1,5 +1,8 @@
 """Calls nested deeper than the interpreter allows end with an error that says so, and leave nothing behind."""
 
+# These tests look at the internals of nodes, which are underscored since a user's `Job` is a node.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import gc

@@ -1,5 +1,8 @@
 """Streams: the same call with its events given out while it runs; leaving early stops and closes everything."""
 
+# These tests look at the internals of nodes, which are underscored since a user's `Job` is a node.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio

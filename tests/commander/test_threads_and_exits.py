@@ -1,5 +1,8 @@
 """The commander and other threads, and what each way to exit leaves."""
 
+# These tests look at the internals of nodes, which are underscored since a user's `Job` is a node.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio

@@ -1,5 +1,8 @@
 """What cleans up is not cut by a second cancellation, or by a kill that wakes a task twice."""
 
+# These tests look at the internals of nodes, which are underscored since a user's `Job` is a node.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio

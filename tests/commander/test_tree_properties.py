@@ -3,6 +3,9 @@
 The plans are the same in each run, so that a change is judged by what it changed; take `derandomize` away to search.
 """
 
+# These tests look at the internals of nodes, which are underscored since a user's `Job` is a node.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio

@@ -1,5 +1,8 @@
 """Wide and deep trees: no recursion, a cost that is linear in the nodes, memory that is given back."""
 
+# These tests look at the internals of nodes, which are underscored since a user's `Job` is a node.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio

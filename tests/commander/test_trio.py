@@ -1,5 +1,8 @@
 """Inside a trio program: a call in a worker, its tools back in trio, and trio's cancellation as a kill."""
 
+# These tests look at the internals of nodes, which are underscored since a user's `Job` is a node.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import threading

@@ -1,5 +1,8 @@
 """Jobs, handlers, agents and their tools are one tree: each may start the other, and a listener sees them all."""
 
+# These tests look at the internals of nodes, which are underscored since a user's `Job` is a node.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,8 @@
 """How much runs and waits at once: exact limits, kept order, and no deadlock."""
 
+# These tests look at the internals of nodes, which are underscored since a user's `Job` is a node.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio

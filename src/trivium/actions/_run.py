@@ -183,7 +183,7 @@ async def run_tool(
     except SystemExit as error:
         raise ToolError(f"the tool {name} tried to end the program (exit status {error.code})", name) from error
     except DeadlineExceededError as error:
-        if tool.timeout is None or error.path != node._path():
+        if tool.timeout is None or error.path != node.path:
             raise
         raise DeadlineExceededError(
             f"{name} took longer than the {tool.timeout:g} seconds that it has; ask it for less", error.path
@@ -240,7 +240,7 @@ async def call_function(function: Callable[..., Any], /, *args: Any, **values: A
     node = current.get()
     if not isinstance(node, CallNode) or not node.may_be_abandoned:
         return await invoke(function, *args, **values)
-    on_left = partial(emit, node, ToolAbandonedEvent, node._name.removeprefix("tool:"))
+    on_left = partial(emit, node, ToolAbandonedEvent, node.name.removeprefix("tool:"))
     return await invoke_or_abandon(partial(function, *args) if args else function, on_left, **values)
 
 

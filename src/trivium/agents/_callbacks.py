@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from trivium.actions import ToolCallEvent, ToolResultEvent, as_text, tool_calls_in
 from trivium.commander import CallNode, EndedEvent, Event, StartedEvent, TaskNode, current, driver_neutral, invoke
-from trivium.commander.lowlevel import is_blocking
+from trivium.commander.lowlevel import is_blocking, node_name, parent_of
 from trivium.exceptions import ConfigurationError
 from trivium.llms import DeltaEvent, Reasoning, ToolCallPart
 from trivium.module import Module
@@ -274,11 +274,11 @@ class _Telling:
     def hear(self, event: Event[Any]) -> None:
         """Take one event; what happens below other calls is theirs to tell."""
         node = event.node
-        if node._parent is not self._node:
+        if parent_of(node) is not self._node:
             return
-        if node._name == "model":
+        if node_name(node) == "model":
             self._hear_model(node, event)
-        elif node._name.startswith("tool:"):
+        elif node_name(node).startswith("tool:"):
             self._hear_tool(event)
 
     def _hear_model(self, node: TaskNode, event: Event[Any]) -> None:

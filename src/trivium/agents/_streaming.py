@@ -10,6 +10,7 @@ from trivium.agents._agent import Agent
 from trivium.agents._answer_format import AnswerFormat
 from trivium.agents._containers import Sequential
 from trivium.commander import EndedEvent, Event, TaskNode
+from trivium.commander.lowlevel import node_name, parent_of
 from trivium.llms import DeltaEvent
 from trivium.module import Module, PartialEvent
 from trivium.schema import AgentStatusCode, Message, ModelStatusCode
@@ -29,15 +30,15 @@ class _Growing:
         """The message that an event is, if it is one."""
         if isinstance(event, PartialEvent):
             return event.data if self._node in (None, event.node) else None
-        speaker = event.node._parent
-        if self._node is not None or speaker is None or _yields(self._modules.get(speaker._name)):
+        speaker = parent_of(event.node)
+        if self._node is not None or speaker is None or _yields(self._modules.get(node_name(speaker))):
             return None  # what a forward yields itself is not said twice
         if isinstance(event, DeltaEvent) and isinstance(event.data, str):
             self._texts[event.node] = self._texts.get(event.node, "") + event.data
-            return self._said(speaker._name, self._texts[event.node], ModelStatusCode.STREAM_ING)
+            return self._said(node_name(speaker), self._texts[event.node], ModelStatusCode.STREAM_ING)
         if isinstance(event, EndedEvent) and event.node in self._texts:
             text = self._texts.pop(event.node)  # what failed has no end
-            return None if event.data else self._said(speaker._name, text, AgentStatusCode.END)
+            return None if event.data else self._said(node_name(speaker), text, AgentStatusCode.END)
         return None
 
     def _said(self, name: str, text: str, state: AgentStatusCode | ModelStatusCode) -> Message:

@@ -7,7 +7,7 @@ from contextvars import Token
 from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
-from trivium.commander._node import Scope, TaskNode, current
+from trivium.commander._node import Scope, TaskNode, current, node_name, parent_of, scope_of
 from trivium.exceptions import CommanderNotRunError
 
 __all__ = ["CallNode", "is_within", "step", "this_call", "this_session"]
@@ -95,7 +95,7 @@ def this_call() -> CallNode:
     """
     node = current.get()
     while node is not None and not isinstance(node, CallNode):
-        node = node._parent
+        node = parent_of(node)
     if node is None:
         raise CommanderNotRunError("no call runs here: this_call() is for code below a module's call")
     return node
@@ -104,13 +104,13 @@ def this_call() -> CallNode:
 def this_session() -> Hashable:
     """Return the session of the call that runs here; 0 outside any run, as at the root of each."""
     node = current.get()
-    return 0 if node is None else node._scope.session_id
+    return 0 if node is None else scope_of(node).session_id
 
 
 def is_within(name: str) -> bool:
     """Return whether the code runs as the call of this name itself, and not in one below it."""
     node = current.get()
-    return isinstance(node, CallNode) and node._name == name
+    return isinstance(node, CallNode) and node_name(node) == name
 
 
 def step(name: str) -> CallNode:

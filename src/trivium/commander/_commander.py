@@ -1,5 +1,8 @@
 """The commander: the root of a tree of jobs and handlers, and the queue that runs the jobs."""
 
+# A user's `Job` is a node, so the internals of nodes are underscored; the files of this package share them.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio
@@ -20,7 +23,7 @@ from trivium.commander._jobs import HandlerCoroutine, Job, waiters
 from trivium.commander._loops import shield
 from trivium.commander._node import Cancellation, NodeState, Scope, TaskNode, current
 from trivium.commander._trio import is_in_trio, run_from_trio
-from trivium.commander._work import _OVER, WorkNode
+from trivium.commander._work import OVER, WorkNode
 from trivium.commander._workers import get_running_loop, post, post_later
 from trivium.exceptions import (
     CommanderAlreadyRunningError,
@@ -282,7 +285,7 @@ class CommanderAsync(WorkNode, Generic[T]):
         self._leaving = True
         handlers: list[HandlerCoroutine] = [node for node in self._subtree() if isinstance(node, HandlerCoroutine)]
         for node in handlers:  # but not those that the current task runs itself
-            if (node._task or node in self._waiting) and node._phase < _OVER and node._stopping is None:
+            if (node._task or node in self._waiting) and node._phase < OVER and node._stopping is None:
                 node._tell(self, "exit", spare=self._job)
         self._changed.set()
         self._room.set()

@@ -9,6 +9,9 @@ A user's `async def` is never driven in place: under the blocking driver it runs
 blocked thread meanwhile runs the sync user code below it, so that pdb, input(), sqlite and Ctrl-C work.
 """
 
+# A user's `Job` is a node, so the internals of nodes are underscored; the files of this package share them.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio

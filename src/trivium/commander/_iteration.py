@@ -1,5 +1,8 @@
 """The fourth primitive: pull from an iterator of a user or a provider, sync or async."""
 
+# A user's `Job` is a node, so the internals of nodes are underscored; the files of this package share them.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio

@@ -1,5 +1,8 @@
 """Jobs and handlers: nodes that a user writes by hand."""
 
+# A user's `Job` is a node, so the internals of nodes are underscored; the files of this package share them.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from asyncio import Task
@@ -15,7 +18,7 @@ from trivium.commander._callbacks import Callback
 from trivium.commander._drivers import ThreadEvent, await_foreign, driver_neutral, invoke, is_async, wait
 from trivium.commander._loops import cancel_once, run_in_worker
 from trivium.commander._node import TaskNode, checkpoint, current
-from trivium.commander._work import _OVER, _RUNNING, Policy, WorkNode
+from trivium.commander._work import OVER, RUNNING, Policy, WorkNode
 from trivium.commander._workers import post_later
 from trivium.exceptions import ConfigurationError, NotHandlerError, NotTaskerError, PasswordError, WouldDeadlockError
 
@@ -79,7 +82,7 @@ class _Queued(WorkNode):
 
     def _cancel(self) -> None:
         """Cancel the body, but neither the callbacks around it nor the code that awaits it."""
-        if self._phase == _RUNNING and self._task is not None:
+        if self._phase == RUNNING and self._task is not None:
             cancel_once(self._task)
         elif self.commander._withdraw(self):  # its turn may be far away: it ends now
             self.commander._running += self._kind == "handler"
@@ -184,7 +187,7 @@ class HandlerCoroutine(_Queued, Generic[R]):
         try:
             if self.commander._withdraw(self):
                 await self._body()
-            elif self._phase < _OVER:
+            elif self._phase < OVER:
                 await wait(event=joiner[1])
         finally:
             joiners.remove(joiner)

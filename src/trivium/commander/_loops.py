@@ -11,7 +11,16 @@ from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
 
-from trivium.commander._node import Cancellation, TaskNode, WokenBy, checkpoint, current, time_left
+from trivium.commander._node import (
+    Cancellation,
+    TaskNode,
+    WokenBy,
+    checkpoint,
+    current,
+    scope_of,
+    stopped_by,
+    time_left,
+)
 from trivium.commander._workers import (
     GLANCE,
     background_loop,
@@ -169,10 +178,10 @@ def iterate_on_loop(work: Callable[[Give], Awaitable[Any]], lend: bool = True) -
 
 
 def _next_letter(inbox: queue.SimpleQueue[_Letter], node: TaskNode | None) -> _Letter:
-    while node is not None and node._stopping is None and (left := time_left(node)) is not None:
+    while node is not None and stopped_by(node) is None and (left := time_left(node)) is not None:
         with suppress(queue.Empty):
             return inbox.get(timeout=min(left, GLANCE))
-        if left <= GLANCE and (deadline := node._scope.deadline) is not None:
+        if left <= GLANCE and (deadline := scope_of(node).deadline) is not None:
             deadline[1].kill("deadline")
     return get_item(inbox)
 
@@ -278,7 +287,7 @@ async def run_in_worker(function: Callable[[], T]) -> T:
     try:
         out, error = await asyncio.shield(done)
     except asyncio.CancelledError:
-        if node is not None and node._stopping is None:
+        if node is not None and stopped_by(node) is None:
             node.kill("cancelled")
         await shield(done)
         raise

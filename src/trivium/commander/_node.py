@@ -1,5 +1,8 @@
 """The run tree: every call, job and handler is a node; a node inherits its scope and emits events."""
 
+# A user's `Job` is a node, so the internals of nodes are underscored; the files of this package share them.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import time
@@ -88,7 +91,7 @@ class Scope:
     __replace__ = replace
 
 
-_ROOT = Scope()
+ROOT = Scope()
 
 
 class TaskNode:
@@ -136,7 +139,7 @@ class TaskNode:
         self._children = self._ordinals = self._parent = self._stopping = self._key = None
         self._wakers = self._spent = self.exception = self.result = None
         self._ordinal = 0
-        self._scope = scope or (_ROOT if parent is None else parent._scope)
+        self._scope = scope or (ROOT if parent is None else parent._scope)
         if parent is not None:
             self._join(parent)
 
@@ -456,6 +459,12 @@ def checkpoint(node: TaskNode) -> None:
             deadline[1].kill("deadline")
     if node._stopping is not None:
         raise Cancellation
+
+
+def forget_name(node: TaskNode) -> None:
+    """Drop the counter of the node's name at its parent, if no other node of that name will start there."""
+    if node._parent is not None and node._parent._ordinals:
+        node._parent._ordinals.pop(node._name, None)
 
 
 def spent_by(node: TaskNode) -> Any:

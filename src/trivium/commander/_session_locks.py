@@ -58,7 +58,7 @@ class SessionLocks:
             held = _held_by(above)
             if _leads_to(lock, held):
                 raise WouldDeadlockError(
-                    f"{node._name} and {lock.holder._name} wait for each other in session {key!r}: two calls that go "
+                    f"{node.name} and {lock.holder.name} wait for each other in session {key!r}: two calls that go "
                     "through the same agents in opposite order need sessions of their own"
                 )
             for each in held:

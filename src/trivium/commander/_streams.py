@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from trivium.commander._drivers import ThreadEvent, drive, wait
 from trivium.commander._loops import current_level, enter_worker, home_loop_here, is_blocking, shield
-from trivium.commander._node import TaskNode, current
+from trivium.commander._node import TaskNode, change_scope, current, scope_of
 from trivium.commander._workers import capture, get_item, get_running_loop, post, submit
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class _Pipe:
 
 
 def _attach(node: TaskNode, pipe: _Pipe) -> None:
-    node._scope = node._scope.replace(listeners=(*node._scope.listeners, pipe.give), pipes=(*node._scope.pipes, pipe))
+    change_scope(node, listeners=(pipe.give,), pipes=(*scope_of(node).pipes, pipe))
 
 
 class Stream(Generic[T]):

@@ -1,5 +1,8 @@
 """Nodes whose children outlive their own body: the base of jobs, handlers and the commander."""
 
+# A user's `Job` is a node, so the internals of nodes are underscored; the files of this package share them.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from asyncio import CancelledError
@@ -12,7 +15,7 @@ from trivium.commander._callbacks import Callback, Functions, Stage, checked_cal
 from trivium.commander._drivers import ThreadEvent, invoke_in_place, wait
 from trivium.commander._events import QueuedEvent, RetriedEvent
 from trivium.commander._loops import shield, uncancel
-from trivium.commander._node import _ROOT, Cancellation, NodeState, TaskNode, change_scope, checkpoint, current, emit
+from trivium.commander._node import ROOT, Cancellation, NodeState, TaskNode, change_scope, checkpoint, current, emit
 from trivium.commander._workers import get_running_loop
 from trivium.exceptions import (
     AttributeNotSetError,
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     from trivium.commander._jobs import HandlerCoroutine
 
 _PENDING, _ACTIVE = NodeState.PENDING, NodeState.ACTIVE
-_AROUND, _RUNNING, _OVER, _ENDING = range(4)
+AROUND, RUNNING, OVER, ENDING = range(4)
 """The phases of a body: before its function and in callbacks around it, in its function, over, at its end callbacks."""
 
 
@@ -80,10 +83,10 @@ class WorkNode(TaskNode):
         """Give every slot its first value, in one function, since a node must cost little."""
         self._name, self._policy, self._state = name, policy, _PENDING
         self._parent = self._children = self._ordinals = self._stopping = self._wakers = self._key = self._spent = None
-        self._scope, self._ordinal = _ROOT, 0
+        self._scope, self._ordinal = ROOT, 0
         self._commander = self._id = self._callbacks = self._next = self._task = self._timer = self._joiners = None
         self._open = 0  # children that have not ended
-        self._phase = _AROUND
+        self._phase = AROUND
         self.exception = self.result = self.data = None
 
     # ---- the documented names
@@ -115,7 +118,7 @@ class WorkNode(TaskNode):
     @property
     def children(self) -> list[TaskNode]:
         """The nodes that have not ended: this one while its own body runs, and those below."""
-        return [self, *super().children] if self._phase < _OVER and self._commander is not self else super().children
+        return [self, *super().children] if self._phase < OVER and self._commander is not self else super().children
 
     @property
     def callback(self) -> Callback | None:
@@ -148,7 +151,7 @@ class WorkNode(TaskNode):
         above = self.commander
         for child in list(self._children or ()):
             # One that is awaited is a part of the body, and is stopped with it.
-            if isinstance(child, WorkNode) and (child._kind == "job" or child._task or child._phase >= _OVER):
+            if isinstance(child, WorkNode) and (child._kind == "job" or child._task or child._phase >= OVER):
                 child._get_key()  # its identity stays the one of its birth
                 del (self._children or {})[child]
                 (above._children or above._make_tables()[0])[child] = None
@@ -199,14 +202,14 @@ class WorkNode(TaskNode):
         if self._state is _PENDING or self._state is _ACTIVE:
             raise CommanderError(f"{self._name} is queued or running already: make another one")
         TaskNode.__init__(self, self._name)
-        self._task, self._phase = None, _AROUND
+        self._task, self._phase = None, AROUND
 
     def _work(self) -> Awaitable[Any]:
         raise NotImplementedError
 
     async def _body(self) -> None:
         """Run to the end of the body; the node itself ends with the last of its children."""
-        phase, task, before = _OVER, self._task, None
+        phase, task, before = OVER, self._task, None
         if task is None:  # a task of its own has a context of its own
             before = current.get()
         current.set(self)  # no token is stored: it would live as long as the body
@@ -218,9 +221,9 @@ class WorkNode(TaskNode):
                 await self._stage(f"at_{self._kind}_start")
                 if self._stopping is not None:
                     raise Cancellation
-            self._phase = _RUNNING
+            self._phase = RUNNING
             result = await (self._work() if self._policy is None else self._tries(self._policy))
-            self._phase = _AROUND
+            self._phase = AROUND
             if self._stopping is not None:
                 raise Cancellation
             if result is not None:
@@ -229,9 +232,9 @@ class WorkNode(TaskNode):
         except GeneratorExit:  # nothing resumes this coroutine, so nothing can be awaited
             raise
         except BaseException as error:
-            self._phase, self.exception = _AROUND, error
+            self._phase, self.exception = AROUND, error
             stopped = self._stopping is not None and not isinstance(error, Exception)
-            phase = _ENDING if stopped else _OVER  # a cancelled node has no end callbacks
+            phase = ENDING if stopped else OVER  # a cancelled node has no end callbacks
             if stopped and self._task is not None:
                 uncancel(self._task)  # the kill has done its work: what follows may wait
             self._keep(Cancellation() if stopped else error)
@@ -269,7 +272,7 @@ class WorkNode(TaskNode):
             if not isinstance(node, WorkNode) or node is self or node._kind == "job":
                 continue
             if node._task is None and not node._joiners and node._open == 0:
-                node._phase = _OVER
+                node._phase = OVER
                 node._settle()
 
     def _set_deadline(self, seconds: float) -> None:
@@ -305,7 +308,7 @@ class WorkNode(TaskNode):
         outward = self._outward(error)
         if isinstance(outward, Cancellation):  # stopped further above: code outside never sees a Cancellation
             outward = RunKilledError(f"{self._name} was stopped: {self._stopping and self._stopping[1]}", self._name)
-        elif self._task is not None or self._phase >= _OVER:
+        elif self._task is not None or self._phase >= OVER:
             self.commander._failed(self, outward)  # but an awaited node's error belongs to its caller
         self.exception = outward
 
@@ -351,11 +354,11 @@ class WorkNode(TaskNode):
             A node whose end callbacks are due before it closes: settle it again after them.
         """
         node: WorkNode = self
-        while node._open == 0 and node._phase >= _OVER and (node._state is _ACTIVE or node._state is _PENDING):
-            if node._stopping is not None and node._phase == _OVER and node.exception is None:
+        while node._open == 0 and node._phase >= OVER and (node._state is _ACTIVE or node._state is _PENDING):
+            if node._stopping is not None and node._phase == OVER and node.exception is None:
                 node._keep(Cancellation())  # it was stopped after its body
-            if node._callbacks is not None and node._state is _ACTIVE and node._phase == _OVER:
-                node._phase = _ENDING
+            if node._callbacks is not None and node._state is _ACTIVE and node._phase == OVER:
+                node._phase = ENDING
                 node._open = 1  # a callback may start something below: the node ends after it
                 return node
             if node._timer is not None:

@@ -10,7 +10,6 @@ import asyncio
 import os
 import queue
 import threading
-from asyncio import _get_running_loop as get_running_loop
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -18,6 +17,7 @@ from contextvars import Context
 from typing import Any, TypeAlias, TypeVar
 
 T = TypeVar("T")
+get_running_loop = asyncio._get_running_loop  # pyright: ignore[reportPrivateUsage] - None without a loop, no error
 Outcome: TypeAlias = tuple[T | None, BaseException | None]
 _IDLE_SECONDS = 10.0
 GLANCE = 1.0

@@ -1,5 +1,8 @@
 """Edges: start the next node when a job or handler has completed, so that flows are built from independent nodes."""
 
+# A user's `Job` is a node, so the internals of nodes are underscored; the files of this package share them.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping

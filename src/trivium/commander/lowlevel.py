@@ -39,6 +39,7 @@ from trivium.commander._node import (
     checkpoint,
     current,
     emit,
+    forget_name,
     node_kind,
     node_name,
     parent_of,
@@ -61,7 +62,7 @@ else:  # few programs need it
 __all__ = [
     "AsyncStream", "Budget", "CallNode", "Cancellation", "OwnerLoop", "Scope", "SessionLocks", "Stream", "TaskNode",
     "ThreadEvent", "await_foreign", "await_within", "capture", "change_scope", "checkpoint", "current", "drive",
-    "driver_neutral", "emit", "enter_worker", "gather", "get_item", "invoke", "invoke_in_place",
+    "driver_neutral", "emit", "enter_worker", "forget_name", "gather", "get_item", "invoke", "invoke_in_place",
     "invoke_or_abandon", "is_async", "is_blocking", "is_in_trio", "is_within", "iterate", "node_kind", "node_name",
     "parent_of", "pull", "run_from_trio", "run_in_worker", "run_on_loop", "run_sync", "running_loop", "scope_of",
     "settle", "shield", "spend", "spent_by", "step", "stopped_by", "submit", "sync_function", "sync_method",

@@ -9,7 +9,7 @@ from logging import DEBUG
 from typing import Any, Literal
 
 from trivium.commander import CallNode, Event, current
-from trivium.commander.lowlevel import Budget, driver_neutral, emit, pull, scope_of, spend
+from trivium.commander.lowlevel import Budget, driver_neutral, emit, parent_of, pull, scope_of, spend
 from trivium.events import JSONObject, on_one_line
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.llms._prices import expected_usage, expected_usd, price_of, priced
@@ -198,7 +198,7 @@ class ModelNode(CallNode):
 def model_node() -> ModelNode:
     """Make the node of a model call below the current node."""
     node = ModelNode("model", current.get())
-    if node._parent.__class__ is ModelNode:
+    if parent_of(node).__class__ is ModelNode:
         node.scope = node.scope.replace(listeners=(), pipes=())
     return node
 
@@ -220,7 +220,7 @@ async def call_model(model: ModelProtocol, request: Request, node: ModelNode | N
     node = node or model_node()
     node.request = request
     with node:
-        budget, above = scope_of(node).budget, node._parent
+        budget, above = scope_of(node).budget, parent_of(node)
         outer = above if above.__class__ is ModelNode else None
         reserved = (0, 0.0)
         if budget is not None and outer is None:

@@ -19,6 +19,7 @@ from time import monotonic
 from typing import Final
 
 from trivium.commander import CallNode, Event, TaskNode
+from trivium.commander.lowlevel import stopped_by
 from trivium.exceptions import OutputError
 from trivium.schema import Entity, Message, StatusCode
 from trivium.tasks._events import Response, ResponseEvent
@@ -205,9 +206,9 @@ class RunLog:
 
 def reason_of_stop(node: CallNode) -> str:
     """Return how a call was stopped, as a status; "" if it was not."""
-    if node._stopping is None:
+    if (stopped := stopped_by(node)) is None:
         return ""
-    reason = node._stopping[1]
+    reason = stopped[1]
     return StatusCode.TIMEOUT.value if reason == "deadline" else f"{StatusCode.KILL.value} ({reason})"
 
 

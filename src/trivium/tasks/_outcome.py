@@ -8,7 +8,7 @@ from trivium.actions.lowlevel import is_done_tool, result_of, text_of_result
 from trivium.agents import Agent
 from trivium.agents.lowlevel import class_of, value_in
 from trivium.commander import CallNode, current
-from trivium.commander.lowlevel import scope_of
+from trivium.commander.lowlevel import scope_of, stopped_by
 from trivium.exceptions import AnswerFormatError, DeadlineExceededError, RunKilledError
 from trivium.schema import Entity, Message, StatusCode
 from trivium.schema.lowlevel import link, linked
@@ -41,7 +41,7 @@ def end_stopped_run(task: Task[Any], node: CallNode, error: RunKilledError | Dea
     Raises:
         RunKilledError, DeadlineExceededError: a call above was stopped, and this one with it.
     """
-    if node._stopping is None or node._stopping[0] is not node:
+    if (stopped := stopped_by(node)) is None or stopped[0] is not node:
         raise error
     run = scope_of(node).task_run
     status = StatusCode.KILL if isinstance(error, RunKilledError) else StatusCode.TIMEOUT

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from trivium._arguments import positive
 from trivium.commander import CallNode, Limits, current, driver_neutral, for_each
-from trivium.commander.lowlevel import change_scope, drive, invoke_in_place, is_in_trio, run_from_trio
+from trivium.commander.lowlevel import change_scope, drive, forget_name, invoke_in_place, is_in_trio, run_from_trio
 from trivium.exceptions import ArgumentTypeError
 from trivium.observers import ProgressBar
 
@@ -150,8 +150,7 @@ class Batch:
             if handling is ExceptionHandling.RETURN_EXCEPTION:
                 result = error
         finally:
-            if batch._ordinals:
-                batch._ordinals.pop(node._name, None)  # the name does not come again: nothing grows with the items
+            forget_name(node)  # it does not come again: nothing grows with the items
         if self.is_over:  # another was first
             raise _OverError
         self.results[index] = result
