@@ -27,6 +27,7 @@ from trivium.agents._handling import (
     overrides,
 )
 from trivium.agents._names import AgentNames
+from trivium.agents._partial import listening_node
 from trivium.agents._parts import MemoryOption, check_sampling, made_memory, made_model, made_tools
 from trivium.agents._typed import bracketed, type_argument
 from trivium.agents._user import ask_user
@@ -49,8 +50,7 @@ __all__ = ["Agent", "AsyncAgent", "Model"]
 
 T_co = TypeVar("T_co", default=Any, covariant=True)
 R = TypeVar("R")
-_LLM, _MODEL = Entity.LLM, Origin.MODEL  # a member is slow to look up
-_spec_of = attrgetter("spec")
+_LLM, _MODEL, _spec_of = Entity.LLM, Origin.MODEL, attrgetter("spec")  # a member is slow to look up
 
 Model = ModelProtocol | str | None
 """A model, or its name as `trivium.llms.resolve` takes it."""
@@ -198,7 +198,8 @@ class Agent(AgentNames, Generic[T_co]):
         self, model: ModelProtocol, history: list[dict[str, Any]], extra: Mapping[str, Any]
     ) -> Coroutine[Any, Any, Reply]:
         """Request one answer; every request of the agent goes through here."""
-        return call_model(model, self._request(history, extra))
+        node = listening_node(self.output_format) if isinstance(self.output_format, AnswerFormat) else None
+        return call_model(model, self._request(history, extra), node)
 
     async def _finish(
         self, model: ModelProtocol, reply: Reply, history: list[dict[str, Any]], extra: Mapping[str, Any]
@@ -231,11 +232,10 @@ class Agent(AgentNames, Generic[T_co]):
     def instruction(self) -> Instruction:
         """Return the whole system instruction of a request."""
         template, told = self.template, self._format_instruction()
-        if not told:
-            return template
         if template is None or isinstance(template, str):
-            return f"{template}\n\n{told}" if template else told
-        return [*self.aggregator.aggregate_system_intruction(template), {"role": "system", "content": told}]
+            return "\n\n".join(filter(None, (template, told))) or template
+        last = [{"role": "system", "content": told}] if told else []
+        return [*self.aggregator.aggregate_system_intruction(template), *last]
 
     def _format_instruction(self) -> str:
         form = self.output_format

@@ -94,7 +94,7 @@ class AnswerFormat:
         import jiter  # for those who watch an answer grow
 
         try:
-            found: Any = jiter.from_json(text.encode("utf-8", "replace"), partial_mode=True)
+            found: Any = jiter.from_json(text.encode("utf-8", "replace"), partial_mode="trailing-strings")
             if self.is_wrapped:
                 found = cast("dict[str, Any]", found)["value"]
             return self._adapter.validate_python(found, experimental_allow_partial="trailing-strings")

@@ -35,6 +35,8 @@ class _Growing:
             return None  # what a forward yields itself is not said twice
         if isinstance(event, DeltaEvent) and isinstance(event.data, str):
             self._texts[event.node] = self._texts.get(event.node, "") + event.data
+            if isinstance(getattr(self._modules.get(node_name(speaker)), "output_format", None), AnswerFormat):
+                return None  # the values so far are events of their own
             return self._said(node_name(speaker), self._texts[event.node], ModelStatusCode.STREAM_ING)
         if isinstance(event, EndedEvent) and event.node in self._texts:
             text = self._texts.pop(event.node)  # what failed has no end
