@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, cast
 
 from trivium.commander import CallNode, current
 from trivium.commander.lowlevel import change_scope, emit, scope_of
-from trivium.events import RunEvent
 from trivium.llms.lowlevel import ModelNode, model_node
 from trivium.module import PartialEvent
 from trivium.schema import Message, ModelStatusCode
 
 if TYPE_CHECKING:
     from trivium.agents._answer_format import AnswerFormat
+    from trivium.events import RunEvent
 
 __all__ = ["listening_node"]
 
