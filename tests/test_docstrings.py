@@ -46,8 +46,14 @@ def public(name: str) -> list[tuple[str, Any]]:
     for each, value in list(found):
         if inspect.isclass(value) and value.__module__.startswith("trivium"):
             own = [member for member in vars(value) if not member.startswith("_")]
-            found += [(f"{each}.{member}", inspect.getattr_static(value, member)) for member in own]
+            found += [(f"{each}.{member}", described_member(value, member)) for member in own]
     return found
+
+
+def described_member(kind: type, name: str) -> Any:
+    """The member of a class; one without words of its own is described where it is first declared."""
+    members = [vars(each)[name] for each in kind.__mro__ if name in vars(each)]
+    return next((each for each in members if is_described(each)), members[0])
 
 
 def is_described(value: Any) -> bool:

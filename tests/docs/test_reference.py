@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from trivium.agent._paths import PATHS
+from utils._documented_names import PATHS
 
 from ._runner import ROOT
 

@@ -88,8 +88,8 @@ class AnswerFormat:
         """Return the value that the beginning of an answer states so far; None where it states none yet.
 
         Example:
-            >>> AnswerFormat(list[int]).partial_value('{"value": [1, 2, 3')
-            [1, 2]
+            >>> AnswerFormat(list[str]).partial_value('{"value": ["one", "tw')
+            ['one', 'tw']
         """
         import jiter  # for those who watch an answer grow
 

@@ -47,7 +47,7 @@ class Toolbox:
 
     Example:
         >>> from trivium.actions import PassTool
-        >>> box = Toolbox().enabled([PassTool], handled=False)
+        >>> box = Toolbox().enabled([PassTool], usable=True)
         >>> box.usable, box.handled, box.known["pass_tool"] is PassTool
         (('pass_tool',), (), True)
     """

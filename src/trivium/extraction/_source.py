@@ -50,6 +50,8 @@ class SourceText:
     >>> source = SourceText("The  Tenant:\\n> Anna MEYER-")
     >>> source.find("anna meyer"), source.text[15:25]
     ((15, 25), 'Anna MEYER')
+    >>> SourceText("Amounts in €.").currencies
+    {'EUR'}
     """
 
     def __init__(self, text: str) -> None:
@@ -176,11 +178,7 @@ class SourceText:
 
     @cached_property
     def currencies(self) -> set[str]:
-        """The codes of all currencies that are written anywhere, by code, or by a sign or word that first means them.
-
-        >>> SourceText("Amounts in €.").currencies
-        {'EUR'}
-        """
+        """The codes of all currencies that are written anywhere, by code, or by a sign or word that first means them."""
         return {code for unit in set(re.findall(unit_pattern(), self.text)) for code in currencies_of(unit)[:1]}
 
     @cached_property
