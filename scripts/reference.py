@@ -67,6 +67,10 @@ def assignments() -> dict[tuple[str, str], Assigned]:
             match statement:
                 case ast.Assign(targets=[ast.Name(name)], value=value):
                     pass
+                case ast.Assign(targets=[ast.Tuple(names)], value=ast.Tuple(values)):
+                    for each, given in zip(names, values, strict=True):
+                        found[home, ast.unparse(each)] = Assigned(home, ast.unparse(given), "")
+                    continue
                 case ast.AnnAssign(target=ast.Name(name), value=ast.expr() as value):
                     pass
                 case _:

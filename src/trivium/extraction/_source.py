@@ -178,7 +178,7 @@ class SourceText:
 
     @cached_property
     def currencies(self) -> set[str]:
-        """The codes of all currencies that are written anywhere, by code, or by a sign or word that first means them."""
+        """The codes of all currencies in the text, written by code, or by a sign or word that first means them."""
         return {code for unit in set(re.findall(unit_pattern(), self.text)) for code in currencies_of(unit)[:1]}
 
     @cached_property
