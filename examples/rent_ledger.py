@@ -63,9 +63,8 @@ def open_ledger() -> sqlite3.Connection:
 
 
 def show_calls(event: Event) -> None:
-    if event.kind == "tool_call":
-        name, arguments = event.data
-        print(f"  {name} {arguments}")
+    if event.kind == "tool_call" and event.data[0] == "balance":
+        print("  {} {}".format(*event.data))
 
 
 def main() -> None:

@@ -22,7 +22,6 @@ from logging import DEBUG
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, cast
 
-from trivium._objects import create_object
 from trivium.commander import (
     CallNode,
     Event,
@@ -52,7 +51,7 @@ from trivium.exceptions import ArgumentTypeError, ConfigurationError, StateError
 from trivium.hooks import Hook, RemovableHandle
 from trivium.memory import Memory, MemoryManager
 from trivium.schema import AgentStatusCode, Message
-from trivium.schema.lowlevel import message_of
+from trivium.schema.lowlevel import create_object, message_of
 
 __all__ = ["CALLER", "AsyncModule", "MessageEvent", "Module", "PartialEvent", "overridable"]
 

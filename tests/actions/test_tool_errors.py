@@ -21,12 +21,12 @@ Ended: TypeAlias = list[tuple[str, NodeState, BaseException | None]]
 
 def broken(number: int) -> int:
     """Fail as a program fails that has a mistake."""
-    return {}[number]
+    return dict[int, int]()[number]
 
 
 async def broken_async(number: int) -> int:
     """The same, awaited."""
-    return {}[number]
+    return dict[int, int]()[number]
 
 
 class Mute:
@@ -40,7 +40,7 @@ class Broken(ToolMessage):
     number: int
 
     def handle(self) -> int:
-        return {}[self.number]
+        return dict[int, int]()[self.number]
 
 
 class Passing(ToolMessage):
@@ -83,7 +83,7 @@ def test_an_unexpected_error_goes_to_the_model_is_logged_and_stands_on_its_node(
     assert record.levelno == logging.WARNING
     assert record.getMessage() == f"the tool {name} raised KeyError: 7"
     assert record.exc_info is not None
-    assert "return {}[number]" in caplog.text, "the traceback says where"
+    assert "return dict[int, int]()[number]" in caplog.text, "the traceback says where"
     ((_, state, error),) = nodes
     assert (state, type(error)) == (NodeState.EXCEPTION, KeyError)
     told = agent.memory.get(0).get_memory()[2]  # pyright: ignore[reportOptionalMemberAccess]

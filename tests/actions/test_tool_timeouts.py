@@ -161,7 +161,11 @@ def test_a_kill_does_not_wait_for_what_can_be_left_behind(stuck: Stuck):
 
     async def main() -> None:
         nodes: list[Any] = []
-        running = asyncio.ensure_future(agent.acall("x", listeners=[lambda event: nodes.append(event.node)]))
+
+        def listen(event: Event) -> None:
+            nodes.append(event.node)
+
+        running = asyncio.ensure_future(agent.acall("x", listeners=[listen]))
         assert await asyncio.to_thread(stuck.began.wait, GUARD)
         nodes[0].kill("enough")
         with pytest.raises(RunKilledError, match="enough"):

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from trivium import Agent, Task
-from trivium._arguments import checked
 from trivium.agents import AgentDict, AgentForInternLM, AgentList, MathCoder, ReAct, Sequential, StreamingSequential
 from trivium.agents.stream import get_plugin_prompt
 from trivium.distributed import HTTPAgentClient
@@ -50,6 +49,7 @@ from trivium.prompts.parsers import (
     ToolParser,
 )
 from trivium.schema import ToolStatusCode
+from trivium.schema.lowlevel import checked
 from trivium.testing import ScriptedModel, call_tool
 from trivium.utils import create_object, filter_suffix, get_logger, load_class_from_string
 from trivium.utils.context import Context

@@ -34,7 +34,8 @@ def test_a_task_takes_its_arguments_in_the_documents_order():
 @pytest.mark.shows("Task(agent=None)", "Task.agent")
 def test_without_an_agent_a_task_has_a_chat_agent():
     task = Task()
-    assert isinstance(task.agent, ChatAgent)
+    agent: Any = task.agent
+    assert isinstance(agent, ChatAgent)
     assert task.agent is not Task().agent
     assert task.name == task.agent.config.name != ""
 

@@ -270,7 +270,7 @@ def test_exactly_the_runs_of_the_session_are_killed(sessions: list[Any], killed:
         opened, came = asyncio.Event(), asyncio.Semaphore(0)
 
         class Waits(ChatAgent):
-            async def llm_response_async(self, message: Any = None, **kwargs: Any) -> Message:
+            async def llm_response_async(self, message: Any = None, **kwargs: Any) -> Any:
                 came.release()
                 await opened.wait()
                 return Message(content="DONE")

@@ -156,14 +156,14 @@ def a_task_gives_a_message() -> None:
 
 def a_task_of_a_type_gives_a_value() -> None:
     task = Task(ChatAgent(model()), interactive=False, single_round=True)
-    assert_type(task[City].run("Which city?"), City | None)
-    assert_type(task.run("Which city?", return_type=City), City | None)
-    assert_type(Task[City](ChatAgent(model()), interactive=False, single_round=True).run("Which city?"), City | None)
+    assert_type(task[City].run("Which city?"), City)
+    assert_type(task.run("Which city?", return_type=City), City)
+    assert_type(Task[City](ChatAgent(model()), interactive=False, single_round=True).run("Which city?"), City)
 
 
 async def a_task_does_so_in_async_code() -> None:
     task = Task(ChatAgent(model()), interactive=False, single_round=True)
-    assert_type(await task[City].run_async("Which city?"), City | None)
+    assert_type(await task[City].run_async("Which city?"), City)
 
 
 # ---- tools

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trivium._lazy import lazy_names
 from trivium.actions._action import BaseAction, BaseParser, JsonParser, TupleParser, descriptions_of, tool_api
 from trivium.actions._done_tools import AgentDoneTool, DoneTool, FinalResultTool, ResultTool
 from trivium.actions._dual import AsyncActionMixin, dual
@@ -26,6 +25,7 @@ from trivium.actions._text_calls import calls_in_text
 from trivium.actions._tool import Effect, Tool
 from trivium.actions._tool_message import ToolMessage
 from trivium.actions._tool_options import tool
+from trivium.lazy import lazy_names
 from trivium.schema._tool_text import tool_calls_in
 
 if TYPE_CHECKING:

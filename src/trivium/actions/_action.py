@@ -9,8 +9,6 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, cast
 
-from trivium._arguments import checked, is_mapping
-from trivium._objects import create_object
 from trivium.actions._dual import is_core
 from trivium.actions._run import as_arguments, as_text, attempt_tool, call_function
 from trivium.actions._strict import JSONSchema
@@ -18,6 +16,7 @@ from trivium.actions._tool import Arguments, Tool, mark_of, read_sections, set_o
 from trivium.commander import driver_neutral, sync_method
 from trivium.exceptions import ConfigurationError, ToolArgumentsError, ToolDefinitionError, ToolkitError
 from trivium.schema import ActionReturn, ActionStatusCode
+from trivium.schema.lowlevel import checked, create_object, is_mapping
 
 __all__ = ["BaseAction", "BaseParser", "JsonParser", "TupleParser", "describe_tool", "tool_api"]
 

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from trivium._settings import settings
 from trivium.actions._tool import Tool
 from trivium.caches import Cache
 from trivium.caches.lowlevel import Flights, hash_json
 from trivium.commander import driver_neutral, invoke, wait
+from trivium.settings import settings
 
 __all__ = ["cached"]
 

@@ -8,8 +8,6 @@ from functools import partial
 from types import FunctionType
 from typing import Any, TypeAlias, cast
 
-from trivium._arguments import is_mapping
-from trivium._objects import create_object
 from trivium.actions._action import BaseAction, descriptions_of, invalid_api
 from trivium.actions._cut import ASK_LESS, cut_text
 from trivium.actions._outcomes import FinishAction, InvalidAction, NoAction
@@ -29,6 +27,7 @@ from trivium.hooks import Hook
 from trivium.module import AsyncModule, Hooks, Module, overridable
 from trivium.schema import ActionReturn, ActionValidCode, Entity, FunctionCall, Message, Origin, ToolCall
 from trivium.schema._message import message_of
+from trivium.schema.lowlevel import create_object, is_mapping
 
 __all__ = ["ActionExecutor", "AsyncActionExecutor"]
 

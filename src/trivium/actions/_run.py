@@ -12,7 +12,6 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic_core import to_jsonable_python
 
-from trivium._arguments import is_mapping
 from trivium.actions._tool import Arguments, Tool, mark_of
 from trivium.commander import CallNode, Event, current, driver_neutral, invoke, step, wait
 from trivium.commander.lowlevel import change_scope, checkpoint, emit, invoke_or_abandon, scope_of
@@ -32,6 +31,7 @@ from trivium.exceptions import (
 )
 from trivium.schema import ActionReturn, ActionStatusCode, Message
 from trivium.schema._values import copied
+from trivium.schema.lowlevel import is_mapping
 
 __all__ = [
     "OnToolError",

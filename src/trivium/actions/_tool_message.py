@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Union, cast, get
 from pydantic import ConfigDict, Field, ValidationError, create_model
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from trivium._older_names import OlderNames
 from trivium.actions._cut import cut_text
 from trivium.actions._strict import drop_nulls, is_json_object, strict_schema
 from trivium.actions._tool import Arguments, Effect, Tool, describe_errors, mark_of, unfenced
@@ -19,6 +18,7 @@ from trivium.actions._tool_schema import NOT_ARGUMENTS, parameters_of, simple_sc
 from trivium.exceptions import RetryableToolError, ToolArgumentsError, ToolDefinitionError
 from trivium.schema import Message, ToolSpec
 from trivium.schema._lenient_json import read_json
+from trivium.schema.lowlevel import OlderNames
 
 if TYPE_CHECKING:
     from trivium.schema import LLMFunctionSpec

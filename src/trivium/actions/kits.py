@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
-from trivium._arguments import checked
 from trivium.actions._tool import Tool
 from trivium.actions._tool_options import make_tool, tool
 from trivium.exceptions import ToolDefinitionError
+from trivium.schema.lowlevel import checked
 
 __all__ = ["AnyTool", "ToolKit", "ToolMetadata", "tool", "tool_kit", "tool_parameter"]
 

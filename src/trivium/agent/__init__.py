@@ -1,6 +1,6 @@
 """Agents and tasks at the module paths of the documents."""
 
-from trivium._lazy import lazy_names
+from trivium.lazy import lazy_names
 
 __all__ = ()
 

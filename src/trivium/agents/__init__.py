@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trivium._lazy import lazy_names
 from trivium.agents._agent import Agent, AsyncAgent
 from trivium.agents._chat_agent import AsyncChatAgent, ChatAgent
 from trivium.agents._config import AgentConfig, ChatAgentConfig
 from trivium.agents._user import UserInputEvent
+from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
     from trivium.agents._containers import AgentDict, AgentList, AsyncSequential, Sequential

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, cast
 
 from typing_extensions import TypeVar
 
-from trivium._objects import create_object
 from trivium.actions import ActionExecutor, OnToolError, ToolMessage, as_text, find_handler
 from trivium.actions.lowlevel import read_more_of
 from trivium.agents._answer_format import REPAIRS, AnswerFormat, answer_format, is_class, typed_answer
@@ -24,6 +23,7 @@ from trivium.agents._handling import (
     handle_all,
     handle_tool,
     handled_by,
+    new_messages,
     overrides,
 )
 from trivium.agents._names import AgentNames
@@ -34,15 +34,17 @@ from trivium.agents._user import ask_user
 from trivium.agents.aggregator import DefaultAggregator, Instruction
 from trivium.commander import CallNode, current, invoke
 from trivium.commander.lowlevel import driver_neutral, is_within, settle, sync_method
-from trivium.exceptions import LimitExceededError, NoModelError, ToolFailedError
+from trivium.exceptions import LimitExceededError, ToolFailedError
 from trivium.llms import ModelProtocol, Reply, Request
 from trivium.llms.lowlevel import call_model
 from trivium.memory import Memory, MemoryManager
 from trivium.module import AsyncModule, Hooks, overridable
 from trivium.schema import Entity, Message, MessageExtra, Origin, ToolCall, ToolSpec
-from trivium.schema.lowlevel import linked, message_of
+from trivium.schema.lowlevel import create_object, linked, message_of
 
 if TYPE_CHECKING:
+    from trivium.actions import ApprovalRequest
+    from trivium.commander import Limits, Listener
     from trivium.commander.lowlevel import AsyncStream, Stream
     from trivium.schema import Answer
 
@@ -110,7 +112,17 @@ class Agent(AgentNames, Generic[T_co]):
         memory: MemoryManager  # pyright: ignore[reportIncompatibleVariableOverride] # fmt: skip
 
         # Static types of what the base class does: each call answers with a value of type T_co.
-        def __call__(self, *message: Any, **kwargs: Any) -> Answer[T_co]: ...
+        def __call__(
+            self,
+            *message: Any,
+            session_id: Hashable = ...,
+            timeout: float | None = None,
+            limits: Limits | None = None,
+            listeners: Sequence[Listener] = (),
+            context: Any = None,
+            approve: Callable[[ApprovalRequest], Any] | None = None,
+            **kwargs: Any,
+        ) -> Answer[T_co]: ...
         async def acall(self, *message: Any, **kwargs: Any) -> Answer[T_co]: ...
         def stream(self, *message: Any, **kwargs: Any) -> Stream[Answer[T_co]]: ...  # type: ignore[override]
         def open(self, *message: Any, **kwargs: Any) -> AsyncStream[Answer[T_co]]: ...  # type: ignore[override]
@@ -258,11 +270,7 @@ class Agent(AgentNames, Generic[T_co]):
             NoModelError: none is configured; the text names the three ways.
         """
         if not hasattr(self.llm, "stream"):
-            if self.llm is None:
-                raise NoModelError(
-                    f'the agent {self.name} has no model: give it one, as in Agent("default") or ChatAgent()'
-                )
-            self.llm = made_model(self.llm)
+            self.llm = made_model(self.name, self.llm)
         return self.llm
 
     def _request(self, history: list[dict[str, Any]], extra: Mapping[str, Any]) -> Request:
@@ -355,16 +363,7 @@ class Agent(AgentNames, Generic[T_co]):
         return bool(self.memory)
 
     def _new_in(self, message: Message | None) -> Sequence[Message]:
-        """Return what of a message is new to the agent: several results one by one, nothing that it said itself."""
-        if message is None:
-            return ()
-        if self.memory and message.entity is _LLM and message.sender == self.name:
-            return ()  # it is in its memory
-        results = cast("Mapping[str, str] | None", message.oai_tool_id2result)
-        if results is None:
-            return (message,)
-        plain = message.replace(tool_results=None)
-        return [plain.replace(content=text, tool_call_id=key) for key, text in results.items()]
+        return () if message is None else new_messages(self, message)
 
     def _answered(self, answer: Message, asked: Message | None = None) -> Message:
         """Return the model's answer as a task takes it: the model spoke."""

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import cycle, islice
 from typing import Any, SupportsIndex, cast
 
-from trivium._arguments import checked
 from trivium.agents._agent import Agent
 from trivium.exceptions import AgentNameError, ConfigurationError, NotAgentError
 from trivium.module import AsyncModule, Module, overridable
 from trivium.schema import Message
+from trivium.schema.lowlevel import checked
 
 __all__ = ["AgentDict", "AgentList", "AsyncSequential", "Sequential"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic import ValidationError
@@ -29,6 +29,7 @@ __all__ = [
     "handle_all",
     "handle_tool",
     "handled_by",
+    "new_messages",
     "overrides",
 ]
 
@@ -194,3 +195,14 @@ def addressed(answer: Message, by_content: bool) -> Message:
 
     recipient, text = recipient_in(content)
     return answer.replace(receiver=recipient, content=text) if recipient else answer
+
+
+def new_messages(agent: AgentNames, message: Message) -> Sequence[Message]:
+    """Return what of a message is new to an agent: several results one by one, nothing that it said itself."""
+    if agent.memory is not None and message.entity is _LLM and message.sender == agent.name:
+        return ()  # it is in its memory
+    results = cast("Mapping[str, str] | None", message.oai_tool_id2result)
+    if results is None:
+        return (message,)
+    plain = message.replace(tool_results=None)
+    return [plain.replace(content=text, tool_call_id=key) for key, text in results.items()]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from pydantic import ValidationError
 
-from trivium._constants import NO_ANSWER
 from trivium.actions import ToolMessage, as_text
 from trivium.actions.lowlevel import describe_errors
 from trivium.agents._answer_format import value_in
@@ -25,6 +24,7 @@ from trivium.commander.lowlevel import driver_neutral, sync_method
 from trivium.exceptions import ToolArgumentsError
 from trivium.module import Module
 from trivium.schema import ChatDocMetaData, Entity, Message, ObjectRegistry, Origin, ToolCall, Usage
+from trivium.schema.signals import NO_ANSWER
 
 if TYPE_CHECKING:
     from trivium.actions import ActionExecutor

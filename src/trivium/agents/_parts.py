@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
-from trivium._objects import factory_of
 from trivium.actions import Tool, ToolMessage
 from trivium.actions.lowlevel import message_tool
 from trivium.agents._handling import call_handler
 from trivium.commander import driver_neutral
-from trivium.exceptions import ArgumentTypeError, ConfigurationError
+from trivium.exceptions import ArgumentTypeError, ConfigurationError, NoModelError
 from trivium.llms import ModelProtocol
 from trivium.memory import Memory, MemoryManager
 from trivium.module import Module
 from trivium.schema import Message
+from trivium.schema.lowlevel import factory_of
 
 if TYPE_CHECKING:
     from trivium.agents._names import AgentNames
@@ -82,12 +82,15 @@ def made_memory(memory: MemoryOption | Literal["default"]) -> MemoryManager | No
     return MemoryManager(factory_of(cast("Config", memory)) if isinstance(memory, dict) else memory)
 
 
-def made_model(llm: object) -> ModelProtocol:
-    """Return the model of this name.
+def made_model(agent: str, llm: object) -> ModelProtocol:
+    """Return the model of this name, for the agent of that name.
 
     Raises:
+        NoModelError: there is no name; the text names the three ways.
         ConfigurationError: it is neither a name nor a model.
     """
+    if llm is None:
+        raise NoModelError(f'the agent {agent} has no model: give it one, as in Agent("default") or ChatAgent()')
     if isinstance(llm, str):
         from trivium.llms import resolve  # the providers are loaded when one is named
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from trivium._arguments import checked
-from trivium._objects import create_object
 from trivium.actions import ActionExecutor
 from trivium.agents._agent import Agent, MemoryOption
 from trivium.agents.stream import Condition, check_turns
@@ -19,6 +17,7 @@ from trivium.module import AsyncModule, overridable
 from trivium.prompts import PromptTemplate
 from trivium.prompts.parsers import JSONParser
 from trivium.schema import Message
+from trivium.schema.lowlevel import checked, create_object
 
 __all__ = ["AsyncReAct", "ReAct"]
 

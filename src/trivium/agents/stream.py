@@ -7,8 +7,6 @@ import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, TypeAlias, cast
 
-from trivium._arguments import checked
-from trivium._objects import create_object
 from trivium.actions import ActionExecutor, BaseAction, descriptions_of
 from trivium.agents._agent import Agent, MemoryOption
 from trivium.agents.aggregator import InternLMToolAggregator
@@ -19,6 +17,7 @@ from trivium.module import AsyncModule, overridable
 from trivium.prompts import PromptTemplate
 from trivium.prompts.parsers import InterpreterParser, MixedToolParser, PluginParser
 from trivium.schema import Message, ToolStatusCode
+from trivium.schema.lowlevel import checked, create_object
 
 __all__ = ["AgentForInternLM", "AsyncAgentForInternLM", "AsyncMathCoder", "MathCoder", "get_plugin_prompt"]
 

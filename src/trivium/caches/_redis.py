@@ -7,8 +7,8 @@ from typing import Any, Final, cast
 from urllib.parse import urlsplit
 from weakref import finalize
 
-from trivium._arguments import checked
 from trivium.exceptions import CacheError, ConfigurationError, MissingExtraError
+from trivium.schema.lowlevel import checked
 
 __all__ = ["RedisCache"]
 

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from trivium._arguments import checked
 from trivium.caches._connections import SQLiteConnections
 from trivium.exceptions import CacheError, ConfigurationError
+from trivium.schema.lowlevel import checked
 
 if TYPE_CHECKING:
     from sqlite3 import Connection

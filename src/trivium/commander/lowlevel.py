@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trivium._lazy import lazy_names
 from trivium.commander._calls import CallNode, is_within, step, this_call, this_session
 from trivium.commander._drivers import (
     ThreadEvent,
@@ -53,6 +52,7 @@ from trivium.commander._session_locks import SessionLocks
 from trivium.commander._streams import AsyncStream, Stream
 from trivium.commander._trio import is_in_trio, run_from_trio
 from trivium.commander._workers import capture, get_item, running_loop, submit
+from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
     from trivium.commander._owner_loop import OwnerLoop

@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypedDict, TypeVar, Unpack, get_args
 
-from trivium._arguments import checked
 from trivium.contexts._context_models import ContextModelBase, ContextPiece
 from trivium.exceptions import BeadNotFoundError, ConfigurationError, ContextPieceTypeError, ContextTokenError
+from trivium.schema.lowlevel import checked
 
 if TYPE_CHECKING:
     from trivium.actions.kits import ToolKit

@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar, cast
 
-from trivium._arguments import checked
 from trivium.actions import as_text
 from trivium.schema import Message
+from trivium.schema.lowlevel import checked
 
 __all__ = ["ChatPiece", "ContextModelBase", "OpenAIContextModel", "OpenaiContextModel", "approximate_tokens"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Callable, Collection, Iterable
 from typing import Any, Literal, get_args
 
-from trivium._arguments import checked
 from trivium.actions import Tool
 from trivium.actions.kits import AnyTool, ToolKit, ToolMetadata
 from trivium.contexts._tool_models import CustomToolModel, OpenaiToolModel, Roles
 from trivium.exceptions import ConfigurationError, UnknownToolError
+from trivium.schema.lowlevel import checked
 
 __all__ = ["ToolType", "ToolsManager"]
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
-from trivium._objects import factory_of, load_class_from_string
 from trivium.exceptions import ConfigurationError
 from trivium.module import Module
+from trivium.schema.lowlevel import factory_of, load_class_from_string
 
 __all__ = ["Config", "config_text", "dotted_path", "import_path", "make_module", "maker_text"]
 

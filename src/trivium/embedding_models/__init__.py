@@ -1,6 +1,6 @@
 """Embedding models at the module paths of the documents; they live in `trivium.knowledge.embeddings`."""
 
-from trivium._lazy import lazy_names
+from trivium.lazy import lazy_names
 
 __all__ = ()
 

@@ -13,9 +13,9 @@ Example::
 
 from typing import TYPE_CHECKING
 
-from trivium._lazy import lazy_names
 from trivium.events._event import Event, JSONObject, Listener, exception_line, on_one_line, to_json_value
 from trivium.events._registry import HOMES, event_class, event_kinds
+from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
     from trivium.actions import ApprovalEvent, ToolAbandonedEvent, ToolCallEvent, ToolResultEvent, ToolRetryEvent

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from trivium._arguments import checked
-from trivium._logger import get_logger
+from trivium.hooks._get_logger import get_logger
 from trivium.hooks._hook import Hook
 from trivium.schema import Message
+from trivium.schema.lowlevel import checked
 
 __all__ = ["MessageLogger"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from trivium._arguments import is_mapping
 from trivium.hooks._hook import Hook
 from trivium.schema import ActionReturn, ActionStatusCode, FunctionCall, Message, ToolStatusCode
+from trivium.schema.lowlevel import is_mapping
 
 __all__ = ["ActionPreprocessor", "InternLMActionProcessor"]
 

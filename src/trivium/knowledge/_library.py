@@ -13,7 +13,6 @@ from hashlib import sha256
 from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
-from trivium._arguments import checked, positive
 from trivium.commander import CallNode, Event, Listener, current, driver_neutral, invoke, iterate, step, sync_method
 from trivium.commander.lowlevel import change_scope, emit
 from trivium.events import JSONObject, on_one_line
@@ -32,6 +31,7 @@ from trivium.knowledge.stores import SourceRecord, VectorStore
 from trivium.parsing import Chunk
 from trivium.parsing.chunks import Chunker, chunk_parts
 from trivium.schema import Document
+from trivium.schema.lowlevel import checked, positive
 
 __all__ = ["IngestEvent", "IngestProgress", "IngestReport", "Library", "Outcome"]
 

@@ -8,8 +8,6 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import ConfigDict, Field
 
-from trivium._older_names import OlderNames
-from trivium._settings import settings
 from trivium.commander import driver_neutral, sync_method
 from trivium.exceptions import ConfigurationError
 from trivium.language_models.model_info import ModelInfo, ModelProvider, get_model_info, sizes_of
@@ -30,6 +28,8 @@ from trivium.schema import (
     StreamEventType,
     Usage,
 )
+from trivium.schema.lowlevel import OlderNames
+from trivium.settings import settings
 
 __all__ = [
     "FunctionCallTypes",

@@ -7,9 +7,9 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
-from trivium._older_names import OlderNames
 from trivium.llms import PublishedPrice
 from trivium.schema import Usage
+from trivium.schema.lowlevel import OlderNames
 
 __all__ = [
     "AnthropicModel",

@@ -12,8 +12,6 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import ConfigDict, Field
 
-from trivium._older_names import OlderNames
-from trivium._settings import settings
 from trivium.commander import iterate
 from trivium.commander.lowlevel import settle
 from trivium.exceptions import ConfigurationError
@@ -24,6 +22,8 @@ from trivium.llms.http import Keys, Transport, bearer, with_path
 from trivium.llms.lowlevel import OPENAI_PATH, OPENAI_URL, common_names, keys_for, request_openai
 from trivium.llms.providers import COMPATIBLE
 from trivium.schema import NoEffect, StreamEventType, Usage
+from trivium.schema.lowlevel import OlderNames
+from trivium.settings import settings
 
 __all__ = [
     "LiteLLMProxyConfig",

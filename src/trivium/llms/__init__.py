@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trivium._lazy import lazy_names
+from trivium.lazy import lazy_names
 from trivium.llms._protocol import (
     Delta,
     Finish,

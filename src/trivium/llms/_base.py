@@ -7,7 +7,6 @@ from functools import partial
 from inspect import isawaitable, signature
 from typing import Any, ClassVar
 
-from trivium._arguments import checked
 from trivium.commander import driver_neutral, gather, sync_method, this_session
 from trivium.commander.lowlevel import is_async
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
@@ -15,6 +14,7 @@ from trivium.llms._call import call_model
 from trivium.llms._chat_model import Answers, AsyncModelMixin, ChatModel, Messages
 from trivium.llms._meta_template import APITemplateParser, LMTemplateParser, MetaTemplate
 from trivium.llms._protocol import Delta, ModelProtocol, Parameters, Request
+from trivium.schema.lowlevel import checked
 
 __all__ = ["AsyncBaseAPILLM", "AsyncBaseLLM", "BaseAPILLM", "BaseLLM"]
 

@@ -9,8 +9,6 @@ from dataclasses import asdict, astuple
 from pathlib import PurePath
 from typing import Any, Final, Literal, NamedTuple, Protocol, cast, runtime_checkable
 
-from trivium._arguments import checked
-from trivium._settings import settings
 from trivium.caches import Cache
 from trivium.caches.lowlevel import Flights, hash_json
 from trivium.commander import Event, current, invoke, wait
@@ -32,6 +30,8 @@ from trivium.llms._protocol import (
 from trivium.llms._wrapped import WrappedModel, deltas_of
 from trivium.llms.wire._fields import is_json
 from trivium.schema import Usage
+from trivium.schema.lowlevel import checked
+from trivium.settings import settings
 
 __all__ = ["CacheEvent", "CachedModel", "Lookup"]
 

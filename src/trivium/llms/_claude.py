@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Final
 
-from trivium._arguments import checked
 from trivium.llms._anthropic import PUBLIC_URL, anthropic_address, anthropic_headers, request_anthropic
 from trivium.llms._base import AsyncTextMixin
 from trivium.llms._http_model import OURS, HTTPModel, roles
 from trivium.llms._meta_template import MetaTemplate
 from trivium.llms._protocol import Delta, Request
 from trivium.llms.providers import PROFILES
+from trivium.schema.lowlevel import checked
 
 __all__ = ["AsyncClaudeAPI", "ClaudeAPI"]
 

@@ -8,7 +8,6 @@ from logging import WARNING
 from threading import Lock
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from trivium._arguments import checked
 from trivium.commander import Event, current
 from trivium.commander.lowlevel import emit
 from trivium.events import JSONObject, exception_line, on_one_line
@@ -24,6 +23,7 @@ from trivium.llms._prices import priced
 from trivium.llms._protocol import Delta, ModelProtocol, Parameters, Request
 from trivium.llms._wrapped import deltas_of, first_delta
 from trivium.schema import Usage
+from trivium.schema.lowlevel import checked
 
 __all__ = ["Fallback", "FallbackEvent", "FallbackModel"]
 

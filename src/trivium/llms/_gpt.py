@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from itertools import cycle
 from typing import Any, Final
 
-from trivium._arguments import checked
 from trivium.llms._base import AsyncTextMixin
 from trivium.llms._http_model import OURS, HTTPModel, roles
 from trivium.llms._meta_template import MetaTemplate
@@ -16,6 +15,7 @@ from trivium.llms._parameters import common_names
 from trivium.llms._protocol import Delta, Request
 from trivium.llms.http._transport import bearer, with_path
 from trivium.llms.providers import PROFILES, capabilities_of
+from trivium.schema.lowlevel import checked
 
 __all__ = ["GPTAPI", "AsyncGPTAPI"]
 

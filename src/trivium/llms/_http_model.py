@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from trivium._arguments import checked
 from trivium.exceptions import UnsupportedParameterError
 from trivium.llms._base import BaseAPILLM
 from trivium.llms._chat_model import Messages, as_messages
@@ -15,6 +14,7 @@ from trivium.llms._protocol import Delta, Parameters, Request
 from trivium.llms._provider_model import keys_for
 from trivium.llms.http._transport import Keys, Transport
 from trivium.llms.providers import Profile
+from trivium.schema.lowlevel import checked
 
 __all__ = ["OURS", "HTTPModel", "roles"]
 

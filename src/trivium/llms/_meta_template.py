@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias, cast
 
-from trivium._arguments import checked
 from trivium.exceptions import ConfigurationError, UnknownRoleError
+from trivium.schema.lowlevel import checked
 
 __all__ = ["INTERNLM2_META", "APITemplateParser", "LMTemplateParser", "MetaTemplate"]
 

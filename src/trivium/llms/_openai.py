@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Literal
 
-from trivium._arguments import checked
 from trivium.exceptions import ConfigurationError
 from trivium.llms._prices import Pricing
 from trivium.llms._protocol import Delta, Parameters, Request
@@ -19,6 +18,7 @@ from trivium.llms.wire._answers import AnswerReader, MessageReader
 from trivium.llms.wire._fields import CallNames
 from trivium.llms.wire._openai_chat import OPENAI, Dialect, OpenAIMessageReader, chat_body
 from trivium.llms.wire._openai_responses import ResponsesReader, responses_body
+from trivium.schema.lowlevel import checked
 
 __all__ = ["OpenAIModel", "request_openai"]
 

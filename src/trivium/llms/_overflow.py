@@ -7,13 +7,13 @@ from contextlib import aclosing
 from logging import WARNING
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
-from trivium._arguments import checked
 from trivium.commander import Event, current, invoke
 from trivium.commander.lowlevel import emit
 from trivium.events import JSONObject, exception_line, to_json_value
 from trivium.exceptions import ConfigurationError, ContextOverflowError
 from trivium.llms._protocol import ChatMessage, Delta, ModelProtocol, Request
 from trivium.llms._wrapped import WrappedModel, deltas_of, first_delta
+from trivium.schema.lowlevel import checked
 
 __all__ = ["Overflow", "OverflowEvent", "OverflowModel", "without_oldest"]
 

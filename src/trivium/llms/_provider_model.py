@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
 
-from trivium._arguments import checked
 from trivium.llms._chat_model import ChatModel
 from trivium.llms._parameters import common_names
 from trivium.llms._prices import Pricing, PublishedPrice
@@ -13,6 +12,7 @@ from trivium.llms._protocol import Delta, Parameters, Request
 from trivium.llms.http._policy import RetryPolicy
 from trivium.llms.http._transport import Keys, Transport, bearer, with_path
 from trivium.llms.providers import Profile
+from trivium.schema.lowlevel import checked
 
 __all__ = ["ProviderModel", "key_headers", "keys_for"]
 

@@ -11,7 +11,6 @@ from threading import Lock
 from typing import Final, Literal, NamedTuple
 from uuid import uuid4
 
-from trivium._arguments import checked, positive
 from trivium.commander import Event, ThreadEvent, current, invoke, wait
 from trivium.commander.lowlevel import emit
 from trivium.events import JSONObject
@@ -22,6 +21,7 @@ from trivium.llms._rate_stores import MemoryRateStore, Rate, RateStore, RedisRat
 from trivium.llms._wrapped import WrappedModel, deltas_of, first_delta
 from trivium.llms.http._policy import before_retry
 from trivium.schema import Usage
+from trivium.schema.lowlevel import checked, positive
 
 __all__ = ["LimitedModel", "RateLimitEvent", "RateLimiter"]
 

@@ -10,7 +10,6 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trivium._arguments import checked
 from trivium.exceptions import ConfigurationError
 from trivium.llms._base import AsyncTextMixin
 from trivium.llms._gpt import GPTAPI, META
@@ -18,6 +17,7 @@ from trivium.llms._meta_template import MetaTemplate
 from trivium.llms._openai import OPENAI_PATH
 from trivium.llms.http._transport import bearer, with_path
 from trivium.llms.providers import Profile
+from trivium.schema.lowlevel import checked
 
 __all__ = ["AsyncSensenovaAPI", "SensenovaAPI"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
-from trivium._arguments import checked
 from trivium.exceptions import ArgumentTypeError
+from trivium.schema.lowlevel import checked
 
 __all__ = ["filter_suffix"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trivium._lazy import lazy_names
+from trivium.lazy import lazy_names
 from trivium.mcp._client import MCPServer
 from trivium.mcp._results import MCPContent, MCPPrompt, MCPResource
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import finalize
 
-from trivium._arguments import checked, is_mapping, positive
 from trivium.actions import BaseAction, Tool, attempt_tool
 from trivium.actions.lowlevel import describe_tool, invalid_api, unfenced
 from trivium.commander import driver_neutral, invoke, sync_method
@@ -19,6 +18,7 @@ from trivium.mcp._pins import Definition, Pins, digest_of, effect_of
 from trivium.mcp._results import MCPContent, MCPPrompt, MCPResource, as_action_return, contents_of, messages_of
 from trivium.mcp._transports import way_to
 from trivium.schema import ActionReturn, Message, ToolSpec
+from trivium.schema.lowlevel import checked, is_mapping, positive
 
 if TYPE_CHECKING:
     from mcp import Client, types

@@ -9,12 +9,12 @@ from contextlib import redirect_stdout
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from trivium._arguments import checked, positive
 from trivium.commander import ThreadEvent, wait
 from trivium.commander.lowlevel import run_on_loop, submit
 from trivium.distributed.lowlevel import Guard, HTTPServing, check_tokens
 from trivium.exceptions import ConfigurationError
 from trivium.mcp._offers import Offers
+from trivium.schema.lowlevel import checked, positive
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server

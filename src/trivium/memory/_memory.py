@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from trivium._objects import factory_of
 from trivium.commander.lowlevel import SessionLocks
 from trivium.exceptions import ArgumentTypeError
 from trivium.schema import Message
+from trivium.schema.lowlevel import factory_of
 
 __all__ = ["Memory", "MemoryManager"]
 

@@ -9,8 +9,6 @@ from typing import Annotated, Any, Self, cast
 
 from pydantic import Field, model_validator
 
-from trivium._arguments import checked
-from trivium._older_names import OlderNames
 from trivium.exceptions import ConfigurationError
 from trivium.parsing._chunk import Chunk, check_documents
 from trivium.parsing._passages import border
@@ -19,6 +17,7 @@ from trivium.parsing.chunks._blocks import Block, Count, Sizes, chunks_from
 from trivium.parsing.formats._formats import suffix_of
 from trivium.parsing.formats._media_types import MARKDOWN, PLAIN, text_type
 from trivium.schema import ConfigModel, Document, NoEffect
+from trivium.schema.lowlevel import OlderNames, checked
 
 __all__ = ["Parser", "ParsingConfig", "Splitter"]
 

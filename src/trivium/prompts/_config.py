@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from trivium._older_names import OlderNames
 from trivium.schema import ConfigModel, NoEffect
+from trivium.schema.lowlevel import OlderNames
 
 __all__ = ["PromptsConfig"]
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Self
 
-from trivium._arguments import checked
 from trivium.exceptions import ConfigurationError, PromptTemplateError
+from trivium.schema.lowlevel import checked
 
 __all__ = ["PromptTemplate", "find_unfilled_variables", "is_prompt_fully_filled", "render_prompt"]
 

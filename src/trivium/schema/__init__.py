@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trivium._lazy import lazy_names
+from trivium.lazy import lazy_names
 from trivium.schema._conversions import ChatDocLoggerFields
 from trivium.schema._documents import ChatDocMetaData, DocMetaData, Document
 from trivium.schema._json import JSONObject, JSONValue

@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from trivium._older_names import OlderNames
 from trivium.schema._documents import ChatDocMetaData
+from trivium.schema._older_names import OlderNames
 from trivium.schema._registry import ObjectRegistry
 from trivium.schema._status import Entity, Origin
 from trivium.schema._tool_text import tool_calls_in

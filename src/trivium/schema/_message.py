@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, cast, get_args
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 from typing_extensions import TypeVar, deprecated
 
-from trivium._older_names import OlderNames
 from trivium.schema._chat_document import OF_ITSELF, OLDER_FORM, ChatDocumentForm, from_older_form, links_of
 from trivium.schema._conversions import as_file
+from trivium.schema._older_names import OlderNames
 from trivium.schema._status import (
     AgentStatusCode,
     Entity,

@@ -11,11 +11,11 @@ from typing import Any, Literal, cast
 
 from pydantic import Field
 
-from trivium._older_names import OlderNames
 from trivium.exceptions import AnswerFormatError
 from trivium.schema._addresses import named_recipient, recipient_in
 from trivium.schema._files import FileAttachment
 from trivium.schema._lenient_json import read_json
+from trivium.schema._older_names import OlderNames
 from trivium.schema._values import ToolCall, ToolSpec, Usage
 
 __all__ = [

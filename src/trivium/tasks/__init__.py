@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trivium._constants import DONE, NO_ANSWER, PASS, PASS_TO, SEND_TO
-from trivium._lazy import lazy_names
+from trivium.lazy import lazy_names
 from trivium.schema import StatusCode
+from trivium.schema.signals import DONE, NO_ANSWER, PASS, PASS_TO, SEND_TO
 from trivium.tasks._config import AgentEvent, DoneSequence, EventType, TaskConfig
 from trivium.tasks._events import Response, ResponseEvent
 from trivium.tasks._sequences import parse_done_sequence, parse_done_sequences

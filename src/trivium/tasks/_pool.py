@@ -10,11 +10,11 @@ from enum import Enum
 from functools import partial
 from typing import Any, TypeAlias
 
-from trivium._arguments import positive
 from trivium.commander import CallNode, Limits, current, driver_neutral, for_each
 from trivium.commander.lowlevel import change_scope, drive, forget_name, invoke_in_place, is_in_trio, run_from_trio
 from trivium.exceptions import ArgumentTypeError
 from trivium.observers import ProgressBar
+from trivium.schema.lowlevel import positive
 
 Items: TypeAlias = Iterable[Any] | AsyncIterable[Any]
 Progress: TypeAlias = bool | Callable[[int, int | None], object]

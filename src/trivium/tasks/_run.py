@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from trivium._settings import settings
 from trivium.actions import AgentDoneTool, DoneTool, FinalResultTool
 from trivium.agents import ChatAgent
 from trivium.agents.lowlevel import class_of
@@ -17,6 +16,7 @@ from trivium.exceptions import InfiniteLoopError
 from trivium.module import MessageEvent, Module
 from trivium.schema import Entity, Message, StatusCode
 from trivium.schema.lowlevel import link
+from trivium.settings import settings
 from trivium.tasks._loops import LoopDetector
 from trivium.tasks._responders import TaskResponder, responders_of, user_can_respond
 from trivium.tasks._sequences import TaskHistory, TaskStep

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any, Final, NamedTuple
 
-from trivium._constants import DONE, NO_ANSWER, PASS, PASS_TO, SEND_TO, USER_QUIT_STRINGS
 from trivium.actions.lowlevel import is_done_tool
 from trivium.agents import Agent
 from trivium.agents.lowlevel import calls_in
 from trivium.schema import Entity, Message, ToolCall
 from trivium.schema.lowlevel import is_tainted
+from trivium.schema.signals import DONE, NO_ANSWER, PASS, PASS_TO, SEND_TO, USER_QUIT_STRINGS
 from trivium.tasks._config import TaskConfig
 
 __all__ = ["DONE", "NO_ANSWER", "PASS", "PASS_TO", "SEND_TO", "SILENCE", "Route", "Signs", "parse_route", "read_signs"]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, cast,
 
 from typing_extensions import TypeVar
 
-from trivium._arguments import checked
 from trivium.agents import Agent, ChatAgent
 from trivium.agents.lowlevel import bracketed, type_argument
 from trivium.commander import CallNode, Limits, current, this_session
@@ -18,6 +17,7 @@ from trivium.commander.lowlevel import driver_neutral, invoke, sync_function, sy
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, LimitExceededError, RunKilledError
 from trivium.module import Module
 from trivium.schema import Entity, Message, StatusCode
+from trivium.schema.lowlevel import checked
 from trivium.tasks._attributes import RunAttribute
 from trivium.tasks._config import TaskConfig, check_keywords
 from trivium.tasks._events import Response
@@ -80,6 +80,7 @@ class Task(Module, Generic[T]):
     """
 
     name: str = "Task"
+    agent: Any  # the documents read a chat agent's attributes of it
     answer_type: Any = None
     """The type of its results, set by `Task[T]` before `__init__` and by `class Mine(Task[T])`; None: messages."""
     color_log: bool = False

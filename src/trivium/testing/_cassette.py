@@ -13,9 +13,9 @@ from secrets import token_hex
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from trivium._arguments import checked
 from trivium.exceptions import CassetteError, CassetteMismatchError, ConfigurationError
 from trivium.llms.http import Layer, Send, add_layer
+from trivium.schema.lowlevel import checked
 from trivium.testing._interactions import RecordedRequest, Recording, Scrubber, laid_out, pieces_of
 from trivium.testing._responses import made, remade
 

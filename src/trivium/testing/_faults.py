@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from trivium._arguments import checked, positive
 from trivium.commander import wait
 from trivium.exceptions import ConfigurationError
 from trivium.llms.http import Layer, Send, add_layer
+from trivium.schema.lowlevel import checked, positive
 from trivium.testing._responses import made, remade
 
 if TYPE_CHECKING:

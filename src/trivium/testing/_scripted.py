@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
-from trivium._arguments import checked
 from trivium.exceptions import ArgumentTypeError, ConfigurationError
 from trivium.llms import ChatModel, Delta, Request, ToolCallPart
 from trivium.prompts.parsers import write_json
 from trivium.schema import Usage
+from trivium.schema.lowlevel import checked
 
 __all__ = ["ScriptedModel", "call_tool"]
 

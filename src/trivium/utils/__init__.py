@@ -1,8 +1,8 @@
 """Helpers at the documented paths: re-exports only, with no code of their own."""
 
-from trivium._logger import get_logger
-from trivium._objects import create_object, load_class_from_string
+from trivium.hooks import get_logger
 from trivium.llms import filter_suffix
+from trivium.schema.lowlevel import create_object, load_class_from_string
 from trivium.streams import (
     GeneratorWithReturn,
     LLMAsyncAdapter,

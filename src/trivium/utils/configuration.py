@@ -1,6 +1,6 @@
 """The settings, at the documented path."""
 
-from trivium._settings import (
+from trivium.settings import (
     Settings,
     SettingsProxy,
     quiet_mode,

@@ -1,6 +1,6 @@
 """The words by which agents steer a task, at the documented path."""
 
-from trivium._constants import (
+from trivium.schema.signals import (
     AT,
     DONE,
     NO_ANSWER,

@@ -1,6 +1,6 @@
 """Vector stores at the module paths of the documents; they live in `trivium.knowledge`."""
 
-from trivium._lazy import lazy_names
+from trivium.lazy import lazy_names
 
 __all__ = ()
 

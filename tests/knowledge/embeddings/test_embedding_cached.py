@@ -10,12 +10,12 @@ import numpy
 import pytest
 
 from tasks._redis import Relay, redis_server
-from trivium._settings import settings
 from trivium.caches import Cache, RedisCache, SQLiteCache
 from trivium.commander import Event
 from trivium.exceptions import ArgumentTypeError, CacheError, ConfigurationError
 from trivium.knowledge.embeddings import CachedEmbedding, EmbeddingModel, Purpose
 from trivium.llms import CacheEvent
+from trivium.settings import settings
 
 
 class Lengths(EmbeddingModel):

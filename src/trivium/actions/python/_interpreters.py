@@ -17,7 +17,6 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from trivium._arguments import checked
 from trivium.actions._action import BaseAction, BaseParser, JsonParser
 from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions._run import sendable
@@ -26,6 +25,7 @@ from trivium.actions.python._sandbox import SandboxLimits
 from trivium.commander import driver_neutral, gather, invoke, iterate, step, sync_method, this_session
 from trivium.exceptions import ConfigurationError
 from trivium.schema import ActionReturn, ActionStatusCode
+from trivium.schema.lowlevel import checked
 
 __all__ = [
     "AsyncIPythonInteractive",

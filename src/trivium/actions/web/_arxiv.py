@@ -7,12 +7,12 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from trivium._arguments import checked
 from trivium.actions._action import BaseAction, BaseParser, JsonParser, tool_api
 from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions.web._remote import Remote, UnreadableError, checked_query, on_one_line
 from trivium.commander import driver_neutral
 from trivium.exceptions import ConfigurationError
+from trivium.schema.lowlevel import checked
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

@@ -8,7 +8,6 @@ from importlib import import_module
 from itertools import zip_longest
 from typing import Any, Protocol
 
-from trivium._arguments import checked, is_mapping, positive
 from trivium.actions._action import BaseAction, BaseParser, JsonParser, tool_api
 from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions.web._cache import Recent
@@ -16,6 +15,7 @@ from trivium.actions.web._fetcher import Fetcher
 from trivium.actions.web._searchers import BLACK_LIST
 from trivium.commander import driver_neutral, gather, invoke, this_session
 from trivium.exceptions import ConfigurationError, FetchError, LimitExceededError, ToolArgumentsError, ToolError
+from trivium.schema.lowlevel import checked, is_mapping, positive
 
 __all__ = ["AsyncWebBrowser", "Searcher", "WebBrowser"]
 

@@ -9,7 +9,6 @@ from functools import partial
 from socket import SOCK_STREAM
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from trivium._arguments import checked, positive
 from trivium.actions.web._addresses import Host, allowed, host_problem, is_literal, is_public
 from trivium.actions.web._cache import Recent, SharedCalls
 from trivium.actions.web._pages import Download, Page, Unpacker, read_page, shown, wrong_encoding, wrong_type
@@ -25,6 +24,7 @@ from trivium.exceptions import (
     FetchTimeoutError,
 )
 from trivium.llms.http import exchange
+from trivium.schema.lowlevel import checked, positive
 
 if TYPE_CHECKING:
     from ssl import SSLContext

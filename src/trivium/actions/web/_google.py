@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from trivium._arguments import checked
 from trivium.actions._action import BaseAction, BaseParser, JsonParser, tool_api
 from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions._run import as_text
@@ -25,6 +24,7 @@ from trivium.actions.web._searchers import BLACK_LIST, BaseSearch, SearchResult
 from trivium.commander import driver_neutral
 from trivium.exceptions import ConfigurationError
 from trivium.schema import ActionReturn
+from trivium.schema.lowlevel import checked
 
 __all__ = ["AsyncGoogleSearch", "GoogleSearch"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from trivium._arguments import checked
 from trivium.actions._action import BaseAction, BaseParser, JsonParser, tool_api
 from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions.web._remote import (
@@ -19,6 +18,7 @@ from trivium.actions.web._remote import (
     parse_object,
 )
 from trivium.commander import driver_neutral
+from trivium.schema.lowlevel import checked
 
 __all__ = ["AsyncGoogleScholar", "GoogleScholar"]
 

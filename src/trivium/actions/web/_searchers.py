@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-from trivium._arguments import checked
 from trivium.actions.web._remote import (
     Remote,
     UnreadableError,
@@ -21,6 +20,7 @@ from trivium.actions.web._remote import (
 from trivium.commander import driver_neutral, invoke
 from trivium.exceptions import ConfigurationError
 from trivium.parsing.lowlevel import Tag, tokenize_html
+from trivium.schema.lowlevel import checked
 
 __all__ = [
     "BLACK_LIST",

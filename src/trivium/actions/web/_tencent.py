@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from trivium._arguments import checked
 from trivium.actions.web._remote import (
     Remote,
     UnreadableError,
@@ -22,6 +21,7 @@ from trivium.actions.web._remote import (
 )
 from trivium.actions.web._searchers import BLACK_LIST, BaseSearch, SearchResult
 from trivium.commander import driver_neutral
+from trivium.schema.lowlevel import checked
 
 __all__ = ["TencentSearch"]
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from trivium._lazy import lazy_names
+from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
     from trivium.agents.special import (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from trivium._arguments import checked
 from trivium.agents.aggregator._default import DefaultAggregator, text_of
 from trivium.exceptions import ConfigurationError, UnknownRoleError
 from trivium.memory import Memory
 from trivium.schema import ToolStatusCode
+from trivium.schema.lowlevel import checked
 
 __all__ = ["InternLMToolAggregator"]
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from trivium._constants import NO_ANSWER
 from trivium.agents._config import ChatAgentConfig
+from trivium.schema.signals import NO_ANSWER
 
 __all__ = ["DocChatAgentConfig"]
 

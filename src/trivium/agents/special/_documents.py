@@ -8,8 +8,6 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from trivium._arguments import checked
-from trivium._objects import create_object
 from trivium.agents._chat_agent import ChatAgent
 from trivium.agents.special._doc_config import DocChatAgentConfig
 from trivium.commander import Listener, driver_neutral, sync_method
@@ -19,6 +17,7 @@ from trivium.knowledge.stores import SourceRecord
 from trivium.parsing.chunks import chunk_parts
 from trivium.parsing.lowlevel import check_documents
 from trivium.schema import Document
+from trivium.schema.lowlevel import checked, create_object
 
 if TYPE_CHECKING:
     from trivium.knowledge import IngestReport, Library

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final, NamedTuple, cast
 
-from trivium._arguments import checked
 from trivium.actions import Tool
 from trivium.commander import driver_neutral, sync_method
 from trivium.exceptions import ConfigurationError
@@ -15,6 +14,7 @@ from trivium.knowledge.retrieval import DenseSearch, Retriever
 from trivium.knowledge.stores import Hit, VectorStore, VectorStoreConfig, Where
 from trivium.parsing import Chunk
 from trivium.schema import Document
+from trivium.schema.lowlevel import checked
 
 __all__ = ["LongTermMemory", "Remembered"]
 

@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
-from trivium._arguments import checked, positive
 from trivium.commander import current, driver_neutral, invoke, iterate, run_sync
 from trivium.distributed._wire import forward_event, parse_answer
 from trivium.events import JSONObject, to_json_value
@@ -18,6 +17,7 @@ from trivium.llms.http import exchange, redact
 from trivium.llms.wire import EventDecoder, error_text
 from trivium.module import AsyncModule, Module
 from trivium.schema import JSONValue, Message
+from trivium.schema.lowlevel import checked, positive
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response

@@ -15,12 +15,12 @@ from tempfile import mkdtemp
 from typing import Any, Self
 from weakref import finalize
 
-from trivium._arguments import checked
 from trivium.commander import invoke, run_sync, wait
 from trivium.distributed._config import Config, config_text, import_path
 from trivium.distributed.http_serve._client import HTTPAgentClient
 from trivium.exceptions import RemoteStartError
 from trivium.module import AsyncModule
+from trivium.schema.lowlevel import checked
 
 __all__ = ["AsyncHTTPAgentServer", "HTTPAgentServer"]
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol, Self, Unpack
 
-from trivium._arguments import checked, positive
 from trivium.commander import ThreadEvent, driver_neutral, gather, sync_method, wait
 from trivium.commander.lowlevel import capture, enter_worker, run_on_loop, submit
 from trivium.distributed.http_serve._app import ServeOptions, Service
 from trivium.distributed.http_serve._guard import LOOPBACK, is_loopback
 from trivium.exceptions import ConfigurationError, MissingExtraError
 from trivium.module import Module
+from trivium.schema.lowlevel import checked, positive
 
 __all__ = ["AgentServer", "HTTPServing"]
 

@@ -10,7 +10,6 @@ from asyncio import CancelledError
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Self, cast
 
-from trivium._arguments import checked
 from trivium.commander import invoke, run_sync
 from trivium.commander.lowlevel import invoke_in_place
 from trivium.distributed._config import Config, import_path, make_module, maker_text
@@ -18,6 +17,7 @@ from trivium.events import to_json_value
 from trivium.exceptions import ConfigurationError, MissingExtraError, RemoteAgentError, RemoteConnectionError
 from trivium.module import AsyncModule, Module
 from trivium.schema import Message
+from trivium.schema.lowlevel import checked
 
 __all__ = ["AgentRayActor", "AsyncAgentRayActor"]
 

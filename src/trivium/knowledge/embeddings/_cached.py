@@ -6,8 +6,6 @@ from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from typing import Any, Final
 
-from trivium._arguments import checked
-from trivium._settings import settings
 from trivium.caches import Cache
 from trivium.caches.lowlevel import hash_json
 from trivium.commander import current, driver_neutral, invoke
@@ -16,6 +14,8 @@ from trivium.exceptions import CacheError, ConfigurationError
 from trivium.knowledge.embeddings._embedding import EmbeddingModel, Purpose, Vectors, unit_vectors
 from trivium.knowledge.embeddings._names import embedding_model
 from trivium.llms import CacheEvent, Lookup
+from trivium.schema.lowlevel import checked
+from trivium.settings import settings
 
 __all__ = ["CachedEmbedding"]
 

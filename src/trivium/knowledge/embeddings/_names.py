@@ -6,11 +6,11 @@ from typing import Any
 
 from pydantic import Field
 
-from trivium._older_names import OlderNames
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, MissingExtraError
 from trivium.knowledge.embeddings._embedding import EmbeddingModel
 from trivium.knowledge.embeddings._packages import version_of
 from trivium.llms.providers import PROFILES
+from trivium.schema.lowlevel import OlderNames
 
 __all__ = ["EmbeddingModelsConfig", "OpenAIEmbeddingsConfig", "embedding_model"]
 

@@ -8,7 +8,6 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, Literal, cast
 
-from trivium._arguments import checked, positive
 from trivium.commander import current, driver_neutral
 from trivium.commander.lowlevel import emit, pull, scope_of
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
@@ -19,6 +18,7 @@ from trivium.llms.lowlevel import key_headers, keys_for, priced, profile_of
 from trivium.llms.providers import Profile
 from trivium.llms.wire import AnswerReader, dict_or_empty, error_text, sent_error
 from trivium.schema import Usage
+from trivium.schema.lowlevel import checked, positive
 
 __all__ = ["OpenAIEmbedding"]
 

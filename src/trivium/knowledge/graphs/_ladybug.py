@@ -10,7 +10,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final, cast
 
-from trivium._arguments import checked
 from trivium.exceptions import (
     ConfigurationError,
     DatabaseConnectionError,
@@ -20,6 +19,7 @@ from trivium.exceptions import (
     QueryTimeoutError,
 )
 from trivium.knowledge.graphs._graph import End, GraphRows, GraphSchema, GraphStore, name_of, need, unknown_end
+from trivium.schema.lowlevel import checked
 
 __all__ = ["LadybugGraph"]
 

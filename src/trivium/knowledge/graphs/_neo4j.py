@@ -8,7 +8,6 @@ from itertools import islice
 from threading import Lock
 from typing import Any, Final, cast
 
-from trivium._arguments import checked
 from trivium.exceptions import (
     ConfigurationError,
     DatabaseConnectionError,
@@ -19,6 +18,7 @@ from trivium.exceptions import (
     QueryTimeoutError,
 )
 from trivium.knowledge.graphs._graph import End, GraphRows, GraphSchema, GraphStore, name_of, need, unknown_end
+from trivium.schema.lowlevel import checked
 
 __all__ = ["Neo4jGraph"]
 

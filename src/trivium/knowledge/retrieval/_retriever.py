@@ -7,7 +7,6 @@ from functools import partial
 from inspect import isroutine
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from trivium._arguments import checked
 from trivium.commander import driver_neutral, gather, invoke, step, sync_method
 from trivium.exceptions import ConfigurationError
 from trivium.knowledge.retrieval._dense import DenseSearch
@@ -15,6 +14,7 @@ from trivium.knowledge.retrieval._fusion import reciprocal_rank_fusion
 from trivium.knowledge.retrieval._lexical import LexicalSearch
 from trivium.knowledge.retrieval._neighbours import Neighbours
 from trivium.knowledge.stores import Hit, Where
+from trivium.schema.lowlevel import checked
 
 if TYPE_CHECKING:
     from trivium.knowledge.stores import VectorStore

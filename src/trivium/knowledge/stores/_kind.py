@@ -10,13 +10,12 @@ from typing import Any, ClassVar, Final, NamedTuple, TypeVar, cast
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from trivium._arguments import checked
-from trivium._older_names import OlderNames
 from trivium.commander import invoke
 from trivium.exceptions import ConfigurationError, EmbeddingMismatchError, IncompleteSourceError
 from trivium.knowledge.embeddings import EmbeddingModel, EmbeddingModelsConfig, Vectors
 from trivium.knowledge.stores._filters import Filter, parse_filter
 from trivium.parsing import Chunk
+from trivium.schema.lowlevel import OlderNames, checked
 
 __all__ = ["DAMAGED", "Hit", "SourceRecord", "StoreKind", "VectorStoreConfig", "check_name"]
 

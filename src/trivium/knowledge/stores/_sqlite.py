@@ -9,7 +9,6 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from trivium._arguments import positive
 from trivium.caches.lowlevel import SQLiteConnections
 from trivium.exceptions import (
     StoreBusyError,
@@ -33,6 +32,7 @@ from trivium.knowledge.stores._sqlite_tables import (
 from trivium.knowledge.stores._store import Hit, SourceRecord, VectorStore, VectorStoreConfig
 from trivium.parsing import Chunk
 from trivium.parsing.lowlevel import stems
+from trivium.schema.lowlevel import positive
 
 if TYPE_CHECKING:
     from sqlite3 import Connection

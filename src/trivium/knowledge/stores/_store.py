@@ -6,8 +6,6 @@ from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from trivium._arguments import checked
-from trivium._objects import create_object, load_class_from_string
 from trivium.commander import driver_neutral, invoke, sync_method
 from trivium.exceptions import ArgumentTypeError, ConfigurationError
 from trivium.knowledge.embeddings import Vectors
@@ -17,6 +15,7 @@ from trivium.knowledge.stores._records import as_chunk
 from trivium.knowledge.stores._windows import with_neighbours
 from trivium.parsing import Chunk
 from trivium.schema import Document
+from trivium.schema.lowlevel import checked, create_object, load_class_from_string
 
 if TYPE_CHECKING:
     from typing import Self

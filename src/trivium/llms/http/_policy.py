@@ -11,7 +11,6 @@ from threading import Lock
 from time import monotonic
 from typing import Final, Literal, NamedTuple
 
-from trivium._arguments import positive
 from trivium.commander import Event, current
 from trivium.commander.lowlevel import emit, time_left
 from trivium.events import JSONObject, exception_line, on_one_line
@@ -23,6 +22,7 @@ from trivium.exceptions import (
     ProviderQuotaError,
     ProviderStatusError,
 )
+from trivium.schema.lowlevel import positive
 
 __all__ = ["Retry", "RetryBudget", "RetryEvent", "RetryPolicy", "Tries", "back_off", "before_retry"]
 

@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
-from trivium._arguments import positive
 from trivium.commander import wait
 from trivium.commander.lowlevel import await_within
 from trivium.exceptions import (
@@ -28,6 +27,7 @@ from trivium.llms.http._policy import RetryBudget, RetryPolicy, Tries, before_re
 from trivium.llms.http._refusals import refusal
 from trivium.llms.http._secrets import redact, redact_url, secrets_of
 from trivium.schema import Usage
+from trivium.schema.lowlevel import positive
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response

@@ -8,7 +8,6 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from trivium._arguments import checked
 from trivium.exceptions import ConfigurationError, ContextOverflowError, EngineError, ModelError
 from trivium.llms._chat_model import ChatModel
 from trivium.llms._parameters import common_names
@@ -17,6 +16,7 @@ from trivium.llms.local._constraints import Constraint, Envelope, chat_messages,
 from trivium.llms.local._engine import Engine, EngineSettings, Meanwhile, load_engine, physical_cores
 from trivium.llms.local._store import ModelStore
 from trivium.schema import Usage
+from trivium.schema.lowlevel import checked
 
 __all__ = ["LocalModel"]
 

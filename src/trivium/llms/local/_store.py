@@ -15,10 +15,10 @@ from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from trivium._arguments import checked
 from trivium.exceptions import ChecksumError, DownloadError, ModelNotFoundError
 from trivium.llms.local._catalogue import CATALOGUE, CatalogueEntry
 from trivium.llms.local._download import download, find_wheel, host, http_client, sha256_of
+from trivium.schema.lowlevel import checked
 
 if TYPE_CHECKING:
     from httpx2 import Client

@@ -11,7 +11,6 @@ from io import BytesIO
 from pathlib import Path
 from types import MappingProxyType
 
-from trivium._arguments import checked
 from trivium.exceptions import (
     DocumentError,
     DocumentNotFoundError,
@@ -44,6 +43,7 @@ from trivium.parsing.formats._pptx import parse_pptx
 from trivium.parsing.formats._records import parse_csv, parse_tsv
 from trivium.parsing.formats._xlsx import parse_xlsx
 from trivium.schema import DocMetaData, Document
+from trivium.schema.lowlevel import checked
 
 __all__ = ["empty_error", "opening_error", "read", "read_original"]
 

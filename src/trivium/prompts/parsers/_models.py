@@ -9,9 +9,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from typing_extensions import TypeIs
 
-from trivium._arguments import checked
 from trivium.exceptions import AnswerFormatError, ConfigurationError
 from trivium.prompts.parsers._text import StrParser, write_json
+from trivium.schema.lowlevel import checked
 
 __all__ = ["CustomFormatParser", "JSONParser"]
 

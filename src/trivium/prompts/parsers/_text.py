@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from trivium._arguments import checked
 from trivium.exceptions import ConfigurationError, PromptTemplateError
 from trivium.prompts._template import PromptTemplate
+from trivium.schema.lowlevel import checked
 
 __all__ = ["StrParser", "write_json"]
 

@@ -6,11 +6,10 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias, cast
 
-from trivium._arguments import checked
-from trivium._objects import create_object, load_class_from_string
 from trivium.exceptions import ConfigurationError, UnknownToolError
 from trivium.prompts.parsers._text import StrParser, write_json
 from trivium.schema import ToolStatusCode
+from trivium.schema.lowlevel import checked, create_object, load_class_from_string
 
 __all__ = ["InterpreterParser", "MixedToolParser", "PluginParser", "ToolParser"]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import Field, SecretStr
 
-from trivium._older_names import OlderNames
 from trivium.agents.special.graph._graph_chat import GraphChatAgent, GraphChatAgentConfig
 from trivium.knowledge.graphs import Neo4jGraph
+from trivium.schema.lowlevel import OlderNames
 
 __all__ = ["Neo4jChatAgent", "Neo4jChatAgentConfig", "Neo4jSettings"]
 

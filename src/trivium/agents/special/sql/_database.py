@@ -6,7 +6,6 @@ from collections.abc import Collection, Generator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
-from trivium._arguments import checked
 from trivium.agents.special.sql._engines import (
     DIALECTS,
     cause_of,
@@ -30,6 +29,7 @@ from trivium.exceptions import (
     QueryRefusedError,
     QueryTimeoutError,
 )  # fmt: skip
+from trivium.schema.lowlevel import checked
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine

@@ -6,12 +6,12 @@ import re
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
-from trivium._arguments import checked
 from trivium.agents.special.sql._dialects import FUNCTIONS
 from trivium.agents.special.sql._names import TableNames
 from trivium.agents.special.sql._rules import QUERY_FORM, TreeRules, extra_parts, number_in
 from trivium.agents.special.sql._syntax import syntax_of
 from trivium.exceptions import ConfigurationError, MissingExtraError, QueryRefusedError
+from trivium.schema.lowlevel import checked
 
 if TYPE_CHECKING:
     from sqlglot import Token

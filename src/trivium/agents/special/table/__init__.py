@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trivium._lazy import lazy_names
+from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
     from trivium.agents.special.table._agent import TableChatAgent, TableChatAgentConfig

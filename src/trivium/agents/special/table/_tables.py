@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final, cast
 from weakref import finalize
 
-from trivium._arguments import checked
 from trivium.agents.special.sql._guard import check_query
 from trivium.agents.special.sql._rows import Rows
 from trivium.agents.special.sql._schema import Column, Table
@@ -18,6 +17,7 @@ from trivium.agents.special.table._creating import plain_names
 from trivium.agents.special.table._loading import Loader, table_name
 from trivium.agents.special.table._process import QueryProcess
 from trivium.exceptions import ConfigurationError, MissingExtraError, QueryError, QueryTimeoutError
+from trivium.schema.lowlevel import checked
 
 __all__ = ["ReadOnlyTables"]
 

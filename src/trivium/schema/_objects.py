@@ -12,8 +12,8 @@ from functools import partial
 from importlib import import_module
 from typing import Any, cast
 
-from trivium._arguments import checked
 from trivium.exceptions import ConfigurationError, ObjectNotFoundError
+from trivium.schema._arguments import checked
 
 __all__ = ["create_object", "factory_of", "is_config", "load_class_from_string"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from trivium._arguments import checked
 from trivium.exceptions import ConfigurationError
+from trivium.schema.lowlevel import checked
 
 __all__ = ["get_logger"]
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from trivium._older_names import OlderNames
 from trivium.schema import ConfigModel, NoEffect
+from trivium.schema.lowlevel import OlderNames
 
 __all__ = [
     "Settings",
