@@ -30,6 +30,19 @@ def test_few_private_functions_are_called_once(library: House):
     assert share <= _house.CALLED_ONCE, "\n".join(library.called_once)
 
 
+def test_types_are_real(library: House):
+    assert library.per_1000(library.any_names) <= _house.ANY
+
+
+def test_no_package_imports_what_is_private_to_another(library: House):
+    assert library.underscored == []
+
+
+def test_docstrings_say_what_a_thing_is(library: House):
+    share = len(library.question_words) / library.docstrings
+    assert share <= _house.QUESTION_WORDS, "\n".join(library.question_words)
+
+
 def test_one_name_is_one_thing(library: House):
     assert len(library.named_twice) <= _house.NAMED_TWICE, library.named_twice
 

@@ -26,7 +26,7 @@ from trivium.actions._tool import Effect, Tool
 from trivium.actions._tool_message import ToolMessage
 from trivium.actions._tool_options import tool
 from trivium.lazy import lazy_names
-from trivium.schema._tool_text import tool_calls_in
+from trivium.schema.lowlevel import tool_calls_in
 
 if TYPE_CHECKING:
     from trivium.actions._approval import ApprovalDecision, ApprovalEvent, ApprovalRequest, Denied

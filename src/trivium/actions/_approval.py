@@ -14,7 +14,7 @@ from trivium.commander import CallNode, Event, driver_neutral, invoke
 from trivium.commander.lowlevel import emit, scope_of, settle
 from trivium.events import JSONObject, on_one_line, to_json_value
 from trivium.exceptions import ToolNotApprovedError
-from trivium.schema._values import copied
+from trivium.schema.lowlevel import copied
 
 __all__ = ["ApprovalDecision", "ApprovalEvent", "ApprovalRequest", "Denied", "require_approval"]
 

@@ -26,8 +26,7 @@ from trivium.exceptions import (
 from trivium.hooks import Hook
 from trivium.module import AsyncModule, Hooks, Module, overridable
 from trivium.schema import ActionReturn, ActionValidCode, Entity, FunctionCall, Message, Origin, ToolCall
-from trivium.schema._message import message_of
-from trivium.schema.lowlevel import create_object, is_mapping
+from trivium.schema.lowlevel import create_object, is_mapping, message_of
 
 __all__ = ["ActionExecutor", "AsyncActionExecutor"]
 

@@ -30,8 +30,7 @@ from trivium.exceptions import (
     TriviumError,
 )
 from trivium.schema import ActionReturn, ActionStatusCode, Message
-from trivium.schema._values import copied
-from trivium.schema.lowlevel import is_mapping
+from trivium.schema.lowlevel import copied, is_mapping
 
 __all__ = [
     "OnToolError",

@@ -11,7 +11,7 @@ from trivium.actions._handlers import infer_request
 from trivium.actions._tool_message import ToolMessage
 from trivium.exceptions import ToolArgumentsError
 from trivium.schema import ToolCall
-from trivium.schema._tool_text import tool_calls_in
+from trivium.schema.lowlevel import tool_calls_in
 
 __all__ = ["calls_in_text"]
 

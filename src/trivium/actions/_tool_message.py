@@ -17,8 +17,7 @@ from trivium.actions._tool import Arguments, Effect, Tool, describe_errors, mark
 from trivium.actions._tool_schema import NOT_ARGUMENTS, parameters_of, simple_schema_of, without_key
 from trivium.exceptions import RetryableToolError, ToolArgumentsError, ToolDefinitionError
 from trivium.schema import Message, ToolSpec
-from trivium.schema._lenient_json import read_json
-from trivium.schema.lowlevel import OlderNames
+from trivium.schema.lowlevel import OlderNames, read_json
 
 if TYPE_CHECKING:
     from trivium.schema import LLMFunctionSpec

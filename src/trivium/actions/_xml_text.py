@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
 from trivium.actions._strict import is_json_object
-from trivium.schema._lenient_json import DEEPEST, read_json
+from trivium.schema.lowlevel import DEEPEST, read_json
 
 __all__ = ["Shape", "find_elements", "is_verbatim", "read_element", "shape_of", "write_element"]
 

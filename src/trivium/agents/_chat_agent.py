@@ -43,6 +43,7 @@ class ChatAgent(Agent[T_co]):
         task: the system message, or the messages with which every conversation begins: a system message, then perhaps
             a user's. They count over the config's.
         system_message: overrides the config's.
+        output_format: the type of the answers, or a parser; overrides the config's.
         **kwargs: as for `Agent`.
 
     Attributes:
@@ -67,6 +68,7 @@ class ChatAgent(Agent[T_co]):
         task: Sequence[LLMMessage] | str | None = None,
         *,
         system_message: str | None = None,
+        output_format: type[T_co] | Any = None,
         **kwargs: Any,
     ) -> None:
         if not isinstance(config, AgentConfig):
@@ -76,7 +78,7 @@ class ChatAgent(Agent[T_co]):
         kwargs.setdefault("memory", True)
         kwargs.setdefault("aggregator", _Paragraphs())
         kwargs.setdefault("template", config.system_message if system_message is None else system_message)
-        super().__init__(config, **kwargs)
+        super().__init__(config, output_format=output_format, **kwargs)
         self.user_message = getattr(config, "user_message", None)
         if isinstance(task, str):
             self.system_message = task

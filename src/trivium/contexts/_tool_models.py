@@ -13,7 +13,7 @@ from trivium.exceptions import ToolDefinitionError
 from trivium.llms.wire import chat_tool
 from trivium.prompts import PromptTemplate
 from trivium.schema import ToolCall
-from trivium.schema._tool_text import ToolCallReader
+from trivium.schema.lowlevel import ToolCallReader
 from trivium.streams import Piece, async_dispatcher_tools_call_for_openai, split_among_readers
 
 __all__ = ["CUSTOM_TOOL_MANUAL_TEMPLATE", "CustomToolModel", "OpenaiToolModel", "Roles"]

@@ -2,7 +2,15 @@
 
 from trivium.hooks._get_logger import get_logger
 from trivium.hooks._hook import Hook, RemovableHandle
-from trivium.hooks._logger import MessageLogger
+from trivium.hooks._logger import MessageLogger, escape_controls
 from trivium.hooks._processors import ActionPreprocessor, InternLMActionProcessor
 
-__all__ = ["ActionPreprocessor", "Hook", "InternLMActionProcessor", "MessageLogger", "RemovableHandle", "get_logger"]
+__all__ = [
+    "ActionPreprocessor",
+    "Hook",
+    "InternLMActionProcessor",
+    "MessageLogger",
+    "RemovableHandle",
+    "escape_controls",
+    "get_logger",
+]

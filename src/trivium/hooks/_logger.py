@@ -71,13 +71,13 @@ class MessageLogger(Hook):
         self._log(message, session_id)
 
     def _log(self, message: Message, session_id: Hashable) -> None:
-        text = visible(f"session id: {session_id}, message sender: {message.sender}\n{message.content}")
+        text = escape_controls(f"session id: {session_id}, message sender: {message.sender}\n{message.content}")
         if self.color:
             color = _COLORS[crc32(message.sender.encode("utf-8", "replace")) % len(_COLORS)]
             text = f"\x1b[{color}m{text}\x1b[0m"
         self.logger.info("%s", text)
 
 
-def visible(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Return the text with control characters escaped, so that it cannot steer a terminal."""
     return "".join(sign if sign.isprintable() or sign in "\n\t" else repr(sign)[1:-1] for sign in text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from trivium.hooks._logger import visible
+from trivium.hooks import escape_controls
 from trivium.schema import ChatDocLoggerFields, Message
 
 __all__ = ["TSV_HEAD", "Entry", "line_of", "note_line", "table_row"]
@@ -52,12 +52,12 @@ class Entry(NamedTuple):
 
 def table_row(entry: Entry) -> str:
     """Return the entry as a row below `TSV_HEAD`; no value contains a tab or a line break."""
-    fields = "\t" * 6 + entry.content if entry.message is None else visible(entry.message.tsv_str())
+    fields = "\t" * 6 + entry.content if entry.message is None else escape_controls(entry.message.tsv_str())
     return "\t".join((entry.mark, _cell(entry.task), _cell(entry.responder), fields)) + "\n"
 
 
 def _cell(text: str) -> str:
-    return " ".join(visible(text).split())
+    return " ".join(escape_controls(text).split())
 
 
 def line_of(entry: Entry, color: bool = False) -> str:
@@ -68,7 +68,7 @@ def line_of(entry: Entry, color: bool = False) -> str:
         start = f"\x1b[{_COLORS.get(entry.responder, '36')}m{start}\x1b[0m"
     calls = [call.arguments for call in entry.message.tool_calls if call.id] if entry.message else []
     said = "\n".join(each for each in (entry.content, *calls) if each)
-    text = f"{entry.mark} {start}" + (f" | {visible(said)}" if said else "")
+    text = f"{entry.mark} {start}" + (f" | {escape_controls(said)}" if said else "")
     return text.replace("\n", "\n    ") + "\n"
 
 

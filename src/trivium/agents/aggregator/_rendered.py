@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from trivium.memory import Memory
 from trivium.schema import Message
-from trivium.schema._chat_document import Changes, linked
+from trivium.schema.lowlevel import Changes, linked
 
 __all__ = ["rendered"]
 
