@@ -1,4 +1,4 @@
-"""Batches of thousands of items: nothing grows with the items but the results."""
+"""Batches of ten thousand items: nothing grows with the items but the results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ._batches import asked, text_of
 
 pytestmark = pytest.mark.usefixtures("frozen")
 
-MANY, FEW = 4_000, 500
+MANY, FEW = 10_000, 1_000
 MOST_BLOCKS_PER_ITEM = 0.5
 """Blocks of memory; an empty object that is kept for each item is one, a message more than ten."""
 
@@ -34,7 +34,7 @@ class Forgetful(ScriptedModel):
 @pytest.mark.slow
 @pytest.mark.shows("run_batch_tasks(items)", "run_batch_tasks(batch_size)", "weak point 4", "weak point 11")
 @pytest.mark.parametrize("how", [{}, {"sequential": False, "batch_size": 16}, {"sequential": False}])
-def test_while_thousands_of_items_run_nothing_grows(how: dict[str, Any]):
+def test_while_ten_thousand_items_run_nothing_grows(how: dict[str, Any]):
     blocks: list[int] = []
 
     def length(result: Message | None) -> int:
