@@ -19,7 +19,7 @@ NAMES = ["trivium", *sorted(each.name for each in pkgutil.walk_packages(trivium.
 
 def examples_in(name: str) -> list[doctest.DocTest]:
     found = doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(name), name)
-    return list({each.docstring: each for each in found}.values())  # the two forms of a door share theirs
+    return list({each.docstring: each for each in found}.values())  # the two forms of a method share theirs
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commander._helpers import Door, every_door
+from commander._helpers import Entry, every_entry
 from trivium import ActionExecutor, Agent, Message, Tool, this_call
 from trivium.actions import (
     AsyncActionMixin,
@@ -81,7 +81,7 @@ class Library(BaseAction):
 
 
 class AsyncWeather(AsyncActionMixin, Weather):
-    """The same with the other door."""
+    """The same with the async action."""
 
 
 # ---- what a model is told
@@ -260,7 +260,7 @@ def test_the_apis_of_a_toolkit_are_called_by_name():
     assert Library()({"a": 1}).errmsg == "invalid API: run"
 
 
-def test_the_async_door():
+def test_the_async_actions():
     async def main() -> ActionReturn:
         action: Any = AsyncWeather()
         assert (await Weather().acall({"town": "x"})).state == ActionStatusCode.SUCCESS
@@ -319,11 +319,11 @@ def test_a_parser_of_ones_own_writes_the_result():
 
 
 # ---- a model and its actions
-@every_door
-def test_an_agent_runs_actions_as_its_tools(door: Door):
+@every_entry
+def test_an_agent_runs_actions_as_its_tools(entry: Entry):
     model = ScriptedModel([call_tool("Library.find", title="a", years=[1]), "done"])
     agent = Agent(model, tools=[Weather(), Library()])
-    assert door(agent, "go", session_id="s").content == "done"
+    assert entry(agent, "go", session_id="s").content == "done"
     assert [spec.name for spec in model.requests[0].tools] == ["Weather", "Library.count", "Library.find"]
     result = model.requests[1].messages[-1]["content"]
     assert json.loads(result) == {"title": "a", "years": [1], "session": "s"}

@@ -1,4 +1,4 @@
-"""Methods with two doors: plain on an action, awaited on its async twin, and tools either way."""
+"""Methods in two forms: sync on an action, async on its twin, and tools in both forms."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commander._helpers import Door, every_door, here
+from commander._helpers import Entry, every_entry, here
 from trivium import ActionExecutor, Agent, Entity, Event, Hook, Limits, Message, RunRecord, Tool
 from trivium.actions import (
     AsyncActionExecutor,
@@ -62,12 +62,12 @@ def content(name: str, **parameters: Any) -> dict[str, Any]:
 
 
 # ---- good calls
-@every_door
+@every_entry
 @pytest.mark.parametrize("name", ["add", "aadd"])
 @pytest.mark.parametrize("parameters", [{"a": 2, "b": 3}, '{"a": 2, "b": "3"}'])
-def test_a_call_is_answered_with_its_return(door: Door, name: str, parameters: Any):
+def test_a_call_is_answered_with_its_return(entry: Entry, name: str, parameters: Any):
     for given_content in ({"name": name, "parameters": parameters}, FunctionCall(name, parameters)):
-        answer = door(executor(), Message(content=given_content))
+        answer = entry(executor(), Message(content=given_content))
         assert (answer.sender, answer.content.format_result()) == ("ActionExecutor", "5")
         assert (answer.content.state, answer.content.valid) == (ActionStatusCode.SUCCESS, ActionValidCode.OPEN)
         assert answer.content.type == name
@@ -114,24 +114,24 @@ BAD: list[tuple[str, Any, ActionStatusCode, ActionValidCode, str]] = [
 ]
 
 
-@every_door
+@every_entry
 @pytest.mark.parametrize(("name", "parameters", "state", "valid", "text"), BAD)
 def test_a_bad_call_is_answered_with_what_was_wrong(
-    door: Door, name: str, parameters: Any, state: ActionStatusCode, valid: ActionValidCode, text: str
+    entry: Entry, name: str, parameters: Any, state: ActionStatusCode, valid: ActionValidCode, text: str
 ):
-    returned = door(executor(), Message(content={"name": name, "parameters": parameters})).content
+    returned = entry(executor(), Message(content={"name": name, "parameters": parameters})).content
     assert (returned.state, returned.valid, returned.result) == (state, valid, None)
     assert text in returned.errmsg
 
 
-@every_door
+@every_entry
 @pytest.mark.parametrize(("name", "parameters", "state", "valid", "text"), BAD)
 def test_a_model_reads_what_was_wrong(
-    door: Door, name: str, parameters: Any, state: ActionStatusCode, valid: ActionValidCode, text: str
+    entry: Entry, name: str, parameters: Any, state: ActionStatusCode, valid: ActionValidCode, text: str
 ):
     arguments = parameters if isinstance(parameters, str) else json.dumps(parameters)
     model = ScriptedModel([ToolCallPart(0, "id-1", name, arguments), "I see"])
-    assert door(Agent(model, tools=[add, aadd, fails]), "x").content == "I see"
+    assert entry(Agent(model, tools=[add, aadd, fails]), "x").content == "I see"
     answer = model.requests[-1].messages[-1]
     assert (answer["role"], answer["tool_call_id"]) == ("tool", "id-1")
     assert answer["content"].startswith("error: ")
@@ -160,24 +160,24 @@ def test_content_that_names_no_tool_is_a_mistake_of_the_program():
 
 
 # ---- what ends the run
-@every_door
-def test_a_killed_run_is_no_answer(door: Door):
+@every_entry
+def test_a_killed_run_is_no_answer(entry: Entry):
     with pytest.raises(RunKilledError, match="enough"):
-        door(executor(), Message(content=content("kills")))
+        entry(executor(), Message(content=content("kills")))
 
 
-@every_door
-def test_a_reached_limit_is_no_answer(door: Door):
+@every_entry
+def test_a_reached_limit_is_no_answer(entry: Entry):
     with pytest.raises(LimitExceededError, match="tool_calls"):
-        door(executor(), Message(content=content("add", a=1)), limits=Limits(tool_calls=0))
+        entry(executor(), Message(content=content("add", a=1)), limits=Limits(tool_calls=0))
 
 
 # ---- one tool
-@every_door
-def test_a_tool_call_is_a_node_with_two_events(door: Door):
+@every_entry
+def test_a_tool_call_is_a_node_with_two_events(entry: Entry):
     events: list[Event] = []
     record = RunRecord()
-    door(executor(), Message(content=content("add", a=1)), listeners=[record, events.append])
+    entry(executor(), Message(content=content("add", a=1)), listeners=[record, events.append])
     seen = [(event.kind, event.data) for event in events if event.kind.startswith("tool_")]
     assert [node.name for node in record.roots[0].walk()] == ["ActionExecutor", "tool:add"]
     assert seen == [("tool_call", ("add", {"a": 1})), ("tool_result", 2)]
@@ -331,13 +331,13 @@ PROCESSED: list[tuple[Any, str]] = [
 ]
 
 
-@every_door
+@every_entry
 @pytest.mark.parametrize(("formatted", "said"), PROCESSED)
-def test_what_a_tool_parser_found_is_run(door: Door, formatted: Any, said: str):
+def test_what_a_tool_parser_found_is_run(entry: Entry, formatted: Any, said: str):
     shell = Shell()
     several = ActionExecutor([shell, Kit()], hooks=InternLMActionProcessor())
     message = from_agent(formatted)
-    answer = door(several, message)
+    answer = entry(several, message)
     assert (answer.content, answer.sender) == (said, "ActionExecutor")
     assert shell.ran == (["ls"] if said == "ran ls" else [])
     assert message == from_agent(formatted)
@@ -392,14 +392,14 @@ PERSONS = [Message(content="hi"), Message(content="hi", sender="User"), Message(
            Message(content="hi", sender="Ada", entity=Entity.USER)]  # fmt: skip
 
 
-@every_door
+@every_entry
 @pytest.mark.parametrize("hook", [InternLMActionProcessor(), ActionPreprocessor(), Own(), InPlace()])
 @pytest.mark.parametrize("person", PERSONS)
-def test_what_comes_with_a_persons_message_is_never_run(door: Door, hook: Hook, person: Message):
+def test_what_comes_with_a_persons_message_is_never_run(entry: Entry, hook: Hook, person: Message):
     shell = Shell()
     formatted = {**found("rm"), "name": "Shell", "parameters": {"command": "rm"}}
     with pytest.raises(CallOriginError, match=f"message from '{person.sender}'"):
-        door(ActionExecutor(shell, hooks=hook), person.replace(formatted=formatted))
+        entry(ActionExecutor(shell, hooks=hook), person.replace(formatted=formatted))
     assert shell.ran == []
 
 
@@ -438,11 +438,11 @@ class Coder(Agent):
         return message
 
 
-@every_door
-def test_a_model_that_writes_its_calls_as_text_is_served(door: Door):
+@every_entry
+def test_a_model_that_writes_its_calls_as_text_is_served(entry: Entry):
     model = ScriptedModel(["a<<ls>>", 'b[[{"name": "Kit.double", "parameters": {"number": 4}}]]', "c[[oops]]", "done"])
     coder = Coder(model)
-    assert door(coder, "go <<rm>>", session_id=7).content == "done"
+    assert entry(coder, "go <<rm>>", session_id=7).content == "done"
     assert coder.shell.ran == ["ls"]
     assert [message["content"] for message in model.requests[-1].messages] == [
         "go <<rm>>", "a<<ls>>", "ran ls", 'b[[{"name": "Kit.double", "parameters": {"number": 4}}]]', "8",

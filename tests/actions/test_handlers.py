@@ -7,11 +7,11 @@ from typing import Any, Optional, TypeAlias
 
 import pytest
 
-from commander._helpers import Door, async_door, every_door, sync_door
+from commander._helpers import Entry, async_entry, every_entry, sync_entry
 from trivium import ChatAgent, ChatDocument, Message, Module, ToolMessage
 from trivium.actions import find_handler
 from trivium.commander import driver_neutral
-from trivium.commander import sync_method as make_door
+from trivium.commander import sync_method as make_sync_method
 from trivium.exceptions import ToolDefinitionError
 from trivium.testing import ScriptedModel
 
@@ -28,7 +28,7 @@ class Special(ChatAgent):
 
 
 class Asking(Module):
-    """Handles a tool at an agent, by either door."""
+    """Handles a tool at an agent, sync or async."""
 
     def __init__(self, agent: Any, tool: ToolMessage) -> None:
         super().__init__()
@@ -40,9 +40,9 @@ class Asking(Module):
         return Message(content=None if handler is None else await handler(message))
 
 
-def handled(door: Door, tool: ToolMessage, agent: Any = None) -> Any:
+def handled(entry: Entry, tool: ToolMessage, agent: Any = None) -> Any:
     agent = agent or Special(ScriptedModel(["x"]), name="Ada")
-    return door(Asking(agent, tool), "chat").content
+    return entry(Asking(agent, tool), "chat").content
 
 
 # ---- what a handler gets
@@ -96,11 +96,11 @@ HANDLES: list[tuple[Any, list[Any]]] = [
 
 
 @pytest.mark.shows("semantic 9")
-@every_door
+@every_entry
 @pytest.mark.parametrize(("handle", "result"), HANDLES)
-def test_a_handle_gets_what_it_asks_for(door: Door, handle: Callable[..., Any], result: list[Any]):
+def test_a_handle_gets_what_it_asks_for(entry: Entry, handle: Callable[..., Any], result: list[Any]):
     kind = type("Made", (Tool,), {"handle": handle, "__module__": __name__, "__qualname__": "Made"})
-    assert handled(door, kind()) == result
+    assert handled(entry, kind()) == result
 
 
 def test_parameters_that_say_nothing_are_an_error():
@@ -111,8 +111,8 @@ def test_parameters_that_say_nothing_are_an_error():
         find_handler(ChatAgent(ScriptedModel(["x"])), Unclear())  # type: ignore[call-arg]
 
 
-@every_door
-def test_a_response_gets_the_agent_then_the_message(door: Door):
+@every_entry
+def test_a_response_gets_the_agent_then_the_message(entry: Entry):
     class One(Tool):
         def response(self, who: Any) -> Any:
             return [who.name]
@@ -121,8 +121,8 @@ def test_a_response_gets_the_agent_then_the_message(door: Door):
         def response(self, x: Any, y: Any = None) -> Any:
             return [x.name, y.content]
 
-    assert handled(door, One()) == ["Ada"]  # type: ignore[call-arg]
-    assert handled(door, Two()) == ["Ada", "chat"]  # type: ignore[call-arg]
+    assert handled(entry, One()) == ["Ada"]  # type: ignore[call-arg]
+    assert handled(entry, Two()) == ["Ada", "chat"]  # type: ignore[call-arg]
 
 
 # ---- who comes first
@@ -157,21 +157,21 @@ class HandlingAsync(Special):
 
 
 @pytest.mark.shows("ToolMessage._handler")
-@every_door
-def test_the_agents_method_comes_first(door: Door):
+@every_entry
+def test_the_agents_method_comes_first(entry: Entry):
     by = Handling(ScriptedModel(["x"]))
-    assert handled(door, Full(), by) == "method tool"  # type: ignore[call-arg]
-    assert handled(door, Named(), by) == "own_name chat"  # type: ignore[call-arg]
-    assert handled(door, Full(), HandlingAsync(ScriptedModel(["x"]), name="Eve")) == "async Eve chat"  # type: ignore[call-arg]
+    assert handled(entry, Full(), by) == "method tool"  # type: ignore[call-arg]
+    assert handled(entry, Named(), by) == "own_name chat"  # type: ignore[call-arg]
+    assert handled(entry, Full(), HandlingAsync(ScriptedModel(["x"]), name="Eve")) == "async Eve chat"  # type: ignore[call-arg]
 
 
 def test_the_form_that_suits_the_call_is_taken():
-    assert handled(sync_door, Full()) == "handle"  # type: ignore[call-arg]
-    assert handled(async_door, Full()) == "handle_async"  # type: ignore[call-arg]
+    assert handled(sync_entry, Full()) == "handle"  # type: ignore[call-arg]
+    assert handled(async_entry, Full()) == "handle_async"  # type: ignore[call-arg]
 
 
-@every_door
-def test_either_form_is_enough(door: Door):
+@every_entry
+def test_either_form_is_enough(entry: Entry):
     class OnlyAsync(Tool):
         async def handle_async(self, agent: Any) -> str:
             return agent.name
@@ -185,11 +185,11 @@ def test_either_form_is_enough(door: Door):
         async def handle_async(self, agent: Any) -> str:
             return f"once {agent.name}"
 
-        handle = make_door(handle_async)
+        handle = make_sync_method(handle_async)
 
-    assert handled(door, OnlyAsync()) == "Ada"  # type: ignore[call-arg]
-    assert handled(door, OnlyResponse()) == "Ada chat"  # type: ignore[call-arg]
-    assert handled(door, Both()) == "once Ada"  # type: ignore[call-arg]
+    assert handled(entry, OnlyAsync()) == "Ada"  # type: ignore[call-arg]
+    assert handled(entry, OnlyResponse()) == "Ada chat"  # type: ignore[call-arg]
+    assert handled(entry, Both()) == "once Ada"  # type: ignore[call-arg]
 
 
 def test_a_tool_with_no_handler_has_none():

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commander._helpers import Door, every_door
+from commander._helpers import Entry, every_entry
 from trivium import ChatAgent, Entity, Hook, Message, Task, TaskConfig, ToolMessage
 from trivium.schema import Origin, ToolCall
 from trivium.testing import ScriptedModel, call_tool
@@ -211,18 +211,18 @@ def test_no_text_runs_a_tool(relay: Callable[[str], Site], before: str, form: st
 
 
 # ---- and what a model calls does run: the tests above are not empty
-@every_door
+@every_entry
 @pytest.mark.parametrize("answer", [call_tool("launch", target="sun"), 'Go! {"request": "launch", "target": "sun"}'])
-def test_a_tool_message_of_a_model_runs_once(door: Door, answer: Any):
+def test_a_tool_message_of_a_model_runs_once(entry: Entry, answer: Any):
     site = Site([answer, "DONE"])
-    assert door(task(site), "go").content == ""
+    assert entry(task(site), "go").content == ""
     assert site.launched == ["sun"]
 
 
-@every_door
-def test_a_function_that_a_model_calls_runs_once(door: Door):
+@every_entry
+def test_a_function_that_a_model_calls_runs_once(entry: Entry):
     site = Site([call_tool("fire", target="sun"), "ok"])
-    assert door(site, "go").content == "ok"
+    assert entry(site, "go").content == "ok"
     assert site.launched == ["sun"]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from commander._helpers import Door, every_door
+from commander._helpers import Entry, every_entry
 from trivium import Agent, AsyncAgent, ChatAgent, Task, ToolMessage
 from trivium.actions import (
     ActionExecutor,
@@ -54,28 +54,28 @@ def model(**arguments: Any) -> ScriptedModel:
 
 
 # ---- who is asked
-@every_door
-def test_without_anybody_to_ask_the_call_is_refused_and_told(door: Door):
+@every_entry
+def test_without_anybody_to_ask_the_call_is_refused_and_told(entry: Entry):
     shelf, heard = Shelf(), list[Event[Any]]()
-    out = door(Agent(model(path="a"), tools=[shelf.delete]), "x", listeners=[heard.append])
+    out = entry(Agent(model(path="a"), tools=[shelf.delete]), "x", listeners=[heard.append])
     assert out.content == "error: not approved: nobody to ask; go on without it, and say what you could not do"
     assert shelf.gone == []
     [event] = [each for each in heard if isinstance(each, ApprovalEvent)]
     assert (event.data.is_approved, str(event.data.request)) == (False, "delete(path='a')")
 
 
-@every_door
-def test_who_approves_is_given_to_the_agent_or_the_call_and_the_call_wins(door: Door):
+@every_entry
+def test_who_approves_is_given_to_the_agent_or_the_call_and_the_call_wins(entry: Entry):
     shelf = Shelf()
     agent = Agent(model(path="a"), tools=[shelf.delete], approve=lambda request: False)
-    assert door(agent, "x").content == "error: not approved: it was refused; go on without it"
-    assert door(agent, "x", approve=shelf.yes).content == "deleted a"
+    assert entry(agent, "x").content == "error: not approved: it was refused; go on without it"
+    assert entry(agent, "x", approve=shelf.yes).content == "deleted a"
     assert (shelf.gone, len(shelf.asked)) == (["a"], 1)
 
 
-@every_door
+@every_entry
 @pytest.mark.parametrize("is_async", [False, True])
-def test_sub_agents_inherit_who_is_asked(door: Door, is_async: bool):
+def test_sub_agents_inherit_who_is_asked(entry: Entry, is_async: bool):
     shelf = Shelf()
 
     async def yes(request: ApprovalRequest) -> bool:
@@ -88,7 +88,7 @@ def test_sub_agents_inherit_who_is_asked(door: Door, is_async: bool):
         return str(inner("x").content)
 
     outer = Agent(ScriptedModel([call_tool("ask_inner"), "ok"]), tools=[ask_inner], name="outer")
-    door(outer, "x", approve=yes if is_async else shelf.yes, session_id="ada")
+    entry(outer, "x", approve=yes if is_async else shelf.yes, session_id="ada")
     assert shelf.gone == ["a"]
     [request] = shelf.asked
     assert request.node.path.startswith("outer#0/tool:ask_inner#0/inner#0/")

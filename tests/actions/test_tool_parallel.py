@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commander._helpers import Door, every_door
+from commander._helpers import Entry, every_entry
 from trivium import Agent, ChatAgent, Limits, Tool, ToolMessage
 from trivium.actions import ActionExecutor, tool
 from trivium.exceptions import LimitExceededError
@@ -46,12 +46,12 @@ class Meeting:
         return str(place)
 
 
-@every_door
-def test_results_come_in_the_order_of_the_calls_and_a_failing_one_loses_no_other(door: Door):
+@every_entry
+def test_results_come_in_the_order_of_the_calls_and_a_failing_one_loses_no_other(entry: Entry):
     meeting = Meeting(4)
     model = ScriptedModel([asked(*[("meet", {"place": place}) for place in range(4)]), "ok"])
     agent = Agent(model, tools=[meeting.meet], parallel=True)
-    assert door(agent, "x").content == "ok"
+    assert entry(agent, "x").content == "ok"
     assert results(agent) == [("id-0", "0"), ("id-1", "error: one fails"), ("id-2", "2"), ("id-3", "3")]
 
 
@@ -96,8 +96,8 @@ def test_a_tool_that_runs_alone_runs_in_its_place(names: list[str]):
 
 
 # ---- limits
-@every_door
-def test_calls_that_run_at_once_are_counted_before_the_first_begins(door: Door):
+@every_entry
+def test_calls_that_run_at_once_are_counted_before_the_first_begins(entry: Entry):
     ran: list[int] = []
 
     def work(number: int) -> int:
@@ -109,12 +109,12 @@ def test_calls_that_run_at_once_are_counted_before_the_first_begins(door: Door):
         return Agent(model, tools=[work], parallel=parallel)
 
     with pytest.raises(LimitExceededError) as reached:
-        door(agent(True), "x", limits=Limits(tool_calls=2))
+        entry(agent(True), "x", limits=Limits(tool_calls=2))
     assert (ran, reached.value.limit) == ([], "tool_calls")
-    assert door(agent(True), "x", limits=Limits(tool_calls=3)).content == "ok"
+    assert entry(agent(True), "x", limits=Limits(tool_calls=3)).content == "ok"
     ran.clear()
     with pytest.raises(LimitExceededError):
-        door(agent(False), "x", limits=Limits(tool_calls=2))
+        entry(agent(False), "x", limits=Limits(tool_calls=2))
     assert ran == [0, 1]
 
 

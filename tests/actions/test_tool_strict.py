@@ -40,7 +40,7 @@ class Open(BaseModel):
 
 
 class Key(TypedDict, total=False):
-    door: str
+    entry: str
 
 
 def book(
@@ -115,7 +115,7 @@ def test_what_no_keyword_says_is_told_in_words():
 def test_null_stands_for_not_given_and_for_none_where_that_is_a_value():
     given = {"place": {"city": "Ulm", "floor": None, "note": None}, "days": [], "nights": None, "kind": None,
              "colour": None, "guest": None, "stops": [{"city": "Rom", "floor": None, "note": None}],
-             "key": {"door": None}}  # fmt: skip
+             "key": {"entry": None}}  # fmt: skip
     for arguments in (given, json.dumps(given), f"```json\n{json.dumps(given)}\n```"):
         assert STRICT.validate(arguments) == {
             "place": Place(city="Ulm"),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from commander._helpers import GUARD, AsyncWaiter, Door, async_door, every_door, sync_door
+from commander._helpers import GUARD, AsyncWaiter, Entry, async_entry, every_entry, sync_entry
 from trivium import Agent, ChatAgent, Limits, Tool, ToolMessage
 from trivium.actions import ActionExecutor, BaseAction, ToolAbandonedEvent, tool, tool_api
 from trivium.commander import Event, this_call
@@ -18,7 +18,7 @@ from trivium.schema import ActionReturn, ActionStatusCode, Message, Origin, Tool
 from trivium.testing import ScriptedModel, call_tool
 
 SOON = 0.05
-both = pytest.mark.parametrize("door", [sync_door, async_door])
+both = pytest.mark.parametrize("entry", [sync_entry, async_entry])
 
 
 class Stuck:
@@ -52,10 +52,10 @@ def stuck() -> Iterator[Stuck]:
 
 
 @both
-def test_sync_code_that_hangs_is_left_behind_and_told(door: Door, stuck: Stuck):
+def test_sync_code_that_hangs_is_left_behind_and_told(entry: Entry, stuck: Stuck):
     heard: list[Event[Any]] = []
     agent = Agent(ScriptedModel([call_tool("hang"), "ok"]), tools=[Tool.of(stuck.hang).replace(timeout=SOON)])
-    assert door(agent, "x", listeners=[heard.append]).content == "ok"
+    assert entry(agent, "x", listeners=[heard.append]).content == "ok"
     result = agent.memory.get_memory()[2]
     assert result.content == "error: hang took longer than the 0.05 seconds that it has; ask it for less"
     assert result.formatted.state is ActionStatusCode.API_ERROR
@@ -65,16 +65,16 @@ def test_sync_code_that_hangs_is_left_behind_and_told(door: Door, stuck: Stuck):
 
 
 @both
-def test_what_was_left_behind_gets_no_further_than_its_next_step(door: Door, stuck: Stuck):
+def test_what_was_left_behind_gets_no_further_than_its_next_step(entry: Entry, stuck: Stuck):
     agent = Agent(ScriptedModel([call_tool("hang"), "ok"]), tools=[Tool.of(stuck.hang).replace(timeout=SOON)])
-    door(agent, "x")
+    entry(agent, "x")
     stuck.gate.set()
     assert stuck.ended.wait(GUARD)
     assert type(stuck.error).__name__ in ("FinishedNodeError", "Cancellation", "DeadlineExceededError")
 
 
 @both
-def test_an_action_and_a_tool_message_are_left_behind_too(door: Door):
+def test_an_action_and_a_tool_message_are_left_behind_too(entry: Entry):
     first, second = Stuck(), Stuck()
 
     class Hang(BaseAction):
@@ -92,12 +92,12 @@ def test_an_action_and_a_tool_message_are_left_behind_too(door: Door):
 
     try:
         agent = Agent(ScriptedModel([call_tool("Hang"), "ok"]), tools=[Hang()])
-        door(agent, "x")
+        entry(agent, "x")
         assert "took longer" in agent.memory.get_memory()[2].content
         chat = ChatAgent(ScriptedModel(["x"]))
         chat.enable_message(Wait)
         asked = Message(content="", tool_calls=(ToolCall("1", "wait", "{}"),), origin=Origin.MODEL)
-        answer = chat.agent_response(asked) if door is sync_door else asyncio.run(chat.agent_response_async(asked))
+        answer = chat.agent_response(asked) if entry is sync_entry else asyncio.run(chat.agent_response_async(asked))
         assert answer is not None
         assert answer.content == "error: wait took longer than the 0.05 seconds that it has; ask it for less"
     finally:
@@ -106,8 +106,8 @@ def test_an_action_and_a_tool_message_are_left_behind_too(door: Door):
             assert each.ended.wait(GUARD)
 
 
-@every_door
-def test_an_async_tool_is_cancelled_and_has_cleaned_up_before_the_model_goes_on(door: Door):
+@every_entry
+def test_an_async_tool_is_cancelled_and_has_cleaned_up_before_the_model_goes_on(entry: Entry):
     seen: list[str] = []
 
     async def hang() -> str:
@@ -122,37 +122,37 @@ def test_an_async_tool_is_cancelled_and_has_cleaned_up_before_the_model_goes_on(
         return "late"
 
     agent = Agent(ScriptedModel([call_tool("hang"), "ok"]), tools=[Tool.of(hang).replace(timeout=SOON)])
-    assert door(agent, "x").content == "ok"
+    assert entry(agent, "x").content == "ok"
     assert seen == ["cancelled", "cleaned up"]
     assert "hang took longer" in agent.memory.get_memory()[2].content
 
 
-@every_door
-def test_a_tool_that_is_in_time_gives_its_result_and_sees_its_call(door: Door):
+@every_entry
+def test_a_tool_that_is_in_time_gives_its_result_and_sees_its_call(entry: Entry):
     def quick(a: int) -> str:
         return f"{this_call().session_id} {a}"
 
     agent = Agent(ScriptedModel([call_tool("quick", a=1), "ok"]), tools=[Tool.of(quick).replace(timeout=GUARD)])
-    assert door(agent, "x", session_id="ada").content == "ok"
+    assert entry(agent, "x", session_id="ada").content == "ok"
     assert agent.memory.get_memory("ada")[2].content == "ada 1"
 
 
 @both
 @pytest.mark.parametrize("error", [ValueError("no"), SystemExit(2)])
-def test_what_a_tool_with_a_time_raises_is_its_error(door: Door, error: BaseException):
+def test_what_a_tool_with_a_time_raises_is_its_error(entry: Entry, error: BaseException):
     def fail() -> None:
         raise error
 
     agent = Agent(ScriptedModel([call_tool("fail"), "ok"]), tools=[Tool.of(fail).replace(timeout=GUARD)])
-    assert door(agent, "x").content == "ok"
+    assert entry(agent, "x").content == "ok"
     assert agent.memory.get_memory()[2].content.startswith("error: ")
 
 
 @both
-def test_the_runs_own_deadline_ends_the_run_though_the_tool_has_more_time(door: Door, stuck: Stuck):
+def test_the_runs_own_deadline_ends_the_run_though_the_tool_has_more_time(entry: Entry, stuck: Stuck):
     agent = Agent(ScriptedModel([call_tool("hang"), "ok"]), tools=[Tool.of(stuck.hang).replace(timeout=GUARD)])
     with pytest.raises(DeadlineExceededError) as late:
-        door(agent, "x", limits=Limits(seconds=SOON))
+        entry(agent, "x", limits=Limits(seconds=SOON))
     assert late.value.path == "Agent#0"
 
 
@@ -175,7 +175,7 @@ def test_a_kill_does_not_wait_for_what_can_be_left_behind(stuck: Stuck):
 
 
 @both
-def test_all_tries_share_the_time(door: Door):
+def test_all_tries_share_the_time(entry: Entry):
     tries: list[int] = []
 
     def fail() -> None:
@@ -183,7 +183,7 @@ def test_all_tries_share_the_time(door: Door):
         raise RetryableToolError("busy", after=GUARD)
 
     agent = Agent(ScriptedModel([call_tool("fail"), "ok"]), tools=[Tool.of(fail).replace(timeout=SOON, retries=9)])
-    assert door(agent, "x").content == "ok"
+    assert entry(agent, "x").content == "ok"
     assert "took longer" in agent.memory.get_memory()[2].content
     assert len(tries) <= 1
 

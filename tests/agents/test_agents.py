@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commander._helpers import Door, aadd, add, calling, every_door
+from commander._helpers import Entry, aadd, add, calling, every_entry
 from trivium import (
     Agent,
     AgentConfig,
@@ -40,22 +40,22 @@ def roles(request: Request) -> list[str]:
 
 
 # ---- a turn
-@every_door
-def test_a_turn(door: Door):
+@every_entry
+def test_a_turn(entry: Entry):
     model = ScriptedModel([["hel", "lo", Usage(3, 2)]])
     agent = Agent(model, "Be kind.")
-    answer = door(agent, "hi")
+    answer = entry(agent, "hi")
     assert (answer.content, answer.sender, answer.origin, answer.usage) == ("hello", "Agent", Origin.MODEL, Usage(3, 2))
     assert model.requests[0].messages == [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "hi"}]
     assert [message.content for message in agent.memory.get_memory()] == ["hi", "hello"]  # type: ignore[union-attr]
 
 
-@every_door
-def test_the_next_turn_knows_the_last(door: Door):
+@every_entry
+def test_the_next_turn_knows_the_last(entry: Entry):
     model = ScriptedModel(["one", "two"])
     agent = Agent(model)
-    door(agent, "a")
-    door(agent, "b")
+    entry(agent, "a")
+    entry(agent, "b")
     assert [(m["role"], m["content"]) for m in model.requests[1].messages] == [
         ("user", "a"), ("assistant", "one"), ("user", "b"),
     ]  # fmt: skip
@@ -116,22 +116,22 @@ def test_an_agent_without_a_model_says_what_it_needs():
     assert Own()("hi").content == "own"
 
 
-@every_door
-def test_a_model_that_says_nothing_is_an_error_and_the_question_stays(door: Door):
+@every_entry
+def test_a_model_that_says_nothing_is_an_error_and_the_question_stays(entry: Entry):
     agent = Agent(ScriptedModel([[""], "ok"]))
     with pytest.raises(MalformedAnswerError, match="scripted answered nothing"):
-        door(agent, "hi")
-    assert door(agent, "again").content == "ok"
+        entry(agent, "hi")
+    assert entry(agent, "again").content == "ok"
     assert [message.content for message in agent.memory.get_memory()] == ["hi", "again", "ok"]  # type: ignore[union-attr]
 
 
-@every_door
-def test_an_answer_can_be_parsed(door: Door):
+@every_entry
+def test_an_answer_can_be_parsed(entry: Entry):
     class Parser:
         def parse_response(self, text: str) -> Any:
             return json.loads(text)
 
-    answer = door(Agent(ScriptedModel(['{"a": 1}']), output_format=Parser()), "hi")
+    answer = entry(Agent(ScriptedModel(['{"a": 1}']), output_format=Parser()), "hi")
     assert (answer.content, answer.formatted) == ('{"a": 1}', {"a": 1})
 
 
@@ -151,13 +151,13 @@ def test_memory_can_be_made_or_given():
 
 
 # ---- tools that it runs itself
-@every_door
+@every_entry
 @pytest.mark.parametrize("tool", [add, aadd])
 @pytest.mark.parametrize("parallel", [False, True])
-def test_tools_run_within_the_call_and_are_remembered(door: Door, tool: Callable[..., Any], parallel: bool):
+def test_tools_run_within_the_call_and_are_remembered(entry: Entry, tool: Callable[..., Any], parallel: bool):
     model = calling(tool.__name__, times=2, width=3, a=1, b=2)
     agent = Agent(model, tools=[tool], parallel=parallel)
-    assert door(agent, "go").content == "done:3,3,3,3,3,3"
+    assert entry(agent, "go").content == "done:3,3,3,3,3,3"
     a_round = ["assistant", "tool", "tool", "tool"]
     assert roles(model.requests[-1]) == ["user", *a_round, *a_round]
     assert [message.sender for message in agent.memory.get_memory()] == [  # type: ignore[union-attr]
@@ -168,30 +168,30 @@ def test_tools_run_within_the_call_and_are_remembered(door: Door, tool: Callable
     assert asked == answered
 
 
-@every_door
-def test_a_history_is_never_half_when_a_tool_ends_the_run(door: Door):
+@every_entry
+def test_a_history_is_never_half_when_a_tool_ends_the_run(entry: Entry):
     agent = Agent(calling("add", times=3, a=1, b=2), tools=[add])
     with pytest.raises(LimitExceededError):
-        door(agent, "go", limits=Limits(tool_calls=1))
+        entry(agent, "go", limits=Limits(tool_calls=1))
     history = [message.tool_call_id or bool(message.tool_calls) for message in agent.memory.get_memory()]  # type: ignore[union-attr]
     assert history == [False, True, "call_0"], "the second call was not run, so it was not made"
 
 
-@every_door
-def test_a_model_that_never_stops_calling_is_stopped(door: Door):
+@every_entry
+def test_a_model_that_never_stops_calling_is_stopped(entry: Entry):
     agent = Agent(ScriptedModel([call_tool("add", a=1, b=2)]), tools=[add], max_rounds=4)
     with pytest.raises(LimitExceededError, match=r"4 rounds; raise Agent\(max_rounds=…\)"):
-        door(agent, "go")
+        entry(agent, "go")
     assert len(agent.model.requests) == 4  # type: ignore[attr-defined]
 
 
-@every_door
-def test_unknown_tools_are_told_to_the_model(door: Door):
+@every_entry
+def test_unknown_tools_are_told_to_the_model(entry: Entry):
     model = calling("nope")
-    said = door(Agent(model, tools=[add]), "go").content
+    said = entry(Agent(model, tools=[add]), "go").content
     assert said.startswith("done:error: The action is invalid")
     assert "there is no tool 'nope'; there are add" in said
-    assert door(Agent(calling("nope")), "go").tool_calls[0].name == "nope", "without tools, the call is the answer"
+    assert entry(Agent(calling("nope")), "go").tool_calls[0].name == "nope", "without tools, the call is the answer"
 
 
 def test_the_model_is_told_of_its_tools():
@@ -203,15 +203,15 @@ def test_the_model_is_told_of_its_tools():
     assert model.requests[0].tool_choice == "auto"
 
 
-@every_door
-def test_an_agent_is_a_tool_of_another(door: Door):
+@every_entry
+def test_an_agent_is_a_tool_of_another(entry: Entry):
     inner = Agent(ScriptedModel(["four"]), name="inner")
 
     def ask(question: str) -> str:
         return inner(question).content
 
     outer = Agent(ScriptedModel([call_tool("ask", question="2+2?"), "it is four"]), tools=[ask])
-    assert door(outer, "go", session_id="s").content == "it is four"
+    assert entry(outer, "go", session_id="s").content == "it is four"
     assert [message.content for message in inner.memory.get_memory("s")] == ["2+2?", "four"]  # type: ignore[union-attr]
 
 
@@ -248,12 +248,12 @@ def test_tool_messages_can_be_used_handled_and_forced():
     assert offered == [(["note"], "auto"), (["note"], "note"), (["note", "other"], "auto")]
 
 
-@every_door
+@every_entry
 @pytest.mark.parametrize("answer", [call_tool("note", text="x"), 'So: {"request": "note", "text": "x"}'])
-def test_a_tool_message_is_left_to_who_handles_it(door: Door, answer: Any):
+def test_a_tool_message_is_left_to_who_handles_it(entry: Entry, answer: Any):
     agent = ChatAgent(ScriptedModel([answer]), tools=[add])
     agent.enable_message(Note)
-    said = door(agent, "go")
+    said = entry(agent, "go")
     assert [(call.name, json.loads(call.arguments)) for call in said.tool_calls] == [("note", {"text": "x"})]
     result = agent.agent_response(said)
     assert result is not None
@@ -336,13 +336,13 @@ def test_the_models_response_is_the_call_by_another_name():
     assert Agent().llm_response("hi") is None
 
 
-@every_door
-def test_what_the_model_said_itself_is_not_told_to_it_twice(door: Door):
+@every_entry
+def test_what_the_model_said_itself_is_not_told_to_it_twice(entry: Entry):
     agent, one_shot = responding(), Agent(ScriptedModel(["ok"]), memory=False)
     for each in (agent, one_shot):
         said = each.llm_response("hi")
         assert said is not None
-        door(Calling(lambda each=each, said=said: each.llm_response(said)), "x")
+        entry(Calling(lambda each=each, said=said: each.llm_response(said)), "x")
     assert roles(agent.model.requests[-1]) == ["system", "user", "assistant"]  # type: ignore[attr-defined]
     assert roles(one_shot.model.requests[-1]) == ["assistant"]  # type: ignore[attr-defined]
 
@@ -442,11 +442,11 @@ def test_system_instructions():
 
 
 # ---- streaming is listening
-@every_door
-def test_a_listener_hears_the_words_as_they_come(door: Door):
+@every_entry
+def test_a_listener_hears_the_words_as_they_come(entry: Entry):
     events: list[Event] = []
     model = ScriptedModel([[call_tool("add", a=1, b=2), Usage(1, 1)], ["a", "b", Usage(2, 2)]])
-    answer = door(Agent(model, tools=[add]), "go", listeners=[events.append])
+    answer = entry(Agent(model, tools=[add]), "go", listeners=[events.append])
     kinds = [event.kind for event in events if event.kind not in ("started", "ended")]
     assert kinds == [
         "message", "delta", "usage", "tool_call", "tool_result", "message", "message", "delta", "delta", "usage",

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commander._helpers import Door, every_door
+from commander._helpers import Entry, every_entry
 from trivium import Agent, AgentConfig, Hook, Message
 from trivium.agents.aggregator import DefaultAggregator, InternLMToolAggregator
 from trivium.exceptions import ConfigurationError, UnknownRoleError
@@ -40,8 +40,8 @@ def parsed(tool_type: str | None, thought: str, action: Any, status: int = 1) ->
 
 
 # ---- configs
-@every_door
-def test_every_part_may_be_a_config(door: Door):
+@every_entry
+def test_every_part_may_be_a_config(entry: Entry):
     agent = Agent(
         {"type": ScriptedModel, "answers": ["a<<1>>", "b"]},
         "Be kind.",
@@ -50,8 +50,8 @@ def test_every_part_may_be_a_config(door: Door):
         aggregator={"type": "trivium.agents.aggregator.InternLMToolAggregator", "environment_role": "user"},
         hooks=[{"type": Prefix, "text": "!"}, Prefix("?")],
     )
-    assert door(agent, "hi").formatted == parsed("code", "a", "1")
-    door(agent, "ho")
+    assert entry(agent, "hi").formatted == parsed("code", "a", "1")
+    entry(agent, "ho")
     model = cast("ScriptedModel", agent.llm)
     assert chats(model.requests[0]) == [("system", "Be kind."), ("user", "?!hi")]
     assert chats(model.requests[1]) == [("system", "Be kind."), ("assistant", "a<<1>>"), ("user", "?!ho")]
@@ -96,8 +96,8 @@ def test_a_config_without_type_is_told_where_the_agent_is_made(part: str):
 
 
 # ---- a forward of one's own
-@every_door
-def test_a_forward_may_ask_its_model_itself(door: Door):
+@every_entry
+def test_a_forward_may_ask_its_model_itself(entry: Entry):
     class Chatty:
         def chat(self, messages: list[dict[str, Any]], **kwargs: Any) -> str:
             return f"{len(messages)} messages, {kwargs}"
@@ -112,9 +112,9 @@ def test_a_forward_may_ask_its_model_itself(door: Door):
             return Message(sender=self.name, content=answer, formatted=self.output_format.parse_response(answer))
 
     own = Own({"type": Chatty}, "Be kind.", output_format=StrParser())
-    answer = door(own, "a", session_id="s", stop_words=["x"])
+    answer = entry(own, "a", session_id="s", stop_words=["x"])
     assert (answer.content, answer.formatted) == ("2 messages, {'stop_words': ['x']}",) * 2
-    assert door(own, "b", session_id="s").content == "4 messages, {}"
+    assert entry(own, "b", session_id="s").content == "4 messages, {}"
 
 
 class FewShot(DefaultAggregator):

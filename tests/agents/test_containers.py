@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commander._helpers import Door, every_door
+from commander._helpers import Entry, every_entry
 from trivium import Agent, Message, Module, RunRecord
 from trivium.agents import AgentDict, AgentList, AsyncSequential, Sequential
 from trivium.exceptions import AgentNameError, ConfigurationError, NotAgentError, StateError
@@ -128,13 +128,13 @@ def test_what_a_dict_cannot_hold_is_refused_and_it_stays_as_it_was(
 
 
 # ---- one after the other
-@every_door
+@every_entry
 @pytest.mark.parametrize("kind", [Mark, AsyncMark])
-def test_each_gets_what_the_one_before_has_answered(door: Door, kind: type[Mark]):
+def test_each_gets_what_the_one_before_has_answered(entry: Entry, kind: type[Mark]):
     several = Sequential(kind("a"), kind("b"), kind("c"))
-    assert door(several, "-").content == "-abc"
-    assert [door(several, "-", exit_at=at).content for at in range(5)] == ["-a", "-ab", "-abc", "-abca", "-abcab"]
-    assert door(several, "-", suffix="!").content == "-a!b!c!"
+    assert entry(several, "-").content == "-abc"
+    assert [entry(several, "-", exit_at=at).content for at in range(5)] == ["-a", "-ab", "-abc", "-abca", "-abcab"]
+    assert entry(several, "-", suffix="!").content == "-a!b!c!"
 
 
 def test_several_messages_reach_the_first():

@@ -1,1 +1,1 @@
-"""The run tree, the doors, jobs and handlers."""
+"""The run tree, the entry points, jobs and handlers."""

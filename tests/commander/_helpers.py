@@ -1,4 +1,4 @@
-"""Models, modules and doors that the tests of this folder share."""
+"""Models, modules and entry points that the tests of this folder share."""
 
 # These tests look at the internals of nodes, which are underscored since a user's `Job` is a node.
 # pyright: reportPrivateUsage=false
@@ -22,18 +22,18 @@ from trivium.testing import ScriptedModel, call_tool
 GUARD = 30.0
 """Seconds after which something hangs; nothing here waits for it to pass."""
 
-Door = Callable[..., Message]
+Entry = Callable[..., Message]
 
 
-def sync_door(module: Module, *message: Any, **kwargs: Any) -> Message:
+def sync_entry(module: Module, *message: Any, **kwargs: Any) -> Message:
     return module(*message, **kwargs)
 
 
-def async_door(module: Module, *message: Any, **kwargs: Any) -> Message:
+def async_entry(module: Module, *message: Any, **kwargs: Any) -> Message:
     return asyncio.run(module.acall(*message, **kwargs))
 
 
-def loop_door(module: Module, *message: Any, **kwargs: Any) -> Message:
+def loop_entry(module: Module, *message: Any, **kwargs: Any) -> Message:
     """A sync call inside a running loop."""
 
     async def main() -> Message:
@@ -42,11 +42,11 @@ def loop_door(module: Module, *message: Any, **kwargs: Any) -> Message:
     return asyncio.run(main())
 
 
-def thread_door(module: Module, *message: Any, **kwargs: Any) -> Message:
+def thread_entry(module: Module, *message: Any, **kwargs: Any) -> Message:
     return in_thread(lambda: module(*message, **kwargs))
 
 
-def trio_door(module: Module, *message: Any, **kwargs: Any) -> Message:
+def trio_entry(module: Module, *message: Any, **kwargs: Any) -> Message:
     """A sync call inside a trio program, on its own thread."""
 
     async def main() -> Message:
@@ -56,7 +56,7 @@ def trio_door(module: Module, *message: Any, **kwargs: Any) -> Message:
     return trio.run(main)
 
 
-def trio_worker_door(module: Module, *message: Any, **kwargs: Any) -> Message:
+def trio_worker_entry(module: Module, *message: Any, **kwargs: Any) -> Message:
     """A sync call in a worker of a trio program."""
 
     async def main() -> Message:
@@ -65,8 +65,9 @@ def trio_worker_door(module: Module, *message: Any, **kwargs: Any) -> Message:
     return trio.run(main)
 
 
-DOORS: Sequence[Door] = (sync_door, async_door, loop_door, thread_door, trio_door, trio_worker_door)
-every_door = pytest.mark.parametrize("door", DOORS)
+ENTRIES: Sequence[Entry] = (sync_entry, async_entry, loop_entry, thread_entry, trio_entry, trio_worker_entry)
+"""The ways to call a module: from sync and async code, inside a running loop, in a thread, under trio."""
+every_entry = pytest.mark.parametrize("entry", ENTRIES)
 
 
 def in_thread(work: Callable[[], Any], guard: float = GUARD) -> Any:

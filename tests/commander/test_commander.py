@@ -15,7 +15,7 @@ from trivium import CommanderAsync, Event, Job, Message, Module, this_call
 from trivium.commander import PASS_WORD, HandlerCoroutine, NodeState, handler, tasker
 from trivium.exceptions import CommanderAlreadyRunningError, CommanderNotRunError, RunKilledError
 
-from ._helpers import GUARD, Door, every_door, here, in_thread
+from ._helpers import GUARD, Entry, every_entry, here, in_thread
 
 
 @handler(PASS_WORD)
@@ -252,8 +252,8 @@ def test_a_hundred_commanders_at_once():
 
 
 # ---- calls and jobs nest
-@every_door
-def test_a_commander_below_a_call_inherits_what_the_call_has(door: Door):
+@every_entry
+def test_a_commander_below_a_call_inherits_what_the_call_has(entry: Entry):
     events: list[str] = []
 
     def note(event: Event) -> None:
@@ -273,7 +273,7 @@ def test_a_commander_below_a_call_inherits_what_the_call_has(door: Door):
         def forward(self, message: Message) -> str:
             return CommanderAsync[str]().run(Asks()) or ""
 
-    out = door(Outer(), "x", session_id="s", context=7, listeners=[note])
+    out = entry(Outer(), "x", session_id="s", context=7, listeners=[note])
     assert out.content == "s 7 Outer#0/commander#0/Asks#0/Leaf#0"
     assert events[:2] == ["started Outer", "started commander"]
     assert events[-2:] == ["ended commander", "ended Outer"]

@@ -11,32 +11,32 @@ from trivium.commander import driver_neutral, wait
 from trivium.commander.lowlevel import time_left
 from trivium.exceptions import DeadlineExceededError
 
-from ._helpers import AsyncNest, AsyncWaiter, Door, MixedNest, SyncNest, calling, every_door, here, nest
+from ._helpers import AsyncNest, AsyncWaiter, Entry, MixedNest, SyncNest, calling, every_entry, here, nest
 
 SOON, NEVER = 0.1, 3600.0
 
 
-@every_door
+@every_entry
 @pytest.mark.parametrize("kinds", [(), (SyncNest,), (AsyncNest,), (MixedNest, AsyncNest, SyncNest)])
-def test_a_deadline_wakes_a_model_that_is_waited_for(door: Door, kinds: tuple[type[SyncNest], ...]):
+def test_a_deadline_wakes_a_model_that_is_waited_for(entry: Entry, kinds: tuple[type[SyncNest], ...]):
     model = AsyncWaiter()
     module = nest(kinds, Agent(model))
     with pytest.raises(DeadlineExceededError) as late:
-        door(module, "x", timeout=SOON)
+        entry(module, "x", timeout=SOON)
     assert isinstance(late.value, TimeoutError)
     assert late.value.path == f"{module.name}#0"
     assert len(model.closed) == model.asked.is_set()  # on a busy machine the time may be over before it is asked
 
 
-@every_door
-def test_a_deadline_ends_a_wait(door: Door):
+@every_entry
+def test_a_deadline_ends_a_wait(entry: Entry):
     class Waits(Module):
         @driver_neutral
         async def forward(self, message: Message) -> None:
             await wait(NEVER)
 
     with pytest.raises(DeadlineExceededError):
-        door(Waits(), "x", timeout=SOON)
+        entry(Waits(), "x", timeout=SOON)
 
 
 class Trying(Module):
@@ -54,27 +54,27 @@ class Trying(Module):
         return "in time"
 
 
-@every_door
-def test_the_inner_deadline_ends_the_inner_call_only(door: Door):
-    out = door(Trying(Agent(AsyncWaiter(), name="slow"), SOON), "x", timeout=NEVER)
+@every_entry
+def test_the_inner_deadline_ends_the_inner_call_only(entry: Entry):
+    out = entry(Trying(Agent(AsyncWaiter(), name="slow"), SOON), "x", timeout=NEVER)
     assert out.content == "inner: Trying#0/slow#0"
 
 
-@every_door
-def test_the_outer_deadline_holds_where_the_inner_is_later(door: Door):
+@every_entry
+def test_the_outer_deadline_holds_where_the_inner_is_later(entry: Entry):
     with pytest.raises(DeadlineExceededError) as late:
-        door(Trying(Agent(AsyncWaiter(), name="slow"), NEVER), "x", timeout=SOON)
+        entry(Trying(Agent(AsyncWaiter(), name="slow"), NEVER), "x", timeout=SOON)
     assert late.value.path == "Trying#0"
 
 
-@every_door
-def test_seconds_are_a_deadline_too(door: Door):
+@every_entry
+def test_seconds_are_a_deadline_too(entry: Entry):
     with pytest.raises(DeadlineExceededError):
-        door(Agent(AsyncWaiter()), "x", limits=Limits(seconds=SOON))
+        entry(Agent(AsyncWaiter()), "x", limits=Limits(seconds=SOON))
     with pytest.raises(DeadlineExceededError):
-        door(Agent(AsyncWaiter()), "x", limits=Limits(seconds=NEVER), timeout=SOON)
+        entry(Agent(AsyncWaiter()), "x", limits=Limits(seconds=NEVER), timeout=SOON)
     with pytest.raises(DeadlineExceededError):
-        door(Agent(AsyncWaiter()), "x", limits=Limits(seconds=SOON), timeout=NEVER)
+        entry(Agent(AsyncWaiter()), "x", limits=Limits(seconds=SOON), timeout=NEVER)
 
 
 class Clock:
@@ -87,8 +87,8 @@ class Clock:
         return time.monotonic() + self.forward
 
 
-@every_door
-def test_sync_code_that_overruns_fails_at_its_end(door: Door, monkeypatch: pytest.MonkeyPatch):
+@every_entry
+def test_sync_code_that_overruns_fails_at_its_end(entry: Entry, monkeypatch: pytest.MonkeyPatch):
     clock, ran = Clock(), list[int]()
     monkeypatch.setattr("trivium.commander._node.time", clock)
 
@@ -98,12 +98,12 @@ def test_sync_code_that_overruns_fails_at_its_end(door: Door, monkeypatch: pytes
         return a
 
     with pytest.raises(DeadlineExceededError):
-        door(Agent(calling("tool", times=9, a=1), tools=[tool]), "x", timeout=NEVER / 2)
+        entry(Agent(calling("tool", times=9, a=1), tools=[tool]), "x", timeout=NEVER / 2)
     assert ran == [1]
 
 
-@every_door
-def test_a_tools_own_timeout_is_a_result_for_the_model(door: Door):
+@every_entry
+def test_a_tools_own_timeout_is_a_result_for_the_model(entry: Entry):
     stuck = AsyncWaiter()
 
     async def slow(a: int) -> str:
@@ -116,6 +116,6 @@ def test_a_tools_own_timeout_is_a_result_for_the_model(door: Door):
 
     for function in (slow, busy):
         agent = Agent(calling(function.__name__, a=1), tools=[Tool.of(function).replace(timeout=SOON)])
-        out = door(agent, "x").content
+        out = entry(agent, "x").content
         assert out.startswith("done:error: ")
         assert "took longer" in out

@@ -1,4 +1,4 @@
-"""The doors: every call works from sync and async code, at any depth, and says where it runs."""
+"""Entry points: every call works from sync and async code, at any depth, and says where it runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from trivium.testing import ScriptedModel
 from ._helpers import (
     GUARD,
     AsyncNest,
-    Door,
+    Entry,
     MixedNest,
     Nest,
     SyncNest,
@@ -28,7 +28,7 @@ from ._helpers import (
     add,
     adder,
     calling,
-    every_door,
+    every_entry,
     in_thread,
     join_all,
     nest,
@@ -60,7 +60,7 @@ def test_a_sync_turn_needs_no_loop_and_no_thread():
     assert current.get() is None
 
 
-def test_the_async_class_is_the_other_door():
+def test_the_async_class_is_awaited():
     agent = AsyncAgent(ScriptedModel(["ok"]))
 
     async def main() -> Message:
@@ -69,19 +69,19 @@ def test_the_async_class_is_the_other_door():
     assert asyncio.run(main()).content == "ok"
 
 
-@every_door
+@every_entry
 @pytest.mark.parametrize("tool", [add, aadd])
-def test_tools_may_be_sync_or_async(door: Door, tool: Callable[..., Any]):
+def test_tools_may_be_sync_or_async(entry: Entry, tool: Callable[..., Any]):
     agent = Agent(calling(tool.__name__, times=2, a=1, b=2), tools=[tool])
-    assert door(agent, "x").content == "done:3,3"
+    assert entry(agent, "x").content == "done:3,3"
     assert current.get() is None
 
 
-@every_door
+@every_entry
 @pytest.mark.parametrize("kinds", KINDS)
-def test_calls_nest_to_any_depth(door: Door, kinds: Sequence[type[Nest]]):
+def test_calls_nest_to_any_depth(entry: Entry, kinds: Sequence[type[Nest]]):
     module = nest(kinds, adder())
-    assert door(module, "x").content == "done:3012345"
+    assert entry(module, "x").content == "done:3012345"
     assert current.get() is None
 
 
@@ -154,8 +154,8 @@ def test_a_nested_asyncio_run_is_a_world_of_its_own():
     assert asyncio.run(agent.acall("x", session_id=1)).content == "done:done:3"
 
 
-@every_door
-def test_exceptions_reach_the_caller(door: Door):
+@every_entry
+def test_exceptions_reach_the_caller(entry: Entry):
     class Bad(Module):
         def forward(self, message: Message) -> str:
             raise ValueError("no")
@@ -167,7 +167,7 @@ def test_exceptions_reach_the_caller(door: Door):
 
     for module in (Bad(), AsyncBad(), SyncNest(AsyncBad(), ""), AsyncNest(Bad(), "")):
         with pytest.raises(ValueError, match="no"):
-            door(module, "x")
+            entry(module, "x")
     assert current.get() is None
 
 
@@ -207,8 +207,8 @@ def test_portable_code_that_insists_is_refused_too():
         Stubborn()("x")
 
 
-@every_door
-def test_context_variables_flow_in(door: Door):
+@every_entry
+def test_context_variables_flow_in(entry: Entry):
     variable = contextvars.ContextVar("variable", default="unset")
     seen: list[str] = []
 
@@ -223,9 +223,9 @@ def test_context_variables_flow_in(door: Door):
     def call() -> None:
         variable.set("set")
         for each in (tool, atool):
-            door(Agent(calling(each.__name__, a=1), tools=[each]), "x")
+            entry(Agent(calling(each.__name__, a=1), tools=[each]), "x")
 
-    if door.__name__ == "thread_door":  # a bare thread starts with an empty context, as everywhere
+    if entry.__name__ == "thread_entry":  # a bare thread starts with an empty context, as everywhere
         call()
         assert seen == ["unset", "unset"]
     else:
@@ -252,17 +252,17 @@ async def plus(n: int, a: int) -> int:
     return a + n
 
 
-@every_door
+@every_entry
 @pytest.mark.parametrize(
     "function", [PlainCallable(), AsyncCallable(), gives_a_coroutine, partial(plus, 1), partial(partial(plus), 1)]
 )
-def test_whatever_can_be_called_is_invoked(door: Door, function: Callable[..., Any]):
+def test_whatever_can_be_called_is_invoked(entry: Entry, function: Callable[..., Any]):
     class Caller(Module):
         @driver_neutral
         async def forward(self, message: Message) -> int:
             return await invoke(function, 1)
 
-    assert door(Caller(), "x").content == 2
+    assert entry(Caller(), "x").content == 2
 
 
 def test_invoke_works_outside_any_call():
@@ -287,7 +287,7 @@ class Shouter(Greeter):
         return (await super().greet_async(name)).upper()
 
 
-def test_a_door_leads_to_what_the_subclass_wrote():
+def test_sync_and_async_calls_reach_the_override_of_a_subclass():
     assert (Greeter().greet("Ada"), Greeter.greet.__doc__) == ("hello Ada", "Say hello.")
     assert Shouter().greet("Ada") == "HELLO ADA"
 
@@ -297,11 +297,11 @@ def test_a_door_leads_to_what_the_subclass_wrote():
     assert asyncio.run(main()) == "HELLO ADA"
 
 
-@every_door
-def test_stop_iteration_of_user_code_is_an_error_like_any_other(door: Door):
+@every_entry
+def test_stop_iteration_of_user_code_is_an_error_like_any_other(entry: Entry):
     class Stops(Module):
         def forward(self, message: Message) -> str:
             raise StopIteration("mine")
 
     with pytest.raises(RuntimeError, match="StopIteration"):
-        door(Stops(), "x")
+        entry(Stops(), "x")

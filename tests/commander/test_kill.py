@@ -21,20 +21,20 @@ from ._helpers import (
     GUARD,
     AsyncNest,
     AsyncWaiter,
-    Door,
     Endless,
+    Entry,
     MixedNest,
     Nest,
     SyncNest,
     add,
-    async_door,
+    async_entry,
     calling,
-    every_door,
+    every_entry,
     find,
     here,
     join_all,
     nest,
-    sync_door,
+    sync_entry,
 )
 
 
@@ -65,14 +65,14 @@ def while_waiting(event: threading.Event, act: Callable[[], object]) -> threadin
     return thread
 
 
-@every_door
+@every_entry
 @pytest.mark.parametrize("kinds", [(), (SyncNest, AsyncNest), (MixedNest, SyncNest), (AsyncNest, AsyncNest)])
-def test_a_kill_reaches_a_running_model(door: Door, kinds: Sequence[type[Nest]]):
+def test_a_kill_reaches_a_running_model(entry: Entry, kinds: Sequence[type[Nest]]):
     model, roots, record = AsyncWaiter(), Roots(), RunRecord()
     module = nest(kinds, Agent(model, name="leaf"))
     killer = while_waiting(model.asked, lambda: roots.node.kill("no more"))
     with pytest.raises(RunKilledError, match="was stopped: no more") as killed:
-        door(module, "x", listeners=[roots, record])
+        entry(module, "x", listeners=[roots, record])
     killer.join()
     assert killed.value.path == f"{module.name}#0"
     assert len(model.closed) == 1
@@ -81,8 +81,8 @@ def test_a_kill_reaches_a_running_model(door: Door, kinds: Sequence[type[Nest]])
     assert {node._state for node in roots.node._subtree()} == {NodeState.TERMINATED}
 
 
-@every_door
-def test_a_kill_wakes_a_waiting_primitive(door: Door):
+@every_entry
+def test_a_kill_wakes_a_waiting_primitive(entry: Entry):
     roots, waiting = Roots(), threading.Event()
 
     class Waits(Module):
@@ -93,11 +93,11 @@ def test_a_kill_wakes_a_waiting_primitive(door: Door):
 
     while_waiting(waiting, lambda: roots.node.kill())
     with pytest.raises(RunKilledError):
-        door(SyncNest(Waits(), ""), "x", listeners=[roots])
+        entry(SyncNest(Waits(), ""), "x", listeners=[roots])
 
 
-@every_door
-def test_a_kill_stops_an_endless_sync_model(door: Door):
+@every_entry
+def test_a_kill_stops_an_endless_sync_model(entry: Entry):
     roots, model, heard = Roots(), Endless(), threading.Event()
 
     def hear(event: Event) -> None:
@@ -106,12 +106,12 @@ def test_a_kill_stops_an_endless_sync_model(door: Door):
 
     while_waiting(heard, lambda: roots.node.kill())
     with pytest.raises(RunKilledError):
-        door(Agent(model), "x", listeners=[roots, hear])
+        entry(Agent(model), "x", listeners=[roots, hear])
     assert set(model.closed_in) == model.threads
 
 
-@every_door
-def test_a_killed_sub_agent_is_a_result_for_the_model_that_called_it(door: Door):
+@every_entry
+def test_a_killed_sub_agent_is_a_result_for_the_model_that_called_it(entry: Entry):
     model, roots = AsyncWaiter(), Roots()
     victim = Agent(model, name="victim")
 
@@ -120,14 +120,14 @@ def test_a_killed_sub_agent_is_a_result_for_the_model_that_called_it(door: Door)
 
     agent = Agent(calling("ask_victim"), tools=[ask_victim])
     while_waiting(model.asked, lambda: find(roots.node, "victim").kill("enough"))
-    out = door(agent, "x", listeners=[roots])
+    out = entry(agent, "x", listeners=[roots])
     assert out.content.startswith("done:error: ")
     assert "victim#0 was stopped: enough" in out.content
     assert roots.node.state is NodeState.COMPLETED
 
 
-@every_door
-def test_siblings_of_a_killed_node_live(door: Door):
+@every_entry
+def test_siblings_of_a_killed_node_live(entry: Entry):
     model, roots = AsyncWaiter(), Roots()
     victim, sibling = Agent(model, name="victim"), Agent(ScriptedModel(["alive"]), name="sibling")
 
@@ -143,11 +143,11 @@ def test_siblings_of_a_killed_node_live(door: Door):
                 return type(error)
 
     while_waiting(model.asked, lambda: find(roots.node, "victim").kill())
-    assert door(Both(), "x", listeners=[roots]).content == [RunKilledError, "alive"]
+    assert entry(Both(), "x", listeners=[roots]).content == [RunKilledError, "alive"]
 
 
-@every_door
-def test_a_call_can_kill_itself_and_the_first_reason_stays(door: Door):
+@every_entry
+def test_a_call_can_kill_itself_and_the_first_reason_stays(entry: Entry):
     roots = Roots()
     ran: list[int] = []
 
@@ -159,12 +159,12 @@ def test_a_call_can_kill_itself_and_the_first_reason_stays(door: Door):
 
     agent = Agent(calling("tool", times=9, a=1), tools=[tool])
     with pytest.raises(RunKilledError, match="first"):
-        door(agent, "x", listeners=[roots])
+        entry(agent, "x", listeners=[roots])
     assert ran == [1]
 
 
-@every_door
-def test_a_call_killed_before_it_starts_runs_nothing(door: Door):
+@every_entry
+def test_a_call_killed_before_it_starts_runs_nothing(entry: Entry):
     ran: list[str] = []
 
     class Inner(Module):
@@ -177,12 +177,12 @@ def test_a_call_killed_before_it_starts_runs_nothing(door: Door):
             Inner()("x")
 
     with pytest.raises(RunKilledError, match="before"):
-        door(Outer(), "x")
+        entry(Outer(), "x")
     assert ran == []
 
 
-@every_door
-def test_a_kill_during_sync_code_takes_effect_after_it(door: Door):
+@every_entry
+def test_a_kill_during_sync_code_takes_effect_after_it(entry: Entry):
     roots, entered, leave = Roots(), threading.Event(), threading.Event()
     ran: list[int] = []
 
@@ -198,7 +198,7 @@ def test_a_kill_during_sync_code_takes_effect_after_it(door: Door):
 
     while_waiting(entered, kill)
     with pytest.raises(RunKilledError):
-        door(Agent(calling("tool", times=9, a=1), tools=[tool]), "x", listeners=[roots])
+        entry(Agent(calling("tool", times=9, a=1), tools=[tool]), "x", listeners=[roots])
     assert ran == [1]
 
 
@@ -222,8 +222,8 @@ def test_a_kill_of_an_ended_call_changes_nothing():
     assert [node.state for node in nodes] == [NodeState.COMPLETED] * 3
 
 
-@pytest.mark.parametrize("door", [sync_door, async_door])
-def test_a_late_kill_never_hits_the_parent(door: Door):
+@pytest.mark.parametrize("entry", [sync_entry, async_entry])
+def test_a_late_kill_never_hits_the_parent(entry: Entry):
     """Another thread kills children without end, in whatever moment of their life; the parent goes on."""
     root: list[TaskNode] = []
     stop, hits = threading.Event(), [0]
@@ -254,7 +254,7 @@ def test_a_late_kill_never_hits_the_parent(door: Door):
     killer = threading.Thread(target=kill_children, daemon=True)
     killer.start()
     try:
-        assert door(Top(), "x").content == "fine"
+        assert entry(Top(), "x").content == "fine"
     finally:
         stop.set()
         killer.join(GUARD)

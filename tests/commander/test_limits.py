@@ -19,7 +19,7 @@ from trivium.llms import Request
 from trivium.schema import Usage
 from trivium.testing import ScriptedModel
 
-from ._helpers import AsyncNest, Door, SyncNest, add, calling, every_door, join_all, nest
+from ._helpers import AsyncNest, Entry, SyncNest, add, calling, every_entry, join_all, nest
 
 
 class Metered:
@@ -49,35 +49,35 @@ class Repeating(Module):
         return self.times
 
 
-@every_door
-def test_turns_are_counted_through_everything_below(door: Door):
+@every_entry
+def test_turns_are_counted_through_everything_below(entry: Entry):
     metered = Metered()
     module = nest((SyncNest, AsyncNest), Repeating(Agent(metered.model), 9))
     with pytest.raises(LimitExceededError) as reached:
-        door(module, "x", limits=Limits(turns=3))
+        entry(module, "x", limits=Limits(turns=3))
     assert (reached.value.limit, reached.value.maximum) == ("turns", 3)
     assert reached.value.path == "AsyncNest1#0/SyncNest0#0/Repeating#0/Agent#3/model#0"
     assert metered.asked == 3
 
 
-@every_door
-def test_tokens_stop_the_call_after_the_one_that_passed_the_limit(door: Door):
+@every_entry
+def test_tokens_stop_the_call_after_the_one_that_passed_the_limit(entry: Entry):
     metered = Metered(tokens=10)
     with pytest.raises(LimitExceededError, match="25 tokens"):
-        door(Repeating(Agent(metered.model), 9), "x", limits=Limits(tokens=25))
+        entry(Repeating(Agent(metered.model), 9), "x", limits=Limits(tokens=25))
     assert metered.asked == 3
 
 
-@every_door
-def test_tool_calls_are_counted_and_the_limit_is_not_fed_to_the_model(door: Door):
+@every_entry
+def test_tool_calls_are_counted_and_the_limit_is_not_fed_to_the_model(entry: Entry):
     model = calling("add", times=9, a=1, b=2)
     with pytest.raises(LimitExceededError, match="tool_calls"):
-        door(Agent(model, tools=[add]), "x", limits=Limits(tool_calls=2))
+        entry(Agent(model, tools=[add]), "x", limits=Limits(tool_calls=2))
     assert len(model.requests) == 3
 
 
-@every_door
-def test_a_limit_reached_by_a_sub_agent_in_a_tool_ends_the_run(door: Door):
+@every_entry
+def test_a_limit_reached_by_a_sub_agent_in_a_tool_ends_the_run(entry: Entry):
     metered = Metered()
     inner = Agent(metered.model)
 
@@ -86,12 +86,12 @@ def test_a_limit_reached_by_a_sub_agent_in_a_tool_ends_the_run(door: Door):
 
     model = calling("ask", times=9)
     with pytest.raises(LimitExceededError):
-        door(Agent(model, tools=[ask]), "x", limits=Limits(turns=4))
+        entry(Agent(model, tools=[ask]), "x", limits=Limits(turns=4))
     assert (len(model.requests), metered.asked) == (2, 2)
 
 
-@every_door
-def test_the_narrower_of_two_limits_holds_and_both_count(door: Door):
+@every_entry
+def test_the_narrower_of_two_limits_holds_and_both_count(entry: Entry):
     metered = Metered()
     inner = Repeating(Agent(metered.model), 9)
 
@@ -106,13 +106,13 @@ def test_the_narrower_of_two_limits_holds_and_both_count(door: Door):
                     counts.append(metered.asked - before)
             return counts
 
-    assert door(Outer(), "x", limits=Limits(turns=5)).content == [2, 3]
+    assert entry(Outer(), "x", limits=Limits(turns=5)).content == [2, 3]
 
 
-@every_door
-def test_what_is_within_the_limits_runs(door: Door):
+@every_entry
+def test_what_is_within_the_limits_runs(entry: Entry):
     limits = Limits(turns=2, tool_calls=1, tokens=10**6)
-    assert door(Agent(calling("add", a=1, b=2), tools=[add]), "x", limits=limits).content == "done:3"
+    assert entry(Agent(calling("add", a=1, b=2), tools=[add]), "x", limits=limits).content == "done:3"
 
 
 def test_limits_are_per_run():

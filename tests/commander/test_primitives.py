@@ -14,9 +14,9 @@ from trivium import Agent, Message, Module
 from trivium.commander import ThreadEvent, driver_neutral, gather, invoke, iterate, wait
 from trivium.exceptions import RunKilledError, WouldDeadlockError
 
-from ._helpers import GUARD, Door, async_door, calling, every_door, here, in_thread, loop_door, sync_door
+from ._helpers import GUARD, Entry, async_entry, calling, every_entry, here, in_thread, loop_entry, sync_entry
 
-both_drivers = pytest.mark.parametrize("door", [sync_door, async_door])
+both_drivers = pytest.mark.parametrize("entry", [sync_entry, async_entry])
 
 
 class Core(Module):
@@ -32,8 +32,8 @@ class Core(Module):
 
 
 # ---- gather
-@every_door
-def test_gather_keeps_the_order(door: Door):
+@every_entry
+def test_gather_keeps_the_order(entry: Entry):
     first_may_end = threading.Event()
 
     def first() -> str:
@@ -47,22 +47,22 @@ def test_gather_keeps_the_order(door: Door):
     async def work() -> list[str]:
         return await gather(lambda: invoke(first), lambda: invoke(second))
 
-    assert door(Core(work), "x").content == ["first", "second"]
+    assert entry(Core(work), "x").content == ["first", "second"]
 
 
 @both_drivers
-def test_parallel_tools_run_at_the_same_time(door: Door):
+def test_parallel_tools_run_at_the_same_time(entry: Entry):
     meet = threading.Barrier(5)
 
     def tool(a: int) -> int:
         return meet.wait(GUARD) * 0 + a
 
     agent = Agent(calling("tool", width=5, a=1), tools=[tool], parallel=True)
-    assert door(agent, "x").content == "done:1,1,1,1,1"
+    assert entry(agent, "x").content == "done:1,1,1,1,1"
 
 
 @both_drivers
-def test_parallel_async_tools_run_at_the_same_time(door: Door):
+def test_parallel_async_tools_run_at_the_same_time(entry: Entry):
     arrived: list[asyncio.Event] = []
 
     async def tool(a: int) -> int:
@@ -74,11 +74,11 @@ def test_parallel_async_tools_run_at_the_same_time(door: Door):
         return a
 
     agent = Agent(calling("tool", width=5, a=1), tools=[tool], parallel=True)
-    assert door(agent, "x").content == "done:1,1,1,1,1"
+    assert entry(agent, "x").content == "done:1,1,1,1,1"
 
 
 @both_drivers
-def test_the_first_failure_stops_the_others_and_is_raised(door: Door):
+def test_the_first_failure_stops_the_others_and_is_raised(entry: Entry):
     stopped: list[str] = []
     started = threading.Event()
 
@@ -98,12 +98,12 @@ def test_the_first_failure_stops_the_others_and_is_raised(door: Door):
         return await gather(lambda: invoke(waits), lambda: invoke(fails), lambda: invoke(waits))
 
     with pytest.raises(ValueError, match="first"):
-        door(Core(work), "x")
+        entry(Core(work), "x")
     assert stopped == ["waits", "waits"]
 
 
 @both_drivers
-def test_of_several_failures_the_first_in_order_is_raised(door: Door):
+def test_of_several_failures_the_first_in_order_is_raised(entry: Entry):
     async def fails(number: int) -> None:
         raise ValueError(f"number {number}")
 
@@ -115,15 +115,15 @@ def test_of_several_failures_the_first_in_order_is_raised(door: Door):
 
     for _ in range(10):
         with pytest.raises(ValueError, match="number 0"):
-            door(Core(work), "x")
+            entry(Core(work), "x")
 
 
 @both_drivers
-def test_gather_of_one_and_of_none(door: Door):
+def test_gather_of_one_and_of_none(entry: Entry):
     async def work() -> Any:
         return [await gather(), await gather(lambda: invoke(lambda: 1))]
 
-    assert door(Core(work), "x").content == [[], [1]]
+    assert entry(Core(work), "x").content == [[], [1]]
 
 
 def test_system_exit_in_a_branch_reaches_the_caller_and_leaves_the_loop_alive():
@@ -146,18 +146,18 @@ async def plus(a: int) -> int:
 
 
 # ---- wait
-@every_door
-def test_wait_returns_when_the_time_is_over(door: Door):
+@every_entry
+def test_wait_returns_when_the_time_is_over(entry: Entry):
     async def work() -> str:
         await wait(0)
         await wait(0.001)
         return "woke"
 
-    assert door(Core(work), "x").content == "woke"
+    assert entry(Core(work), "x").content == "woke"
 
 
 @both_drivers
-def test_a_bell_wakes_who_waits_and_who_will(door: Door):
+def test_a_bell_wakes_who_waits_and_who_will(entry: Entry):
     bell = ThreadEvent()
     reached = threading.Event()
 
@@ -173,22 +173,22 @@ def test_a_bell_wakes_who_waits_and_who_will(door: Door):
 
     ringer = threading.Thread(target=ring)
     ringer.start()
-    assert door(Core(work), "x").content == "rung True"
+    assert entry(Core(work), "x").content == "rung True"
     ringer.join()
 
 
 @both_drivers
-def test_the_sooner_of_time_and_bell_ends_the_wait(door: Door):
+def test_the_sooner_of_time_and_bell_ends_the_wait(entry: Entry):
     async def work() -> bool:
         bell = ThreadEvent()
         await wait(0.001, bell)
         return bell.is_set()
 
-    assert door(Core(work), "x").content is False
+    assert entry(Core(work), "x").content is False
 
 
 @both_drivers
-def test_a_wait_for_nothing_ends_with_the_kill(door: Door):
+def test_a_wait_for_nothing_ends_with_the_kill(entry: Entry):
     nodes: list[Any] = []
     waiting = threading.Event()
 
@@ -204,7 +204,7 @@ def test_a_wait_for_nothing_ends_with_the_kill(door: Door):
     killer = threading.Thread(target=kill)
     killer.start()
     with pytest.raises(RunKilledError, match="enough"):
-        door(Core(work), "x")
+        entry(Core(work), "x")
     killer.join()
 
 
@@ -213,7 +213,7 @@ def test_a_sync_call_on_a_running_loop_refuses_to_wait_for_another_run():
         await wait(event=ThreadEvent())
 
     with pytest.raises(WouldDeadlockError, match="await"):
-        loop_door(Core(work), "x")
+        loop_entry(Core(work), "x")
 
 
 def test_wait_works_outside_any_call():
@@ -279,48 +279,48 @@ def taking(function: Callable[..., Any], at_most: int = 99) -> Core:
 FORMS = ["sync_items", "async_items", "coroutine_of_items"]
 
 
-@every_door
+@every_entry
 @pytest.mark.parametrize("form", FORMS)
-def test_iterate_gives_every_item_and_one_owner_closes(door: Door, form: str):
+def test_iterate_gives_every_item_and_one_owner_closes(entry: Entry, form: str):
     source = Source()
-    assert door(taking(getattr(source, form)), "x").content == ["a", "b", "c"]
+    assert entry(taking(getattr(source, form)), "x").content == ["a", "b", "c"]
     assert source.closed == 1
     assert len(source.places) == 1
 
 
-@every_door
+@every_entry
 @pytest.mark.parametrize("form", FORMS)
-def test_leaving_early_closes_the_source_where_it_ran(door: Door, form: str):
+def test_leaving_early_closes_the_source_where_it_ran(entry: Entry, form: str):
     source = Source()
-    assert door(taking(getattr(source, form), at_most=1), "x").content == ["a"]
+    assert entry(taking(getattr(source, form), at_most=1), "x").content == ["a"]
     assert source.closed == 1
     assert len(source.places) == 1
 
 
-@every_door
+@every_entry
 @pytest.mark.parametrize("form", FORMS)
-def test_an_error_of_the_source_is_raised(door: Door, form: str):
+def test_an_error_of_the_source_is_raised(entry: Entry, form: str):
     source = Source(fail=True)
     with pytest.raises(ValueError, match="broken"):
-        door(taking(getattr(source, form)), "x")
+        entry(taking(getattr(source, form)), "x")
     assert source.closed == 1
 
 
-@every_door
-def test_a_list_is_a_source_too(door: Door):
+@every_entry
+def test_a_list_is_a_source_too(entry: Entry):
     def items(*items: str) -> list[str]:
         return list(items)
 
-    assert door(taking(items), "x").content == ["a", "b", "c"]
+    assert entry(taking(items), "x").content == ["a", "b", "c"]
 
 
 def test_a_source_that_cannot_be_iterated_is_an_error():
     def nothing(*items: str) -> None:
         return None
 
-    for door in (sync_door, async_door):
+    for entry in (sync_entry, async_entry):
         with pytest.raises(TypeError, match="NoneType"):
-            door(taking(nothing), "x")
+            entry(taking(nothing), "x")
 
 
 def test_a_bell_may_be_rung_by_another_thread_while_many_wait():

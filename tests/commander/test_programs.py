@@ -26,7 +26,7 @@ from ._helpers import (
     add,
     adder,
     calling,
-    every_door,
+    every_entry,
     nest,
 )
 
@@ -44,10 +44,10 @@ async def anyio_tool(a: int) -> int:
         return await anyio.to_thread.run_sync(lambda: a)
 
 
-@every_door
-def test_tools_written_for_anyio_run(door: Any):
+@every_entry
+def test_tools_written_for_anyio_run(entry: Any):
     module = nest((SyncNest, AsyncNest), Agent(calling("anyio_tool", times=2, a=5), tools=[anyio_tool]))
-    assert door(module, "x").content == "done:5,501"
+    assert entry(module, "x").content == "done:5,501"
 
 
 def test_a_call_in_an_anyio_program_on_asyncio():

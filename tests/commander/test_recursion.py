@@ -15,7 +15,7 @@ from trivium.commander import current, driver_neutral
 from trivium.exceptions import RecursionTooDeepError
 from trivium.testing import ScriptedModel
 
-from ._helpers import Door, SyncNest, async_door, every_door, nest, sync_door
+from ._helpers import Entry, SyncNest, async_entry, every_entry, nest, sync_entry
 
 
 class Forever(Module):
@@ -37,19 +37,19 @@ class AsyncForever(Module):
 
 
 @pytest.mark.parametrize(
-    ("door", "kind"),
+    ("entry", "kind"),
     [
-        (sync_door, Forever),
-        (sync_door, PortableForever),
-        (async_door, PortableForever),
-        (async_door, AsyncForever),
-        (sync_door, AsyncForever),
+        (sync_entry, Forever),
+        (sync_entry, PortableForever),
+        (async_entry, PortableForever),
+        (async_entry, AsyncForever),
+        (sync_entry, AsyncForever),
     ],
 )
-def test_endless_recursion_is_named(door: Door, kind: type[Module]):
+def test_endless_recursion_is_named(entry: Entry, kind: type[Module]):
     record = RunRecord()
     with pytest.raises(RecursionTooDeepError, match=r"sys\.getrecursionlimit") as too_deep:
-        door(kind(), "x", listeners=[record])
+        entry(kind(), "x", listeners=[record])
     assert isinstance(too_deep.value, RecursionError)
     assert current.get() is None
     assert len(record._open) <= 1  # of the deepest the listener itself had no room to hear the end
@@ -57,11 +57,11 @@ def test_endless_recursion_is_named(door: Door, kind: type[Module]):
     gc.collect()  # a coroutine that was never awaited would warn here
 
 
-@every_door
-def test_the_run_after_it_is_as_good_as_any(door: Door):
+@every_entry
+def test_the_run_after_it_is_as_good_as_any(entry: Entry):
     with pytest.raises(RecursionTooDeepError):
         Forever()("x")
-    assert door(nest((SyncNest,) * 10, Agent(ScriptedModel(["ok"]))), "x").content == "ok0123456789"
+    assert entry(nest((SyncNest,) * 10, Agent(ScriptedModel(["ok"]))), "x").content == "ok0123456789"
 
 
 def test_a_hundred_levels_fit():

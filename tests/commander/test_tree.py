@@ -14,7 +14,7 @@ from trivium import Agent, Message, Module, this_call
 from trivium.commander import NodeState, TaskNode, driver_neutral, gather
 from trivium.exceptions import AttributeNotSetError, CommanderNotRunError, FinishedNodeError
 
-from ._helpers import Door, SyncNest, add, calling, every_door, here, in_thread, nest
+from ._helpers import Entry, SyncNest, add, calling, every_entry, here, in_thread, nest
 
 
 # ---- names and numbers
@@ -25,8 +25,8 @@ def test_paths_say_where_a_node_stands():
     assert paths == ["A#0", "A#0/model#0", "A#0/tool:add#0", "A#0/model#1", "A#0/tool:add#1", "A#0/model#2"]
 
 
-@every_door
-def test_branches_are_numbered_in_their_order(door: Door):
+@every_entry
+def test_branches_are_numbered_in_their_order(entry: Entry):
     paths: list[str] = []
 
     class Fan(Module):
@@ -39,7 +39,7 @@ def test_branches_are_numbered_in_their_order(door: Door):
             paths.append(this_call().path)
             return "leaf"
 
-    door(Fan(), "x")
+    entry(Fan(), "x")
     assert sorted(paths) == [f"Fan#0/Leaf#{n}" for n in range(5)]
 
 
@@ -61,8 +61,8 @@ def test_numbers_are_shared_by_threads_without_a_double():
     assert len(set(keys)) == len(keys) == 1000
 
 
-@every_door
-def test_what_a_call_inherits(door: Door):
+@every_entry
+def test_what_a_call_inherits(entry: Entry):
     seen: list[Any] = []
 
     class Leaf(Module):
@@ -70,8 +70,8 @@ def test_what_a_call_inherits(door: Door):
             call = this_call()
             seen.append((call.name, call.session_id, call.context, call.run_id))
 
-    door(nest((SyncNest, SyncNest), _text(Leaf())), "x", session_id="s", context={"rent": 900})
-    door(_text(Leaf()), "x")
+    entry(nest((SyncNest, SyncNest), _text(Leaf())), "x", session_id="s", context={"rent": 900})
+    entry(_text(Leaf()), "x")
     first, second = seen
     assert first[:3] == ("Leaf", "s", {"rent": 900})
     assert second[:3] == ("Leaf", 0, None)
@@ -150,8 +150,8 @@ def test_listeners_hear_in_their_order_and_only_their_own_call():
 
 
 # ---- nothing is started below what has ended, and what has ended is given back
-@every_door
-def test_nothing_starts_below_an_ended_call(door: Door):
+@every_entry
+def test_nothing_starts_below_an_ended_call(entry: Entry):
     kept: list[Any] = []
 
     class Careless(Module):
@@ -159,14 +159,14 @@ def test_nothing_starts_below_an_ended_call(door: Door):
             kept.append(contextvars.copy_context())
             return "ok"
 
-    door(Careless(), "x")
+    entry(Careless(), "x")
     leaf = Agent(calling("add", a=1, b=2), tools=[add])
     with pytest.raises(FinishedNodeError, match="Careless, which has ended"):
         in_thread(lambda: kept[0].run(leaf, "x"))
 
 
-@every_door
-def test_finished_subtrees_are_given_back(door: Door):
+@every_entry
+def test_finished_subtrees_are_given_back(entry: Entry):
     nodes: list[weakref.ref[TaskNode]] = []
     alive: list[int] = []
 
@@ -184,7 +184,7 @@ def test_finished_subtrees_are_given_back(door: Door):
             alive.append(sum(node() is not None for node in nodes))
             return "top"
 
-    door(Top(), "x")
+    entry(Top(), "x")
     assert alive[0] <= 1
     gc.collect()
     assert sum(node() is not None for node in nodes) <= 1

@@ -30,17 +30,17 @@ from trivium.testing import ScriptedModel, call_tool
 
 from ._helpers import GUARD, TOKEN, Ask, AsyncSleeper, Echo, served
 
-from commander._helpers import Door, every_door  # isort: skip
+from commander._helpers import Entry, every_entry  # isort: skip
 
 
 def client_of(ask: Ask, **options: Any) -> HTTPAgentClient:
     return HTTPAgentClient(port=int(ask.url.rsplit(":", 1)[1]), token=options.pop("token", TOKEN), **options)
 
 
-@every_door
-def test_a_served_agent_is_called_like_any_other(door: Door):
+@every_entry
+def test_a_served_agent_is_called_like_any_other(entry: Entry):
     with served(Agent(ScriptedModel(["hello"]), name="far")) as ask:
-        answer = door(client_of(ask), "hi", session_id="ada")
+        answer = entry(client_of(ask), "hi", session_id="ada")
         assert (answer.content, answer.sender, answer.origin) == ("hello", "far", Origin.USER)
         assert len(client_of(ask).state_dict("ada")["memory"]) == 2
 
@@ -70,15 +70,15 @@ def test_state_is_seen_and_forgotten_at_the_server():
     assert not client.is_alive
 
 
-@every_door
-def test_its_events_are_those_of_the_server(door: Door):
+@every_entry
+def test_its_events_are_those_of_the_server(entry: Entry):
     def add(a: int, b: int) -> int:
         return a + b
 
     heard: list[Event] = []
     model = ScriptedModel([[Reasoning("hm"), call_tool("add", a=1, b=2)], ["thr", "ee"]])
     with served(Agent(model, tools=[add])) as ask:
-        door(client_of(ask, name="far"), "1 + 2?", listeners=[heard.append])
+        entry(client_of(ask, name="far"), "1 + 2?", listeners=[heard.append])
     told = [(event.kind, event.data) for event in heard if event.kind not in ("started", "ended")]
     assert told == [
         ("delta", Reasoning("hm")),
@@ -99,12 +99,12 @@ def test_it_stands_among_local_agents_with_the_session_of_the_caller():
 
 
 # ---- the end of a call
-@every_door
-def test_a_deadline_here_ends_the_run_there(door: Door):
+@every_entry
+def test_a_deadline_here_ends_the_run_there(entry: Entry):
     sleeper = AsyncSleeper()
     with served(sleeper) as ask:
         with pytest.raises(DeadlineExceededError):
-            door(client_of(ask), "hi", timeout=0.2)
+            entry(client_of(ask), "hi", timeout=0.2)
         assert sleeper.began.acquire(timeout=GUARD)
         assert sleeper.ended.acquire(timeout=GUARD)
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from commander._helpers import Door, async_door, sync_door
+from commander._helpers import Entry, async_entry, sync_entry
 from trivium import Message, Module
 from trivium.agents import Sequential
 from trivium.distributed import AgentRayActor, AsyncAgentRayActor
@@ -116,11 +116,11 @@ def test_a_message_comes_back_without_a_models_origin(place: AgentRayActor):
     assert place(Message(content="hi", origin=Origin.MODEL)).origin is Origin.USER
 
 
-@pytest.mark.parametrize("door", [sync_door, async_door])
-def test_a_deadline_here_stops_the_work_there(place: AgentRayActor, door: Door, tmp_path: Path):
+@pytest.mark.parametrize("entry", [sync_entry, async_entry])
+def test_a_deadline_here_stops_the_work_there(place: AgentRayActor, entry: Entry, tmp_path: Path):
     mark = tmp_path / "mark"
     with pytest.raises(DeadlineExceededError):
-        door(place, f"wait {mark}", timeout=1.0)
+        entry(place, f"wait {mark}", timeout=1.0)
     until(mark.with_suffix(".ended").exists)
     assert mark.with_suffix(".began").exists()
     assert place("still there?").content.startswith("here")

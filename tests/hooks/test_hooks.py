@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commander._helpers import Door, every_door
+from commander._helpers import Entry, every_entry
 from trivium import Agent, Hook, Message, Module
 from trivium.actions import ActionExecutor
 from trivium.hooks import RemovableHandle
@@ -68,12 +68,12 @@ class Doing(Hook):
 
 
 # ---- order and removal
-@every_door
+@every_entry
 @pytest.mark.parametrize("kind", [Mark, AsyncMark])
-def test_hooks_run_in_the_order_of_registration_both_ways(door: Door, kind: type[Mark]):
+def test_hooks_run_in_the_order_of_registration_both_ways(entry: Entry, kind: type[Mark]):
     echo = Echo(hooks=[kind("a"), Mark("b")])
     echo.register_hook(kind("c"))
-    assert door(echo, "x").content == "xabcABC"
+    assert entry(echo, "x").content == "xabcABC"
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=6), st.sets(st.integers(0, 5)))
@@ -121,20 +121,20 @@ BEFORE: list[tuple[Function, str]] = [
 ]
 
 
-@every_door
+@every_entry
 @pytest.mark.parametrize(("before", "seen"), BEFORE)
-def test_what_goes_in_can_be_edited_or_replaced(door: Door, before: Function, seen: str):
+def test_what_goes_in_can_be_edited_or_replaced(entry: Entry, before: Function, seen: str):
     echo = Echo(hooks=Doing(before=before), memory=MemoryManager())
-    assert door(echo, "x", "y").content == seen
+    assert entry(echo, "x", "y").content == seen
     assert echo.memory is not None
     assert "|".join(m.content for m in echo.memory.get_memory()[:-1]) == seen, "memory keeps what forward got"
 
 
-@every_door
-def test_what_comes_out_can_be_replaced_and_memory_keeps_what_was_said(door: Door):
+@every_entry
+def test_what_comes_out_can_be_replaced_and_memory_keeps_what_was_said(entry: Entry):
     echo = Echo(hooks=[Mark("a"), Doing(after=lambda message: message.replace(content=f"<{message.content}>"))])
     echo.memory = MemoryManager()
-    assert door(echo, "x").content == "<xaA>"
+    assert entry(echo, "x").content == "<xaA>"
     assert [message.content for message in echo.memory.get_memory()] == ["xa", "xa"]
 
 
@@ -160,20 +160,20 @@ def test_hooks_know_the_module_and_the_session():
 
 
 # ---- errors
-@every_door
-def test_a_hook_that_fails_on_the_way_in_leaves_memory_untouched(door: Door):
+@every_entry
+def test_a_hook_that_fails_on_the_way_in_leaves_memory_untouched(entry: Entry):
     echo = Echo(hooks=Doing(before=lambda _: 1 / 0), memory=MemoryManager())
     with pytest.raises(ZeroDivisionError):
-        door(echo, "x")
+        entry(echo, "x")
     assert echo.memory is not None
     assert echo.memory.get() is None
 
 
-@every_door
-def test_a_hook_that_fails_on_the_way_out_fails_the_call(door: Door):
+@every_entry
+def test_a_hook_that_fails_on_the_way_out_fails_the_call(entry: Entry):
     echo = Echo(hooks=Doing(after=lambda _: 1 / 0), memory=MemoryManager())
     with pytest.raises(ZeroDivisionError):
-        door(echo, "x")
+        entry(echo, "x")
     assert echo.memory is not None
     assert len(echo.memory.get_memory()) == 2
 
@@ -194,14 +194,14 @@ class AsyncOnAction(OnAction):
         return super().before_action(executor, message, session_id)
 
 
-@every_door
+@every_entry
 @pytest.mark.parametrize("hook", [OnAction(), AsyncOnAction()])
-def test_an_executor_has_moments_of_its_own(door: Door, hook: Hook):
+def test_an_executor_has_moments_of_its_own(entry: Entry, hook: Hook):
     def add(a: int, b: int) -> int:
         return a + b
 
     executor = ActionExecutor(add, hooks=[hook, Mark("never")])
-    assert door(executor, Message(content=2), session_id=3).content == "5"
+    assert entry(executor, Message(content=2), session_id=3).content == "5"
 
 
 def test_a_plain_hook_changes_nothing():

@@ -1,4 +1,4 @@
-"""Killing a run at its first piece of text, by both doors."""
+"""Killing a run at its first piece of text, sync and async."""
 
 from __future__ import annotations
 

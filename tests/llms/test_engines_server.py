@@ -119,7 +119,7 @@ def test_stop_words_of_a_call_hold_though_the_server_ignores_them(chat: ChatServ
     assert [each.body["stop"] for each in chat.received] == [["two"], ["never"]]
 
 
-def test_the_twin_and_agents_by_both_doors(chat: ChatServer):
+def test_the_async_client_and_agents_both_ways(chat: ChatServer):
     model = AsyncLMDeployClient(chat.url, "tiny", meta_template=INTERNLM2_META)
 
     async def talk() -> list[Any]:
@@ -139,11 +139,11 @@ def test_the_twin_and_agents_by_both_doors(chat: ChatServer):
     assert [agent("hi").content, agent("again").content] == ["four", "five"]
 
 
-@pytest.mark.parametrize("door", ["sync", "async"])
-def test_a_kill_closes_the_connection(chat: ChatServer, door: str):
+@pytest.mark.parametrize("form", ["sync", "async"])
+def test_a_kill_closes_the_connection(chat: ChatServer, form: str):
     chat.scripts.append(completion(*["word "] * 20000))
     model = LMDeployClient(chat.url, "tiny", meta_template=INTERNLM2_META)
-    if door == "sync":
+    if form == "sync":
         assert kill_at_first_piece(Agent(model)).startswith("word")
     else:
         assert asyncio.run(kill_at_first_piece_async(AsyncAgent(model))).startswith("word")

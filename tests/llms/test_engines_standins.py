@@ -154,7 +154,7 @@ def test_usage_and_the_reason_are_told(case: Case):
     assert list(model.stream(Request(HELLO)))[-1] == Finish("length")
 
 
-def test_agents_remember_with_it_by_both_doors(case: Case):
+def test_agents_remember_with_it_sync_and_async(case: Case):
     agent = Agent(case.sync("path"))
     assert str(agent("hello").content).startswith(CHAT)
     assert str(agent("again").content).startswith(f"{CHAT}<ASSISTANT>{CHAT}")
@@ -181,7 +181,7 @@ def test_many_at_once_get_each_their_own(case: Case):
     assert case.engine.ended == []
 
 
-def test_leaving_or_killing_aborts_the_request_by_both_doors(case: Case):
+def test_leaving_or_killing_aborts_the_request_sync_and_async(case: Case):
     case.engine.answer = partial(mul, 500)
     model = case.sync("path", max_new_tokens=9999)
     with closing(model.stream_chat(HELLO)) as growing:

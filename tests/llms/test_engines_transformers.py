@@ -162,7 +162,7 @@ def test_leaving_a_stream_ends_the_work_within_a_token(model: HFTransformerChat,
     assert len(counted) == 1
 
 
-def test_a_kill_ends_the_work_within_a_token_by_both_doors(model: HFTransformerChat, counted: list[int]):
+def test_a_kill_ends_the_work_within_a_token_sync_and_async(model: HFTransformerChat, counted: list[int]):
     agent = Agent(model, parameters={"max_new_tokens": 200})
     assert kill_at_first_piece(agent)
     assert len(counted) < 10
@@ -171,7 +171,7 @@ def test_a_kill_ends_the_work_within_a_token_by_both_doors(model: HFTransformerC
     assert len(counted) < 10
 
 
-def test_an_agent_remembers_with_it_by_both_doors(model: HFTransformerChat):
+def test_an_agent_remembers_with_it_sync_and_async(model: HFTransformerChat):
     first = model.chat(HELLO)
     history = [*HELLO, {"role": "assistant", "content": first}, {"role": "user", "content": "again"}]
     second = model.chat(history)

@@ -346,7 +346,7 @@ def test_killing_the_run_stops_the_model(kind: Callable[[], Endless | AsyncEndle
     assert model.closed == 1
 
 
-def test_a_model_that_fails_in_the_middle_says_so_by_every_door() -> None:
+def test_a_model_that_fails_in_the_middle_says_so_by_every_entry_point() -> None:
     class Broken(BaseLLM):
         def complete(self, prompt: Any, parameters: Mapping[str, Any]) -> Iterator[Delta]:
             yield "a"

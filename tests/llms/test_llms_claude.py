@@ -100,7 +100,7 @@ def test_the_address_is_taken_with_and_without_its_last_part(chat: ChatServer, e
     assert chat.received[0].path == "/v1/messages"
 
 
-def test_growing_and_several_answers_by_both_doors(chat: ChatServer) -> None:
+def test_growing_and_several_answers_sync_and_async(chat: ChatServer) -> None:
     growing = [(ING, "a", None), (ING, "ab", None), (END, "ab", None)]
     chat.scripts = [claude_text("a", "b")] * 6
     assert list(claude(chat).stream_chat(ASK)) == growing

@@ -1,4 +1,4 @@
-"""The module: what a call does to its messages, which doors lead to it, and the tree of modules."""
+"""The module: what a call does to its messages, its entry points, and the tree of modules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from commander._helpers import AsyncNest, Door, MixedNest, Nest, SyncNest, every_door, nest
+from commander._helpers import AsyncNest, Entry, MixedNest, Nest, SyncNest, every_entry, nest
 from trivium import Agent, AsyncAgent, Hook, Message, Module
 from trivium.actions import ActionExecutor
 from trivium.commander import current, driver_neutral
@@ -41,12 +41,12 @@ every_kind = pytest.mark.parametrize("kind", [Shout, AsyncShout, CoreShout])
 
 
 # ---- a call
-@every_door
+@every_entry
 @every_kind
-def test_a_call_answers_with_a_message(door: Door, kind: type[Module]):
-    answer = door(kind(), "hi")
+def test_a_call_answers_with_a_message(entry: Entry, kind: type[Module]):
+    answer = entry(kind(), "hi")
     assert (answer.content, answer.sender) == ("HI", kind.__name__)
-    assert door(kind("Bob"), Message(content="hi", sender="Ada")).sender == "Bob"
+    assert entry(kind("Bob"), Message(content="hi", sender="Ada")).sender == "Bob"
     assert current.get() is None
 
 
@@ -59,19 +59,19 @@ def test_a_message_is_passed_on_as_it_is():
     assert (answer.sender, answer.type) == ("somebody", "t")
 
 
-@every_door
-def test_several_messages_and_keywords_reach_forward(door: Door):
+@every_entry
+def test_several_messages_and_keywords_reach_forward(entry: Entry):
     class Many(Module):
         def forward(self, *messages: Message, mark: str) -> str:
             return mark.join(message.content for message in messages)
 
-    assert door(Many(), "a", Message(content="b"), None, "c", mark="-").content == "a-b-c"
-    assert door(Many(), mark="-").content == ""
+    assert entry(Many(), "a", Message(content="b"), None, "c", mark="-").content == "a-b-c"
+    assert entry(Many(), mark="-").content == ""
 
 
-@every_door
+@every_entry
 @pytest.mark.parametrize("session", [0, "ada", ("a", 1)])
-def test_forward_may_ask_for_its_session(door: Door, session: Hashable):
+def test_forward_may_ask_for_its_session(entry: Entry, session: Hashable):
     class Asking(Module):
         def forward(self, message: Message, session_id: Hashable) -> list[Any]:
             return [session_id]
@@ -80,11 +80,11 @@ def test_forward_may_ask_for_its_session(door: Door, session: Hashable):
         async def forward(self, message: Message) -> Message:
             return await Asking().acall(message)
 
-    assert door(Outer(), "x", session_id=session).content == [session]
+    assert entry(Outer(), "x", session_id=session).content == [session]
 
 
-@every_door
-def test_an_omitted_session_is_the_callers(door: Door):
+@every_entry
+def test_an_omitted_session_is_the_callers(entry: Entry):
     inner = Agent(ScriptedModel(["ok"]))
 
     class Outer(Module):
@@ -94,21 +94,21 @@ def test_an_omitted_session_is_the_callers(door: Door):
             inner("zero", session_id=0)
             return "ok"
 
-    door(Outer(), "x", session_id="mine")
+    entry(Outer(), "x", session_id="mine")
     said = {name: inner.memory.get_memory(name)[0].content for name in ("mine", "other", 0)}  # type: ignore[union-attr]
     assert said == {"mine": "plain", "other": "named", 0: "zero"}
 
 
-@every_door
+@every_entry
 @every_kind
-def test_callers_objects_are_never_changed_or_kept(door: Door, kind: type[Module]):
+def test_callers_objects_are_never_changed_or_kept(entry: Entry, kind: type[Module]):
     class Editing(Module):
         def forward(self, message: Message) -> Message:
             message.content.append("forward")
             return message
 
     module, given = Editing(memory=MemoryManager()), Message(content=["mine"])
-    answer = door(module, given)
+    answer = entry(module, given)
     answer.content.append("callers")
     assert given.content == ["mine"]
     assert module.memory is not None
@@ -122,18 +122,18 @@ def test_a_module_without_forward_says_so():
         Empty()("x")
 
 
-# ---- both doors, nested either way, inside a running loop
-@every_door
+# ---- sync and async calls, nested both ways, inside a running loop
+@every_entry
 @every_kind
 @pytest.mark.parametrize(
     "kinds", [(SyncNest, AsyncNest), (AsyncNest, SyncNest), (MixedNest, AsyncNest, SyncNest), (AsyncNest, MixedNest)]
 )
-def test_both_doors_nest_either_way(door: Door, kind: type[Module], kinds: tuple[type[Nest], ...]):
-    assert door(nest(kinds, kind()), "hi").content == "HI" + "".join(map(str, range(len(kinds))))
+def test_sync_and_async_nest_both_ways(entry: Entry, kind: type[Module], kinds: tuple[type[Nest], ...]):
+    assert entry(nest(kinds, kind()), "hi").content == "HI" + "".join(map(str, range(len(kinds))))
 
 
 @every_kind
-def test_both_doors_side_by_side_in_one_running_loop(kind: type[Module]):
+def test_sync_and_async_side_by_side_in_one_running_loop(kind: type[Module]):
     module = nest((AsyncNest, SyncNest, MixedNest), kind())
 
     async def main() -> list[str]:
@@ -162,8 +162,8 @@ def test_one_object_serves_many_threads_and_loops_at_once():
     found: list[str] = []
 
     def work(n: int) -> None:
-        door = (lambda: module(f"t{n}")) if n % 2 else (lambda: asyncio.run(module.acall(f"t{n}")))
-        found.extend(door().content for _ in range(10))
+        entry = (lambda: module(f"t{n}")) if n % 2 else (lambda: asyncio.run(module.acall(f"t{n}")))
+        found.extend(entry().content for _ in range(10))
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
     for thread in threads:
@@ -179,22 +179,22 @@ class Failing(Module):
         raise ValueError("broken")
 
 
-@every_door
-def test_question_and_answer_are_remembered(door: Door):
+@every_entry
+def test_question_and_answer_are_remembered(entry: Entry):
     module = Shout(memory=MemoryManager())
-    door(module, "a", session_id="s")
-    door(module, "b", session_id="s")
+    entry(module, "a", session_id="s")
+    entry(module, "b", session_id="s")
     assert module.memory is not None
     assert [(m.sender, m.content) for m in module.memory.get_memory("s")] == [
         ("user", "a"), ("Shout", "A"), ("user", "b"), ("Shout", "B"),
     ]  # fmt: skip
 
 
-@every_door
-def test_a_question_that_was_not_answered_stays(door: Door):
+@every_entry
+def test_a_question_that_was_not_answered_stays(entry: Entry):
     module = Failing(memory=MemoryManager())
     with pytest.raises(ValueError, match="broken"):
-        door(module, "x")
+        entry(module, "x")
     assert module.memory is not None
     assert [message.content for message in module.memory.get_memory()] == ["x"]
     assert current.get() is None

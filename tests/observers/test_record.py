@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from commander._helpers import Door, add, calling, every_door, here, join_all
+from commander._helpers import Entry, add, calling, every_entry, here, join_all
 from trivium import Agent, ChatAgent, CommanderAsync, Job, Message, Module, RunRecord, Task
 from trivium.commander import PASS_WORD, HandlerCoroutine, NodeState, handler, tasker
 from trivium.commander.lowlevel import CallNode, emit
@@ -25,20 +25,20 @@ def outline(node: RecordedNode) -> list[Any]:
     return [node.name, *map(outline, node.children)]
 
 
-@every_door
-def test_the_tree_of_a_run(door: Door):
+@every_entry
+def test_the_tree_of_a_run(entry: Entry):
     record = RunRecord()
-    door(Agent(calling("add", a=1, b=2), tools=[add], name="A"), "x", listeners=[record], session_id="s")
+    entry(Agent(calling("add", a=1, b=2), tools=[add], name="A"), "x", listeners=[record], session_id="s")
     assert [outline(root) for root in record.roots] == [["A", ["model"], ["tool:add"], ["model"]]]
     assert {node.session_id for node in record.roots[0].walk()} == {"s"}
     assert [node.name for node in record.roots[0].walk()] == ["A", "model", "tool:add", "model"]
 
 
-@every_door
-def test_tokens_are_counted_where_they_were_used_and_summed_above(door: Door):
+@every_entry
+def test_tokens_are_counted_where_they_were_used_and_summed_above(entry: Entry):
     record = RunRecord()
     model = ScriptedModel([[call_tool("add", a=1, b=2), Usage(10, 1)], ["ok", Usage(20, 2)]])
-    door(Agent(model, tools=[add]), "x", listeners=[record])
+    entry(Agent(model, tools=[add]), "x", listeners=[record])
     root = record.roots[0]
     assert (root.tokens, root.own_usage, root.usage, record.usage) == (33, Usage(), Usage(30, 3), Usage(30, 3))
     assert [child.tokens for child in root.children] == [11, 0, 22]
@@ -59,8 +59,8 @@ def test_time_is_that_of_the_node():
     assert (recorded.wall_time, recorded.children[0].wall_time) == (WALL_TIME, None)
 
 
-@every_door
-def test_errors_are_told_in_a_line(door: Door):
+@every_entry
+def test_errors_are_told_in_a_line(entry: Entry):
     class Fails(Module):
         def forward(self, message: Message) -> str:
             raise error
@@ -68,10 +68,10 @@ def test_errors_are_told_in_a_line(door: Door):
     for error, text in ((ValueError("broken"), "ValueError: broken"), (LookupError(), "LookupError")):
         record = RunRecord()
         with pytest.raises(type(error)):
-            door(Fails(), "x", listeners=[record])
+            entry(Fails(), "x", listeners=[record])
         assert [node.error for node in record.roots[0].walk()] == [text]
     record = RunRecord()
-    door(Agent(ScriptedModel(["ok"])), "x", listeners=[record])
+    entry(Agent(ScriptedModel(["ok"])), "x", listeners=[record])
     assert [node.error for node in record.roots[0].walk()] == [None, None]
 
 

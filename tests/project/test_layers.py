@@ -82,5 +82,5 @@ def test_vendor_packages_are_imported_late():
     assert _imports.vendor_imports(read("src")) == []
 
 
-def test_threads_and_loops_stay_behind_the_doors():
+def test_only_the_runtime_imports_threads_and_loops():
     assert _imports.concurrency_imports(read("src")) == []

@@ -123,7 +123,7 @@ def test_concurrency_imports():
     assert _imports.concurrency_imports([source("if TYPE_CHECKING:\n    import asyncio")]) == []
 
 
-def test_a_door_opens_only_for_what_it_needs():
+def test_an_exempt_file_imports_only_its_own_exemptions():
     jobs = "trivium/commander/_jobs.py"
     text = "import asyncio\nimport threading"
     assert _imports.concurrency_imports([source(text, jobs)]) == [f"{jobs}:2 imports threading"]

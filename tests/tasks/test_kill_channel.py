@@ -69,10 +69,10 @@ RUNS = """
     import asyncio, sys
     from trivium import ChatAgent, Task, TaskConfig
     from trivium.llms import OpenAIModel
-    url, channel, door = sys.argv[1:]
+    url, channel, form = sys.argv[1:]
     agent = ChatAgent(OpenAIModel("silent", base_url=url))
     task = Task(agent, interactive=False, config=TaskConfig(kill_channel=channel))
-    run = task.run if door == "sync" else lambda *a, **k: asyncio.run(task.run_async(*a, **k))
+    run = task.run if form == "sync" else lambda *a, **k: asyncio.run(task.run_async(*a, **k))
     print(run("hi", session_id="s").status)
 """
 KILLS = """
@@ -84,11 +84,11 @@ KILLS = """
 
 @pytest.mark.slow
 @pytest.mark.shows("Task.kill_session(session_id)", "TaskConfig.kill_channel", "weak point 12")
-@pytest.mark.parametrize("door", ["sync", "async"])
+@pytest.mark.parametrize("form", ["sync", "async"])
 def test_one_process_kills_a_session_of_another_whose_model_call_is_closed(
-    relay: Relay, server: SilentServer, door: str
+    relay: Relay, server: SilentServer, form: str
 ):
-    with program(RUNS, server.url, relay.url, door) as runs:
+    with program(RUNS, server.url, relay.url, form) as runs:
         server.wait_asked()
         with program(KILLS, "another session", relay.url) as kills:
             assert kills.wait(GUARD) == 0

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from commander._helpers import AsyncWaiter, Door, every_door, here, in_thread
+from commander._helpers import AsyncWaiter, Entry, every_entry, here, in_thread
 from trivium import (
     Agent,
     ChatAgent,
@@ -88,7 +88,7 @@ def test_an_interactive_sub_task_is_done_without_its_user():
 
 
 # ---- limits, and being stopped
-@every_door
+@every_entry
 @pytest.mark.parametrize(
     ("limits", "status"),
     [
@@ -97,10 +97,10 @@ def test_an_interactive_sub_task_is_done_without_its_user():
         (Limits(tool_calls=1), StatusCode.FIXED_TURNS),
     ],
 )
-def test_a_limit_ends_the_run_with_what_it_has(door: Door, limits: Limits, status: StatusCode):
+def test_a_limit_ends_the_run_with_what_it_has(entry: Entry, limits: Limits, status: StatusCode):
     run = task(*[[call_tool("note", text=str(n)), Usage(20, 20)] for n in range(9)])
     run.agent.enable_message(Note)
-    result = door(run, "go", limits=limits)
+    result = entry(run, "go", limits=limits)
     assert (result.status, result.content) == (status, "" if limits.tool_calls else "noted 1")
 
 
@@ -114,9 +114,9 @@ def test_the_root_answers_for_a_limit_that_a_sub_task_reached():
     assert above.run("go", max_tokens=1, turns=1) is not None
 
 
-@every_door
+@every_entry
 @pytest.mark.parametrize("below", [False, True])
-def test_a_killed_task_ends_with_its_status(door: Door, below: bool):
+def test_a_killed_task_ends_with_its_status(entry: Entry, below: bool):
     model, roots = AsyncWaiter(), list[TaskNode]()
     run = Task(ChatAgent(model, name="inner"), interactive=False)
     if below:
@@ -132,7 +132,7 @@ def test_a_killed_task_ends_with_its_status(door: Door, below: bool):
         roots[0].kill("enough")
 
     threading.Thread(target=kill, daemon=True).start()
-    result = door(run, "go", listeners=[note])
+    result = entry(run, "go", listeners=[note])
     assert (result.status, result.content, result.sender) == (StatusCode.KILL, "hello" if below else "go", run.name)
     assert len(model.closed) == 1
 

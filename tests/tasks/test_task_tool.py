@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from commander._helpers import Door, every_door
+from commander._helpers import Entry, every_entry
 from trivium import ChatAgent, Limits, Message, Task, ToolMessage
 from trivium.actions import DoneTool
 from trivium.exceptions import ToolArgumentsError
@@ -44,10 +44,10 @@ GIVEN = call_tool("task_tool", system_message="You square.", prompt="Square 3.",
 
 @pytest.mark.shows("TaskTool", "TaskTool.handle(agent)", "TaskTool.handle_async(agent)", "TaskTool.agent_name",
                    "TaskTool.tools", "TaskTool.prompt", "TaskTool.system_message")  # fmt: skip
-@every_door
-def test_a_model_gives_a_task_to_an_agent_with_tools(door: Door):
+@every_entry
+def test_a_model_gives_a_task_to_an_agent_with_tools(entry: Entry):
     boss = agent(GIVEN, call_tool("square", number=3), call_tool("done_tool", content="nine"), "DONE it is nine")
-    result = door(Task(boss, interactive=False), "go")
+    result = entry(Task(boss, interactive=False), "go")
     assert result.content == "it is nine"
     requests = boss.llm.requests
     system, user = requests[1].messages

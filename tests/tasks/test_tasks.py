@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commander._helpers import Door, every_door
+from commander._helpers import Entry, every_entry
 from trivium import (
     AgentDoneTool,
     ChatAgent,
@@ -31,23 +31,23 @@ from ._helpers import Note, agent, said, steps, task, task_of
 
 
 # ---- the loop
-@every_door
-def test_calling_a_task_gives_its_result(door: Door):
-    result = door(task("DONE 42"), "6 * 7?")
+@every_entry
+def test_calling_a_task_gives_its_result(entry: Entry):
+    result = entry(task("DONE 42"), "6 * 7?")
     assert (result.content, result.sender, result.entity, result.status) == ("42", "A", Entity.USER, StatusCode.DONE)
 
 
-def test_either_door_of_run():
+def test_run_sync_and_async():
     assert task("DONE 42").run("x").content == "42"  # type: ignore[union-attr]
     assert asyncio.run(task("DONE 42").run_async("x")).content == "42"  # type: ignore[union-attr]
 
 
-@every_door
-def test_a_tool_message_is_handled_and_its_result_is_answered(door: Door):
+@every_entry
+def test_a_tool_message_is_handled_and_its_result_is_answered(entry: Entry):
     run = task(call_tool("note", text="a"), "DONE")
     run.agent.enable_message(Note)
     events: list[Event] = []
-    assert door(run, "go", listeners=[events.append]).status is StatusCode.DONE
+    assert entry(run, "go", listeners=[events.append]).status is StatusCode.DONE
     assert said(run) == ["go", "", "noted a", "DONE"]
     roots = [event.name for event in events if event.kind == "started" and event.node.parent is events[0].node]
     assert roots == ["step", "step", "step"]
@@ -282,10 +282,10 @@ def ending(final: bool, **kwargs: Any) -> Task:
     return run
 
 
-@every_door
+@every_entry
 @pytest.mark.parametrize("final", [False, True])
-def test_a_tool_ends_the_task_with_a_value(door: Door, final: bool):
-    result = door(ending(final), "go")
+def test_a_tool_ends_the_task_with_a_value(entry: Entry, final: bool):
+    result = entry(ending(final), "go")
     assert (result.content, result.status, result.content_any) == ('{"sum": 3}', StatusCode.DONE, {"sum": 3})
 
 

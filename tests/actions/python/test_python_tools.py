@@ -1,4 +1,4 @@
-"""The actions that run Python as tools: in executors and agents, by every door, in the session of the call."""
+"""The actions that run Python as tools: in executors and agents, by every entry point, in the session of the call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from commander._helpers import Door, async_door, every_door, here, loop_door, sync_door
+from commander._helpers import Entry, async_entry, every_entry, here, loop_entry, sync_entry
 from trivium import ActionExecutor, Hook, Message, Module, Tool
 from trivium.actions import (
     AsyncActionExecutor,
@@ -152,10 +152,10 @@ def test_text_that_a_parser_found_is_code_for_the_first_action(python: IPythonIn
     [{}, {"command": 5}, {"command": None}, {"command": ["1"]}, {"command": "1", "timeout": "soon"},
      {"command": "1", "session_id": 7}, {"code": "1"}, "no json", "[]", '{"command": 1}'],
 )  # fmt: skip
-@pytest.mark.parametrize("door", [sync_door, async_door])
-def test_arguments_that_do_not_fit_are_told_and_nothing_runs(door: Door, parameters: Any):
+@pytest.mark.parametrize("entry", [sync_entry, async_entry])
+def test_arguments_that_do_not_fit_are_told_and_nothing_runs(entry: Entry, parameters: Any):
     python = IPythonInterpreter()
-    outcome = door(ActionExecutor(python), Message(content={"name": "IPythonInterpreter", "parameters": parameters}))
+    outcome = entry(ActionExecutor(python), Message(content={"name": "IPythonInterpreter", "parameters": parameters}))
     assert outcome.content.state is ActionStatusCode.ARGS_ERROR
     assert outcome.content.errmsg
     assert python.kernels.running == []
@@ -175,13 +175,13 @@ def test_a_description_of_ones_own_is_told_to_the_model():
     assert (python.name, [tool.name for tool in python.tools()], python.description) == ("py", ["py"], said)
 
 
-# ---- doors, sessions, stopping
-@every_door
-def test_as_a_tool_it_runs_in_the_session_of_the_call(door: Door, either: IPythonInterpreter):
-    host, mark = Host(either.run), door.__name__
-    door(host, call(f"{mark} = 1"), session_id="ada")
-    assert door(host, call(f"'{mark}' in globals()"), session_id="bob").content.format_result() == "False"
-    assert door(host, call(mark), session_id="ada").content.format_result() == "1"
+# ---- sync and async calls, sessions, stopping
+@every_entry
+def test_as_a_tool_it_runs_in_the_session_of_the_call(entry: Entry, either: IPythonInterpreter):
+    host, mark = Host(either.run), entry.__name__
+    entry(host, call(f"{mark} = 1"), session_id="ada")
+    assert entry(host, call(f"'{mark}' in globals()"), session_id="bob").content.format_result() == "False"
+    assert entry(host, call(mark), session_id="ada").content.format_result() == "1"
 
 
 def test_a_session_that_was_closed_starts_afresh(python: IPythonInterpreter):
@@ -245,22 +245,22 @@ def test_the_model_is_told_how_a_program_gives_its_answer():
     assert "solution()" in spec.description
 
 
-@pytest.mark.parametrize(("door", "kind"), [(loop_door, IPythonInterpreter), (async_door, AsyncIPythonInterpreter)])
-def test_a_deadline_ends_the_kernel_that_computes(door: Door, kind: type[IPythonInterpreter]):
+@pytest.mark.parametrize(("entry", "kind"), [(loop_entry, IPythonInterpreter), (async_entry, AsyncIPythonInterpreter)])
+def test_a_deadline_ends_the_kernel_that_computes(entry: Entry, kind: type[IPythonInterpreter]):
     python, before = kind(), set(sandboxes())
     host = Host(python.run)
-    door(host, call("1"))
+    entry(host, call("1"))
     with pytest.raises(DeadlineExceededError):
-        door(host, call("while True: pass"), timeout=0.3)
+        entry(host, call("while True: pass"), timeout=0.3)
     assert has_ended(python, 0)
     assert set(sandboxes()) == before
 
 
-@pytest.mark.parametrize(("door", "kind"), [(sync_door, IPythonInterpreter), (async_door, AsyncIPythonInterpreter)])
-def test_a_kill_ends_the_kernel_that_computes(door: Door, kind: type[IPythonInterpreter]):
+@pytest.mark.parametrize(("entry", "kind"), [(sync_entry, IPythonInterpreter), (async_entry, AsyncIPythonInterpreter)])
+def test_a_kill_ends_the_kernel_that_computes(entry: Entry, kind: type[IPythonInterpreter]):
     python: Any = kind()
     before = set(sandboxes())
-    door(Host(python.run), call("1"))
+    entry(Host(python.run), call("1"))
     kernel = kernel_process(python.kernels)
 
     def kill_when_it_computes(root: Any) -> None:
@@ -275,7 +275,7 @@ def test_a_kill_ends_the_kernel_that_computes(door: Door, kind: type[IPythonInte
 
     gone = threading.Event()
     with pytest.raises(RunKilledError):
-        door(Host(watch), Message(content={"name": "run", "parameters": {}}))
+        entry(Host(watch), Message(content={"name": "run", "parameters": {}}))
     assert has_ended(python, 0)
     assert set(sandboxes()) == before
 

@@ -52,7 +52,7 @@ def test_a_question_finds_its_passage(model: EmbeddingModel) -> None:
     assert scores.argmax(axis=1).tolist() == [0, 1, 2, 3]
 
 
-def test_a_vector_is_the_same_in_whatever_batch_thread_or_door(model: EmbeddingModel) -> None:
+def test_a_vector_is_the_same_in_any_batch_thread_or_form(model: EmbeddingModel) -> None:
     together = model.embed(PASSAGES)
     for text, vector in zip(PASSAGES, together, strict=True):
         assert numpy.allclose(model.embed([text])[0], vector, atol=1e-5)

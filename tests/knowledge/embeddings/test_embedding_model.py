@@ -47,7 +47,7 @@ def expected(text: str) -> list[float]:
 
 
 @pytest.mark.parametrize("make", [Counting, CountingAsync])
-def test_each_text_gets_the_vector_in_its_place_by_either_door(make: type[Counting]) -> None:
+def test_each_text_gets_the_vector_in_order_sync_and_async(make: type[Counting]) -> None:
     texts = ["ab" * 3, "a", "bbb", "aab", "b" * 9, "ba", "aaa"]
     model = make()
     vectors = model.embed(texts)

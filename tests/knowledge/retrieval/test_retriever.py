@@ -47,7 +47,7 @@ def test_a_store_without_vectors_is_searched_by_words() -> None:
     assert contents(Retriever(store, around=0).retrieve("who bakes bread?", k=1)) == [TEXTS[3]]
 
 
-def test_both_doors_give_the_same() -> None:
+def test_sync_and_async_return_the_same() -> None:
     with store_of(*TEXTS) as store:
         retriever = Retriever(store)
         assert asyncio.run(retriever.retrieve_async("a cat", k=3)) == retriever.retrieve("a cat", k=3)
