@@ -12,7 +12,7 @@ from typing_extensions import TypeVar
 from trivium.actions import ActionExecutor, OnToolError, ToolMessage, as_text, find_handler
 from trivium.actions.lowlevel import read_more_of
 from trivium.agents._answer_format import REPAIRS, AnswerFormat, answer_format, is_class, typed_answer
-from trivium.agents._calls import as_message, is_empty, read_calls
+from trivium.agents._calls import as_message, handled_by, is_empty, overrides, read_calls
 from trivium.agents._config import AgentConfig
 from trivium.agents._handling import (
     OVERRIDABLE,
@@ -22,9 +22,8 @@ from trivium.agents._handling import (
     call_handler,
     handle_all,
     handle_tool,
-    handled_by,
+    link_to_memory,
     new_messages,
-    overrides,
 )
 from trivium.agents._names import AgentNames
 from trivium.agents._partial import listening_node
@@ -32,7 +31,7 @@ from trivium.agents._parts import MemoryOption, check_sampling, made_memory, mad
 from trivium.agents._typed import bracketed, type_argument
 from trivium.agents._user import ask_user
 from trivium.agents.aggregator import DefaultAggregator, Instruction
-from trivium.commander import CallNode, current, invoke
+from trivium.commander import CallNode, current, invoke, this_session
 from trivium.commander.lowlevel import driver_neutral, is_within, settle, sync_method
 from trivium.exceptions import LimitExceededError, ToolFailedError
 from trivium.llms import ModelProtocol, Reply, Request
@@ -331,7 +330,8 @@ class Agent(AgentNames, Generic[T_co]):
         """Return whether the model is asked: not where the message holds a tool call that the agent handles."""
         if not self.has_model():
             return False
-        return message is None or not handled_by(self, as_message(message))
+        given = as_message(message) if isinstance(message, str) else message
+        return given is None or not handled_by(self, given)
 
     @driver_neutral
     async def llm_response_async(
@@ -344,16 +344,23 @@ class Agent(AgentNames, Generic[T_co]):
             msg: the same by its older name.
         """
         message = msg if message is None else message
-        given = None if message is None else as_message(message)
-        if not self.llm_can_respond(given) or (given is not None and is_empty(given)):
+        given = as_message(message) if isinstance(message, str) else message
+        if not self.llm_can_respond(given) or (is_empty(given) if given is not None else not self._begins()):
             return None
-        if given is None and not self._begins():
-            return None
-        choice = "auto" if given is None else given.oai_tool_choice
-        extra: dict[str, Any] = {}
-        if choice != "auto":
-            extra["tool_choice"] = choice if isinstance(choice, str) else choice["function"]["name"]
-        answer = self._answered(await self.acall(*self._new_in(given), **extra), given)
+        session = this_session()
+        memory = self.memory.get(session) if self.memory else None
+        new, extra = (), dict[str, Any]()
+        if given is not None:
+            new = new_messages(self, given, memory)
+            choice = given.__pydantic_extra__.get("tool_choice", "auto")
+            if choice != "auto":
+                extra["tool_choice"] = choice if isinstance(choice, str) else choice["function"]["name"]
+        answer = (await self.acall(*new, **extra)).replace(entity=_LLM)
+        answer = addressed(answer, self.config is not None and self.config.recognize_recipient_in_content)
+        linked(answer)["agent_id"] = self.id
+        memory = memory or (self.memory.get(session) if self.memory else None)
+        if memory:
+            link_to_memory(memory, answer, given)
         return cast("Answer[T_co]", answer)
 
     llm_response = sync_method(llm_response_async)
@@ -362,22 +369,16 @@ class Agent(AgentNames, Generic[T_co]):
         """Return whether the model speaks without a message: one that remembers does."""
         return bool(self.memory)
 
-    def _new_in(self, message: Message | None) -> Sequence[Message]:
-        return () if message is None else new_messages(self, message)
-
-    def _answered(self, answer: Message, asked: Message | None = None) -> Message:
-        """Return the model's answer as a task takes it: the model spoke."""
-        answer = addressed(answer.replace(entity=_LLM), self.options.recognize_recipient_in_content)
-        linked(answer)["agent_id"] = self.id
-        return answer
-
     # ---- the responder of the agent itself
     @driver_neutral
     async def agent_response_async(self, msg: Message | str | None = None) -> Message | None:
         """Run the tool messages that the model sent; without any, return what `handle_message_fallback` says."""
         if msg is None:
             return None
-        answer = self.to_ChatDocument(await invoke(self.handle_message, msg))
+        found = await invoke(self.handle_message, msg)
+        if found is None:
+            return None
+        answer = self.to_ChatDocument(found)
         if answer is not None and self.own_callbacks is not None:
             from trivium.agents._callbacks import show_agent  # most agents have none
 
@@ -398,7 +399,7 @@ class Agent(AgentNames, Generic[T_co]):
             The result of the one tool; of several, all results with the tools' names. Without any, the answer of
             `handle_message_fallback`; None: no answer.
         """
-        given = as_message(msg, said_by_program=True)
+        given = msg if isinstance(msg, Message) else as_message(msg, said_by_program=True)
         calls = handled_by(self, given)
         return await (handle_all(self, calls, given) if calls else answer_without_tools(self, given))
 

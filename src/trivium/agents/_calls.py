@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+import trivium.actions as actions
 from trivium.actions import ToolMessage, calls_in_text
+from trivium.agents._toolbox import ORCHESTRATION
 from trivium.commander.lowlevel import current
 from trivium.schema import Message, Origin, ToolCall
 from trivium.schema.lowlevel import linked, links_of
@@ -18,15 +21,22 @@ __all__ = [
     "as_message",
     "calls_in",
     "class_of",
+    "handled_by",
     "handled_in",
     "handles_tool",
     "is_empty",
+    "overrides",
     "parse_call",
     "read_calls",
     "recipient_of",
 ]
 
 _MODEL = Origin.MODEL  # a member is slow to look up
+
+
+def overrides(agent: AgentNames, *names: str) -> bool:
+    """Return whether one of the agent's documented methods was written by a subclass, or set on the object."""
+    return not agent.overridden.isdisjoint(names) or not vars(agent).keys().isdisjoint(names)
 
 
 def read_calls(box: Toolbox, message: Message) -> tuple[ToolCall, ...]:
@@ -44,10 +54,11 @@ def read_calls(box: Toolbox, message: Message) -> tuple[ToolCall, ...]:
 
 def calls_in(agent: AgentNames, message: Message) -> tuple[ToolCall, ...]:
     """Return the calls of a message that a model wrote, known to the agent or not. Nobody else's words are calls."""
-    if message.origin is not _MODEL:
+    extra = message.__pydantic_extra__
+    if extra.get("origin") is not _MODEL:
         return ()
-    if calls := message.tool_calls:
-        return calls
+    if extra.get("tool_calls"):
+        return message.tool_calls
     if agent.overridden.isdisjoint(("get_formatted_tool_messages", "get_json_tool_messages")):
         return read_calls(agent.toolbox, message)
     own = "get_json_tool_messages" if "get_json_tool_messages" in agent.overridden else "get_formatted_tool_messages"
@@ -71,34 +82,51 @@ def parse_call(agent: AgentNames, call: ToolCall) -> ToolMessage | None:
 
 def class_of(agent: AgentNames, name: str) -> ToolClass | None:
     """Return the ToolMessage class of this name that the agent knows; None where it knows none."""
-    return agent.toolbox.class_of(name, orchestrates=agent.orchestrates)
+    found = agent.toolbox.known.get(name)
+    if found is not None or name not in ORCHESTRATION or not agent.orchestrates:
+        return found
+    return getattr(actions, ORCHESTRATION[name])
+
+
+def handled_by(agent: AgentNames, message: Message) -> Sequence[ToolCall | ToolMessage]:
+    """Return what the agent handles of a message: by its `get_tool_messages`, where a subclass has written that.
+
+    Else it is found out once, as long as neither the message nor what the agent knows is changed.
+    """
+    if overrides(agent, "get_tool_messages"):
+        return agent.get_tool_messages(message)
+    extra, box, config = message.__pydantic_extra__, agent.toolbox, agent.config
+    if "origin" not in extra and "attachments" not in extra:
+        return ()
+    links = message.__pydantic_private__ or linked(message)
+    kept = links.get("handled")
+    if kept is None or kept[0] is not box or kept[1] is not config or kept[2] != agent.name:
+        kept = links["handled"] = (box, config, agent.name, handled_in(agent, message))
+    return kept[3]
 
 
 def handled_in(agent: AgentNames, message: Message) -> tuple[ToolCall | ToolMessage, ...]:
-    """Return what the agent handles of a message: calls that a model made, tool messages that a program put there.
+    """Return the calls that a model made and the tool messages that a program put there, if the agent handles them."""
+    found = [
+        call
+        for call in calls_in(agent, message)
+        if ('"recipient"' not in call.arguments or recipient_of(call.arguments) in ("", agent.name))
+        and handles(agent, call.name)
+    ]
+    if "attachments" not in message.__pydantic_extra__:
+        return tuple(found)
+    return (*found, *[tool for tool in message.tool_messages if handles_tool(agent, tool)])
 
-    It is found out once, as long as neither the message nor what the agent knows is changed.
-    """
-    box, config = agent.toolbox, agent.config
-    kept = links_of(message).get("handled")
-    if kept is not None and kept[0] is box and kept[1] is config and kept[2] == agent.name:
-        return kept[3]
-    orchestrates, found = agent.orchestrates, list[ToolCall | ToolMessage]()
-    for call in calls_in(agent, message):
-        is_for_this = '"recipient"' not in call.arguments or recipient_of(call.arguments) in ("", agent.name)
-        if is_for_this and box.handles(call.name, orchestrates=orchestrates):
-            found.append(call)
-    if "attachments" in message.__pydantic_extra__:
-        found += [tool for tool in message.tool_messages if handles_tool(agent, tool)]
-    linked(message)["handled"] = (box, config, agent.name, tuple(found))
-    return tuple(found)
+
+def handles(agent: AgentNames, name: str) -> bool:
+    """Return whether the agent handles the tool of this name: one that is enabled, or that steers tasks."""
+    box = agent.toolbox
+    return name in box.handled or (name in ORCHESTRATION and name not in box.known and agent.orchestrates)
 
 
 def handles_tool(agent: AgentNames, tool: ToolMessage) -> bool:
     """Return whether the agent handles a tool message: by its name, and by whom it is for."""
-    if not agent.toolbox.handles(tool.request, orchestrates=agent.orchestrates):
-        return False
-    return (tool.model_extra or tool.__dict__).get("recipient", "") in ("", agent.name)
+    return handles(agent, tool.request) and (tool.model_extra or tool.__dict__).get("recipient", "") in ("", agent.name)
 
 
 def as_message(message: Message | str, said_by_program: bool = False) -> Message:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, cast
-from weakref import ref
 
 from typing_extensions import TypeVar
 
 from trivium.actions import ToolMessage
 from trivium.agents._agent import Agent, Model
+from trivium.agents._calls import overrides
 from trivium.agents._config import AgentConfig, ChatAgentConfig
-from trivium.agents._handling import overrides
 from trivium.agents.aggregator import DefaultAggregator
 from trivium.commander import CallNode, invoke, this_session
 from trivium.commander.lowlevel import driver_neutral, scope_of, sync_method
@@ -20,7 +19,6 @@ from trivium.llms.lowlevel import call_model
 from trivium.memory import MemoryManager
 from trivium.module import AsyncModule
 from trivium.schema import Entity, LLMMessage, Message, Role, ToolSpec
-from trivium.schema.lowlevel import linked, links_of
 
 if TYPE_CHECKING:
     from trivium.agents._message_history import MessageHistory
@@ -94,12 +92,13 @@ class ChatAgent(Agent[T_co]):
         if not isinstance(self.template, str):
             return super().instruction()
         parts: tuple[str, ...] = (self.template,)
-        if self.toolbox.usable and self._writes_calls_as_text():
-            rules = self.json_format_rules() if overrides(self, "json_format_rules") else self.tool_format_rules()
-            parts = (*parts, self.tool_instructions(), rules)
-        elif self._format_instruction():
-            parts = (*parts, self.tool_instructions(), self.tool_format_rules())
-        return "\n\n".join(filter(None, (*parts, self._format_instruction())))
+        form = self._format_instruction() if self.output_format is not None else ""
+        in_text = bool(self.toolbox.usable) and self._writes_calls_as_text()
+        if in_text or form:
+            is_own = in_text and overrides(self, "json_format_rules")
+            rules = self.json_format_rules() if is_own else self.tool_format_rules()
+            parts = (*parts, self.tool_instructions(), rules, form)
+        return "\n\n".join(filter(None, parts))
 
     def _writes_calls_as_text(self) -> bool:
         """Return whether the model writes tool calls into its text: as the config says, or as it knows no other way."""
@@ -214,9 +213,8 @@ class ChatAgent(Agent[T_co]):
 
     # ---- the conversation
     def _remember(self, node: CallNode, messages: list[Message]) -> None:
-        if self.memory.get(scope_of(node).session_id) is None and (
-            self.user_message is not None or overrides(self, "init_message_history")
-        ):
+        begins = self.user_message is not None or overrides(self, "init_message_history")
+        if begins and self.memory.get(scope_of(node).session_id) is None:
             self.init_message_history()
         super()._remember(node, messages)
 
@@ -227,24 +225,6 @@ class ChatAgent(Agent[T_co]):
         elif memory.messages and memory.messages[-1].sender == self.name:
             memory.delete(-1)
         return True
-
-    def _new_in(self, message: Message | None) -> Sequence[Message]:
-        memory = None if message is None else self.current_memory()
-        if memory is not None and memory.messages:
-            same = links_of(memory.messages[-1]).get("same")
-            if same is not None and same() is message:
-                return ()  # it is the last already
-        return super()._new_in(message)
-
-    def _answered(self, answer: Message, asked: Message | None = None) -> Message:
-        answer = super()._answered(answer, asked)
-        memory = self.current_memory()
-        if memory is not None:
-            linked(answer)["index"] = len(memory.messages)
-            for kept, given in zip(reversed(memory.messages), (answer, asked), strict=False):
-                if given is not None:
-                    linked(kept)["same"] = ref(given)  # the memory holds a copy
-        return answer
 
     def init_message_history(self) -> None:
         """Begin the conversation anew: the system message, and the user's if one is set."""

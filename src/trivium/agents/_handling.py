@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
+from weakref import ref
 
 from pydantic import ValidationError
 
 import trivium.actions as actions
 from trivium.actions import ToolMessage, as_text, find_handler, run_tool
 from trivium.actions.lowlevel import cut_result, message_tool, reason_of
-from trivium.agents._calls import calls_in, class_of, handled_in, handles_tool, recipient_of
+from trivium.agents._calls import calls_in, class_of, handles_tool, overrides, recipient_of
 from trivium.commander import invoke
 from trivium.commander.lowlevel import driver_neutral
 from trivium.exceptions import LimitExceededError, ToolError, ToolFailedError
 from trivium.schema import Entity, Message, NonToolAction, ToolCall
-from trivium.schema.lowlevel import is_tainted
+from trivium.schema.lowlevel import is_tainted, linked, links_of
 
 if TYPE_CHECKING:
     from trivium.agents._names import AgentNames
+    from trivium.memory import Memory
 
 __all__ = [
     "OVERRIDABLE",
@@ -28,9 +30,8 @@ __all__ = [
     "call_handler",
     "handle_all",
     "handle_tool",
-    "handled_by",
+    "link_to_memory",
     "new_messages",
-    "overrides",
 ]
 
 _LLM = Entity.LLM  # a member is slow to look up
@@ -45,6 +46,7 @@ OVERRIDABLE: Final = frozenset(
         "get_formatted_tool_messages",
         "get_json_tool_messages",
         "get_tool_messages",
+        "handle_message_fallback",
         "handle_tool_message",
         "handle_tool_message_async",
         "init_message_history",
@@ -56,18 +58,6 @@ OVERRIDABLE: Final = frozenset(
     }
 )
 """Documented methods that are called in a run only where a subclass has written them; the others always are."""
-
-
-def overrides(agent: AgentNames, *names: str) -> bool:
-    """Return whether one of the agent's documented methods was written by a subclass, or set on the object."""
-    return not agent.overridden.isdisjoint(names) or not vars(agent).keys().isdisjoint(names)
-
-
-def handled_by(agent: AgentNames, message: Message) -> Sequence[ToolCall | ToolMessage]:
-    """Return what the agent handles of a message: calls that a model made, tool messages that a program put there."""
-    if overrides(agent, "get_tool_messages"):
-        return agent.get_tool_messages(message)
-    return handled_in(agent, message)
 
 
 async def handle_all(agent: AgentNames, calls: Sequence[ToolCall | ToolMessage], message: Message) -> Message | None:
@@ -167,12 +157,14 @@ async def answer_without_tools(agent: AgentNames, message: Message) -> Message |
         own: Callable[..., Any] | None = getattr(each, "handle_message_fallback", None)
         if own is not None:
             return await _as_answer(agent, await invoke(own, agent, message), "", message)
-    return await _as_answer(agent, await invoke(agent.handle_message_fallback, message), "", message)
+    is_own = overrides(agent, "handle_message_fallback")
+    found = await invoke(agent.handle_message_fallback, message) if is_own else answer_of_config(agent, message)
+    return None if found is None else await _as_answer(agent, found, "", message)
 
 
 def answer_of_config(agent: AgentNames, message: Message) -> Any:
     """Return what the config's `handle_llm_no_tool` answers where the model called no tool; None without it."""
-    action = agent.options.handle_llm_no_tool
+    action = None if agent.config is None else agent.config.handle_llm_no_tool
     if action is None or message.entity is not _LLM or calls_in(agent, message):
         return None
     if isinstance(action, str) and action in tuple(NonToolAction):
@@ -183,13 +175,14 @@ def answer_of_config(agent: AgentNames, message: Message) -> Any:
 
 def addressed(answer: Message, by_content: bool) -> Message:
     """Return a model's answer with its receiver, read from its text or from the `recipient` of what it calls."""
-    content = answer.content
-    if is_tainted(answer):  # what stands in a document addresses nobody
+    content, extra = answer.content, answer.__pydantic_extra__
+    has_address = by_content and isinstance(content, str) and ("TO[" in content or '"recipient"' in content)
+    if not (has_address or "tool_calls" in extra) or is_tainted(answer):  # what is in a document addresses nobody
         return answer
     named = [recipient_of(call.arguments) for call in answer.tool_calls if '"recipient"' in call.arguments]
     if any(named):
         return answer.replace(receiver=next(filter(None, named)))
-    if not by_content or not isinstance(content, str) or ("TO[" not in content and '"recipient"' not in content):
+    if not has_address:
         return answer
     from trivium.schema.lowlevel import recipient_in  # rare
 
@@ -197,12 +190,24 @@ def addressed(answer: Message, by_content: bool) -> Message:
     return answer.replace(receiver=recipient, content=text) if recipient else answer
 
 
-def new_messages(agent: AgentNames, message: Message) -> Sequence[Message]:
-    """Return what of a message is new to an agent: several results one by one, nothing that it said itself."""
-    if agent.memory is not None and message.entity is _LLM and message.sender == agent.name:
+def new_messages(agent: AgentNames, message: Message, memory: Memory | None) -> Sequence[Message]:
+    """Return what of a message is new to an agent: several results one by one, nothing that it said or remembers."""
+    if agent.memory is not None and message.sender == agent.name and message.entity is _LLM:
         return ()  # it is in its memory
-    results = cast("Mapping[str, str] | None", message.oai_tool_id2result)
+    same = links_of(memory.messages[-1]).get("same") if memory else None
+    if same is not None and same() is message:
+        return ()  # it is the last already
+    results: Mapping[str, str] | None = message.__pydantic_extra__.get("tool_results")
     if results is None:
         return (message,)
     plain = message.replace(tool_results=None)
     return [plain.replace(content=text, tool_call_id=key) for key, text in results.items()]
+
+
+def link_to_memory(memory: Memory, answer: Message, asked: Message | None) -> None:
+    """Say of which messages the memory holds copies: of an answer, and of the message that it answers."""
+    messages = memory.messages
+    linked(answer)["index"] = len(messages)
+    for kept, given in zip(reversed(messages), (answer, asked), strict=False):
+        if given is not None:
+            (kept.__pydantic_private__ or linked(kept))["same"] = ref(given)

@@ -14,9 +14,17 @@ from pydantic import ValidationError
 from trivium.actions import ToolMessage, as_text
 from trivium.actions.lowlevel import describe_errors
 from trivium.agents._answer_format import value_in
-from trivium.agents._calls import as_message, calls_in, class_of, handled_in, parse_call, read_calls
+from trivium.agents._calls import (
+    as_message,
+    calls_in,
+    class_of,
+    handled_by,
+    handled_in,
+    overrides,
+    parse_call,
+    read_calls,
+)
 from trivium.agents._config import AgentConfig
-from trivium.agents._handling import handled_by, overrides
 from trivium.agents._toolbox import ORCHESTRATION, NameSet, Toolbox, ToolClasses, ToolTable
 from trivium.agents._user import AskUser, ask_other
 from trivium.commander import CallNode
@@ -420,8 +428,8 @@ class AgentNames(Module):
         """Return whether a message calls tools, and this agent handles none of them."""
         if msg is None:
             return False
-        message = as_message(msg, said_by_program=True)
-        has_calls = any(call.id or class_of(self, call.name) is not None for call in calls_in(self, message))
+        message = msg if isinstance(msg, Message) else as_message(msg, said_by_program=True)
+        has_calls = any([call.id or class_of(self, call.name) is not None for call in calls_in(self, message)])
         if not has_calls and not message.tool_messages:  # text that calls no tool it knows is text
             return False
         return not handled_by(self, message)
@@ -473,7 +481,7 @@ class AgentNames(Module):
         if msg is None:
             return None
         if isinstance(msg, Message):
-            return msg if msg.entity is not None else msg.replace(entity=author_entity)
+            return msg if msg.__pydantic_extra__.get("entity") is not None else msg.replace(entity=author_entity)
         content = as_text(getattr(msg, "content", "") if isinstance(msg, ToolMessage) else msg)
         if author_entity is Entity.AGENT and overrides(self, "create_agent_response"):
             return self.create_agent_response(content, **({} if isinstance(msg, str) else {"content_any": msg}))

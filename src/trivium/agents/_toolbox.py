@@ -8,7 +8,6 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Final, Literal, Protocol, TypeAlias
 
-import trivium.actions as actions
 from trivium.actions import ToolMessage
 from trivium.exceptions import ConfigurationError, ToolDefinitionError
 from trivium.schema import ToolSpec
@@ -102,17 +101,6 @@ class Toolbox:
             if not (isinstance(each, type) and issubclass(each, ToolMessage)):  # type: ignore[unnecessary] - users pass anything
                 raise ConfigurationError(f"{each!r} is no ToolMessage class: define `class MyTool(ToolMessage)`")
         return many
-
-    def class_of(self, name: str, *, orchestrates: bool = True) -> ToolClass | None:
-        """Return the class of this name; `orchestrates` includes the tools that steer tasks."""
-        found = self.known.get(name)
-        if found is not None or not orchestrates or name not in ORCHESTRATION:
-            return found
-        return getattr(actions, ORCHESTRATION[name])
-
-    def handles(self, name: str, *, orchestrates: bool = True) -> bool:
-        """Return whether the tool of this name is handled; `orchestrates` includes the tools that steer tasks."""
-        return name in self.handled or (orchestrates and name in ORCHESTRATION and name not in self.known)
 
     @cached_property
     def usable_classes(self) -> tuple[ToolClass, ...]:

@@ -3,8 +3,7 @@
 from typing import TYPE_CHECKING
 
 from trivium.agents._answer_format import AnswerFormat, value_in
-from trivium.agents._calls import calls_in, class_of
-from trivium.agents._handling import handled_by, overrides
+from trivium.agents._calls import calls_in, class_of, handled_by, overrides
 from trivium.agents._typed import bracketed, type_argument
 from trivium.lazy import lazy_names
 

@@ -77,8 +77,8 @@ def ids_in(links: Links) -> dict[str, Any]:
 
 def link(parent: Any, child: Any) -> None:
     """Say that one message answers the other, where nothing else is said already."""
-    linked(child).setdefault("parent", ref(parent))
-    linked(parent).setdefault("child", ref(child))
+    for message, name, other in ((child, "parent", parent), (parent, "child", child)):
+        (message.__pydantic_private__ or linked(message)).setdefault(name, ref(other))
 
 
 class ChatDocumentForm(Conversions):

@@ -334,5 +334,9 @@ def _shallow(message: Message) -> Message:
     _set_fields(new, message.__dict__.copy())
     _set_given(new, message.__pydantic_fields_set__.copy())
     _set_extra(new, extra)
-    _set_links(new, links and {name: each for name, each in links.items() if name not in OF_ITSELF})
+    if links:
+        links = links.copy()
+        for name in OF_ITSELF & links.keys():
+            del links[name]
+    _set_links(new, links)
     return new

@@ -81,7 +81,7 @@ class DefaultAggregator:
                 _close_calls(found)
         found.append(entry)
 
-    def aggregate_system_instruction(self, system_instruction: Instruction) -> list[dict[str, Any]]:
+    def aggregate_system_intruction(self, system_instruction: Instruction) -> list[dict[str, Any]]:
         """The system instruction as chat messages.
 
         Raises:
@@ -95,9 +95,9 @@ class DefaultAggregator:
         many = [system_instruction] if isinstance(system_instruction, Mapping) else system_instruction
         return [_checked(each) for each in cast("Sequence[Any]", many)]
 
-    def aggregate_system_intruction(self, system_instruction: Instruction) -> list[dict[str, Any]]:
-        """The documented spelling, which subclasses override."""
-        return self.aggregate_system_instruction(system_instruction)
+    def aggregate_system_instruction(self, system_instruction: Instruction) -> list[dict[str, Any]]:
+        """The same by its name in correct spelling; subclasses override the documented one."""
+        return self.aggregate_system_intruction(system_instruction)
 
 
 def _checked(message: Any) -> dict[str, Any]:
@@ -139,7 +139,9 @@ def _as_chat(message: Message, name: str) -> dict[str, Any]:
         return {"role": "assistant" if fields["sender"] == name else "user", "content": text}
     if (call_id := extra.get("tool_call_id")) is not None:
         return {"role": "tool", "tool_call_id": call_id, "content": text}
-    entity = message.entity if "entity" in extra else None
+    entity = extra.get("entity")
+    if entity.__class__ is str:
+        entity = message.entity
     if entity is _SYSTEM:
         return {"role": "system", "content": text}
     if entity is _LLM or (entity is None and fields["sender"] == name):
@@ -150,10 +152,9 @@ def _as_chat(message: Message, name: str) -> dict[str, Any]:
             if key in extra:
                 chat[key] = extra[key]
         return chat
-    files = message.files
-    if not files:
+    if not extra.get("files"):
         return {"role": "user", "content": text}
-    return {"role": "user", "content": [{"type": "text", "text": text}, *(each.to_dict("") for each in files)]}
+    return {"role": "user", "content": [{"type": "text", "text": text}, *(each.to_dict("") for each in message.files)]}
 
 
 def _are_texts(*entries: Mapping[str, Any]) -> bool:
