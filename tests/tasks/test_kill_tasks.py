@@ -292,7 +292,7 @@ def test_exactly_the_runs_of_the_session_are_killed(sessions: list[Any], killed:
 @pytest.mark.shows("weak point 4")
 def test_nothing_is_known_of_a_run_that_has_ended():
     gc.collect()
-    before = set(_kill._running)  # what other tests of this process still hold
+    before = set(_kill.running_tasks)  # what other tests of this process still hold
     task("DONE").run("hi")
     gc.collect()
-    assert set(_kill._running) <= before
+    assert set(_kill.running_tasks) <= before

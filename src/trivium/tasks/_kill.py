@@ -13,22 +13,17 @@ from trivium.commander.lowlevel import driver_neutral, invoke
 if TYPE_CHECKING:
     from trivium.tasks._task import Task
 
-__all__ = ["kill_runs", "reachable", "register", "stop_session"]
+__all__ = ["kill_runs", "reachable", "running_tasks", "stop_session"]
 
 # `Task.kill_session(session)` is called on the class, so the process has to know the calls that run. They are held
 # weakly, in the order in which they began, so that a task is stopped before its sub-tasks. A kill stops the runs that
 # exist; it leaves nothing behind that could stop a later one.
-_running: WeakKeyDictionary[CallNode, Task[Any]] = WeakKeyDictionary()
-
-
-def register(node: CallNode, task: Task[Any]) -> None:
-    """Let the call of a task be found by `kill_runs` and `stop_session` as long as it runs."""
-    _running[node] = task
+running_tasks: WeakKeyDictionary[CallNode, Task[Any]] = WeakKeyDictionary()
 
 
 def running() -> list[CallNode]:
     """Return the calls of tasks that run."""
-    found = [reference() for reference in _running.keyrefs()]
+    found = [reference() for reference in running_tasks.keyrefs()]
     return [node for node in found if node is not None and node.state is NodeState.ACTIVE]
 
 
@@ -37,7 +32,7 @@ def kill_runs(task: Task[Any]) -> None:
     session = None if current.get() is None else (this_session(),)
     for node in running():
         # `task[int]` is the same task, as its list of sub-tasks shows; a clone is another one
-        is_same = _running[node].sub_tasks is task.sub_tasks
+        is_same = running_tasks[node].sub_tasks is task.sub_tasks
         if is_same and session in (None, (node.session_id,)):
             node.kill("Task.kill()")
 

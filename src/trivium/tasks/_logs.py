@@ -6,7 +6,7 @@ from logging import getLogger
 from typing import TYPE_CHECKING, Any
 
 from trivium.commander import CallNode, current
-from trivium.commander.lowlevel import change_scope, emit, scope_of
+from trivium.commander.lowlevel import change_scope, emit
 from trivium.exceptions import OutputError
 from trivium.tasks._events import Response, ResponseEvent
 
@@ -51,12 +51,9 @@ def log_of_run(task: Task[Any], node: CallNode) -> RunLog | None:
     A run never fails because of its log: where the files cannot be written, there is a warning and the run goes on
     without; a model's answers cost more than their log.
     """
-    listeners = scope_of(node).listeners
-    if not listeners and task.config.logs_dir is None:
-        return None
     from trivium.tasks._log_files import RunLog
 
-    above = next((each for each in listeners if isinstance(each, RunLog)), None)
+    above = next((each for each in node.scope.listeners if isinstance(each, RunLog)), None)
     if above is not None:
         return above
     try:

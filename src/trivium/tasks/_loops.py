@@ -7,10 +7,9 @@ from itertools import pairwise
 from operator import eq
 from typing import TYPE_CHECKING
 
-from trivium.schema import Message
-
 if TYPE_CHECKING:
     from trivium.tasks._config import TaskConfig
+    from trivium.tasks._signals import Signs
 
 __all__ = ["LoopDetector"]
 
@@ -33,11 +32,11 @@ class LoopDetector:
         self._last: deque[int] = deque(maxlen=config.inf_loop_cycle_len * config.inf_loop_wait_factor)
         self._refused_at, self._refusals = -5, 0
 
-    def add(self, message: Message) -> None:
+    def add(self, signs: Signs) -> None:
         """Count the message that a step led to."""
-        if self._config.inf_loop_cycle_len:
-            calls = message.tool_calls
-            said = (str(message.content), message.sender, id(message.entity), message.receiver)
+        message, calls = signs.message, signs.calls
+        if message is not None and self._config.inf_loop_cycle_len:
+            said = (str(message.content), message.sender, id(signs.entity), message.receiver)
             seen = hash((*said, *[(call.name, call.arguments) for call in calls]) if calls else said)
             self._counts[seen] += 1
             self._last.append(seen)

@@ -13,7 +13,7 @@ from trivium.exceptions import AnswerFormatError, DeadlineExceededError, RunKill
 from trivium.schema import Entity, Message, StatusCode
 from trivium.schema.lowlevel import link, linked
 from trivium.tasks._responders import responders_of
-from trivium.tasks._run import TaskRun
+from trivium.tasks._run import TaskRun, own_names
 from trivium.tasks._signals import is_data, without_done
 
 if TYPE_CHECKING:
@@ -29,9 +29,10 @@ def end_run(run: TaskRun, status: StatusCode) -> Message:
     """Return the answer of a run that has ended: its result, or a message without content that says why."""
     task = run.task
     run.why = reason_for(run, status)
-    message = task.agent.to_ChatDocument(task.result(status), author_entity=_USER)
-    if message is None:
+    found = task.result(status) if "result" in own_names(task) else result_of_run(run, status)
+    if found is None:
         return no_result(task.name, status, run.why)
+    message = task.agent.to_ChatDocument(found, author_entity=_USER)
     return message.replace(status=message.status or status, why=run.why or None)
 
 

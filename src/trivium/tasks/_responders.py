@@ -30,15 +30,22 @@ class TaskResponder:
     Args:
         run: the run.
         key: the entity or sub-task that documented methods are given for it.
+
+    Attributes:
         author: the entity of an answer that names none.
-        title: the responder in a sentence.
+        names: the names by which a message addresses the responder.
     """
 
-    __slots__ = ("author", "key", "names", "title")
+    __slots__ = ("author", "key", "names")
 
-    def __init__(self, run: TaskRun, key: ResponderKey, author: Entity, title: str) -> None:
-        self.key, self.author, self.title = key, author, title
+    def __init__(self, run: TaskRun, key: ResponderKey) -> None:
+        self.key, self.author = key, key if isinstance(key, Entity) else _USER
         self.names = (key.value, run.task.name, run.task.agent.name, key)
+
+    @property
+    def title(self) -> str:
+        """The responder in a sentence."""
+        return "the model" if self.key is Entity.LLM else f"the {self.key.value.lower()}"
 
     def is_due(self, run: TaskRun) -> bool:
         """Return whether the responder has a turn in this step; one without a turn is not logged as passed over."""
@@ -78,21 +85,16 @@ class TaskResponder:
 class EntityResponder(TaskResponder):
     """The agent or its model.
 
-    Args:
-        run: the run.
-        entity: AGENT or LLM.
+    Attributes:
         method: the responder method of the agent, sync or async.
     """
 
-    __slots__ = ("_method",)
-
-    def __init__(self, run: TaskRun, entity: Entity, method: Callable[..., Any]) -> None:
-        super().__init__(run, entity, entity, "the model" if entity is Entity.LLM else f"the {entity.value.lower()}")
-        self._method = method
+    __slots__ = ("method",)
+    method: Callable[..., Any]
 
     async def respond(self, run: TaskRun, turns: int) -> Any:
         """Return the answer of the agent's responder method."""
-        return await invoke(self._method, run.pending_message)
+        return await invoke(self.method, run.pending_message)
 
     def explain(self, run: TaskRun) -> str:
         """Name the tools that the agent does not know, or the model that it does not have."""
@@ -118,7 +120,7 @@ class UserResponder(EntityResponder):
 
     def may_respond(self, run: TaskRun) -> bool:
         """Return whether the message is open to the user, and the user is asked now."""
-        return super().may_respond(run) and user_can_respond(run) and self.is_due(run)
+        return run.user_can_respond() and super().may_respond(run) and self.is_due(run)
 
     async def respond(self, run: TaskRun, turns: int) -> Any:
         """Return the default response of the task, else the answer of the user."""
@@ -129,31 +131,28 @@ class UserResponder(EntityResponder):
 
     def explain(self, run: TaskRun) -> str:
         """Say whether the user is asked at all."""
-        return super().explain(run) if user_can_respond(run) else "the user is not asked (interactive=False)"
+        return super().explain(run) if run.user_can_respond() else "the user is not asked (interactive=False)"
 
 
 class SubTaskResponder(TaskResponder):
-    """A sub-task.
+    """A sub-task; its key is the task."""
 
-    Args:
-        run: the run of the task above.
-        task: the sub-task.
-    """
+    __slots__ = ()
+    key: Task[Any]
 
-    __slots__ = ("_task",)
-
-    def __init__(self, run: TaskRun, task: Task[Any]) -> None:
-        super().__init__(run, task, _USER, f"the sub-task {task.name}")
-        self._task = task
+    @property
+    def title(self) -> str:
+        """The sub-task in a sentence."""
+        return f"the sub-task {self.key.name}"
 
     def may_respond(self, run: TaskRun) -> bool:
         """Return whether the message is open to the sub-task, and its agent can do something with it."""
         pending = run.pending_message
-        return super().may_respond(run) and (pending is None or self._task.agent.can_respond(pending))
+        return super().may_respond(run) and (pending is None or self.key.agent.can_respond(pending))
 
     async def respond(self, run: TaskRun, turns: int) -> Any:
         """Return the result of the sub-task, as the result of the tool call that it was given."""
-        above, task, pending = run.task, self._task, run.pending_message
+        above, task, pending = run.task, self.key, run.pending_message
         waiting = [call for call in run.signs_of(pending).calls if call.id]
         if len(waiting) > 1 and not above.config.allow_subtask_multi_oai_tools:
             return Message(content="", entity=_USER, tool_results={call.id: ONE_TOOL for call in waiting})
@@ -169,8 +168,8 @@ class SubTaskResponder(TaskResponder):
 
     def explain(self, run: TaskRun) -> str:
         """Add the reason why the sub-task itself has no result."""
-        pending, why = run.pending_message, self._task.latest_run.why
-        if pending is not None and not self._task.agent.can_respond(pending):
+        pending, why = run.pending_message, self.key.latest_run.why
+        if pending is not None and not self.key.agent.can_respond(pending):
             return f"{self.title} has none of the tools that the message calls"
         reason = super().explain(run)
         return f"{reason} ({why})" if why and self.may_respond(run) else reason
@@ -182,12 +181,12 @@ def responders_of(run: TaskRun) -> tuple[TaskResponder, ...]:
     if run.sub_tasks != task.sub_tasks:
         own: list[TaskResponder] = []
         for entity, method in agent.entity_responders():
-            if entity is _USER:
-                own.insert(0, UserResponder(run, entity, method))
-            else:
-                own.append(EntityResponder(run, entity, method))
-        run.sub_tasks = task.sub_tasks.copy()
-        run.responders = (*own, *[SubTaskResponder(run, each) for each in run.sub_tasks])
+            responder = (UserResponder if entity is _USER else EntityResponder)(run, entity)
+            responder.method = method
+            own.insert(0 if entity is _USER else len(own), responder)
+        for each in task.sub_tasks:
+            own.append(SubTaskResponder(run, each))
+        run.sub_tasks, run.responders = task.sub_tasks.copy(), tuple(own)
     return run.responders
 
 
@@ -204,13 +203,3 @@ def responder_of(run: TaskRun, key: ResponderKey) -> TaskResponder:
         names = ", ".join(each.key.value for each in run.responders)
         raise ConfigurationError(f"{run.task.agent.name} does not respond as {key}; the responders are {names}")
     return SubTaskResponder(run, key)
-
-
-def user_can_respond(run: TaskRun) -> bool:
-    """Return whether the user is asked: in an interactive task, or where a message without tools is addressed to it."""
-    task, pending = run.task, run.pending_message
-    if task.interactive or pending is None:
-        return task.interactive
-    return (
-        pending.receiver is not None and pending.receiver == _USER and not task.agent.has_tool_message_attempt(pending)
-    )

@@ -18,7 +18,7 @@ from trivium.schema import Entity, Message, StatusCode
 from trivium.schema.lowlevel import link
 from trivium.settings import settings
 from trivium.tasks._loops import LoopDetector
-from trivium.tasks._responders import TaskResponder, responders_of, user_can_respond
+from trivium.tasks._responders import TaskResponder, responders_of
 from trivium.tasks._sequences import TaskHistory, TaskStep
 from trivium.tasks._signals import NO_ANSWER, PASS, SILENCE, Signs, parse_route, read_signs
 
@@ -131,10 +131,10 @@ class TaskRun:
             InfiniteLoopError: messages repeat endlessly.
         """
         task, most = self.task, settings.max_turns
-        own = own_names(task)
         turns = min(self.turns, most) if self.turns > 0 and most > 0 else max(self.turns, most)
         while True:
-            await (self.take_step() if own.isdisjoint(_STEP) else invoke(task.step))
+            own = own_names(task)
+            await (self.take_step(own) if own.isdisjoint(_STEP) else invoke(task.step))
             is_done, status = task.done() if "done" in own else self.end_of(self.signs_of(self.pending_message))
             if is_done:
                 return status
@@ -151,10 +151,11 @@ class TaskRun:
                     'meant, or inf_loop_action="status" to end with INF_LOOP'
                 )
 
-    async def take_step(self, turns: int = -1) -> Message | None:
+    async def take_step(self, own: Set[str], turns: int = -1) -> Message | None:
         """Take one step: the pending message is answered, or the run has stalled for one step more.
 
         Args:
+            own: the `own_names` of the task.
             turns: the most steps of a sub-task; -1: no limit.
 
         Returns:
@@ -162,7 +163,6 @@ class TaskRun:
         """
         task = self.task
         with step("step") as node:
-            own = own_names(task)
             is_heard = bool(node.scope.listeners) or "log_message" in own
             found = await self.find_response(turns, is_heard, own)
             if found is None:
@@ -176,18 +176,19 @@ class TaskRun:
                     emit(node, MessageEvent, self.pending_message)
         return self.pending_message
 
-    async def find_response(self, turns: int, is_heard: bool, own: Set[str]) -> tuple[ResponderKey, Message] | None:
-        """Ask the responders in order, and return the first valid response with its responder.
+    async def find_response(self, turns: int, is_heard: bool, own: Set[str]) -> tuple[ResponderKey, Signs] | None:
+        """Ask the responders in order, and return the signs of the first valid response with its responder.
 
         Without one it is a refusal, else the agent's answer to a call of an unknown tool; None if there is none either.
         """
         task = self.task
         self.is_done = False
-        unknown = self.unknown_recipient()
-        if unknown is not None:
-            return _AGENT, unknown
+        if self.pending_message is not None and self.pending_message.receiver:
+            unknown = self.unknown_recipient(self.pending_message.receiver)
+            if unknown is not None:
+                return _AGENT, self.signs_of(unknown)
         has_own_response = not own.isdisjoint(_RESPONSE)
-        refusal: tuple[ResponderKey, Message] | None = None
+        refusal: tuple[ResponderKey, Signs] | None = None
         for responder in responders_of(self):
             key, self.is_pass_thru = responder.key, False
             if not responder.may_respond(self):
@@ -200,14 +201,11 @@ class TaskRun:
             response: Message | None = await (
                 invoke(task.response, key, turns) if has_own_response else self.request_response(responder, turns)
             )
-            signs = self.signs_of(response)
-            self.is_done, self.is_pass_thru = self.ends_task(signs, key), signs.passes
-            valid = task.valid(response, key) if "valid" in own else self.is_valid(signs, key, own)
-            if valid:
-                assert response is not None
-                return key, response
-            if response is not None and signs.has_refusal:
-                refusal = key, response
+            signs = SILENCE if response is None else self.signs_of(response)
+            if self.judge(signs, key, own):
+                return key, signs
+            if signs.has_refusal:
+                refusal = key, signs
             if is_heard:
                 task.log_message(key, response)
             if self.is_done:
@@ -220,7 +218,9 @@ class TaskRun:
         found = await responder.respond(self, turns)
         if found is None:
             return None
-        response = task.agent.to_ChatDocument(found, chat_doc=self.pending_message, author_entity=responder.author)
+        response: Message | None = found
+        if not isinstance(found, Message) or found.__pydantic_extra__.get("entity") is None:
+            response = task.agent.to_ChatDocument(found, chat_doc=self.pending_message, author_entity=responder.author)
         if response is None or not task.config.recognize_string_signals:
             return response
         prefix, text = task.config.addressing_prefix, response.content
@@ -235,11 +235,8 @@ class TaskRun:
             return response.replace(content=PASS)
         return response
 
-    def unknown_recipient(self) -> Message | None:
+    def unknown_recipient(self, receiver: str) -> Message | None:
         """Return the agent's answer to a message whose addressee does not exist here; None if it exists."""
-        receiver = None if self.pending_message is None else self.pending_message.receiver
-        if not receiver:
-            return None
         task, callers = self.task, () if self.caller is None else (self.caller.name,)
         sub_tasks = [each.name for each in task.sub_tasks]
         if receiver in (task.name, task.agent.name, *sub_tasks, *callers, *Entity):
@@ -248,7 +245,7 @@ class TaskRun:
         text = f"Invalid recipient: {receiver}. There is nobody of that name here; there are {names}"
         return Message(content=text, sender=task.agent.name, entity=_AGENT)
 
-    def unknown_tools(self) -> tuple[ResponderKey, Message] | None:
+    def unknown_tools(self) -> tuple[ResponderKey, Signs] | None:
         """Return the agent's answer to a model that called tools which nobody here has; None if it called none."""
         agent, pending = self.task.agent, self.pending_message
         if pending is None or self.pending_sender is not _LLM:
@@ -260,17 +257,21 @@ class TaskRun:
         results = {call.id: f"error: there is no tool {call.name}; there are {names}" for call in calls}
         answer = Message(content="\n\n".join(results.values()), sender=agent.name, entity=_AGENT)
         only = calls[0].id if len(calls) == 1 else None
-        return _AGENT, answer.replace(tool_call_id=only, tool_results=None if only else results)
+        return _AGENT, self.signs_of(answer.replace(tool_call_id=only, tool_results=None if only else results))
 
     # ---- judging a response
-    def ends_task(self, signs: Signs, key: ResponderKey) -> bool:
-        """Return whether a response ends the task by its responder or by its signs."""
+    def judge(self, signs: Signs, key: ResponderKey, own: Set[str]) -> bool:
+        """Note whether a response ends the task or passes; return whether it is valid. See `is_valid`."""
         task = self.task
         if signs.is_empty:
-            return key.value in task.done_if_no_response
-        if signs.says_done or key.value in task.done_if_response:
-            return True
-        return key is _AGENT and signs.is_done_tool
+            ends = bool(task.done_if_no_response) and key.value in task.done_if_no_response
+        else:
+            ends = signs.says_done or (key is _AGENT and signs.is_done_tool)
+            ends = ends or (bool(task.done_if_response) and key.value in task.done_if_response)
+        self.is_done, self.is_pass_thru = ends, signs.passes
+        if "valid" in own:
+            return task.valid(signs.message, key)
+        return signs.message is not None and self.is_valid(signs, key, own)
 
     def is_valid(self, signs: Signs, key: ResponderKey | None, own: Set[str]) -> bool:
         """Return whether a response ends the search for one: it ends the task, or has content that is no refusal.
@@ -296,21 +297,29 @@ class TaskRun:
                 return True, _DONE
         if self.n_stalled_steps >= task.max_stalled_steps:
             return True, StatusCode.STALLED
-        if self.caller is None and task.only_user_quits_root and user_can_respond(self):
+        if self.caller is None and task.only_user_quits_root and self.user_can_respond():
             return signs.quits, StatusCode.USER_QUIT if signs.quits else _OK
         if self.is_done or signs.is_done_tool:
             return True, _DONE
         is_for_caller = self.caller is not None and message is not None and message.receiver == self.caller.name
         return message is None or signs.says_done or is_for_caller or signs.quits, _OK
 
+    def user_can_respond(self) -> bool:
+        """Return whether the user is asked: in an interactive task, or by a message for the user without tools."""
+        task, pending = self.task, self.pending_message
+        if task.interactive or pending is None or not pending.receiver:
+            return task.interactive
+        return pending.receiver == _USER and not task.agent.has_tool_message_attempt(pending)
+
     # ---- the outcome of a step
-    def accept(self, key: ResponderKey, response: Message) -> Message:
+    def accept(self, key: ResponderKey, signs: Signs) -> Message:
         """Make a response the pending message, or, where it passes, leave the pending message as it is.
 
         Returns:
             The response; in a root task that only its user ends, without the tools that would end the task.
         """
-        task, parent, signs = self.task, self.pending_message, self.signs_of(response)
+        task, parent, response = self.task, self.pending_message, signs.message
+        assert response is not None
         if signs.has_refusal:
             self.loops.add_refusal(self.steps)
         self.last_responder = key
@@ -322,13 +331,12 @@ class TaskRun:
         else:
             entity = signs.entity
             self.pending_sender = key if isinstance(key, Module) or parent is None or entity is None else entity
-            if signs.is_done_tool and self.caller is None and task.only_user_quits_root and user_can_respond(self):
+            if signs.is_done_tool and self.caller is None and task.only_user_quits_root and self.user_can_respond():
                 left = [each for each in response.attachments if not is_done_tool_alone(each)]
                 response = response.replace(attachments=left or None)
             self.pending_message, self.pending_signs = response, signs
             self.n_stalled_steps = 0
-        if self.pending_message is not None:
-            self.loops.add(self.pending_message)
+        self.loops.add(self.signs_of(self.pending_message) if self.is_pass_thru else signs)
         if self.history is not None:
             self.history.add(TaskStep.of(signs, key, task.agent))
         return response

@@ -21,7 +21,7 @@ from trivium.schema.lowlevel import checked
 from trivium.tasks._attributes import RunAttribute
 from trivium.tasks._config import TaskConfig, check_keywords
 from trivium.tasks._events import Response
-from trivium.tasks._kill import kill_runs, reachable, register, stop_session
+from trivium.tasks._kill import kill_runs, reachable, running_tasks, stop_session
 from trivium.tasks._logs import log_of_run, log_response, open_log
 from trivium.tasks._outcome import end_run, end_stopped_run, no_result, result_of_run, value_of_run
 from trivium.tasks._responders import responder_of
@@ -230,9 +230,9 @@ class Task(Module, Generic[T]):
 
     def reset_all_sub_tasks(self) -> None:
         """Forget the session's conversation: here, and in all sub-tasks."""
-        tasks: list[Task[Any]] = [self]
+        tasks, session = [self], this_session()
         for task in tasks:  # the list grows meanwhile; a task may be below itself
-            task.agent.reset(this_session(), recursive=True)
+            task.agent.reset(session, recursive=True)
             task.agent.init_state()
             tasks += [each for each in task.sub_tasks if each not in tasks]
 
@@ -303,7 +303,8 @@ class Task(Module, Generic[T]):
             AnswerFormatError: the result has no value of the type; `raw` is its text.
             InfiniteLoopError: messages repeat endlessly.
         """
-        check_keywords({name: each for name, each in kwargs.items() if name not in _OPTIONS}, Task.run_async, "run")
+        if not kwargs.keys() <= _OPTIONS:
+            check_keywords({name: kwargs[name] for name in kwargs.keys() - _OPTIONS}, Task.run_async, "run")
         if max_tokens > 0 or max_cost > 0:
             limits = kwargs.get("limits") or Limits()
             tokens = max_tokens if max_tokens > 0 else limits.tokens
@@ -353,8 +354,9 @@ class Task(Module, Generic[T]):
             return end_stopped_run(self, node, error)
 
     async def _answer(self, node: CallNode, messages: list[Message], kwargs: dict[str, Any]) -> Message:
-        register(node, self)
-        log, channel = log_of_run(self, node), self.config.kill_channel
+        running_tasks[node] = self
+        may_log = node.scope.listeners or self.config.logs_dir is not None
+        log, channel = log_of_run(self, node) if may_log else None, self.config.kill_channel
         if log is None and channel is None:
             return await super()._answer(node, messages, kwargs)
         with ExitStack() as stack:
@@ -384,7 +386,11 @@ class Task(Module, Generic[T]):
             self.reset_all_sub_tasks()
         run = begin_run(self, caller, turns)
         run.max_cost, run.max_tokens = spent
-        self.init(given)
+        own = own_names(self)
+        if "init" in own:
+            self.init(given)
+        else:
+            run.receive(given)
         try:
             status = await run.run_steps()
         except LimitExceededError as error:
@@ -409,7 +415,7 @@ class Task(Module, Generic[T]):
     @driver_neutral
     async def step_async(self, turns: int = -1) -> Message | None:
         """Take one step of the run, and return the pending message after it; a sub-task takes at most `turns` steps."""
-        return await run_of(self).take_step(turns)
+        return await run_of(self).take_step(own_names(self), turns)
 
     step = sync_method(step_async)
 
