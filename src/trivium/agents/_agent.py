@@ -9,22 +9,12 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, cast
 
 from typing_extensions import TypeVar
 
+import trivium.agents._handling as handling
 from trivium.actions import ActionExecutor, OnToolError, ToolMessage, as_text, find_handler
 from trivium.actions.lowlevel import read_more_of
 from trivium.agents._answer_format import REPAIRS, AnswerFormat, answer_format, is_class, typed_answer
 from trivium.agents._calls import as_message, handled_by, is_empty, overrides, read_calls
 from trivium.agents._config import AgentConfig
-from trivium.agents._handling import (
-    OVERRIDABLE,
-    addressed,
-    answer_of_config,
-    answer_without_tools,
-    call_handler,
-    handle_all,
-    handle_tool,
-    link_to_memory,
-    new_messages,
-)
 from trivium.agents._names import AgentNames
 from trivium.agents._partial import listening_node
 from trivium.agents._parts import MemoryOption, check_sampling, made_memory, made_model, made_tools
@@ -134,7 +124,7 @@ class Agent(AgentNames, Generic[T_co]):
         super().__init_subclass__(**kwargs)
         cls.answer_type = type_argument(cls, cls.answer_type)
         written = [vars(each).keys() for each in cls.__mro__]
-        cls.overridden = frozenset(name for name in OVERRIDABLE if sum(name in each for each in written) > 1)
+        cls.overridden = frozenset(name for name in handling.OVERRIDABLE if sum(name in each for each in written) > 1)
 
     def __init__(
         self,
@@ -351,16 +341,16 @@ class Agent(AgentNames, Generic[T_co]):
         memory = self.memory.get(session) if self.memory else None
         new, extra = (), dict[str, Any]()
         if given is not None:
-            new = new_messages(self, given, memory)
+            new = handling.new_messages(self, given, memory)
             choice = given.__pydantic_extra__.get("tool_choice", "auto")
             if choice != "auto":
                 extra["tool_choice"] = choice if isinstance(choice, str) else choice["function"]["name"]
         answer = (await self.acall(*new, **extra)).replace(entity=_LLM)
-        answer = addressed(answer, self.config is not None and self.config.recognize_recipient_in_content)
+        answer = handling.addressed(answer, self.config is not None and self.config.recognize_recipient_in_content)
         linked(answer)["agent_id"] = self.id
         memory = memory or (self.memory.get(session) if self.memory else None)
         if memory:
-            link_to_memory(memory, answer, given)
+            handling.link_to_memory(memory, answer, given)
         return cast("Answer[T_co]", answer)
 
     llm_response = sync_method(llm_response_async)
@@ -401,7 +391,7 @@ class Agent(AgentNames, Generic[T_co]):
         """
         given = msg if isinstance(msg, Message) else as_message(msg, said_by_program=True)
         calls = handled_by(self, given)
-        return await (handle_all(self, calls, given) if calls else answer_without_tools(self, given))
+        return await (handling.handle_all(self, calls, given) if calls else handling.answer_without_tools(self, given))
 
     handle_message = sync_method(handle_message_async)
 
@@ -410,7 +400,7 @@ class Agent(AgentNames, Generic[T_co]):
 
         By default it is what the config's `handle_llm_no_tool` says, where the model called no tool.
         """
-        return answer_of_config(self, msg)
+        return handling.answer_of_config(self, msg)
 
     @driver_neutral
     async def handle_tool_message_async(self, tool: ToolMessage, chat_doc: Message | None = None) -> Message | None:
@@ -419,8 +409,8 @@ class Agent(AgentNames, Generic[T_co]):
             return None
         message = chat_doc or Message()
         if is_within(f"tool:{tool.request}"):  # an override calls it: its node is there, and counted
-            return self.to_ChatDocument(await call_handler(self, tool, message), tool.request, message)
-        return await handle_tool(self, tool, message)
+            return self.to_ChatDocument(await handling.call_handler(self, tool, message), tool.request, message)
+        return await handling.handle_tool(self, tool, message)
 
     handle_tool_message = sync_method(handle_tool_message_async)
 

@@ -126,15 +126,7 @@ class AgentNames(Module):
         short = box.without_defaults
         return {name: each.llm_function_schema(defaults=name not in short) for name, each in box.known.items()}
 
-    @property
-    def llm_functions_usable(self) -> NameSet:
-        """The same as `llm_tools_usable`: the form of a call makes no difference to who may use it."""
-        return self.llm_tools_usable
-
-    @property
-    def llm_functions_handled(self) -> NameSet:
-        """The same as `llm_tools_handled`."""
-        return self.llm_tools_handled
+    llm_functions_usable, llm_functions_handled = llm_tools_usable, llm_tools_handled
 
     @property
     def llm_function_force(self) -> dict[str, str] | None:

@@ -77,8 +77,8 @@ def ids_in(links: Links) -> dict[str, Any]:
 
 def link(parent: Any, child: Any) -> None:
     """Say that one message answers the other, where nothing else is said already."""
-    for message, name, other in ((child, "parent", parent), (parent, "child", child)):
-        (message.__pydantic_private__ or linked(message)).setdefault(name, ref(other))
+    (child.__pydantic_private__ or linked(child)).setdefault("parent", ref(parent))
+    (parent.__pydantic_private__ or linked(parent)).setdefault("child", ref(child))
 
 
 class ChatDocumentForm(Conversions):

@@ -180,9 +180,9 @@ class Task(Module, Generic[T]):
 
     def __getitem__(self, return_type: type[R]) -> Task[R]:
         """Return the same task with results of a type; it has the same agents and conversations."""
-        new = copy.copy(self)
+        new = copy.copy(cast("Task[R]", self))
         new.default_return_type = return_type
-        return cast("Task[R]", new)
+        return new
 
     # ---- sub-tasks
     @property
@@ -221,7 +221,7 @@ class Task(Module, Generic[T]):
                 raise ConfigurationError(f"a sub-task's config is a TaskConfig(…), not {type(config).__name__}")
         for each, config in pairs:
             each.config_sub_task = config or each.config
-            self.sub_tasks.append(each)
+        self.sub_tasks += [each for each, _ in pairs]
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """Yield the agent, then the sub-tasks by name."""
@@ -305,13 +305,11 @@ class Task(Module, Generic[T]):
         """
         if not kwargs.keys() <= _OPTIONS:
             check_keywords({name: kwargs[name] for name in kwargs.keys() - _OPTIONS}, Task.run_async, "run")
-        if max_tokens > 0 or max_cost > 0:
-            limits = kwargs.get("limits") or Limits()
-            tokens = max_tokens if max_tokens > 0 else limits.tokens
-            kwargs["limits"] = replace(limits, tokens=tokens, usd=max_cost if max_cost > 0 else limits.usd)
-        given = self.agent.to_ChatDocument(msg, author_entity=Entity.USER)
+        if most := {name: each for name, each in (("tokens", max_tokens), ("usd", max_cost)) if each > 0}:
+            kwargs["limits"] = replace(kwargs.get("limits") or Limits(), **most)
+        message = self.agent.to_ChatDocument(msg, author_entity=Entity.USER)
         kwargs |= {"turns": turns, "caller": caller, "allow_restart": allow_restart, "spent": (max_cost, max_tokens)}
-        answer = await self.acall(given, session_id=session_id, **kwargs)
+        answer = await self.acall(message, session_id=session_id, **kwargs)
         return await value_of_run(self, answer, return_type or self.default_return_type)
 
     if TYPE_CHECKING:  # a sync method has the one form of its core
@@ -355,14 +353,14 @@ class Task(Module, Generic[T]):
 
     async def _answer(self, node: CallNode, messages: list[Message], kwargs: dict[str, Any]) -> Message:
         running_tasks[node] = self
-        may_log = node.scope.listeners or self.config.logs_dir is not None
-        log, channel = log_of_run(self, node) if may_log else None, self.config.kill_channel
-        if log is None and channel is None:
+        config = self.config
+        log = log_of_run(self, node) if node.scope.listeners or config.logs_dir is not None else None
+        if log is None and config.kill_channel is None:
             return await super()._answer(node, messages, kwargs)
         with ExitStack() as stack:
             entry = None if log is None else stack.enter_context(log.entry_of(node, self.name, messages))
-            if channel is not None:
-                await invoke(stack.enter_context(reachable(channel, node)))
+            if config.kill_channel is not None:
+                await invoke(stack.enter_context(reachable(config.kill_channel, node)))
             answer = await super()._answer(node, messages, kwargs)
             if entry is not None:
                 entry.end = (answer.status or StatusCode.OK).value
@@ -386,11 +384,7 @@ class Task(Module, Generic[T]):
             self.reset_all_sub_tasks()
         run = begin_run(self, caller, turns)
         run.max_cost, run.max_tokens = spent
-        own = own_names(self)
-        if "init" in own:
-            self.init(given)
-        else:
-            run.receive(given)
+        (self.init if "init" in own_names(self) else run.receive)(given)
         try:
             status = await run.run_steps()
         except LimitExceededError as error:
@@ -408,9 +402,9 @@ class Task(Module, Generic[T]):
         Without a message the conversation continues from the agent's last message, if it has one. Outside of `run`,
         this begins a run whose steps are taken by `step`.
         """
-        if current.get() is not None:
-            return run_of(self).receive(msg)
-        return begin_run(self).receive(Message.deepcopy(msg) if isinstance(msg, Message) else msg)
+        if current.get() is None:
+            return begin_run(self).receive(Message.deepcopy(msg) if isinstance(msg, Message) else msg)
+        return run_of(self).receive(msg)
 
     @driver_neutral
     async def step_async(self, turns: int = -1) -> Message | None:
@@ -489,9 +483,9 @@ class Task(Module, Generic[T]):
 
     def close_loggers(self) -> None:
         """Close the files that `init_loggers` opened; a run keeps its own until it ends."""
-        log, self.log = self.log, None
-        if log is not None:
-            log.close()
+        if self.log is not None:
+            self.log.close()
+        self.log = None
 
     def set_color_log(self, enable: bool = True) -> None:
         """Write the .log with the colours of a terminal, from the next run on; the default is without."""
