@@ -134,7 +134,7 @@ __all__ = [
     "tool_calls_in",
 ]
 
-# Where the names live that most programs do not use, and that cost something to import.
+# The modules of names that few programs use, and that are slow to import.
 _HOMES = {
     "AddRecipientTool": "_recipient_tools",
     "AgentSendTool": "_passing_tools",

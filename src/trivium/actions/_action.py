@@ -49,7 +49,7 @@ class BaseParser:
             The arguments by name.
 
         Raises:
-            ToolArgumentsError: they cannot be read, or are not those of the method.
+            ToolArgumentsError: they cannot be read, or do not fit the method.
         """
         parameters = spec_of(self.action.method(name)).parameters
         names = list(parameters["properties"])
@@ -67,7 +67,7 @@ class BaseParser:
         return given
 
     def read(self, inputs: str, names: Sequence[str]) -> object:
-        """Read the arguments from text; a result that is no dict is refused."""
+        """Read the arguments from text; the result must be a dict."""
         if len(names) != 1:
             raise ToolArgumentsError(f"text cannot be the arguments {', '.join(names)}", self.action.name)
         return {names[0]: inputs}
@@ -167,12 +167,12 @@ class BaseAction:
 
     @property
     def name(self) -> str:
-        """The name: that of the description, else that of the class."""
+        """The name in the description, else the name of the class."""
         return self._given["name"] if self._given is not None else type(self).__name__
 
     @property
     def description(self) -> dict[str, Any]:
-        """The description sent to the model: name, text, and the parameters, or those of each API of a toolkit."""
+        """The description for the model: name, text, and parameters, or for a toolkit, its APIs with their parameters."""
         if self._given is not None:
             return copy.deepcopy(dict(self._given))
         apis = [self.describe_api(api) for api in self._apis]
@@ -182,16 +182,16 @@ class BaseAction:
 
     @classmethod
     def _class_text(cls) -> str:
-        """The description in the class's docstring, without that of `BaseAction`."""
+        """The description in the class's own docstring."""
         docs = (kind.__doc__ for kind in cls.__mro__[: cls.__mro__.index(BaseAction)])
         return read_sections(inspect.cleandoc(next((each for each in docs if each), "")))[0]
 
     def method(self, api: str) -> Callable[..., Any]:
-        """The method of that name: `run`, or an API of a toolkit."""
+        """Return the method with a name: `run`, or an API of a toolkit."""
         return getattr(self, api)
 
     def describe_api(self, api: str) -> dict[str, Any]:
-        """Describe one of its methods to a model; types that no annotation names come from the docstring."""
+        """Describe one of its methods to a model; types without an annotation come from the docstring."""
         function = self.method(api)
         description = describe_tool(Tool.of(function).replace(name=api))
         sections = read_sections(inspect.getdoc(function) or "")[1]
@@ -264,7 +264,7 @@ def tool_api(
     returns_named_value: bool = False,
     **options: Any,
 ) -> Any:
-    """Mark a method as a tool of its class; used with or without brackets, and below `@dual`.
+    """Mark a method as a tool of its class; use it with or without parentheses, below `@dual`.
 
     Args:
         function: the method.
@@ -280,7 +280,7 @@ def tool_api(
         ...     "A shop."
         ...     @tool_api
         ...     def price(self, thing: str) -> float:
-        ...         "What a thing costs."
+        ...         "Return the price of a thing."
         ...         return 1.5
         >>> [tool.name for tool in Shop().tools()], Shop()({"thing": "tea"}, "price").format_result()
         (['Shop.price'], '1.5')
@@ -295,7 +295,7 @@ def tool_api(
 
 
 def describe_tool(tool: Tool) -> dict[str, Any]:
-    """Describe a tool to a model that reads about its tools in the prompt."""
+    """Describe a tool to a model whose tools are described in the prompt."""
     properties: dict[str, JSONSchema] = tool.spec.parameters.get("properties", {})
     parameters = [
         {"name": name, "type": type_name(schema), "description": schema.get("description", "")}
@@ -340,7 +340,7 @@ def check_description(description: Mapping[str, Any], is_toolkit: bool) -> Mappi
     """Check that an action's description has all entries, and requires only parameters that it lists.
 
     Raises:
-        ConfigurationError: it does not.
+        ConfigurationError: an entry or a parameter is missing.
     """
     wanted = ("name", "description", "api_list") if is_toolkit else ("name", "description", "parameters", "required")
     missing = [key for key in wanted if key not in description]

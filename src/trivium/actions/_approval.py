@@ -66,12 +66,12 @@ class ApprovalDecision(NamedTuple):
 
 
 class ApprovalEvent(Event[ApprovalDecision, Literal["approval"]]):
-    """A call that needs approval was approved or refused, or there was nobody to ask."""
+    """A call that needs approval was approved or refused, or there is no approver."""
 
     __slots__ = ()
 
     def detail(self, content: bool = False) -> str:
-        """Say whether the call may run, and if not, why."""
+        """Describe the decision, with the reason of a refusal."""
         request, is_approved, reason = self.data
         call = on_one_line(str(request)) if content else request.name
         return f"{call} is approved" if is_approved else f"{call} is refused: {on_one_line(reason)}"
@@ -91,7 +91,7 @@ async def require_approval(node: CallNode, tool: Tool, values: Mapping[str, Any]
         ToolNotApprovedError: it was refused, there is no approver, or the approver failed.
     """
     needed = tool.needs_approval
-    if callable(needed):  # it gets the defaults of the arguments that the model left out too
+    if callable(needed):  # its arguments include defaults
         parameters = signature(tool.call).parameters.values()
         defaults = {each.name: each.default for each in parameters if each.default is not each.empty}
         needed = await settle(needed(**{**defaults, **values}))

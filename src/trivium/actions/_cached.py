@@ -1,4 +1,4 @@
-"""A tool whose results are kept: equal arguments are answered from a cache."""
+"""A tool with a cache: calls with equal arguments return the cached result."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ FORMAT = 1
 
 
 def cached(tool: Tool | Callable[..., Any], cache: Cache, *, ttl: float | None = None) -> Tool:
-    """A tool that runs once for equal arguments; after that its result comes from a cache.
+    """Make a tool that runs once for equal arguments; later calls return the cached result.
 
-    It is for tools that only look something up: a result from the cache has no effect. Two tools are the same if their
-    names, descriptions and schemas are, also in other programs; give tools that differ otherwise another name or cache.
-    An error is not kept, nor is a result that JSON would not give back as it was. Each use counts as a tool call. Equal
-    calls at once, in one process, run once.
+    It is for tools that only read: a result from the cache has no effect. Tools with equal names, descriptions and
+    schemas share results, also between programs; give tools that differ otherwise another name or cache. Errors, and
+    results that JSON cannot represent exactly, are not cached. Each use counts as a tool call. Equal calls at once, in
+    one process, run once.
 
     Args:
         tool: the tool, or a function.
-        cache: where results are kept.
-        ttl: for how many seconds; None is for ever.
+        cache: the cache for results.
+        ttl: the time to live in seconds; None: no limit.
 
     Example:
         >>> import tempfile
         >>> from trivium.caches import SQLiteCache
         >>> def lookup(city: str) -> dict[str, int]:
-        ...     print("asked")
+        ...     print("looked up")
         ...     return {"people": 100}
         >>> folder = tempfile.TemporaryDirectory()
         >>> cache = SQLiteCache(f"{folder.name}/results.db")
@@ -45,7 +45,7 @@ def cached(tool: Tool | Callable[..., Any], cache: Cache, *, ttl: float | None =
         >>> executor = ActionExecutor(tool)
         >>> call = Message(content={"name": "lookup", "parameters": {"city": "Ulm"}})
         >>> [executor(call).content.format_result() for _ in range(2)]
-        asked
+        looked up
         ['{"people": 100}', '{"people": 100}']
         >>> cache.close(); folder.cleanup()
     """
@@ -63,7 +63,7 @@ def cached(tool: Tool | Callable[..., Any], cache: Cache, *, ttl: float | None =
                 await wait(event=event)
                 continue
             try:
-                kept = await invoke(cache.get, key)  # it may have come in between
+                kept = await invoke(cache.get, key)  # another call may have stored it in the meantime
                 if kept is not None:
                     break
                 result = await invoke(made.call, **values)
@@ -78,7 +78,7 @@ def cached(tool: Tool | Callable[..., Any], cache: Cache, *, ttl: float | None =
 
 
 def _key(identity: list[Any], values: dict[str, Any]) -> str | None:
-    """Under which key a result is kept; None for arguments that have no JSON form."""
+    """The key of a result; None for arguments without a JSON form."""
     try:
         return hash_json(*identity, to_jsonable_python(values, inf_nan_mode="strings"))
     except (PydanticSerializationError, TypeError, ValueError):
@@ -86,7 +86,7 @@ def _key(identity: list[Any], values: dict[str, Any]) -> str | None:
 
 
 def _as_json(result: Any) -> str | None:
-    """A result as text, if the text gives back an equal one."""
+    """A result as JSON text; None if the text would not decode to an equal result."""
     try:
         text = json.dumps(result, allow_nan=False)
         return text if _same(json.loads(text), result) else None

@@ -11,7 +11,7 @@ from typing import Final
 __all__ = ["ASK_LESS", "cut_text", "page_of"]
 
 ASK_LESS: Final = "ask for less, or for a part of it"
-_HEAD: Final = 0.75  # of what is shown; the end of a long result often says how it went
+_HEAD: Final = 0.75  # of the text that is left; the end of a long result often has its outcome
 _SLACK: Final = 2  # a boundary between lines is looked for in half of a piece
 _LONGEST_CLUSTER: Final = 32
 _SPACE: Final = " \t\n\r"
@@ -21,8 +21,8 @@ _JOINERS: Final = frozenset("\u200d\ufe0e\ufe0f")
 def cut_text(text: str, limit: int, how: str = ASK_LESS) -> str:
     """Cut a text that is longer than `limit` characters to its beginning and its end, with a note between.
 
-    The cuts are between the items of a JSON list, else between lines, if possible; never within what a reader sees as
-    one character. With its note the text is no longer than the limit, unless the limit has no room for the note.
+    The cuts are between the items of a JSON list, else between lines, if possible; never within a
+    grapheme cluster. With its note the text is no longer than the limit, unless the limit is too small for the note.
 
     Args:
         text: the text.

@@ -37,15 +37,15 @@ _OUTSIDERS = (Entity.USER, Entity.SYSTEM)  # their messages never become calls
 class ActionExecutor(Module):
     """Runs tools: called with a message whose content names a tool and its parameters, it returns the tool's result.
 
-    A failing tool, unknown names and bad arguments are results too: a model reads them and tries again. A cancelled run
-    and a reached limit are not; they end the run.
+    A failing tool, an unknown name and invalid arguments are results too: the model reads them and tries again. A
+    cancelled run and an exceeded limit end the run.
 
     Text is never searched for a call. A hook may make a call from a message's `formatted`, which a parser has made from
-    a model's text; but not from a user's message, whatever it holds.
+    a model's text, but never from a user's message.
 
     Args:
         actions: actions, tools, functions, or configs of actions; one or several. They are offered to a model in this
-            order; those of a set in the order of their names.
+            order; a set in the order of its names.
         invalid_action: its result answers calls of unknown tools. Default: `InvalidAction()`.
         no_action: its result answers a call by its name. Default: `NoAction()`.
         finish_action: ends a run. Default: `FinishAction()`.
@@ -57,7 +57,7 @@ class ActionExecutor(Module):
 
     Attributes:
         actions: the actions, tools and functions, by name.
-        tools: the tools that can run, by name; those of a kit have the names `Kit.api`.
+        tools: the tools that can run, by name; a tool of a kit has the name `Kit.api`.
 
     Example:
         >>> def add(a: int, b: int) -> int:
@@ -97,7 +97,9 @@ class ActionExecutor(Module):
             self.finish_action = create_object(finish_action)
         for special in (self.invalid_action, self.no_action, self.finish_action):
             if not isinstance(special, BaseAction):  # type: ignore[unnecessary] - users pass anything
-                raise ConfigurationError(f"{type(special).__name__} is no action: give an object of one, or a config")
+                raise ConfigurationError(
+                    f"{type(special).__name__} is not an action: give an action object or a config"
+                )
         self.actions: dict[str, BaseAction | Tool] = {}
         self.tools: dict[str, Tool] = {}
         for action in list_actions(actions):
@@ -150,7 +152,7 @@ class ActionExecutor(Module):
         if call is None:
             raise AssertionError(
                 "an executor is called with {'name': …, 'parameters': {…}} as content, or a FunctionCall; text is "
-                "no call: a hook such as InternLMActionProcessor makes one of what a parser has found"
+                "not a call: a hook such as InternLMActionProcessor makes calls from the result of a parser"
             )
         return message_of(await self.run(*call), self.name)
 
@@ -160,7 +162,7 @@ class ActionExecutor(Module):
 
         Args:
             name: the tool's name.
-            parameters: the arguments, as a model wrote them, or by name.
+            parameters: the arguments, as text from a model, or by name.
             is_counted: True if the limits have counted the call already.
         """
         name = as_text(name)
@@ -188,8 +190,8 @@ class ActionExecutor(Module):
                 waits for those before it, and those after it wait for it.
 
         Raises:
-            LimitExceededError: the run has not so many tool calls left; where they run at once, none ran. Where some
-                ran, its `messages` are the answers to all calls, and those that did not run say so.
+            LimitExceededError: the run has too few tool calls left; parallel calls then do not run at all. If some
+                ran, its `messages` answer all calls, also the calls that did not run.
             ToolFailedError: a tool raised an unexpected error, and `on_tool_error` is "raise"; its `messages` alike.
         """
         ended: list[LimitExceededError | ToolFailedError] = []
@@ -252,7 +254,7 @@ class ActionExecutor(Module):
         is_of_agent = message.origin is Origin.MODEL or (
             message.entity not in _OUTSIDERS and message.sender not in _OUTSIDERS
         )
-        is_claimed = message.formatted is not None and not is_of_agent  # asked now: hooks edit in place
+        is_claimed = message.formatted is not None and not is_of_agent  # evaluated now: hooks edit in place
         changed = await settle(hook.before_action(self, message, session_id)) or message
         if not isinstance(changed, Message):
             raise ConfigurationError(f"{type(hook).__name__}.before_action returns a message or None: {changed!r:.200}")
@@ -269,7 +271,7 @@ class ActionExecutor(Module):
 
 
 class AsyncActionExecutor(AsyncModule, ActionExecutor):
-    """An `ActionExecutor` whose call gives a coroutine."""
+    """The async form of `ActionExecutor`."""
 
 
 def group_calls(calls: Sequence[ToolCall], tools: Mapping[str, Tool]) -> list[list[ToolCall]]:
@@ -285,7 +287,7 @@ def group_calls(calls: Sequence[ToolCall], tools: Mapping[str, Tool]) -> list[li
 
 
 def list_actions(actions: Any) -> Iterable[Any]:
-    """List the actions given to an executor, one or several; those of a set in the order of their names."""
+    """List the actions given to an executor, one or several; a set in the order of its names."""
     if isinstance(actions, set | frozenset):
         return sorted(cast("Iterable[Any]", actions), key=_name_of)
     is_one = isinstance(actions, dict | Tool) or callable(actions) or not isinstance(actions, Iterable)
@@ -305,7 +307,7 @@ def _made(action: Any) -> BaseAction | Tool:
 
 
 def function_call(content: object) -> tuple[str, str | Mapping[str, Any]] | None:
-    """Return the call that a program has written as the content of a message; None for text."""
+    """Return the call in the content of a message; None for text."""
     if isinstance(content, FunctionCall):
         return content.name, content.parameters
     if is_mapping(content) and "name" in content and "parameters" in content:

@@ -1,4 +1,4 @@
-"""Actions for what a model does besides calling a tool: it ends, calls none, or calls what is not there."""
+"""Actions for answers without a valid tool call: the end of the run, no call, or an unknown tool."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["FinishAction", "InvalidAction", "NoAction"]
 
 
 class _PlainParser(JsonParser):
-    """Takes plain text too: it is the only argument."""
+    """Parses plain text too, as the only argument."""
 
     def read(self, inputs: str, names: Sequence[str]) -> Any:
         with suppress(ToolArgumentsError):
@@ -25,7 +25,7 @@ class _PlainParser(JsonParser):
 
 
 class FinishAction(BaseAction):
-    """Ends the run with a result, given as text or by name: its outcome has the validity FINISH.
+    """Ends the run with a result, given as text or by name; its return value has the validity FINISH.
 
     Args:
         description: see `BaseAction`.
@@ -55,20 +55,20 @@ class _Refusal(BaseAction):
         self.err_msg = err_msg
 
     def run(self, err_msg: str = "") -> ActionReturn:
-        """Say what was wrong.
+        """Return the error message.
 
         Args:
-            err_msg: in place of the usual text.
+            err_msg: replaces the default text.
         """
         text, state = err_msg or self.err_msg, ActionStatusCode.API_ERROR
         return ActionReturn(errmsg=text, state=state, valid=ActionValidCode.INVALID)
 
 
 class InvalidAction(_Refusal):
-    """The outcome of a call of a tool that is not there.
+    """The result of a call of an unknown tool.
 
     Args:
-        err_msg: what the model is told.
+        err_msg: the text for the model.
         **kwargs: as for `BaseAction`.
     """
 
@@ -77,10 +77,10 @@ class InvalidAction(_Refusal):
 
 
 class NoAction(_Refusal):
-    """The outcome of an answer in which there should have been a call.
+    """The result of an answer that lacks a call.
 
     Args:
-        err_msg: what the model is told.
+        err_msg: the text for the model.
         **kwargs: as for `BaseAction`.
     """
 

@@ -1,6 +1,6 @@
 """The tools that pass on, forward and send messages.
 
-A message that is passed on keeps its origin: a user's words stay a user's, whoever forwards them.
+A message that is passed on keeps its origin: a user's message stays a user's message.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class PassTool(ToolMessage):
 
     @classmethod
     def instructions(cls) -> str:
-        """Tell a model when to use the tool."""
+        """Instruct a model when to use the tool."""
         return f"To leave the message that you have got to another agent, call `{cls.name()}`."
 
 
@@ -61,7 +61,7 @@ class DonePassTool(PassTool):
 
     @classmethod
     def instructions(cls) -> str:
-        """Tell a model when to use the tool."""
+        """Instruct a model when to use the tool."""
         return f"When your task is done, and the message that you have got is its result, call `{cls.name()}`."
 
 
@@ -82,7 +82,7 @@ class ForwardTool(PassTool):
 
     @classmethod
     def instructions(cls) -> str:
-        """Tell a model when to use the tool."""
+        """Instruct a model when to use the tool."""
         return f"To leave the message that you have got to one agent, call `{cls.name()}`, with its name as `agent`."
 
 
@@ -105,14 +105,17 @@ class SendTool(ToolMessage):
 
     @classmethod
     def instructions(cls) -> str:
-        """Tell a model when to use the tool."""
+        """Instruct a model when to use the tool."""
         return f"To send a message to an agent, call `{cls.name()}`, with its name as `to` and the text as `content`."
 
     @classmethod
     def examples(cls) -> Sequence[ToolMessage | tuple[str, ToolMessage]]:
         """A message alone, and one with the thought that leads to it."""
-        asked = cls(to="Librarian", content="Which books about bees do we have?")
-        return [cls(to="Ada", content="The lease is signed."), ("The Librarian will know our books about bees.", asked)]
+        question = cls(to="Librarian", content="Which books about bees do we have?")
+        return [
+            cls(to="Ada", content="The lease is signed."),
+            ("The Librarian will know our books about bees.", question),
+        ]
 
 
 class AgentSendTool(ToolMessage):

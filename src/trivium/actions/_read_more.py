@@ -19,7 +19,7 @@ _PAGE, _LONGEST_PAGE = 10_000, 40_000
 
 
 def how_to_read_on(text: str) -> str:
-    """Tell a model how to read the rest of a cut result. Its id is made of its text: ids of calls may repeat."""
+    """Describe how to read the rest of a cut result. Its id is a hash of its text: ids of calls may repeat."""
     return f'read on with {READ_MORE}(id="{_id_of(text)}", offset={{offset}})'
 
 
@@ -28,14 +28,14 @@ def _id_of(text: str) -> str:
 
 
 def read_more_of(memory: MemoryManager) -> Tool:
-    """A tool that gives a model more of a result that was cut, while the session remembers it.
+    """Make a tool by which a model reads more of a cut result, as long as the session's memory has it.
 
     Args:
-        memory: of the agent that has the tool.
+        memory: the memory of the agent with the tool.
     """
 
     def read_more(id: str, offset: int, length: int = _PAGE) -> str:
-        """Read more of a result of which a part was left out.
+        """Read more of a result that was cut.
 
         Args:
             id: the result, as its note says.
@@ -66,8 +66,8 @@ def _result(memory: MemoryManager, id: str) -> str | None:
 
 
 def whole_text(returned: Any) -> str:
-    """All that a tool returned, or why it failed, as text."""
-    if isinstance(returned, dict):  # as it comes out of a saved state
+    """Return the complete result of a tool, or its error, as text."""
+    if isinstance(returned, dict):  # from a saved state
         returned = ActionReturn(**cast("dict[str, Any]", returned))
     if not isinstance(returned, ActionReturn):
         return str(returned or "")

@@ -14,7 +14,7 @@ __all__ = ["AddRecipientTool", "RecipientTool"]
 
 
 class _Unaddressed:
-    """The message that lacks a recipient, within the question for it."""
+    """The message that lacks a recipient, in the question for it."""
 
     def __init__(self, message: Message) -> None:
         self.message = message
@@ -101,7 +101,7 @@ class RecipientTool(ToolMessage):
 
     @classmethod
     def instructions(cls) -> str:
-        """Tell a model when to use the tool."""
+        """Instruct a model when to use the tool."""
         many = ", ".join(cls.allowed_recipients)
         who = f"one of {many}" if many else "the name of who it is for"
         return (

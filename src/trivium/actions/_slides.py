@@ -46,18 +46,18 @@ class _Deck:
 class PPT(BaseAction):
     """Write a presentation: create it, add its pages one by one, and submit it at the end.
 
-    Each session writes one presentation at a time. Files are written below one folder, and none that is there
-    already is replaced. Images come from one folder too: a model names no other file and no address.
+    Each session writes one presentation at a time. Files are written below one folder, and no existing file is
+    replaced. Images come from one folder too: a model cannot name other files or addresses.
 
     Args:
         theme_mapping: themes by name: `template`, a PPTX file or None for the usual one, and the names of its
             layouts for a `title` page, for a page with a `single` body, and for one with `two`.
-        description: in place of the docstring's; see `BaseAction`.
-        parser: reads arguments and writes results.
-        folder: where presentations are saved; made when one is.
-        images: the folder of images; default: none may be shown.
-        fetch_image: gives the bytes of an image that is named by an http(s) address, `def` or `async def`; best one
-            that refuses private addresses. Default: addresses are refused.
+        description: replaces the docstring's description; see `BaseAction`.
+        parser: parses arguments and renders results.
+        folder: the folder for presentations; created with the first.
+        images: the folder of images; default: images are refused.
+        fetch_image: returns the bytes of an image at an http(s) address, `def` or `async def`; it should
+            refuse private addresses. Default: addresses are refused.
 
     Raises:
         ConfigurationError: a theme lacks an entry, or there is none.
@@ -100,11 +100,11 @@ class PPT(BaseAction):
     @tool_api(explode_return=True)
     @driver_neutral
     async def create_file(self, theme: str, abs_location: str) -> dict[str, str]:
-        """Begin a presentation; one of this session that was not submitted is given up.
+        """Begin a presentation; an unsubmitted presentation of this session is discarded.
 
         Args:
-            theme: the name of the theme, as Default.
-            abs_location: the name of the file, as tea.pptx.
+            theme: the name of the theme, for example Default.
+            abs_location: the name of the file, for example tea.pptx.
 
         Returns:
             status (str): what was done.
@@ -113,7 +113,7 @@ class PPT(BaseAction):
             raise ToolError(f"there is no theme '{theme}'; there are {', '.join(self.theme_mapping)}", self.name)
         path = await invoke(self._free_path, abs_location)
         self._decks.pop(this_session(), None)
-        if len(self._decks) >= MAX_DECKS:  # one was left behind: the oldest goes
+        if len(self._decks) >= MAX_DECKS:  # one was abandoned: discard the oldest
             self._decks.pop(next(iter(self._decks)))
         self._decks[this_session()] = _Deck(theme, path)
         return {"status": f"began {path.name}: add its pages, then call submit_file"}
@@ -141,7 +141,7 @@ class PPT(BaseAction):
 
         Args:
             title: its title.
-            bullet_items: its items, with [SPAN] between them.
+            bullet_items: its items, separated by [SPAN].
 
         Returns:
             status (str): what was done.
@@ -156,7 +156,7 @@ class PPT(BaseAction):
 
         Args:
             title: its title.
-            bullet_items: its items, with [SPAN] between them.
+            bullet_items: its items, separated by [SPAN].
             image: the name of the image's file.
 
         Returns:
@@ -176,7 +176,7 @@ class PPT(BaseAction):
     @tool_api(explode_return=True)
     @driver_neutral
     async def submit_file(self) -> dict[str, str]:
-        """Save the presentation; nothing is kept before.
+        """Save the presentation; nothing is saved before.
 
         Returns:
             status (str): where it is.
@@ -202,7 +202,7 @@ class PPT(BaseAction):
     def _free_path(self, location: str) -> Path:
         path = self._below(self.folder, location if location.lower().endswith(".pptx") else f"{location}.pptx")
         if path.name.startswith("."):
-            raise ToolError("the name of the file is missing: give one, as tea.pptx", self.name)
+            raise ToolError("the name of the file is missing: give one, such as tea.pptx", self.name)
         if path.exists():
             raise ToolError(f"there is a file {path.name} already: choose another name", self.name)
         return path

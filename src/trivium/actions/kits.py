@@ -19,11 +19,11 @@ _TYPES = {"string": str, "integer": int, "number": float, "boolean": bool, "arra
 
 
 class ToolKit:
-    """Tools that are given, removed and chosen together.
+    """Tools that are added, removed and selected together.
 
     Args:
-        name: how it is called.
-        description: what its tools are for.
+        name: its name.
+        description: the purpose of its tools.
 
     Example:
         >>> kit = ToolKit("greetings")
@@ -47,13 +47,13 @@ class ToolKit:
         self.tools.extend(tools)
 
     def set_description(self, description: str) -> None:
-        """Say what the kit's tools are for."""
+        """Set the purpose of the kit's tools."""
         self.description = description
 
 
 @dataclass(frozen=True, slots=True)
 class ToolMetadata(Tool):
-    """A `Tool`, which can be given to an agent as it is, with the names that Agere's documents use."""
+    """A `Tool` with the attribute names of Agere's documents."""
 
     tool_kit: ToolKit | None = None
 
@@ -74,7 +74,7 @@ class ToolMetadata(Tool):
 
     @classmethod
     def of(cls, function: Tool | Callable[..., Any]) -> ToolMetadata:
-        """That of a function or of a `Tool`."""
+        """Return the metadata of a function or a `Tool`."""
         if isinstance(function, ToolMetadata):
             return function
         made, kit = Tool.of(function), getattr(function, "__tool_kit__", None)
@@ -90,11 +90,11 @@ def tool_kit(kit: str | ToolKit, description: str | None = None) -> Callable[[F]
 
     Args:
         kit: the kit, or its name: within one module, one name is one kit.
-        description: what the kit's tools are for, in place of what it says; None leaves that.
+        description: the purpose of the kit's tools; None keeps the present one.
     """
 
     def decorate(function: F) -> F:
-        # Kits by name live with the module that names them, as Python keeps a module's warnings.
+        # Kits by name are stored in the module that names them, as Python stores a module's warnings.
         named: dict[str, ToolKit] = function.__globals__.setdefault("__tool_kits__", {})
         its = kit if isinstance(kit, ToolKit) else named.setdefault(kit, ToolKit(kit))
         its.add_tools([function])
@@ -115,18 +115,18 @@ def tool_parameter(
     choices: Collection[Any] | None = None,
     required: bool = True,
 ) -> Callable[[F], F]:
-    """Say more about a parameter of a tool than its annotation and the docstring do; stands below or above `@tool`.
+    """Describe a parameter of a tool beyond its annotation and docstring; use it below or above `@tool`.
 
     Args:
         name: the parameter.
-        description: what the model is told about it.
-        default_value: taken, as documents give it; the model is told the function's own, for that is what runs.
-        param_type: its JSON type where it has no annotation: string, integer, number, boolean, array, object.
-        choices: the values that it may have; others are refused.
-        required: False only where the function has a default; with a default a parameter is never required.
+        description: its description for the model.
+        default_value: accepted for compatibility; the schema has the function's own default.
+        param_type: its JSON type if it has no annotation: string, integer, number, boolean, array, object.
+        choices: the allowed values; others are refused.
+        required: False needs a default in the function; a parameter with a default is never required.
 
     Raises:
-        ToolDefinitionError: the function contradicts what is said.
+        ToolDefinitionError: the function contradicts the description.
 
     Example:
         >>> @tool

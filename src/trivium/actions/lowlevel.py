@@ -1,6 +1,6 @@
-"""What trivium's own packages and authors of extensions need of tools, beside the public names.
+"""The internal API of tools, for trivium's own packages and authors of extensions.
 
-Stable enough to build on: a change of one of these names stands in the changelog.
+Stable enough to build on: changes of these names are in the changelog.
 """
 
 from trivium.actions._action import describe_tool, invalid_api

@@ -1,4 +1,4 @@
-"""Contexts: a conversation cut to a window of tokens, with the tools that are described in it."""
+"""Contexts: a conversation cut to a window of tokens, and the description of its tools."""
 
 from trivium.contexts._context import Beads, Context, SendingOptions
 from trivium.contexts._context_models import (

@@ -1,4 +1,4 @@
-"""The context: a conversation of any length, of which what is sent always fits into a window of tokens."""
+"""The context: a conversation of any length, cut to a window of tokens when it is sent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Beads", "Context", "ContextPieceTypeError", "ContextTokenError", "Se
 T = TypeVar("T")
 Which = Literal["START", "FLOWING", "FIXED", "END"]
 Position = int | str
-"""Where a fixed bead stands: `2` has two pieces before it, `-1` none behind it, `"50%"` as many as behind it."""
+"""The position of a fixed bead: `2` is after two pieces, `-1` at the end, `"50%"` in the middle."""
 _WHICH: Collection[Which] = get_args(Which)
 
 
@@ -34,7 +34,7 @@ class Beads(TypedDict, Generic[T]):
 
 
 class SendingOptions(TypedDict, total=False):
-    """The beads and tools to send with the conversation, and the limit of tokens; a missing key means everything."""
+    """The beads and tools to send with the conversation, and the limit of tokens; a missing key means all."""
 
     bead: Collection[Which] | Literal["ALL"]
     """The beads."""
@@ -45,7 +45,7 @@ class SendingOptions(TypedDict, total=False):
     tools_by_names: Sequence[str | ToolKit] | None
     """More tools, by name or kit."""
     max_sending_token_num: int | Literal["inf"] | None
-    """The most tokens, in place of the context's own number; "inf" for no limit."""
+    """The most tokens, instead of the context's limit; "inf" for no limit."""
 
 
 class _Piece(NamedTuple, Generic[T]):
@@ -54,11 +54,11 @@ class _Piece(NamedTuple, Generic[T]):
     calls: Collection[str] = ()
     answered: str | None = None
     joined: bool = False
-    """Whether nothing may come between it and the piece before: a tool result and the call that it answers."""
+    """True if it must follow the piece before it directly: a tool result follows its call."""
 
 
 class _Chosen(NamedTuple, Generic[T]):
-    """A `SendingOptions`, looked up: the beads, the tokens of tools that travel outside the messages, and the limit."""
+    """Resolved `SendingOptions`: the beads, the tokens of tools that are sent beside the messages, and the limit."""
 
     start: list[_Piece[T]]
     flowing: list[_Piece[T]]
@@ -69,23 +69,23 @@ class _Chosen(NamedTuple, Generic[T]):
 
 
 class Context(Generic[ContextPiece]):
-    """A conversation, and the beads that are sent with it however much of the conversation is left out.
+    """A conversation, and beads that are always sent with it, even if much of the conversation is left out.
 
-    What is sent is the latest pieces that fit, with every bead: START before them, END after them, FIXED at
-    places counted within what is sent, FLOWING at a place of its own in the conversation that moves to the end
-    when it would be cut off. Its tokens are never more than `max_sending_token_num`.
+    It sends the latest pieces that fit, with every bead: START before them, END after them, FIXED at positions
+    within the sent pieces, and FLOWING at a position in the conversation that moves to the end when it would be cut
+    off. It never sends more than `max_sending_token_num` tokens.
 
-    **A tool call and its results are one**: they are sent together or not at all, and no bead comes between
-    them, for providers refuse a result without its call.
+    **A tool call and its results belong together**: they are sent together or not at all, and no bead comes between
+    them, since providers refuse a result without its call.
 
-    Lists that a context gives are copies; their pieces are not, and are counted when they are put in: put in
-    a new piece instead of changing one.
+    Lists returned by a context are copies; their pieces are not, and their tokens are counted when they are added:
+    add a new piece instead of changing one.
 
     Args:
-        context_model: which pieces there are, and what they cost.
-        token_window: the tokens that the language model takes, its answer included.
+        context_model: the kind of the pieces, and their tokens.
+        token_window: the context window of the language model, its answer included.
         max_sending_token_num: the tokens that may be sent; default `token_window`, and None sends everything.
-        tools_manager: its tools are counted, and described in a bead where the model knows no tools.
+        tools_manager: its tools are counted, and described in a bead if the model has no interface for tools.
 
     Example:
         >>> from trivium.contexts import OpenAIContextModel
@@ -130,7 +130,7 @@ class Context(Generic[ContextPiece]):
 
     @property
     def token_num(self) -> int:
-        """The tokens of the whole conversation, without beads."""
+        """The tokens of the complete conversation, without beads."""
         return self._count(self._context)
 
     def context_append(self, piece: ContextPiece, **choice: Unpack[SendingOptions]) -> bool:
@@ -143,13 +143,13 @@ class Context(Generic[ContextPiece]):
 
         Args:
             piece_list: the pieces.
-            **choice: what they must fit in with; see `SendingOptions`.
+            **choice: the beads, tools and limit of the check; see `SendingOptions`.
 
         Returns:
-            Whether they were added; if not, nothing was.
+            True if they were added; otherwise nothing was added.
 
         Raises:
-            ContextPieceTypeError: one of them is no piece; nothing was added.
+            ContextPieceTypeError: a value is not a piece; nothing was added.
         """
         pieces, chosen = self._counted(piece_list, self._context), self._chosen(choice)
         start = len(self._context)
@@ -162,17 +162,17 @@ class Context(Generic[ContextPiece]):
 
     @checked
     def context_update(self, context: Iterable[ContextPiece]) -> None:
-        """Put these pieces in place of the whole conversation.
+        """Replace the complete conversation by these pieces.
 
         Raises:
-            ContextPieceTypeError: one of them is no piece; nothing was changed.
+            ContextPieceTypeError: a value is not a piece; nothing was changed.
         """
         self._context = self._counted(context)
 
     def context_sending(self, **choice: Unpack[SendingOptions]) -> list[ContextPiece]:
         """Return what to send: the beads, and as many of the latest pieces as fit.
 
-        The flowing bead moves to the end of the conversation if its place is not among them.
+        The flowing bead moves to the end of the conversation if its position was cut off.
 
         Args:
             **choice: see `SendingOptions`.
@@ -183,7 +183,7 @@ class Context(Generic[ContextPiece]):
         chosen, pieces = self._chosen(choice), self._context
         limit = float("inf") if chosen.limit is None else chosen.limit
         starts = [at for at, piece in enumerate(pieces) if not piece.joined] or [0]
-        # The fewer pieces the fewer tokens: the first start that fits is found by halving, and it was counted.
+        # Fewer pieces have fewer tokens, so bisection finds the first start that fits.
         at = bisect_left(starts, True, key=lambda start: self._tokens(pieces, start, chosen) <= limit)
         if at == len(starts):
             needed = self._tokens(pieces, starts[-1], chosen)
@@ -199,10 +199,10 @@ class Context(Generic[ContextPiece]):
         return sent
 
     def context_ratio(self, context: bool = True, **choice: Unpack[SendingOptions]) -> float:
-        """The tokens of the whole conversation and the beads, over those that may be sent; 0 without a limit.
+        """The ratio of the tokens of conversation and beads to the limit; 0 without a limit.
 
         Args:
-            context: whether the conversation counts.
+            context: False counts only the beads.
             **choice: see `SendingOptions`.
         """
         chosen = self._chosen(choice)
@@ -212,12 +212,12 @@ class Context(Generic[ContextPiece]):
     @property
     def bead_content(self) -> Beads[ContextPiece]:
         """The pieces of all beads, as deep copies."""
-        return deepcopy(self._shown(lambda piece: piece.value))
+        return deepcopy(self._by_bead(lambda piece: piece.value))
 
     @property
     def bead_lengths(self) -> Beads[int]:
         """The tokens of each piece of all beads."""
-        return self._shown(lambda piece: piece.tokens)
+        return self._by_bead(lambda piece: piece.tokens)
 
     @property
     def fixed_bead_positions(self) -> list[Position]:
@@ -230,7 +230,7 @@ class Context(Generic[ContextPiece]):
         return min(self._flowing_at, len(self._context))
 
     def shift_flowing_bead(self) -> None:
-        """Move the flowing bead to the end of the conversation as it is now."""
+        """Move the flowing bead to the present end of the conversation."""
         self._flowing_at = len(self._context)
 
     def bead_append(self, bead: ContextPiece, which: Which, fixed: Position | None = None) -> None:
@@ -244,24 +244,24 @@ class Context(Generic[ContextPiece]):
         Args:
             beads: the pieces.
             which: START, FLOWING, FIXED or END.
-            fixed: for FIXED, where it stands: an index, a negative one from the end, or a share as "50%".
+            fixed: for FIXED, its position: an index, a negative index from the end, or a percentage such as "50%".
 
         Raises:
             ConfigurationError: there is no such bead, or FIXED has no position.
-            ContextPieceTypeError: one of them is no piece; nothing was added.
+            ContextPieceTypeError: a value is not a piece; nothing was added.
         """
         key = _key(which, fixed)
         self._beads[key] = self._counted(beads, self._beads.get(key, ()))
 
     @checked
     def bead_update(self, new_beads: Iterable[ContextPiece], which: Which, fixed: Position | None = None) -> None:
-        """Put these pieces in place of those of a bead; see `bead_extend`."""
+        """Replace the pieces of a bead; see `bead_extend`."""
         self._beads[_key(which, fixed)] = self._counted(new_beads)
 
     def bead_piece_overwrite(
         self, bead: ContextPiece, which: Which, index: int = -1, fixed: Position | None = None
     ) -> None:
-        """Put a piece in place of one of a bead; see `bead_extend`.
+        """Replace one piece of a bead; see `bead_extend`.
 
         Raises:
             BeadNotFoundError: there is no such piece.
@@ -271,7 +271,7 @@ class Context(Generic[ContextPiece]):
         self.bead_update(values, which, fixed)
 
     def bead_piece_delete(self, which: Which, index: int, fixed: Position | None = None) -> None:
-        """Take a piece out of a bead.
+        """Remove a piece of a bead.
 
         Raises:
             BeadNotFoundError: there is no such piece.
@@ -281,25 +281,25 @@ class Context(Generic[ContextPiece]):
         self.bead_update(values, which, fixed)
 
     def validate_piece_type(self, piece: ContextPiece) -> bool:
-        """True for what can be a piece.
+        """Return True if a value can be a piece.
 
         Raises:
-            ContextPieceTypeError: it cannot.
+            ContextPieceTypeError: it cannot be a piece.
         """
         if not self.context_model.piece_type_validator(piece):
             name = self.context_model.context_model_name
-            raise ContextPieceTypeError(f"{piece!r:.200} is no piece of a context of the model {name}")
+            raise ContextPieceTypeError(f"{piece!r:.200} is not a piece of a context of the model {name}")
         return True
 
-    # ---- the layout, on which all of the above stands
+    # ---- the layout
     def _layout(
         self, pieces: list[_Piece[ContextPiece]], start: int, chosen: _Chosen[ContextPiece]
     ) -> list[_Piece[ContextPiece]]:
-        """Lay out what is sent if `start` is the first of `pieces` that is."""
+        """Lay out the pieces to send, from the index `start` on, with the beads."""
         middle = pieces[start:]
         _insert(middle, self._flowing_at - start if start <= self._flowing_at else len(middle), chosen.flowing)
         length = len(middle)
-        # From back to front: what is put in shifts no place that comes later, and a negative index counts it.
+        # From back to front: an insertion shifts no later position, and negative indices count it.
         for position in sorted(chosen.fixed, key=lambda position: _index(position, length), reverse=True):
             negative = isinstance(position, int) and position < 0
             _insert(middle, _index(position, len(middle) if negative else length), chosen.fixed[position])
@@ -315,14 +315,14 @@ class Context(Generic[ContextPiece]):
     def _counted(
         self, values: Iterable[ContextPiece], after: Sequence[_Piece[ContextPiece]] = ()
     ) -> list[_Piece[ContextPiece]]:
-        """`after` and these, each tool result joined to its call and to all that stands between them."""
+        """Add counted values to `after`; mark all pieces between a tool call and its result as joined."""
         model, pieces, values = self.context_model, list(after), list(values)
         for value in values:
             self.validate_piece_type(value)
         for value in values:
             at, answered = len(pieces), model.answered_call(value)
             pieces.append(_Piece(value, model.token_counter(value), tuple(model.calls_in(value)), answered))
-            if answered is not None:  # of a call that is not here: it stays with what it came after
+            if answered is not None:  # its call is not here: it stays with the piece before it
                 call = next((k for k in range(at - 1, -1, -1) if answered in pieces[k].calls), at - 1)
                 for k in range(max(call, 0) + 1, at + 1):
                     pieces[k] = pieces[k]._replace(joined=True)
@@ -370,7 +370,7 @@ class Context(Generic[ContextPiece]):
             raise BeadNotFoundError(f"the bead has {len(values)} pieces, and none with the index {index}")
         return values
 
-    def _shown(self, value: Callable[[_Piece[ContextPiece]], T]) -> Beads[T]:
+    def _by_bead(self, value: Callable[[_Piece[ContextPiece]], T]) -> Beads[T]:
         shown = {key: [value(piece) for piece in pieces] for key, pieces in self._beads.items()}
         return {
             "START": shown["START", None],
@@ -392,19 +392,19 @@ def _key(which: Which, fixed: Position | None) -> tuple[Which, Position | None]:
 
 
 def _index(position: Position, length: int) -> int:
-    """The index in a list of that length at which a bead is put in."""
+    """The index in a list of `length` at which a bead is inserted."""
     if isinstance(position, str):
         share = position.removesuffix("%")
         if share == position or not share.replace(".", "", 1).isdecimal():
-            raise ConfigurationError(f"{position!r} is no position: give an index, or a share as '50%'")
+            raise ConfigurationError(f"{position!r} is not a position: give an index, or a percentage such as '50%'")
         position = round(float(share) * length / 100)
     if not isinstance(position, int):  # type: ignore[unnecessary] - users pass anything
-        raise ConfigurationError(f"{position!r} is no position: give an index, or a share as '50%'")
+        raise ConfigurationError(f"{position!r} is not a position: give an index, or a percentage such as '50%'")
     return min(position, length) if position >= 0 else max(length + position + 1, 0)
 
 
 def _insert(pieces: list[_Piece[T]], at: int, bead: list[_Piece[T]]) -> None:
-    """Put a bead in; where it would part a tool call from its result, before the call."""
+    """Insert a bead; if it would separate a tool call from its result, insert it before the call."""
     at = min(at, len(pieces))
     while 0 < at < len(pieces) and pieces[at].joined:
         at -= 1

@@ -1,4 +1,4 @@
-"""What a context is made of: which pieces it takes, what they cost, and which of them belong together."""
+"""The pieces of a context: their types, their tokens, and the pieces that belong together."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ ChatPiece = Mapping[str, Any] | Message
 
 
 def approximate_tokens(text: str) -> int:
-    """About how many tokens a text has: one for every three bytes of UTF-8, rounded up.
+    """Estimate the tokens of a text: one for every three bytes of UTF-8, rounded up.
 
-    Tokenizers take about four bytes of English and about three of Chinese for a token, so this is rather too
-    many than too few. Text of rare signs or random letters has more: count such text with the model's tokenizer.
+    A token has about four bytes of English, and about three of Chinese, so the estimate is rather too high than too
+    low. Text of rare or random characters has more tokens: count it with the model's tokenizer.
 
     Example:
         >>> approximate_tokens("Hello, world"), approximate_tokens("")
@@ -32,17 +32,17 @@ def approximate_tokens(text: str) -> int:
 
 
 class ContextModelBase(ABC, Generic[ContextPiece]):
-    """The rules of a context's pieces; a subclass for your own kind of piece writes `token_counter`."""
+    """The rules of a context's pieces; subclass it and implement `token_counter` for other kinds of pieces."""
 
     context_model_name: str = "CUSTOM"
-    """How the model is called."""
+    """The name of the context model."""
 
     @abstractmethod
     def token_counter(self, context_piece: ContextPiece) -> int:
-        """The tokens of one piece; asked once, when it is put in."""
+        """Count the tokens of one piece; called once, when the piece is added."""
 
     def token_counter_modifier(self, context_piece_list: list[ContextPiece], total_token_num: int) -> int:
-        """The tokens of a list of pieces, where that is not their sum.
+        """Count the tokens of a list of pieces, if that differs from their sum.
 
         Args:
             context_piece_list: the pieces.
@@ -51,7 +51,7 @@ class ContextModelBase(ABC, Generic[ContextPiece]):
         return total_token_num
 
     def piece_type_validator(self, context_piece: ContextPiece) -> bool:
-        """True if a value can be a piece of the context."""
+        """Return True if a value can be a piece of the context."""
         return True
 
     def calls_in(self, context_piece: ContextPiece) -> Iterable[str]:
@@ -64,7 +64,7 @@ class ContextModelBase(ABC, Generic[ContextPiece]):
         return [call.get("id", "") if isinstance(call, Mapping) else getattr(call, "id", "") for call in calls]  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] # fmt: skip
 
     def answered_call(self, context_piece: ContextPiece) -> str | None:
-        """The id of the tool call whose result a piece is, or None if it is no result."""
+        """The id of the tool call that a piece answers; None if it is not a tool result."""
         if isinstance(context_piece, Message):
             return context_piece.tool_call_id
         if not isinstance(context_piece, Mapping):
@@ -77,10 +77,10 @@ class OpenaiContextModel(ContextModelBase[ChatPiece]):
     """Chat messages in OpenAI's form, as dicts, and `Message` objects.
 
     Args:
-        token_counter: the tokens of one piece. Default: four, and `approximate_tokens` of what it says; no
+        token_counter: counts the tokens of one piece. Default: four, and `approximate_tokens` of its text; no
             tokenizer is loaded.
-        token_counter_modifier: the tokens of a list, given the list and the sum of its pieces' tokens; default:
-            the sum.
+        token_counter_modifier: counts the tokens of a list, given the list and the sum of its pieces' tokens;
+            default: the sum.
 
     Example:
         >>> OpenaiContextModel().token_counter({"role": "user", "content": "Hello, world"})
@@ -114,7 +114,7 @@ class OpenaiContextModel(ContextModelBase[ChatPiece]):
 
 
 OpenAIContextModel = OpenaiContextModel
-"""The same class, spelt as the company spells it."""
+"""The same class, spelt like the company."""
 
 
 def _tokens_of(piece: ChatPiece) -> int:

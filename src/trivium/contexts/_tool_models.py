@@ -1,4 +1,4 @@
-"""How a model is told of tools and calls them: through OpenAI's interface, or in plain text."""
+"""Tool models: the description of tools for a model, and its calls, through OpenAI's interface or in plain text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trivium.streams import Piece, async_dispatcher_tools_call_for_openai, split
 __all__ = ["CUSTOM_TOOL_MANUAL_TEMPLATE", "CustomToolModel", "OpenaiToolModel", "Roles"]
 
 Roles = Callable[[str], AsyncGenerator[str]]
-"""Gives "to_user" and "tool_call" their parts of the answer: text for the user, and tool calls as JSON."""
+"""A function from "to_user" or "tool_call" to that part of the answer: text for the user, or tool calls as JSON."""
 
 CUSTOM_TOOL_MANUAL_TEMPLATE = """\
 You can call tools. To call one, write one JSON object with the tool's name as "request" and its arguments beside it, \
@@ -34,8 +34,8 @@ class OpenaiToolModel:
 
     Args:
         tool_token_counter: the tokens of the manual's JSON text; default `approximate_tokens`.
-        to_user_flag: the name of an argument, added to each tool, in which the model tells the user what it is
-            about to do; None adds none.
+        to_user_flag: the name of an argument, added to each tool, for the model's text to the user; None adds
+            none.
 
     Example:
         >>> def double(number: int) -> int:
@@ -74,22 +74,22 @@ class OpenaiToolModel:
         return self.tool_token_counter(json.dumps(self.get_tools_manual(tools), ensure_ascii=False))
 
     async def parse_response(self, source: AsyncIterable[Any]) -> Roles:
-        """Part a streamed answer into what is for the user and the tool calls, without the flag's argument.
+        """Split a streamed answer into text for the user and tool calls without the flag's argument.
 
         Args:
-            source: the chunks, as OpenAI's client gives them.
+            source: the chunks of OpenAI's client.
         """
-        flag = self.to_user_flag or "\0"  # no argument is called so
+        flag = self.to_user_flag or "\0"  # no argument has this name
         return await async_dispatcher_tools_call_for_openai(source=source, to_user_flag=flag)
 
 
 class CustomToolModel:
-    """Tools for a model that knows none: they are described in a message, and called in the text of the answer.
+    """Tools for a model without an interface for tools: described in a message, called in the text of the answer.
 
-    A call is a JSON object with a `request`, as everywhere in trivium.
+    A call is a JSON object with a `request`, like all tool messages of trivium.
 
     Args:
-        tool_bead_maker: makes the piece of a context from the manual's text; default a system message.
+        tool_bead_maker: makes a piece of a context from the manual's text; default: a system message.
         custom_tool_manual_template: the manual, with the variable `{{ tools }}`.
 
     Example:
@@ -111,11 +111,11 @@ class CustomToolModel:
         self.custom_tool_manual_template = custom_tool_manual_template or CUSTOM_TOOL_MANUAL_TEMPLATE
 
     def tool_manual_bead_maker(self, manual: str) -> Any:
-        """The piece of a context that holds the manual."""
+        """Make the piece of a context with the manual."""
         return self.tool_bead_maker(manual)
 
     def get_tools_manual(self, tools: Iterable[Tool]) -> str:
-        """The text that describes tools, and how to call them.
+        """Render the text that describes tools and how to call them.
 
         Raises:
             ToolDefinitionError: a tool has a parameter named `request`.
@@ -128,16 +128,16 @@ class CustomToolModel:
         return template.render(tools=json.dumps(told, ensure_ascii=False)).prompt
 
     async def parse_response(self, source: AsyncIterable[Any]) -> Roles:
-        """Part a streamed answer into text for the user and tool calls; how it was cut into chunks changes nothing.
+        """Split a streamed answer into text for the user and tool calls, whatever the boundaries of its chunks.
 
-        The readers may go one after the other or at once. If the source fails, each reader gets what came
+        The two parts may be read at once or one after the other. If the source fails, each reader gets the pieces
         before, and then the error.
 
         Args:
-            source: the text in pieces; what is not text, as a model's usage, is passed over.
+            source: the text in pieces; other items, such as a model's usage, are ignored.
 
         Returns:
-            A function of "to_user" or "tool_call" that gives an async generator; of a tool call, JSON text with
+            A function from "to_user" or "tool_call" to an async generator; tool calls are JSON texts with
             `tool_call_index`, `tool_call_id`, `name` and `arguments`.
         """
         return await split_among_readers(source, _TextSplitter())
@@ -156,7 +156,7 @@ def _check_free(tool: Tool, name: str) -> None:
 
 
 class _TextSplitter:
-    """Gives each piece of a text to whom it concerns."""
+    """Splits a text into text for the user and tool calls."""
 
     def __init__(self) -> None:
         self.ended = False

@@ -14,18 +14,18 @@ from trivium.schema.lowlevel import checked
 __all__ = ["ToolType", "ToolsManager"]
 
 ToolType = Literal["PERMANENT", "TEMPORARY"]
-"""How long the user of a manager means to keep a tool."""
+"""The lifetime of a tool in a manager, by intention."""
 _TOOL_TYPES: Collection[ToolType] = get_args(ToolType)
 
 
 class ToolsManager:
-    """Tools by name, in three shelves: permanent, temporary, and registered ones that are sent only when named.
+    """Tools by name, in three tables: permanent, temporary, and registered tools, which are sent only when named.
 
-    It describes tools to a model and finds the function that a call means; it runs none. Where one name stands
-    on several shelves, it means the registered tool, else the temporary, else the permanent one.
+    It describes tools to a model and finds the function of a call; it runs none. A name in several tables means the
+    registered tool, else the temporary, else the permanent tool.
 
     Args:
-        tool_model: how a model is told of tools, and how it calls them.
+        tool_model: describes tools to a model and reads its calls.
 
     Example:
         >>> def double(number: int) -> int:
@@ -48,10 +48,10 @@ class ToolsManager:
 
     @property
     def tool_model_type(self) -> Literal["CUSTOM", "PROVIDED"]:
-        """PROVIDED where the model knows tools; CUSTOM where it reads of them in a message."""
+        """PROVIDED if the model has an interface for tools; CUSTOM if they are described in a message."""
         return "CUSTOM" if isinstance(self.tool_model, CustomToolModel) else "PROVIDED"
 
-    # ---- shelves
+    # ---- tables
     def add_tool(self, tool: AnyTool, tool_type: ToolType = "TEMPORARY") -> None:
         """Add a tool, a function or a kit."""
         self.add_tools([tool], tool_type)
@@ -62,20 +62,20 @@ class ToolsManager:
         Raises:
             ToolDefinitionError: one of them cannot be a tool.
         """
-        self._shelf(tool_type).update({each.name: each for each in _each(tools)})
+        self._table(tool_type).update({each.name: each for each in _each(tools)})
 
     def remove_tool(self, tool: AnyTool | str, tool_type: ToolType = "TEMPORARY") -> None:
-        """Remove a tool, by name too; one that is not there is no error."""
+        """Remove a tool, also by name; unknown tools are ignored."""
         self.remove_tools([tool], tool_type)
 
     def remove_tools(self, tools: Iterable[AnyTool | str], tool_type: ToolType = "TEMPORARY") -> None:
-        """Remove tools, by name too; one that is not there is no error."""
+        """Remove tools, also by name; unknown tools are ignored."""
         for name in _names(tools):
-            self._shelf(tool_type).pop(name, None)
+            self._table(tool_type).pop(name, None)
 
     def clear_tools(self, tool_type: ToolType = "TEMPORARY") -> None:
         """Remove all tools of a type."""
-        self._shelf(tool_type).clear()
+        self._table(tool_type).clear()
 
     def register_tool(self, tool: AnyTool) -> None:
         """Register a tool, a function or a kit."""
@@ -86,12 +86,12 @@ class ToolsManager:
         self._shelves["REGISTERED"].update({each.name: each for each in _each(tools)})
 
     def unregister_tools(self, tools: Iterable[AnyTool | str]) -> None:
-        """Take tools from the registered ones, by name too."""
+        """Remove registered tools, also by name."""
         for name in _names(tools):
             self._shelves["REGISTERED"].pop(name, None)
 
     def clear_registered_tools(self) -> None:
-        """Take all tools from the registered ones."""
+        """Remove all registered tools."""
         self._shelves["REGISTERED"].clear()
 
     @property
@@ -101,15 +101,15 @@ class ToolsManager:
 
     @property
     def all_tools_names(self) -> list[str]:
-        """The names of all tools, each once."""
+        """The names of all tools, without repetition."""
         return list(dict.fromkeys(name for shelf in self._shelves.values() for name in shelf))
 
-    def _shelf(self, tool_type: str) -> dict[str, ToolMetadata]:
+    def _table(self, tool_type: str) -> dict[str, ToolMetadata]:
         if tool_type not in _TOOL_TYPES:
             raise ConfigurationError(f"a tool is {' or '.join(_TOOL_TYPES)}, not {tool_type!r}")
         return self._shelves[tool_type]
 
-    # ---- what is known of tools
+    # ---- metadata
     def create_tool_metadata(self, tool: Tool | Callable[..., Any]) -> ToolMetadata:
         """Return the metadata of a tool or a function."""
         return ToolMetadata.of(tool)
@@ -119,7 +119,7 @@ class ToolsManager:
         by_types: Collection[ToolType] | Literal["ALL"] = "ALL",
         by_names: Iterable[str | ToolKit] | None = None,
     ) -> list[ToolMetadata]:
-        """The tools of these types and of these names or kits, each once; what is not there is left out."""
+        """Find the tools of some types, and tools by name or kit, without repetition; unknown names are ignored."""
         types = ("PERMANENT", "TEMPORARY") if by_types == "ALL" else by_types
         names = [
             name for tool_type in ("PERMANENT", "TEMPORARY") if tool_type in types for name in self._shelves[tool_type]
@@ -127,7 +127,7 @@ class ToolsManager:
         return self.get_tools_metadata_by_names([*names, *(by_names or ())])
 
     def get_tools_metadata_by_names(self, names: Iterable[str | ToolKit]) -> list[ToolMetadata]:
-        """The tools of these names or kits, each once; what is not there is left out."""
+        """Find tools by name or kit, without repetition; unknown names are ignored."""
         found = [self._find(name) for name in dict.fromkeys(_names(names))]
         return [each for each in found if each is not None]
 
@@ -135,10 +135,10 @@ class ToolsManager:
         return next((shelf[name] for shelf in self._shelves.values() if name in shelf), None)
 
     def get_linked_tool(self, tool_name: str) -> Callable[..., Any]:
-        """The function that a name means.
+        """Return the function of a tool.
 
         Raises:
-            UnknownToolError: there is no tool of that name.
+            UnknownToolError: there is no tool with this name.
         """
         found = self._find(tool_name)
         if found is None:
@@ -146,7 +146,7 @@ class ToolsManager:
             raise UnknownToolError(f"there is no tool '{tool_name}'; there are {there}", tool_name)
         return found.linked_tool
 
-    # ---- what a model is told, and what it answers
+    # ---- descriptions and answers
     def get_tools_manual(
         self,
         by_types: Collection[ToolType] | Literal["ALL"] = "ALL",

@@ -1,4 +1,4 @@
-"""Streams: a model's answer read by several readers, sync streams read asynchronously, helpers for iteration."""
+"""Streams: a model's answer for several readers, sync streams as async streams, helpers for iteration."""
 
 from trivium.streams._adapter import LLMAsyncAdapter
 from trivium.streams._channel import Channel

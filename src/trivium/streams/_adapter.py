@@ -1,4 +1,4 @@
-"""A model's stream, of whatever kind, as an asynchronous iterable."""
+"""A model's stream, sync or async, as an asynchronous iterable."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ Functions: TypeAlias = _Entry | Sequence[_Entry]
 
 
 class LLMAsyncAdapter:
-    """Makes an asynchronous iterable of a model's stream, and tells when its reception begins and ends.
+    """Makes an asynchronous iterable of a model's stream, with callbacks at the start and the end of reception.
 
-    A sync stream (that of `openai.OpenAI`, a generator, a list) is pulled in a worker, so its waiting stops
-    nothing else; an async one where it is. It works in a handler and in any other asyncio program. The stream is
-    closed at its end, and where the reader leaves early. An error of the stream reaches the reader.
+    A sync stream (of `openai.OpenAI`, a generator, a list) is read in a worker thread, so that it does not block the
+    loop; an async stream is read in place. It works in a handler and in any other asyncio program. The stream is
+    closed at its end, and when the reader stops early. An error of the stream is raised to the reader.
 
-    Functions may be sync or async; a dict `{"function": f, "params": {"args": …, "kwargs": …}}` gives arguments, and
-    a list holds several.
+    Callbacks may be sync or async; a dict `{"function": f, "params": {"args": …, "kwargs": …}}` adds arguments, and a
+    list has several callbacks.
 
     Args:
-        at_receiving_start: called before the first item is given, also if there is none.
-        at_receiving_end: called after the last, also if the stream fails in the middle or the reader leaves, but
-            only if the start was. A failure of its own does not hide that of the stream: it is logged.
+        at_receiving_start: called before the first item, also if there is none.
+        at_receiving_end: called after the last item, also if the stream fails or the reader stops early, but only
+            if the start was called. Its own failure does not hide that of the stream: it is logged.
         logger: default `trivium.utils`.
 
     Attributes:
-        received_message: the items of the last reception, so far.
+        received_message: the items received so far in the last reception.
 
     Example:
         >>> import asyncio
@@ -60,11 +60,11 @@ class LLMAsyncAdapter:
         self._at_start, self._at_end = at_receiving_start, at_receiving_end
 
     async def at_receiving_start(self) -> None:
-        """Run before the first item; override it for more than a function can do."""
+        """Run before the first item; override it if a callback is not enough."""
         await _call(self._at_start)
 
     async def at_receiving_end(self) -> None:
-        """Run after the last item; override it for more than a function can do."""
+        """Run after the last item; override it if a callback is not enough."""
         await _call(self._at_end)
 
     async def llm_to_async_iterable(
@@ -73,7 +73,7 @@ class LLMAsyncAdapter:
         at_receiving_start: Functions | None = None,
         at_receiving_end: Functions | None = None,
     ) -> AsyncGenerator[Any]:
-        """Yield the items of `response`; functions given here are called in place of the adapter's own."""
+        """Yield the items of `response`; callbacks given here replace the adapter's own."""
         start = self.at_receiving_start if at_receiving_start is None else partial(_call, at_receiving_start)
         end = self.at_receiving_end if at_receiving_end is None else partial(_call, at_receiving_end)
         received = self.received_message = list[Any]()
@@ -98,7 +98,7 @@ class LLMAsyncAdapter:
         try:
             await end()
         except Exception:
-            self.logger.exception("at_receiving_end failed after a stream that did not come to its end")
+            self.logger.exception("at_receiving_end failed after a stream that ended early")
 
 
 async def _items_of(source: Iterable[Any] | AsyncIterable[Any]) -> AsyncGenerator[Any]:

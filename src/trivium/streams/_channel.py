@@ -1,4 +1,4 @@
-"""A source that one task owns, for readers in other tasks."""
+"""A source that one task reads, for readers in other tasks."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from trivium.commander.lowlevel import (
 from trivium.exceptions import RunKilledError
 
 _AHEAD = 16
-"""Items that may have been taken since a reader asked for more."""
+"""The most items read ahead of the readers."""
 
 
 class Channel:
-    """Pulls a source, sync or async, in one task, which begins with the first reader and ends with `aclose`.
+    """Reads a source, sync or async, in one task, which starts with the first reader and ends with `aclose`.
 
-    What happens to a reader does not reach the source: it may be cancelled, and readers may take turns.
+    The source is independent of the readers: a reader may be cancelled, and readers may alternate.
 
     Args:
-        source: what to pull; it is closed at its end, or when the channel is.
-        take: called in place with each item.
+        source: the source; it is closed at its end, or with the channel.
+        receive: called in place with each item.
 
     Attributes:
-        over: rung when the source has ended and is closed.
+        over: set when the source has ended and is closed.
     """
 
-    def __init__(self, source: Iterable[Any] | AsyncIterable[Any], take: Callable[[Any], object]) -> None:
-        self._source, self._take, self.over = source, take, ThreadEvent()
+    def __init__(self, source: Iterable[Any] | AsyncIterable[Any], receive: Callable[[Any], object]) -> None:
+        self._source, self._receive, self.over = source, receive, ThreadEvent()
         self._arrived, self._wanted, self._ahead = ThreadEvent(), ThreadEvent(), 0
         self._error: BaseException | None = None
         self._closing = False
@@ -48,12 +48,12 @@ class Channel:
             self._context.run(current.set, CallNode("channel"))
 
     def want(self) -> None:
-        """Let more of the source be pulled."""
+        """Allow more of the source to be read."""
         self._ahead = 0
         self._wanted.set()
 
     async def more(self) -> bool:
-        """Wait until something was taken; False at the end of the source, whose error each reader gets."""
+        """Wait until an item was received; return False at the end of the source, or raise its error."""
         self.want()
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._pull(), context=self._context)
@@ -65,26 +65,26 @@ class Channel:
         return False
 
     async def aclose(self) -> None:
-        """Stop pulling, and wait until the source is closed."""
+        """Stop reading, and wait until the source is closed."""
         if self._task is not None:
             if not self._closing:
                 self._task.cancel()
             await shield(asyncio.wait([self._task]))  # a reader that is cancelled waits too
-        if not self.over.is_set():  # nobody has pulled
+        if not self.over.is_set():  # no reader has started it
             await self._close()
 
     async def _pull(self) -> None:
         try:
             async with aclosing(iterate(lambda: self._source)) as items:
                 async for item in items:
-                    self._take(item)
-                    self._ring()
+                    self._receive(item)
+                    self._notify()
                     self._ahead += 1
                     if self._ahead >= _AHEAD:
                         self._wanted = ThreadEvent()
                         await wait(event=self._wanted)
         except (Cancellation, asyncio.CancelledError):
-            self._error = RunKilledError("the source was stopped before its end, as was the run in which it began")
+            self._error = RunKilledError("the source was cancelled before its end, with the run in which it began")
         except BaseException as error:
             self._error = error
         await self._close()
@@ -101,8 +101,8 @@ class Channel:
             self._error = self._error or error
         finally:
             self.over.set()
-            self._ring()
+            self._notify()
 
-    def _ring(self) -> None:
+    def _notify(self) -> None:
         arrived, self._arrived = self._arrived, ThreadEvent()
         arrived.set()

@@ -1,4 +1,4 @@
-"""A model's answer as two streams: what the user reads, and the tool calls."""
+"""A model's answer as two streams: the text for the user, and the tool calls."""
 
 from __future__ import annotations
 
@@ -14,35 +14,34 @@ from trivium.streams._splitter import AnswerSplitter, Piece, Role
 __all__ = ["StreamSplitter", "async_dispatcher_tools_call_for_openai", "split_among_readers"]
 
 _GRACE = 1.0
-"""Seconds for a source to end by itself behind the end of the answer: the usage comes there."""
+"""Seconds for a source to end by itself after the end of the answer, where the usage is sent."""
 
 
 async def async_dispatcher_tools_call_for_openai(
     source: AsyncIterable[Any] | Iterable[Any], to_user_flag: str = "to_user"
 ) -> Callable[[str], AsyncGenerator[str]]:
-    """Take a model's answer apart while it arrives: what the user reads, and the tool calls.
+    """Split a model's answer while it arrives into text for the user and tool calls.
 
-    Offer tools with a parameter called `to_user`, and the model can talk to the user while it calls them. The
-    generator "to_user" gives the model's text and the text of these parameters, piece by piece, as soon as it
-    arrives; of several calls one after the other, with a line break between. A value that is no text is given as
-    JSON when its call is complete, null not at all.
+    If tools have a parameter called `to_user`, the model can write to the user while it calls them. The generator
+    "to_user" yields the model's text and the text of these parameters, piece by piece, as soon as it arrives; several
+    calls follow one another, with a line break between. A value that is not text is yielded as JSON when its call is
+    complete; null is left out.
 
-    The generator "function_call" gives each call as one JSON text with `tool_call_index`, `tool_call_id`, `name`
-    and `arguments`, an object without `to_user`. If what the model wrote is no object, `arguments` is that text,
-    and `error` says what is wrong: send it back to the model.
+    The generator "function_call" yields each call as one JSON text with `tool_call_index`, `tool_call_id`, `name`
+    and `arguments`, an object without `to_user`. If the model did not write an object, `arguments` is its text, and
+    `error` describes the mistake: send it back to the model.
 
-    Both generators end where the model says why it stopped, or with the source, and raise what the source
-    raises. Neither waits for the other, so one may be left unread, or read after the other; what it holds is at
-    most this one answer. The source is read by a task of its own, only while somebody reads, and is closed when
-    both generators are.
+    Both generators end with the model's finish reason, or with the source, and raise the errors of the source.
+    Neither waits for the other: one may stay unread, or be read later; it buffers at most this one answer. The source
+    is read by its own task, only while a generator is read, and is closed with both generators.
 
     Args:
-        source: chunks of an OpenAI stream, their dicts, or the deltas of a trivium model, mixed as they come;
-            reasoning and usage are passed over.
-        to_user_flag: the name of the parameter that is for the user.
+        source: chunks of an OpenAI stream, their dicts, or the deltas of a trivium model, in any mixture;
+            reasoning and usage are ignored.
+        to_user_flag: the name of the parameter for the user.
 
     Returns:
-        A function that gives the generator "to_user", or "function_call" (also called "tool_call"). It raises
+        A function that returns the generator "to_user", or "function_call" (also called "tool_call"). It raises
         `ConfigurationError` for another name.
 
     Example:
@@ -63,14 +62,14 @@ async def async_dispatcher_tools_call_for_openai(
 async def split_among_readers(
     source: AsyncIterable[Any] | Iterable[Any], splitter: StreamSplitter
 ) -> Callable[[str], AsyncGenerator[str]]:
-    """The generators of a source that `splitter` sorts; see `async_dispatcher_tools_call_for_openai`."""
+    """Make the generators of a source that `splitter` splits; see `async_dispatcher_tools_call_for_openai`."""
     answer = _Answer(source, splitter)
     generators = {role: answer.read(role) for role in answer.arrived}
     for each in generators.values():
-        await anext(each)  # so that it ends its part of the answer even if nobody reads it
+        await anext(each)  # start it, so that its end runs even if it is never read
 
     def make_generator(role: str) -> AsyncGenerator[str]:
-        """The generator of a role, each time the same."""
+        """Return the generator of a role, the same each time."""
         name = "function_call" if role == "tool_call" else role
         if name not in generators:
             raise ConfigurationError(f"there is no role {role!r}: take 'to_user', 'function_call' or 'tool_call'")
@@ -80,29 +79,29 @@ async def split_among_readers(
 
 
 class StreamSplitter(Protocol):
-    """Splits the items of a source into pieces, each for one reader."""
+    """Splits the items of a source into pieces for the readers."""
 
     ended: bool
-    """Whether the answer is over, whatever the source still gives; `end` makes it true."""
+    """True once the answer is complete, even if the source goes on; `end` sets it."""
 
     def feed(self, item: Any) -> Iterable[Piece]:
-        """Return the pieces that an item adds."""
+        """Return the pieces of an item."""
         ...
 
     def end(self) -> Iterable[Piece]:
-        """Return the pieces that are left at the end of the source."""
+        """Return the remaining pieces at the end of the source."""
         ...
 
 
 class _Answer:
-    """An answer on its way to its readers."""
+    """An answer with the pieces that its readers have not read."""
 
     def __init__(self, source: AsyncIterable[Any] | Iterable[Any], splitter: StreamSplitter) -> None:
         self.arrived: dict[str, deque[str]] = {role: deque() for role in get_args(Role)}
         self._splitter = splitter
-        self._channel = Channel(source, self._take)
+        self._channel = Channel(source, self._receive)
 
-    def _take(self, item: Any) -> None:
+    def _receive(self, item: Any) -> None:
         self._sort(self._splitter.feed(item))
 
     def _sort(self, pieces: Iterable[Piece]) -> None:
@@ -123,7 +122,7 @@ class _Answer:
                 await self._close()
 
     async def _more(self) -> bool:
-        """Wait for more of the answer; False at its end."""
+        """Wait for more of the answer; return False at its end."""
         if self._splitter.ended:
             return False
         if not await self._channel.more():

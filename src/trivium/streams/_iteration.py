@@ -1,4 +1,4 @@
-"""Small helpers for what comes one after the other."""
+"""Small helpers for iteration."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ R = TypeVar("R")
 
 
 async def async_as_completed(awaitables: Iterable[Awaitable[T]]) -> AsyncGenerator[T]:
-    """Yield the result of each awaitable as soon as it is there, and raise what one raises.
+    """Yield the result of each awaitable as soon as it is available; raise the first error.
 
-    All are begun at once. Where the reader leaves early or one fails, those that still run are cancelled.
+    All start at once. If the reader stops early or one fails, the others are cancelled.
 
     Example:
         >>> async def main():
@@ -41,10 +41,10 @@ async def async_as_completed(awaitables: Iterable[Awaitable[T]]) -> AsyncGenerat
 
 
 class GeneratorWithReturn(Generic[T, R]):
-    """A generator whose return value is kept.
+    """A generator that stores its return value.
 
     Attributes:
-        ret: what the generator returned; None until it has ended.
+        ret: the return value of the generator; None until it has ended.
 
     Example:
         >>> def count():

@@ -1,6 +1,6 @@
-"""One text out of a JSON object, while the object arrives in pieces. No I/O.
+"""One text in a JSON object, decoded while the object arrives in pieces. No I/O.
 
-A state machine over characters: what was read is never read again, but for an escape that a piece cuts in two
+A state machine over characters: each character is read once, except for an escape cut by the end of a piece
 (eleven characters at most).
 """
 
@@ -18,17 +18,17 @@ _ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 class JSONText:
-    """Gives the text at one key of an object, as it arrives, with its escapes decoded.
+    """Decodes the text at one key of an object while it arrives.
 
-    Only keys of the outermost object count. Nothing is checked: of a text that is no JSON, what looks like the
-    key's text is given.
+    Only keys of the outermost object count. Nothing is validated: in a text that is not JSON, the part that looks like
+    the key's text is returned.
 
     Args:
-        key: the key whose text is wanted.
+        key: the key of the text.
 
     Attributes:
-        reading: whether the wanted text has begun and not ended.
-        closed: whether the outermost bracket was closed.
+        reading: True while the text has begun and not ended.
+        closed: True once the outermost bracket was closed.
 
     Example:
         >>> text = JSONText("to_user")
@@ -43,12 +43,12 @@ class JSONText:
         self._held = ""  # the beginning of an escape
         self._depth = 0
         self._expects_key = False
-        self._name: list[str] = []  # the key that is read, or was read last
-        self._string = ""  # which kind of string this is: "key", "text" for the wanted one, "other"; "" outside
+        self._name: list[str] = []  # the current key, or the last one
+        self._string = ""  # the current kind of string: "key", "text" (the result), "other"; "" outside
         self.reading = self.closed = False
 
     def feed(self, piece: str) -> str:
-        """Return the part of the wanted text that `piece` adds."""
+        """Return the part of the text that `piece` adds."""
         text, self._held, at = self._held + piece, "", 0
         found: list[str] = []
         while at < len(text):
@@ -56,7 +56,7 @@ class JSONText:
         return "".join(found)
 
     def _skip(self, text: str, at: int) -> int:
-        """Go to the next string, or to the end."""
+        """Skip to the next string, or to the end."""
         mark = _MARK.search(text, at)
         if mark is None:
             return len(text)
@@ -64,7 +64,7 @@ class JSONText:
         if what == '"':
             self._begin()
         else:
-            self._expects_key = what in "{,"  # in a list too, where no colon makes one of it
+            self._expects_key = what in "{,"  # in a list too; without a colon it is not a key
             self._depth += (what in "{[") - (what in "}]")
             self.closed = self.closed or (what in "}]" and self._depth == 0)
         return mark.end()
@@ -78,7 +78,7 @@ class JSONText:
             self._string = "other"
 
     def _read(self, text: str, at: int, found: list[str]) -> int:
-        """Read on in a string, up to an escape, its end, or the end of the piece."""
+        """Read a string up to an escape, its end, or the end of the piece."""
         into = found if self._string == "text" else self._name if self._string == "key" else None
         plain = _PLAIN.match(text, at)
         assert plain is not None
@@ -99,14 +99,14 @@ class JSONText:
 
 
 def _unescape(text: str, at: int) -> tuple[str, int]:
-    """The character of the escape at `at`, and where it ends: beyond the text if more of it is to come."""
+    """Return the character of the escape at `at`, and its end: beyond the text if it is incomplete."""
     if len(text) == at + 1:
         return "", at + 2
     if text[at + 1] != "u":
         return _ESCAPED.get(text[at + 1], text[at + 1]), at + 2
     after = at + _LONGEST
     code = _CODE.match(text, at)
-    if code is None:  # cut in two, or no escape at all
+    if code is None:  # incomplete, or not an escape
         return text[at : at + 2], after if len(text) < after else at + 2
     value = int(code[1], 16)
     if not 0xD800 <= value < 0xE000:
@@ -116,9 +116,9 @@ def _unescape(text: str, at: int) -> tuple[str, int]:
         return chr(0x10000 + ((value - 0xD800) << 10) + int(low[1], 16) - 0xDC00), after + _LONGEST
     if value < 0xDC00 and low is None and _may_grow(text, after):
         return "", after + _LONGEST
-    return "\ufffd", after  # half of a pair
+    return "\ufffd", after  # an unpaired surrogate
 
 
 def _may_grow(text: str, at: int) -> bool:
-    """True if the text ends within a possible escape."""
+    """Return True if the text may end within an escape."""
     return len(text) < at + _LONGEST and "\\u".startswith(text[at : at + 2])

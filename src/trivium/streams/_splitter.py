@@ -1,4 +1,4 @@
-"""Taking a model's answer apart while it arrives: what the user reads, and the tool calls. No I/O."""
+"""Splitting a model's answer, while it arrives, into text for the user and tool calls. No I/O."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from trivium.streams._json_text import JSONText
 __all__ = ["AnswerSplitter", "Piece", "Role"]
 
 Role: TypeAlias = Literal["to_user", "function_call"]
-"""Whom a piece of an answer concerns."""
+"""The receiver of a piece of an answer."""
 
 Piece: TypeAlias = tuple[Role, str]
-"""A piece of an answer, and whom it concerns."""
+"""A receiver, and a piece of an answer for it."""
 
-_decoder = json.JSONDecoder(strict=False)  # models write line breaks into strings as they are
+_decoder = json.JSONDecoder(strict=False)  # models write line breaks in strings without escapes
 
 
 class _Call:
-    """A tool call that has not come out yet."""
+    """A tool call that is not complete yet."""
 
     __slots__ = ("id", "index", "name", "parts", "said", "text", "waiting")
 
@@ -33,21 +33,21 @@ class _Call:
         self.id = self.name = ""
         self.parts: list[str] = []
         self.text = JSONText(flag)
-        self.waiting: list[str] = []  # for the user, while another call speaks
+        self.waiting: list[str] = []  # text for the user, while another call's text is sent
         self.said = False
 
 
 class AnswerSplitter:
-    """Gives each piece of an answer to whom it concerns.
+    """Splits an answer into pieces, each for one receiver.
 
-    The user gets the text, and what stands in the calls' argument `flag`, one call after the other. The calls
-    come out without that argument, each as one JSON text, in the order in which they began.
+    The user gets the text, and the values of the calls' argument `flag`, one call after the other. The calls are
+    returned without that argument, each as one JSON text, in the order in which they began.
 
     Args:
-        flag: the name of the argument that is for the user.
+        flag: the name of the argument for the user.
 
     Attributes:
-        ended: whether the model has said why it stopped, or `end` was called. Nothing is given after that.
+        ended: True after the model's finish reason, or after `end`. Nothing is returned after that.
 
     Example:
         >>> splitter = AnswerSplitter("to_user")
@@ -65,16 +65,16 @@ class AnswerSplitter:
         self._flag = flag
         self._chunks = OpenAIMessageReader()
         self._calls: dict[int, _Call] = {}  # in the order in which they began
-        self._speaker: _Call | None = None  # whose text for the user is under way
+        self._speaker: _Call | None = None  # the call whose text is being sent to the user
         self._waiting: list[_Call] = []
         self._spoken = False
 
     def feed(self, item: Any) -> Iterator[Piece]:
-        """Return the pieces that an item adds: a delta, or a chunk of an OpenAI stream as an object or a dict.
+        """Return the pieces of an item: a delta, or a chunk of an OpenAI stream as an object or a dict.
 
         Raises:
-            ConfigurationError: it is something else.
-            MalformedAnswerError: it is an error that the server sent.
+            ConfigurationError: the item has another type.
+            MalformedAnswerError: the item is an error of the server.
         """
         for delta in self._deltas(item):
             if self.ended:
@@ -87,13 +87,13 @@ class AnswerSplitter:
                 yield "to_user", delta
 
     def end(self) -> Iterator[Piece]:
-        """Return the pieces that are left at the end of the answer."""
+        """Return the remaining pieces at the end of the answer."""
         if self.ended:
             return
         self.ended, self._speaker = True, None
         yield from self._next_speaker()
         for call in self._calls.values():
-            yield from self._come_out(call)
+            yield from self._complete(call)
 
     def _deltas(self, item: Any) -> Sequence[Delta]:
         if isinstance(item, str | ToolCallPart | Reasoning | Usage | Finish):
@@ -101,7 +101,7 @@ class AnswerSplitter:
         chunk = item.model_dump(warnings=False) if hasattr(item, "model_dump") else item
         if not isinstance(chunk, Mapping):
             raise ConfigurationError(
-                f"{type(item).__name__} is no piece of an answer: the source gives chunks of an OpenAI stream, "
+                f"{type(item).__name__} is not a piece of an answer: the source must yield chunks of an OpenAI stream, "
                 "their dicts, or the deltas of a trivium model"
             )
         deltas = list(self._chunks.read(dict(cast("Mapping[str, Any]", chunk))))
@@ -112,20 +112,20 @@ class AnswerSplitter:
         call = self._calls.get(part.index)
         if call is None:
             if not (part.id or part.name or part.arguments.strip()):
-                return  # space behind a call that has come out
+                return  # whitespace after a complete call
             call = self._calls[part.index] = _Call(part.index, self._flag)
         call.id, call.name = call.id or part.id or "", call.name or part.name or ""
         call.parts.append(part.arguments)
         if text := call.text.feed(part.arguments):
-            yield from self._say(call, text)
+            yield from self._send_text(call, text)
         if self._speaker is call and not call.text.reading:
             self._speaker = None
             yield from self._next_speaker()
         while len(self._calls) > 1 and (first := next(iter(self._calls.values()))).text.closed:
             del self._calls[first.index]
-            yield from self._come_out(first)
+            yield from self._complete(first)
 
-    def _say(self, call: _Call, text: str) -> Iterator[Piece]:
+    def _send_text(self, call: _Call, text: str) -> Iterator[Piece]:
         if self._speaker not in (None, call):
             if not call.waiting:
                 self._waiting.append(call)
@@ -141,9 +141,9 @@ class AnswerSplitter:
         while self._waiting and self._speaker is None:
             call = self._waiting.pop(0)
             text, call.waiting = "".join(call.waiting), []
-            yield from self._say(call, text)
+            yield from self._send_text(call, text)
 
-    def _come_out(self, call: _Call) -> Iterator[Piece]:
+    def _complete(self, call: _Call) -> Iterator[Piece]:
         raw = "".join(call.parts)
         entry = {"tool_call_index": call.index, "tool_call_id": call.id or f"call_{call.index}", "name": call.name}
         try:
@@ -151,11 +151,11 @@ class AnswerSplitter:
             said = arguments.pop(self._flag, None)
             out = json.dumps({**entry, "arguments": arguments})
         except (ValueError, RecursionError) as error:
-            problem = f"the arguments of {call.name} are no JSON object: {error}"
+            problem = f"the arguments of {call.name} are not a JSON object: {error}"
             yield "function_call", json.dumps({**entry, "arguments": raw, "error": problem})
             return
         if said is not None and not isinstance(said, str):
-            yield from self._say(call, json.dumps(said, ensure_ascii=False))
+            yield from self._send_text(call, json.dumps(said, ensure_ascii=False))
         yield "function_call", out
 
 

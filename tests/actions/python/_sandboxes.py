@@ -66,9 +66,9 @@ def sandboxes() -> list[int]:
 
 def kernel_process(kernels: Kernels, session_id: Hashable = 0) -> int:
     """The Jupyter kernel of a session."""
-    sandbox = kernels._sessions[session_id].sandbox
+    sandbox = kernels.sessions[session_id].sandbox
     assert sandbox is not None
-    first = int(Path(f"/proc/self/fdinfo/{sandbox._first}").read_text().rpartition("Pid:")[2].split()[0])
+    first = int(Path(f"/proc/self/fdinfo/{sandbox.process_fd}").read_text().rpartition("Pid:")[2].split()[0])
     found = [pid for pid in descendants(first) if "ipykernel_launcher" in command(pid)]
     assert found
     return found[0]

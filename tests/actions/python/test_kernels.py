@@ -262,7 +262,7 @@ def test_what_runs_inside_holds_no_file_of_the_host():
     }
     sandbox.close()
     with pytest.raises(StopIteration):
-        next(sandbox.ask({"code": "1", "seconds": 1}, 1))
+        next(sandbox.request({"code": "1", "seconds": 1}, 1))
 
 
 def test_each_processor_has_a_filter_that_is_no_other():

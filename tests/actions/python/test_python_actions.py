@@ -20,7 +20,7 @@ from trivium.actions import (
     PythonInterpreter,
     SandboxLimits,
 )
-from trivium.actions.python._interpreters import _unfenced
+from trivium.actions.python._interpreters import strip_fence
 from trivium.exceptions import ConfigurationError
 from trivium.schema import ActionReturn, ActionStatusCode
 
@@ -143,7 +143,7 @@ def test_images_without_a_folder_of_the_user_go_with_the_interpreter():
 def test_what_is_no_image_is_left_out(python: IPythonInterpreter):
     fake = "display({'image/png': '%s'}, raw=True)"
     for content in ("no base64!", "aGVsbG8="):
-        assert python.run(fake % content).format_result() == "[an image is left out: it is no PNG]"
+        assert python.run(fake % content).format_result() == "[an image is left out: it is not a PNG]"
 
 
 def test_the_users_files_can_be_read_by_name_and_not_changed(tmp_path: Path):
@@ -167,7 +167,7 @@ def test_the_users_files_can_be_read_by_name_and_not_changed(tmp_path: Path):
     ],
 )
 def test_a_fence_is_taken_off(text: str, code: str):
-    assert _unfenced(text) == code
+    assert strip_fence(text) == code
 
 
 # ---- the program with one answer

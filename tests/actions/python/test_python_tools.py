@@ -113,7 +113,7 @@ def parsed(action: Any) -> Message:
 
 def has_ended(python: IPythonInterpreter, session_id: Hashable) -> bool:
     """Whether a session has no kernel, once nobody is at work there: the worker may need a moment to leave."""
-    with python.kernels._sessions[session_id].lock:
+    with python.kernels.sessions[session_id].lock:
         return session_id not in python.kernels.running
 
 

@@ -266,7 +266,7 @@ def test_one_bad_page_does_not_spoil_the_others(site: Site) -> None:
 def test_a_number_that_no_result_has_is_told(site: Site) -> None:
     made = browser(site, topk=3)
     made.search("tea")
-    assert made.select([7]) == {7: {"error": "there is no page of that number; the last search has 0 to 2"}}
+    assert made.select([7]) == {7: {"error": "there is no page with this number; the last search has 0 to 2"}}
 
 
 def test_nothing_can_be_selected_before_a_search(site: Site) -> None:

@@ -286,7 +286,7 @@ def test_an_endless_answer_is_cut_off(case: Case, service: Service, monkeypatch:
 
 def test_a_packing_that_is_none_is_said(service: Service) -> None:
     service.says(Answer(b"no gzip", headers={"content-encoding": "gzip"}))
-    with pytest.raises(RemoteServiceError, match="cannot be unpacked"):
+    with pytest.raises(RemoteServiceError, match="cannot be decompressed"):
         ArxivSearch(base_url=service.url).get_arxiv_article_information("x")
     assert len(service.asked) == 1
 
@@ -310,7 +310,7 @@ def test_nothing_of_the_environment_is_used(service: Service, monkeypatch: pytes
 
 def test_the_time_is_that_of_all_tries_together(service: Service) -> None:
     service.says(Answer(fault=HANG))
-    with pytest.raises(RemoteServiceError, match=r"gave no whole answer in 0\.3 s: .*raise timeout"):
+    with pytest.raises(RemoteServiceError, match=r"gave no complete answer in 0\.3 s: .*raise timeout"):
         GoogleSearch(KEY, timeout=0.3, base_url=service.url).run("x")
     assert len(service.asked) <= 1  # none, where this machine was too slow to send it
     assert not service.asked or service.gone.wait(30)

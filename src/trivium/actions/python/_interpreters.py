@@ -58,12 +58,14 @@ class _Python(BaseAction):
     ) -> None:
         super().__init__(description, parser)
         if not isfinite(timeout) or timeout <= 0:
-            raise ConfigurationError(f"`timeout` is {timeout}; give the seconds that a call may take, more than 0")
+            raise ConfigurationError(f"`timeout` is {timeout}; give a number of seconds above 0")
         if max_kernels < 1:
-            raise ConfigurationError(f"{max_kernels} kernels can run nothing; give at least 1")
+            raise ConfigurationError(f"`max_kernels` is {max_kernels}; give at least 1")
         data = Path(user_data_dir) if user_data_dir is not None else None
-        if data is not None and not os.path.isdir(data):  # of a name that no file can have it says no
-            raise ConfigurationError(f"there is no folder {data} to lend to the code; give `user_data_dir` another")
+        if data is not None and not os.path.isdir(
+            data
+        ):  # False for a name that no file can have, where `Path.is_dir` may raise
+            raise ConfigurationError(f"the folder {data} does not exist; give another `user_data_dir`")
         self.timeout = timeout
         self.kernels = Kernels(limits, data, max_kernels)
         self._work_dir = Path(work_dir) if work_dir is not None else None
@@ -73,13 +75,13 @@ class _Python(BaseAction):
     @dual
     @driver_neutral
     async def close_session(self, session_id: Hashable) -> None:
-        """End the kernel of a session; its variables and files are gone."""
+        """End the kernel of a session and delete its variables and files."""
         await invoke(self.kernels.close, session_id)
 
     @dual
     @driver_neutral
     async def close(self) -> None:
-        """End all kernels, and remove the images that went to no folder of the user's; the next call starts afresh."""
+        """End all kernels and delete images saved outside `work_dir`; the next call starts new kernels."""
         await invoke(self.kernels.close)
         if self._remove is not None:
             self._remove()
@@ -89,7 +91,7 @@ class _Python(BaseAction):
 
     @driver_neutral
     async def _run(self, command: str, timeout: float | None, session_id: Hashable) -> ActionReturn:
-        executions = await self._execute([_unfenced(command)], timeout, session_id)
+        executions = await self._execute([strip_fence(command)], timeout, session_id)
         return self._returned(command, executions[-1])
 
     @driver_neutral
@@ -114,7 +116,7 @@ class _Python(BaseAction):
         except binascii.Error:
             image = b""
         if not image.startswith(_PNG):
-            return {"type": "text", "content": "[an image is left out: it is no PNG]"}
+            return {"type": "text", "content": "[an image is left out: it is not a PNG]"}
         return {"type": "image", "content": str(self.save_image(image))}
 
     def save_image(self, image: bytes) -> Path:
@@ -130,23 +132,23 @@ class _Python(BaseAction):
 
 
 class IPythonInterpreter(_Python):
-    """Runs Python in a Jupyter kernel of the session's own, in a sandbox.
+    """Runs Python in a sandboxed Jupyter kernel, one for each session.
 
-    Each session has its kernel: variables and files stay until `close_session`, `close`, the end of this object,
-    or until code must be ended by force, and the answer says so. Charts and other PNG images come back as files.
-    The session is that of the call; outside of one it is 0.
+    Variables and files stay until `close_session`, `close` or the end of this object, or until code must be killed,
+    which the result reports. Charts and other PNG images are saved as files. The session is that of the current call;
+    outside a call it is 0.
 
     Args:
-        timeout: seconds that one call may take.
-        user_data_dir: a folder whose files the code finds in its working folder, to be read only.
-        work_dir: where images are put; default: a folder that goes with this object.
-        max_kernels: kernels at a time; beyond, the one that was idle for longest is ended.
-        limits: what the code of one session may take.
+        timeout: the limit of one call, in seconds.
+        user_data_dir: a folder whose files appear, read-only, in the working folder of the code.
+        work_dir: the folder for images; default: a temporary folder, deleted with this object.
+        max_kernels: the most kernels at a time; one more ends the least recently used.
+        limits: the resource limits of the code of one session.
         description: as for `BaseAction`.
         parser: as for `BaseAction`.
 
     Raises:
-        ConfigurationError: there is no folder `user_data_dir`, or a number is none that could be meant.
+        ConfigurationError: the folder `user_data_dir` does not exist, or a number is out of range.
 
     Example:
         >>> python = IPythonInterpreter()
@@ -183,17 +185,17 @@ class IPythonInterpreter(_Python):
     async def run(self, command: str, timeout: float | None = None) -> ActionReturn:
         """Run Python code in a Jupyter kernel without a network. Variables and files are kept for the next call.
 
-        What it prints, the value of its last expression and its charts come back.
+        Return its output, the value of its last expression, and its charts.
 
         Args:
-            command: Python code, as in a notebook's cell.
-            timeout: seconds it may take; there is an upper limit, which is the default.
+            command: Python code, as in a cell of a notebook.
+            timeout: the limit in seconds; the default is also the maximum.
         """
         return await self._run(command, timeout, this_session())
 
 
 class IPythonInteractive(_Python):
-    """Runs Python as typed at a prompt: all that was printed, and the value of the last expression, come back.
+    """Runs Python as typed at a prompt; the result is all output and the value of the last expression.
 
     Example:
         >>> shell = IPythonInteractive()
@@ -202,10 +204,10 @@ class IPythonInteractive(_Python):
         >>> shell.close()
 
     Args:
-        timeout: seconds that one call may take.
-        max_out_len: characters of text that come back; of more, the middle is left out. Below 0: ten million.
-        limits: what else the code of one session may take.
-        max_kernels: sessions that have variables at a time; beyond, the one that was idle for longest loses its.
+        timeout: the limit of one call, in seconds.
+        max_out_len: the most characters in the result; the middle of longer text is left out. Below 0: ten million.
+        limits: the other resource limits of the code of one session.
+        max_kernels: the most sessions at a time; one more deletes the variables of the least recently used.
         description: as for `BaseAction`.
         parser: as for `BaseAction`.
     """
@@ -228,22 +230,22 @@ class IPythonInteractive(_Python):
     async def run(self, command: str, timeout: float | None = None) -> ActionReturn:
         """Run Python code without a network, as typed at a prompt. Variables and files are kept for the next call.
 
-        What it prints and the value of its last expression come back.
+        Return its output and the value of its last expression.
 
         Args:
             command: Python code.
-            timeout: seconds it may take; there is an upper limit, which is the default.
+            timeout: the limit in seconds; the default is also the maximum.
         """
         return await self._run(command, timeout, this_session())
 
 
 class IPythonInteractiveManager(IPythonInteractive):
-    """Runs many pieces of Python at once, each in the kernel of its session; as a tool it runs one.
+    """Runs several pieces of Python at once, each in the kernel of its session; as a tool, it runs one piece.
 
     Args:
-        max_workers: kernels at a time.
-        timeout: seconds that each piece may take.
-        limits: what each kernel may take.
+        max_workers: the most kernels at a time.
+        timeout: the limit of each piece, in seconds.
+        limits: the resource limits of each kernel.
         description: as for `BaseAction`.
         parser: as for `BaseAction`.
 
@@ -271,14 +273,14 @@ class IPythonInteractiveManager(IPythonInteractive):
     async def acall(  # pyright: ignore[reportIncompatibleMethodOverride] - many calls in one
         self, commands: str | list[str], session_ids: int | list[int] | None = None
     ) -> ActionReturn | list[ActionReturn]:
-        """Run pieces of Python code at once; the same session is the same kernel, with its variables.
+        """Run pieces of Python code at once; pieces of the same session share a kernel and its variables.
 
         Args:
             commands: Python code, or several pieces.
-            session_ids: the session of each; default: their places in the list.
+            session_ids: the session of each piece; default: its index in the list.
 
         Raises:
-            ConfigurationError: there are not as many sessions as pieces.
+            ConfigurationError: the numbers of sessions and pieces differ.
         """
         many = [commands] if isinstance(commands, str) else commands
         given = [session_ids] if isinstance(session_ids, int) else session_ids
@@ -295,14 +297,14 @@ class IPythonInteractiveManager(IPythonInteractive):
 
 
 class PythonInterpreter(_Python):
-    """Runs a Python program that computes one answer; nothing is kept for the next call.
+    """Runs a Python program that computes one answer; each call starts with an empty namespace.
 
     Args:
         answer_symbol: the variable that holds the answer.
-        answer_expr: else an expression that gives it; `None`: the program's last expression.
-        answer_from_stdout: else what the program prints is the answer.
-        timeout: seconds that one call may take.
-        limits: what the code may take.
+        answer_expr: else the expression that computes it; `None`: the program's last expression.
+        answer_from_stdout: the answer is the program's output.
+        timeout: the limit of one call, in seconds.
+        limits: the resource limits of the code.
         description: as for `BaseAction`.
         parser: as for `BaseAction`.
 
@@ -335,10 +337,10 @@ class PythonInterpreter(_Python):
         Define a function `solution()` without parameters that returns the answer.
 
         Args:
-            command: the whole program.
+            command: the complete program.
         """
         answer = [f"print({self._answer})"] if self._answer is not None else []
-        codes = ["%reset -sf", _unfenced(command), *answer]  # the answer to a program, in an emptied name space
+        codes = ["%reset -sf", strip_fence(command), *answer]  # an empty namespace, the program, its answer
         executions = await self._execute(codes, None, this_session())
         images = [item for each in executions[:-1] for item in each.items if item[0] == "image"]
         last = executions[-1]
@@ -346,15 +348,15 @@ class PythonInterpreter(_Python):
 
 
 class AsyncIPythonInterpreter(AsyncActionMixin, IPythonInterpreter):
-    """`IPythonInterpreter`, awaited."""
+    """The async form of `IPythonInterpreter`."""
 
 
 class AsyncIPythonInteractive(AsyncActionMixin, IPythonInteractive):
-    """`IPythonInteractive`, awaited."""
+    """The async form of `IPythonInteractive`."""
 
 
 class AsyncIPythonInteractiveManager(AsyncActionMixin, IPythonInteractiveManager):
-    """`IPythonInteractiveManager`, awaited."""
+    """The async form of `IPythonInteractiveManager`."""
 
     def __call__(  # pyright: ignore[reportIncompatibleMethodOverride] - many calls in one
         self, commands: str | list[str], session_ids: int | list[int] | None = None
@@ -364,10 +366,10 @@ class AsyncIPythonInteractiveManager(AsyncActionMixin, IPythonInteractiveManager
 
 
 class AsyncPythonInterpreter(AsyncActionMixin, PythonInterpreter):
-    """`PythonInterpreter`, awaited."""
+    """The async form of `PythonInterpreter`."""
 
 
-def _unfenced(command: str) -> str:
-    """The code itself, where a model put it in a Markdown fence."""
+def strip_fence(command: str) -> str:
+    """Return the code in a model's Markdown fence, or all of a text without a fence."""
     found = _FENCED.search(command)
     return found[1] if found is not None else command

@@ -1,4 +1,4 @@
-"""The sandbox: one Python program in a bubblewrap of its own, which trivium talks to over two pipes."""
+"""The sandbox: a Python program under bubblewrap, with which trivium communicates over two pipes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import time
 import weakref
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from secrets import randbelow
 from threading import Lock
@@ -27,13 +27,13 @@ from trivium.exceptions import ConfigurationError, SandboxUnavailableError
 __all__ = ["Sandbox", "SandboxLimits"]
 
 TICK: Final = 0.1
-"""Seconds between two moments at which one who waits for the sandbox can leave."""
+"""The interval, in seconds, at which a wait for the sandbox can be cancelled."""
 START_SECONDS: Final = 60.0
 MOST_ANSWER: Final = 128 << 20
 _SYSTEM: Final = ("bin", "lib", "lib32", "lib64", "libx32", "sbin")
-# What programs look for in /etc; the rest of it (users, passwords, keys, hosts) is not there.
+# What programs look for in /etc; the rest (users, passwords, keys, hosts) is not mounted.
 _ETC: Final = ("alternatives", "fonts", "ld.so.cache", "localtime", "mime.types", "ssl/certs", "ssl/openssl.cnf")
-# User numbers that belong to nobody (systemd keeps them for services without an account of their own).
+# User ids that no account has (systemd keeps them for services without an account of their own).
 _FIRST_USER, _USERS = 61184, 4336
 _LEAST: Final = MappingProxyType(
     {"memory": 192 << 20, "processes": 16, "cpu_seconds": 3, "file_bytes": 4096, "file_count": 100, "output": 1}
@@ -48,13 +48,13 @@ class SandboxLimits:
     Args:
         memory: bytes, of all its processes together.
         processes: processes and threads at a time.
-        cpu_seconds: computing time of one process.
-        file_bytes: bytes in the working folder, the same again in the folder for temporary files.
+        cpu_seconds: processor time of one process.
+        file_bytes: bytes in the working folder, and as many in the folder for temporary files.
         file_count: files and folders.
-        output: characters of text that one execution gives back; more loses its middle.
+        output: characters of text in the result of one execution; the middle of longer text is left out.
 
     Raises:
-        ConfigurationError: no kernel could start with so little.
+        ConfigurationError: a kernel could not start within a limit.
     """
 
     memory: int = 1 << 30
@@ -65,14 +65,13 @@ class SandboxLimits:
     output: int = 8192
 
     def __post_init__(self) -> None:
-        for name, least in _LEAST.items():
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < least:
-                raise ConfigurationError(f"`{name}` is {value!r}; a kernel needs at least {least:,}")
+        for name, value in asdict(self).items():
+            if not isinstance(value, int) or value < _LEAST[name]:
+                raise ConfigurationError(f"`{name}` is {value!r}; a kernel needs at least {_LEAST[name]:,}")
 
     def resource_limits(self) -> dict[str, int]:
         """The limits of the kernel's processes, by their names in the module `resource`."""
-        # Address space is reserved far beyond what is used; real memory is watched by the supervisor besides.
+        # Address space is reserved far beyond what is used; the supervisor also watches the real memory.
         return {
             "RLIMIT_DATA": self.memory,
             "RLIMIT_AS": self.memory + (3 << 30),
@@ -88,18 +87,18 @@ class SandboxLimits:
 
 
 class Sandbox:
-    """A running sandbox: nothing inside reaches the network, other processes, or files that were not lent to it.
+    """A running sandbox: nothing inside reaches the network, other processes, or files that were not mounted.
 
-    What holds it: bubblewrap's namespaces, a file system of read-only system folders and small folders in
-    memory, no rights, a filter of system calls, and limits that count for root's sandboxes too. When the
-    object is closed or garbage, or when this process ends in whatever way, all inside ends.
+    It is isolated by bubblewrap's namespaces, a file system of read-only system folders and small folders in memory,
+    no capabilities, a filter of system calls, and limits that hold for root too. When the object is closed or garbage
+    collected, or when this process ends in any way, all processes inside end.
 
     Args:
-        limits: what the code may take.
+        limits: the resource limits of the code.
         data: a folder whose files the code may read, in its working folder.
 
     Raises:
-        SandboxUnavailableError: this machine cannot shut code in. There is no way to run without.
+        SandboxUnavailableError: this machine cannot isolate code. Code never runs without a sandbox.
     """
 
     def __init__(self, limits: SandboxLimits | None = None, data: Path | None = None) -> None:
@@ -125,7 +124,7 @@ class Sandbox:
             *(sys.executable, "-I", "/sandbox/supervisor.py", json.dumps(settings)),
         ]
         try:
-            process = subprocess.Popen(  # noqa: S603 - no shell, and nothing in it comes from a model
+            process = subprocess.Popen(  # noqa: S603 - no shell, and no part of it comes from a model
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -143,7 +142,7 @@ class Sandbox:
             os.close(info_inside)
             os.close(rules)
         first = first_process(info)
-        self._first, self._guard, self._is_killed = first, Lock(), False
+        self.process_fd, self._guard, self._is_killed = first, Lock(), False
         self._close = weakref.finalize(self, _end, process, first, self._errors, os.getpid())
         assert process.stdin is not None
         assert process.stdout is not None
@@ -152,38 +151,38 @@ class Sandbox:
         self._received = bytearray()
 
     def wait_until_ready(self) -> Generator[None]:
-        """Yield a few times a second until code can run, or it was killed.
+        """Yield a few times a second until code can run, or until the sandbox is killed.
 
         Raises:
-            SandboxUnavailableError: it does not start; the text says what bubblewrap said.
+            SandboxUnavailableError: it does not start; the message has the error output of bubblewrap.
         """
         answer = yield from self._answer(b"", START_SECONDS)
         if (answer is None or answer.get("state") != "ready") and not self._is_killed:
-            said = self.said()
+            errors = self.read_errors()
             self.close()
-            raise SandboxUnavailableError(start_failure(said), "bubblewrap")
+            raise SandboxUnavailableError(start_failure(errors), "bubblewrap")
 
-    def ask(self, request: Mapping[str, Any], seconds: float) -> Generator[None, None, dict[str, Any] | None]:
-        """Send a request; yield a few times a second until its answer is there, and return it.
+    def request(self, request: Mapping[str, Any], seconds: float) -> Generator[None, None, dict[str, Any] | None]:
+        """Send a request; yield a few times a second until the answer has arrived, and return it.
 
         Returns:
-            The answer, or None if the sandbox ended without one, or is silent for longer than that.
+            The answer, or None if the sandbox ended without one or did not answer in time.
         """
         return (yield from self._answer(json.dumps(request).encode() + b"\n", seconds))
 
-    def said(self) -> str:
-        """The end of its error output."""
+    def read_errors(self) -> str:
+        """Read the beginning of its error output."""
         return os.pread(self._errors, 2000, 0).decode(errors="replace").strip() if self._close.alive else ""
 
     def kill(self) -> None:
-        """End everything inside, from any thread; whoever waits for an answer is told."""
+        """Kill all processes inside, from any thread; a wait for an answer ends."""
         with self._guard:
             self._is_killed = True
             if self._close.alive:
-                _kill(self._first)
+                _kill(self.process_fd)
 
     def close(self) -> None:
-        """End everything inside; nothing is left of it. Not while another thread waits for an answer."""
+        """Kill all processes inside and release all resources. Not while another thread waits for an answer."""
         with self._guard:
             self._close()
 
@@ -218,7 +217,7 @@ class Sandbox:
             return left[os.write(self._input, left) :]
         except BlockingIOError:
             return left
-        except BrokenPipeError:  # it ended: reading will tell
+        except BrokenPipeError:  # it ended, which the next read reports
             return left[:0]
 
 
@@ -260,17 +259,17 @@ def _filter() -> bytes:
     return found
 
 
-def start_failure(said: str) -> str:
-    """The text of the error for a sandbox that does not start; `said` is the reason that bubblewrap gave."""
+def start_failure(errors: str) -> str:
+    """The message for a sandbox that does not start, with the error output of bubblewrap."""
     return (
-        f"the sandbox does not start: {said or 'no reason given'}. It needs a bubblewrap of version 0.8 or later "
-        f"({_INSTALL}), the right to make namespaces (in a container: run it with --privileged, or with user "
+        f"the sandbox does not start: {errors or 'no reason given'}. It needs a bubblewrap of version 0.8 or later "
+        f"({_INSTALL}), the permission to create namespaces (in a container: run it with --privileged, or with user "
         "namespaces allowed), and a Python environment that every user may read"
     )
 
 
 def isolation_options(is_root: bool) -> list[str]:
-    """The options for namespaces of its own and no rights; root becomes another user inside, once it has begun."""
+    """The options for new namespaces without capabilities; root becomes another user once the sandbox has started."""
     names = ("ipc", "pid", "net", "uts", "cgroup-try")
     common = [f"--unshare-{name}" for name in names]
     common += ["--hostname", "sandbox", "--new-session", "--as-pid-1", "--cap-drop", "ALL"]
@@ -280,9 +279,9 @@ def isolation_options(is_root: bool) -> list[str]:
 
 
 def file_system_options(limits: SandboxLimits, data: Path | None) -> Iterator[str]:
-    """The options for the file system: read-only folders, and four folders in memory that may be written."""
+    """The options for the file system: read-only folders, and four writable folders in memory."""
     yield from ("--ro-bind", "/usr", "/usr", "--perms", "0755", "--dir", "/etc", "--perms", "0755", "--dir", "/etc/ssl")
-    yield from ("--perms", "0755", "--dir", "/sandbox")  # where no installation of Python is in the way
+    yield from ("--perms", "0755", "--dir", "/sandbox")  # a path that no installation of Python uses
     for name in _SYSTEM:
         if os.path.islink(f"/{name}"):
             yield from ("--symlink", os.readlink(f"/{name}"), f"/{name}")
@@ -298,7 +297,9 @@ def file_system_options(limits: SandboxLimits, data: Path | None) -> Iterator[st
     prefixes = {sys.prefix, sys.base_prefix}
     for folder in sorted(prefixes | set(map(os.path.realpath, prefixes))):
         if not Path(folder).is_relative_to("/usr"):
-            for above in list(reversed(Path(folder).parents))[1:]:  # bubblewrap would make them for one user only
+            for above in list(reversed(Path(folder).parents))[
+                1:
+            ]:  # bubblewrap would create them readable by one user only
                 yield from ("--perms", "0755", "--dir", str(above))
             yield from ("--ro-bind", folder, folder)
     if data is not None:
@@ -308,7 +309,7 @@ def file_system_options(limits: SandboxLimits, data: Path | None) -> Iterator[st
 
 
 def _environment() -> dict[str, str]:
-    """All of the environment inside. Libraries for numbers would start a thread for each core of the machine."""
+    """The complete environment inside. Numerical libraries would start a thread for each core of the machine."""
     threads = ("OMP", "OPENBLAS", "MKL", "NUMEXPR")
     places = {"HOME": "/sandbox/work", "IPYTHONDIR": "/tmp/.ipython", "MPLCONFIGDIR": "/tmp/.matplotlib"}  # noqa: S108 - inside
     return {
@@ -331,7 +332,7 @@ def memory_file(content: bytes) -> int:
 
 
 def first_process(info: int) -> int | None:
-    """A handle on process 1 of the sandbox; None if bubblewrap ended before it named that process."""
+    """A descriptor of process 1 of the sandbox; None if bubblewrap ended before it reported that process."""
     with open(info, "rb") as file:
         found = _read(file.read())
     with suppress(OSError):  # it has ended already
@@ -346,8 +347,8 @@ def _kill(first: int | None) -> None:
 
 
 def _end(process: subprocess.Popen[bytes], first: int | None, errors: int, owner: int) -> None:
-    """End process 1, and with it all others, even those that ignore every signal."""
-    if os.getpid() != owner:  # a forked child has copies of all this, and no business with it
+    """Kill process 1, and so all other processes, even those that ignore signals."""
+    if os.getpid() != owner:  # a forked child must not end its parent's sandbox
         return
     _kill(first)
     if first is not None:

@@ -12,7 +12,7 @@ __all__ = ["filter_program"]
 
 
 class _Machine(NamedTuple):
-    """The differences between processors: the mark of their calls, and the calls' numbers."""
+    """The differences between processors: the architecture mark, and the numbers of the system calls."""
 
     mark: int
     clone: int
@@ -21,8 +21,8 @@ class _Machine(NamedTuple):
 
 
 # From 424 on all processors number alike: pidfd_getfd and process_madvise reach into other processes, io_uring
-# goes round every filter, open_tree to fspick, mount_setattr and quotactl_fd are about mounts, and the pages of
-# memfd_secret are counted nowhere.
+# bypasses every filter, open_tree to fspick, mount_setattr and quotactl_fd are about mounts, and the pages of
+# memfd_secret are not counted.
 _COMMON: Final = (438, 440, 425, 426, 427, 428, 429, 430, 431, 432, 433, 442, 443, 447)
 _CLONE3: Final = 435
 _LAST_KNOWN: Final = 462
@@ -74,12 +74,12 @@ _FAMILIES: Final = (1, 2, 10)
 _NETLINK, _ROUTES = 16, 0
 
 _LOAD, _EQUAL, _GREATER, _ANY_BIT, _RETURN = 0x20, 0x15, 0x25, 0x45, 0x06
-_NUMBER, _MARK, _FIRST_ARGUMENT, _THIRD_ARGUMENT = 0, 4, 16, 32  # where they stand in what the kernel shows the filter
+_NUMBER, _MARK, _FIRST_ARGUMENT, _THIRD_ARGUMENT = 0, 4, 16, 32  # offsets in `struct seccomp_data`
 _ALLOW, _KILL, _FAIL = 0x7FFF0000, 0x80000000, 0x00050000
 
 
 def filter_program(machine: str) -> bytes | None:
-    """The filter for this kind of processor, or None where its calls are not known.
+    """Return the filter for a kind of processor; None if its system calls are not known.
 
     Example:
         >>> len(filter_program("x86_64")) % 8, filter_program("abacus")
@@ -92,10 +92,10 @@ def filter_program(machine: str) -> bytes | None:
 def _steps(machine: _Machine) -> Iterator[bytes]:
     yield _step(_LOAD, _MARK)
     yield _step(_EQUAL, machine.mark, skip_if=1)
-    yield _step(_RETURN, _KILL)  # calls in the manner of another processor have other numbers
+    yield _step(_RETURN, _KILL)  # calls of another architecture have other numbers
     yield _step(_LOAD, _NUMBER)
     yield from _when(_GREATER, _LAST_KNOWN, errno.ENOSYS)
-    yield from _when(_EQUAL, _CLONE3, errno.ENOSYS)  # its flags cannot be seen; callers go back to `clone`
+    yield from _when(_EQUAL, _CLONE3, errno.ENOSYS)  # its flags cannot be seen; callers fall back to `clone`
     for number in (*machine.denied, *_COMMON):
         yield from _when(_EQUAL, number, errno.EPERM)
     yield _step(_EQUAL, machine.clone, skip_unless=4)

@@ -1,8 +1,8 @@
-"""The program inside the sandbox: it starts the Jupyter kernel, watches it, and answers trivium.
+"""The program inside the sandbox: it starts the Jupyter kernel, watches it, and answers requests of trivium.
 
 It is process 1 of the sandbox, so nothing inside can stop it, and when it ends everything inside ends. It reads
-one JSON request a line from its input and answers each with one line; when its input closes, it ends. Between two
-requests nothing inside runs. It is read from this file by the sandbox's own Python, and imports nothing of
+one JSON request a line from its input and answers each with one line; when its input closes, it ends. Between
+two requests all other processes are stopped. The sandbox runs this file by its path, so it imports nothing of
 trivium.
 """
 
@@ -24,41 +24,41 @@ from typing import Any, cast
 
 __all__ = ["Output", "serve_requests"]
 
-FOLDERS = ("/sandbox/work", "/tmp", "/run", "/dev/shm")  # noqa: S108 - of the sandbox, each a file system of its own
+FOLDERS = ("/sandbox/work", "/tmp", "/run", "/dev/shm")  # noqa: S108 - inside, each its own file system
 CONNECTION = "/run/connection.json"
 LOG = "/run/kernel.log"
 TICK = 0.05
 GRACE = 1.0
-"""Seconds from the first interrupt to the second, and from there to the end of a kernel that does not heed them."""
+"""Seconds between the first interrupt and the second, and between the second and the kill."""
 INTERRUPTS = 2
 BEGIN = 5.0
-"""Seconds beyond its time in which a kernel may begin with the code; only then can it be interrupted."""
+"""Seconds beyond the time limit within which a kernel must begin with the code; before that it ignores interrupts."""
 QUIET = 1.0
-"""Seconds to wait for the last output, which may have been lost in a flood."""
+"""Seconds to wait for the last output, which the kernel may have dropped."""
 IMAGE_BYTES = 6_000_000
 IMAGES = 16
 SET_DUMPABLE = 4
 CODES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]|\r(?=\n)")
 
-# Run in the kernel before any other code: who prints faster than can be sent waits, and does not fill the memory.
-UNHURRIED = """
-def _unhurried(stream, most=20_000):
+# Run in the kernel before any other code: a program that prints faster than can be sent waits, so memory stays bounded.
+FLUSH_OFTEN = """
+def _flush_often(stream, most=20_000):
     write, waiting = stream.write, [0]
-    def unhurried(text):
+    def write_and_flush(text):
         waiting[0] += len(text)
         if waiting[0] > most:
             waiting[0] = 0
             stream.flush()
         return write(text)
-    stream.write = unhurried
-_unhurried(__import__("sys").stdout)
-_unhurried(__import__("sys").stderr)
-del _unhurried
+    stream.write = write_and_flush
+_flush_often(__import__("sys").stdout)
+_flush_often(__import__("sys").stderr)
+del _flush_often
 """
 
 
 class Ended(Exception):
-    """The kernel is gone, with all its variables. `reason` says why."""
+    """The kernel has ended, and its variables are lost; `reason` is one word."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -66,10 +66,10 @@ class Ended(Exception):
 
 
 class Output:
-    """The output of an execution: items in order; of too much text, the middle is left out.
+    """The output of an execution: items in order; the middle of too much text is left out.
 
     Args:
-        limit: characters of text that are kept, half of them from the beginning, half from the end.
+        limit: the most characters of text, half from the beginning and half from the end.
     """
 
     def __init__(self, limit: int) -> None:
@@ -80,7 +80,7 @@ class Output:
         self._tail_size = self._left_out = self._images = 0
 
     def text(self, text: str) -> None:
-        """Add text, without the codes that are for terminals."""
+        """Add text without its terminal escape codes."""
         text = CODES.sub("", text)
         if self._room:
             self._head.append(("text", text[: self._room]))
@@ -108,7 +108,7 @@ class Output:
             (self._head if self._room else self._tail).append(("image", base64))
 
     def items(self) -> list[tuple[str, str]]:
-        """All that was kept, neighbouring texts as one."""
+        """All items, with adjacent texts joined."""
         gap = [("text", f"\n… {self._left_out:,} characters are left out here …\n")] if self._left_out else []
         joined: list[tuple[str, str]] = []
         for kind, content in (*self._head, *gap, *self._tail):
@@ -119,8 +119,8 @@ class Output:
         return joined
 
 
-class Seen:
-    """The messages about one execution so far. Either sign of its end may be lost in a flood, or for want of memory."""
+class Progress:
+    """The state of one execution. Either sign of its end may be lost if messages are dropped."""
 
     def __init__(self, output: Output) -> None:
         self.output = output
@@ -134,10 +134,10 @@ class Seen:
         return self.idle or self.reply is not None
 
     def event(self, kind: str, content: dict[str, Any]) -> None:
-        """Take in what the kernel broadcast: text, images, an error, or that it is idle."""
+        """Process a broadcast of the kernel: text, an image, an error, or its state."""
         if kind == "status":
             self.idle = self.idle or content["execution_state"] == "idle"
-        elif kind == "execute_input":  # from here on an interrupt is heeded; before, it is lost
+        elif kind == "execute_input":  # from here on an interrupt has an effect
             self.begun = True
         elif kind == "stream":
             self.output.text(str(content["text"]))
@@ -152,23 +152,23 @@ class Seen:
 
 
 class Kernel:
-    """A Jupyter kernel in a process of its own, reached over sockets in the sandbox's own folder."""
+    """A Jupyter kernel in its own process, reached over sockets in a folder of the sandbox."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._settings = settings
         write_connection_file()
         self.pid = start_kernel(settings["limits"])
-        from jupyter_client.blocking.client import BlockingKernelClient  # while the kernel imports its own
+        from jupyter_client.blocking.client import BlockingKernelClient  # while the kernel starts
         from jupyter_client.session import Session
 
-        plain = Session(packer="json", unpacker="json")  # as the kernel, see `start_kernel`
+        plain = Session(packer="json", unpacker="json")  # as in the kernel, see `start_kernel`
         self._client = cast("Any", BlockingKernelClient(connection_file=CONNECTION, session=plain))
         self._client.load_connection_file()
         self._client.start_channels(stdin=False, hb=False, control=False)
         self._events: Any = self._client.iopub_channel.socket
 
     def wait_until_ready(self) -> None:
-        """Wait until it answers and its output is heard; the first output after that would be lost otherwise."""
+        """Wait until it answers and its broadcasts arrive; otherwise the first output would be lost."""
         answered = False
         while not (answered and self._events.poll(100)):
             self._client.kernel_info()
@@ -177,76 +177,76 @@ class Kernel:
         while self._events.poll(100) or self._client.shell_channel.socket.poll(0):
             self._messages(self._client.iopub_channel)
             self._messages(self._client.shell_channel)
-        self.execute(UNHURRIED, GRACE)
+        self.execute(FLUSH_OFTEN, GRACE)
 
     def execute(self, code: str, seconds: float) -> dict[str, Any]:
-        """Run code for at most that long, and tell what came of it; the kernel rests after it, or is gone."""
+        """Run code within a time limit and return the result; afterwards the kernel is stopped or has ended."""
         os.kill(self.pid, signal.SIGCONT)
-        asked: str = self._client.execute(
-            code, allow_stdin=False, store_history=code is not UNHURRIED, stop_on_error=False
+        request_id: str = self._client.execute(
+            code, allow_stdin=False, store_history=code is not FLUSH_OFTEN, stop_on_error=False
         )
-        seen = Seen(Output(self._settings["output"]))
+        progress = Progress(Output(self._settings["output"]))
         stop_at, interrupts = time.monotonic() + seconds, 0
         try:
-            while not (seen.reply and seen.idle):
-                had_end = seen.has_end
+            while not (progress.reply and progress.idle):
+                had_end = progress.has_end
                 self._events.poll(TICK * 1000)
-                self._receive(asked, seen)
-                self._check(over=seen.has_end)
+                self._receive(request_id, progress)
+                self._check(over=progress.has_end)
                 now = time.monotonic()
-                if seen.has_end and not had_end:
+                if progress.has_end and not had_end:
                     stop_at = now + QUIET
-                elif now > stop_at and seen.has_end:
+                elif now > stop_at and progress.has_end:
                     break
-                elif now > stop_at + (0 if seen.begun else BEGIN):
+                elif now > stop_at + (0 if progress.begun else BEGIN):
                     if interrupts == INTERRUPTS:
                         raise Ended("timeout")
                     interrupts, stop_at = interrupts + 1, now + GRACE
                     os.kill(self.pid, signal.SIGINT)
-            return self._outcome(seen, interrupts > 0)
+            return self._outcome(progress, interrupts > 0)
         except Ended as ended:
             reason = "timeout" if interrupts and ended.reason == "exit" else ended.reason
-            return {"state": "ended", "reason": reason, "items": seen.output.items()}
+            return {"state": "ended", "reason": reason, "items": progress.output.items()}
 
-    def _receive(self, asked: str, seen: Seen) -> None:
-        """Take in what has arrived in answer to one request."""
+    def _receive(self, request_id: str, progress: Progress) -> None:
+        """Process the messages that have arrived in answer to one request."""
         for message in self._messages(self._client.iopub_channel):
-            with suppress(AttributeError, KeyError, TypeError):  # code can send what is no whole message
-                if message["parent_header"]["msg_id"] == asked:
-                    seen.event(message["msg_type"], message["content"])
+            with suppress(AttributeError, KeyError, TypeError):  # code can send malformed messages
+                if message["parent_header"]["msg_id"] == request_id:
+                    progress.event(message["msg_type"], message["content"])
         for message in self._messages(self._client.shell_channel):
-            if message["parent_header"].get("msg_id") == asked:
-                seen.reply = message["content"]
+            if message["parent_header"].get("msg_id") == request_id:
+                progress.reply = message["content"]
 
     def _messages(self, channel: Any) -> list[dict[str, Any]]:
-        """The messages that have arrived at a channel; not all of a flood at once."""
+        """The messages that have arrived at a channel, 50 at most."""
         found: list[dict[str, Any]] = []
         for _ in range(50):
             if not channel.socket.poll(0):
                 break
-            with suppress(Exception):  # what is no message at all
+            with suppress(Exception):  # not a message at all
                 found.append(channel.get_msg(timeout=0))
         return found
 
-    def _outcome(self, seen: Seen, interrupted: bool) -> dict[str, Any]:
-        is_good = seen.error is None and not interrupted  # an interrupt may hit the kernel between code and reply
-        reply = seen.reply or {"status": "ok" if is_good else "error", "ename": "KeyboardInterrupt"}
+    def _outcome(self, progress: Progress, interrupted: bool) -> dict[str, Any]:
+        is_good = progress.error is None and not interrupted  # an interrupt may hit the kernel between code and reply
+        reply = progress.reply or {"status": "ok" if is_good else "error", "ename": "KeyboardInterrupt"}
         if any(each.get("source") == "ask_exit" for each in reply.get("payload", ())):
             raise Ended("exit")
         self.rest()
-        items = seen.output.items()
+        items = progress.output.items()
         if reply["status"] == "ok":
             return {"state": "ok", "items": items}
-        shown = Output(self._settings["output"])
-        shown.text(seen.error or ": ".join(filter(None, (reply.get("ename", "Error"), reply.get("evalue")))))
-        error = "".join(content for _, content in shown.items())
+        rendered = Output(self._settings["output"])
+        rendered.text(progress.error or ": ".join(filter(None, (reply.get("ename", "Error"), reply.get("evalue")))))
+        error = "".join(content for _, content in rendered.items())
         return {"state": "timeout" if interrupted else "error", "error": error, "items": items}
 
     def _check(self, over: bool = False) -> None:
-        """See that the kernel lives within its limits, and that somebody still waits for it.
+        """Check that the kernel runs within its limits, and exit if the input is closed.
 
         Raises:
-            Ended: it does not.
+            Ended: the kernel exited, or exceeds a limit.
         """
         if select.select([0], [], [], 0)[0] and not over:
             os._exit(0)
@@ -258,7 +258,7 @@ class Kernel:
             raise Ended("files")
 
     def rest(self) -> None:
-        """Stop the kernel until the next request, and end every other process, so that nothing runs meanwhile."""
+        """Stop the kernel until the next request and kill every other process, so that nothing runs in between."""
         with suppress(ProcessLookupError):
             os.kill(-1, signal.SIGSTOP)  # all at once: a process that multiplies cannot outrun it
         until = time.monotonic() + GRACE
@@ -276,7 +276,7 @@ class Kernel:
 
 
 def write_connection_file() -> None:
-    """Write the addresses and the key by which the kernel and its client find each other."""
+    """Write the addresses and the key that connect the kernel and its client."""
     ports = {f"{name}_port": n for n, name in enumerate(("shell", "iopub", "stdin", "control", "hb"), start=1)}
     connection = {"transport": "ipc", "ip": "/run/kernel", "key": secrets.token_hex(16), **ports}
     Path(CONNECTION).write_text(json.dumps({**connection, "signature_scheme": "hmac-sha256"}), encoding="utf-8")
@@ -299,20 +299,20 @@ def start_kernel(limits: dict[str, int]) -> int:
         for name, value in limits.items():
             limit(getattr(resource, name), value)
         options = ["--HistoryManager.enabled=False", "--InteractiveShell.colors=NoColor"]
-        options += ["--Session.packer=json", "--Session.unpacker=json"]  # orjson aborts for want of memory
+        options += ["--Session.packer=json", "--Session.unpacker=json"]  # orjson aborts when memory runs out
         program = [sys.executable, "-I", "-m", "ipykernel_launcher", "-f", CONNECTION, *options]
-        os.execv(sys.executable, program)  # noqa: S606 - no shell is wanted
+        os.execv(sys.executable, program)  # noqa: S606 - no shell is needed
     except Exception as error:
         os.write(2, repr(error).encode())
     finally:
         os._exit(127)
 
 
-def limit(what: int, value: int) -> None:
-    """Limit this process and what it starts, for good."""
-    most = resource.getrlimit(what)[1]
+def limit(kind: int, value: int) -> None:
+    """Limit this process and all that it starts; the limit cannot be raised again."""
+    most = resource.getrlimit(kind)[1]
     value = value if most == resource.RLIM_INFINITY else min(value, most)
-    resource.setrlimit(what, (value, value))
+    resource.setrlimit(kind, (value, value))
 
 
 def processes() -> list[int]:
@@ -321,10 +321,10 @@ def processes() -> list[int]:
 
 
 def states() -> dict[int, str]:
-    """In which state each process of the sandbox is, but this one: R runs, S sleeps, T is stopped, Z has ended."""
+    """The state of each other process of the sandbox: R runs, S sleeps, T is stopped, Z has ended."""
     found: dict[int, str] = {}
     for pid in processes():
-        with suppress(OSError, IndexError):  # it is gone
+        with suppress(OSError, IndexError):  # it has ended
             text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
             found[pid] = text.rpartition(")")[2].split()[0]
     found.pop(1, None)
@@ -332,7 +332,7 @@ def states() -> dict[int, str]:
 
 
 def reap(kernel: int) -> bool:
-    """Take leave of the processes that have ended; whether the kernel is one of them."""
+    """Reap the processes that have ended; return True if the kernel is one of them."""
     ended = False
     with suppress(ChildProcessError):
         while (pid := os.waitpid(-1, os.WNOHANG)[0]) != 0:
@@ -341,14 +341,14 @@ def reap(kernel: int) -> bool:
 
 
 def memory_used(limit: int) -> int:
-    """Bytes that all processes but this one take; shared pages count once where the sum may matter."""
+    """The memory of all other processes in bytes; shared pages count once if the sum is near the limit."""
     others = [pid for pid in processes() if pid != 1]
     total = sum(map(resident_memory, others))
     return total if total <= limit else sum(map(proportional_memory, others))
 
 
 def resident_memory(pid: int) -> int:
-    """The memory of a process in bytes, with all of what it shares; 0 once it has ended."""
+    """The memory of a process in bytes, shared pages included; 0 once it has ended."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * resource.getpagesize()
     except (OSError, IndexError):  # it has ended
@@ -356,28 +356,28 @@ def resident_memory(pid: int) -> int:
 
 
 def proportional_memory(pid: int) -> int:
-    """The memory of a process in bytes, with its part of what it shares."""
+    """The memory of a process in bytes, with its part of the shared pages."""
     try:
         text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
-    except OSError:  # it has ended, or hides
+    except OSError:  # it has ended, or may not be read
         return resident_memory(pid)
     found = re.search(r"^Pss:\s+(\d+) kB", text, re.MULTILINE)
     return int(found[1]) * 1024 if found else 0
 
 
 def files_used() -> int:
-    """Files and folders in all places that may be written."""
+    """The number of files and folders in all writable folders."""
     return sum(state.f_files - state.f_ffree for state in map(os.statvfs, FOLDERS))
 
 
 def protect(settings: dict[str, Any]) -> None:
-    """Give up all rights, and keep other processes out of this one's memory and files."""
+    """Drop all privileges, and deny other processes access to the memory and files of this one."""
     if settings["user"] is not None:
         os.setgroups([])
         os.setresgid(*[settings["user"]] * 3)
         os.setresuid(*[settings["user"]] * 3)
     set_dumpable(False)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # which process 1 does not heed
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # process 1 ignores it
     os.closerange(3, 4096)
 
 
@@ -389,7 +389,7 @@ def set_dumpable(value: bool) -> None:
 
 
 def link_data() -> None:
-    """Make the files that the user lent appear in the working folder, to be read there by name."""
+    """Link the user's files into the working folder."""
     if os.path.isdir("/sandbox/data"):
         for name in os.listdir("/sandbox/data"):
             os.symlink(f"/sandbox/data/{name}", f"/sandbox/work/{name}")
@@ -402,7 +402,7 @@ def send(answer: dict[str, Any]) -> None:
 
 
 def serve_requests() -> None:
-    """Serve requests until the input closes or the kernel is gone."""
+    """Serve requests until the input closes or the kernel ends."""
     settings = json.loads(sys.argv[1])
     protect(settings)
     link_data()

@@ -1,4 +1,4 @@
-"""The web: a safe fetcher of pages, the browser that models use, and tools that ask services on the net."""
+"""The web: a safe fetcher of pages, the browser for models, and tools that query web services."""
 
 from trivium.actions.web._arxiv import ArxivSearch, AsyncArxivSearch
 from trivium.actions.web._bing_map import AsyncBINGMap, BINGMap

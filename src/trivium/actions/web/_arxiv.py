@@ -29,13 +29,13 @@ class ArxivSearch(BaseAction):
     It needs no key.
 
     Args:
-        top_k_results: how many articles at most.
-        max_query_len: characters after which a query is cut.
-        doc_content_chars_max: characters after which a summary is cut.
-        description: in place of the docstring's; see `BaseAction`.
-        parser: reads arguments and writes results.
-        timeout: seconds for one search.
-        base_url: where the service is.
+        top_k_results: the most articles in a result.
+        max_query_len: the most characters of a query; longer queries are cut.
+        doc_content_chars_max: the most characters of a summary; longer summaries are cut.
+        description: replaces the docstring's description; see `BaseAction`.
+        parser: parses arguments and renders results.
+        timeout: the limit of one search, in seconds.
+        base_url: the address of the service.
 
     Example::
 
@@ -68,7 +68,7 @@ class ArxivSearch(BaseAction):
         """Find articles on arXiv: when they were published, their titles, authors and summaries.
 
         Args:
-            query: words, or fields as `ti:transformer AND au:vaswani`.
+            query: words, or fields such as `ti:transformer AND au:vaswani`.
 
         Returns:
             content (str): the articles found.
@@ -82,13 +82,13 @@ class ArxivSearch(BaseAction):
 
 
 class AsyncArxivSearch(AsyncActionMixin, ArxivSearch):
-    """An `ArxivSearch` whose call and method give a coroutine."""
+    """The async form of `ArxivSearch`."""
 
 
 def read_feed(text: str, length: int) -> list[str]:
     """The articles of an Atom feed, each as text.
 
-    A document type is refused, and with it every entity that could grow.
+    A document type is refused, and so are entities that could expand without limit.
     """
     from xml.etree.ElementTree import ParseError, fromstring  # costs import time
 
@@ -97,7 +97,7 @@ def read_feed(text: str, length: int) -> list[str]:
         with suppress(ParseError, ValueError):
             feed = fromstring(text)  # noqa: S314 - without a document type there is no entity to expand
     if feed is None or feed.tag != f"{_ATOM}feed":
-        raise UnreadableError("sent something that is no Atom feed: check base_url, or try again later")
+        raise UnreadableError("sent something that is not an Atom feed: check base_url, or try again later")
     entries = feed.findall(f"{_ATOM}entry")
     for entry in entries:
         if "/api/errors" in _child(entry, "id"):

@@ -30,15 +30,15 @@ _SHOWN = 5
 class BINGMap(BaseAction):
     """Look up distances, routes, coordinates and places on a map.
 
-    It asks the REST services of Bing Maps, version 1, and needs the key `BING_MAP_KEY`. Microsoft ended them for
-    basic keys in June 2025 and gives no new ones; enterprise keys are served until June 2028.
+    It uses the REST services of Bing Maps, version 1, and needs the key `BING_MAP_KEY`. Microsoft ended them for
+    basic keys in June 2025 and issues no new keys; enterprise keys work until June 2028.
 
     Args:
         key: default: `$BING_MAP_KEY`.
-        description: in place of the docstring's; see `BaseAction`.
-        parser: reads arguments and writes results.
-        timeout: seconds for one question.
-        base_url: where the service is.
+        description: replaces the docstring's description; see `BaseAction`.
+        parser: parses arguments and renders results.
+        timeout: the limit of one request, in seconds.
+        base_url: the address of the service.
 
     Raises:
         ConfigurationError: there is no key.
@@ -67,7 +67,7 @@ class BINGMap(BaseAction):
     @tool_api(explode_return=True)
     @driver_neutral
     async def get_distance(self, start: str, end: str) -> dict[str, float]:
-        """Tell how far it is by road from one place to another.
+        """Return the distance by road between two places.
 
         Args:
             start: the first place.
@@ -82,14 +82,14 @@ class BINGMap(BaseAction):
     @tool_api(explode_return=True)
     @driver_neutral
     async def get_route(self, start: str, end: str) -> dict[str, list[str]]:
-        """Tell how to drive from one place to another.
+        """Return driving directions between two places.
 
         Args:
             start: the first place.
             end: the other place.
 
         Returns:
-            route (list): what to do, step by step.
+            route (list): the instructions, step by step.
         """
         return {"route": await self._route(read_steps, start, end)}
 
@@ -97,7 +97,7 @@ class BINGMap(BaseAction):
     @tool_api(explode_return=True)
     @driver_neutral
     async def get_coordinates(self, location: str) -> dict[str, float]:
-        """Tell where a place is.
+        """Return the coordinates of a place.
 
         Args:
             location: the place.
@@ -119,11 +119,11 @@ class BINGMap(BaseAction):
         longitude: float = 0.0,
         radius: int = 5000,
     ) -> dict[str, list[dict[str, str]]]:
-        """Find places around a place that is given by its name, or by its coordinates.
+        """Find places near a place, given by its name or its coordinates.
 
         Args:
-            search_term: what to look for, as coffee.
-            places: the name of the place; unknown where the coordinates are given.
+            search_term: what to look for, for example coffee.
+            places: the name of the place; "unknown" if the coordinates are given.
             latitude: degrees to the north.
             longitude: degrees to the east.
             radius: metres.
@@ -153,11 +153,11 @@ class BINGMap(BaseAction):
 
 
 class AsyncBINGMap(AsyncActionMixin, BINGMap):
-    """A `BINGMap` whose call and methods give a coroutine."""
+    """The async form of `BINGMap`."""
 
 
 def read_resources(text: str) -> list[Any]:
-    """The things that an answer tells of."""
+    """Read the resources in an answer."""
     return find_array(parse_object(text), "resourceSets", 0, "resources")
 
 
@@ -192,7 +192,7 @@ def read_coordinates(text: str) -> dict[str, float]:
 
 
 def read_places(text: str) -> list[dict[str, str]]:
-    """The first places, with names and addresses."""
+    """Read the first places, with names and addresses."""
     return [
         {"name": find_text(each, "name"), "address": find_text(each, "Address", "formattedAddress")}
         for each in read_resources(text)[:_SHOWN]

@@ -1,4 +1,4 @@
-"""The browser: an action that searches the web and reads pages of it."""
+"""The browser: an action that searches the web and reads pages."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ class Searcher(Protocol):
     """The searcher of a `WebBrowser`: an object with a `search`, which may be `def` or `async def`."""
 
     def search(self, query: str, max_results: int = 3) -> Any:
-        """The results of a query, by number from 0, each with `url`, `title` and `summ` (what it says in short)."""
+        """Return the results of a query, by number from 0, each with `url`, `title` and `summ` (a summary)."""
         ...
 
 
 class WebBrowser(BaseAction):
     """Search the web, and read its pages.
 
-    A search may hold several queries, which run at once; its results are numbered, and `select` reads the pages
-    of some of them by number, also at once. Each session has results of its own. Whatever a page says is text.
+    A search may have several queries, which run at once. Its results are numbered, and `select` reads the pages of
+    some of them by number, also at once. Each session has its own results. The content of a page is only text: it
+    triggers nothing.
 
-    Called as an action, a page that cannot be fetched is an outcome with the state HTTP_ERROR; called as a method,
-    it is a `FetchError`.
+    If a page cannot be fetched, a call of the action returns the state HTTP_ERROR; a method raises `FetchError`.
 
     Args:
         searcher_type: a searcher, its class, or its name: DuckDuckGoSearch, BingSearch, GoogleSearch, BraveSearch,
             SearxngSearch or TencentSearch.
-        timeout: seconds for one page.
-        black_list: sites that are left out of search results.
+        timeout: the limit of one page, in seconds.
+        black_list: sites that are excluded from search results.
         topk: the most results of a search.
         description: as for `BaseAction`.
         parser: as for `BaseAction`.
         fetcher: fetches the pages; default: `Fetcher(timeout=timeout)`.
-        max_characters: of a page that a model gets at once; a note at the end tells that there is more.
-        **kwargs: the searcher's own, as `api_key`.
+        max_characters: the most characters of a page that a model gets at once; a note says that there is more.
+        **kwargs: keywords of the searcher, such as `api_key`.
 
     Raises:
-        ConfigurationError: there is no such searcher, or one that is made already was given keywords.
+        ConfigurationError: there is no such searcher, or keywords were given with a searcher object.
 
     Example:
         >>> class Library:
@@ -91,21 +91,21 @@ class WebBrowser(BaseAction):
     @tool_api
     @driver_neutral
     async def search(self, query: str | list[str]) -> dict[int, Result]:
-        """Search the web. Gives numbered results, each with its url, its title and a summary.
+        """Search the web. Returns numbered results, each with its url, its title and a summary.
 
         Args:
-            query: what to look for, or several such texts, which are looked for at once.
+            query: what to look for, or several queries, which run at once.
         """
         queries = list(dict.fromkeys([query] if isinstance(query, str) else query))
         if not 1 <= len(queries) <= MAX_QUERIES:
             raise ToolArgumentsError(f"give 1 to {MAX_QUERIES} queries in one search", self.name)
-        answers = await gather(*(partial(self._ask, each) for each in queries))
+        answers = await gather(*(partial(self._query, each) for each in queries))
         each_answer = zip(queries, answers, strict=True)
         failed = {query: answer for query, answer in each_answer if isinstance(answer, Exception)}
         if len(failed) == len(queries):
             raise failed[queries[0]]
         found = self._merged([answer for answer in answers if not isinstance(answer, Exception)])
-        for each, error in failed.items():  # after the others, so that nothing looks complete that is not
+        for each, error in failed.items():  # after the others: the model must see that results are missing
             found[len(found)] = {"url": "", "title": f"The search for {each!r} failed", "summ": str(error)}
         self._found.put(this_session(), found)
         return {number: dict(result) for number, result in found.items()}
@@ -114,7 +114,7 @@ class WebBrowser(BaseAction):
     @tool_api
     @driver_neutral
     async def select(self, select_ids: list[int]) -> dict[int, dict[str, str]]:
-        """Read the pages of some results of the last search. Gives each page's content, or why there is none.
+        """Read the pages of some results of the last search. Returns each page's content, or an error.
 
         Args:
             select_ids: the numbers of the results; choose no more than 4.
@@ -129,17 +129,17 @@ class WebBrowser(BaseAction):
     @tool_api
     @driver_neutral
     async def open_url(self, url: str, start: int = 0) -> dict[str, str]:
-        """Read a page of the web by its URL. Gives its title and its content.
+        """Read a web page by its URL. Returns its title and its content.
 
         Args:
-            url: begins with http:// or https://.
-            start: from which character on to read a long page.
+            url: the address; it begins with http:// or https://.
+            start: the character at which to begin, for a long page.
         """
         page = await self.fetcher.fetch_async(url)
         return {"type": "text", "url": page.url, "title": page.title, "content": self._cut(page.text, max(0, start))}
 
-    async def _ask(self, query: str) -> list[Result] | Exception:
-        """The results of one query, or why there are none: it does not spoil the others."""
+    async def _query(self, query: str) -> list[Result] | Exception:
+        """Run one query; return its results, or the error, so that the other queries still count."""
         try:
             answer = await invoke(self.searcher.search, query, max_results=self.topk)
             return [result for result in map(_as_result, answer.values()) if self._is_wanted(result["url"])]
@@ -153,7 +153,7 @@ class WebBrowser(BaseAction):
         return bool(url) and not any(site == each or site.endswith(f".{each}") for each in self.black_list)
 
     def _merged(self, answers: Sequence[Sequence[Result]]) -> dict[int, Result]:
-        """The best results of each query first; what several have found stands once, with what each says of it."""
+        """Merge results, the best of each query first; a page found by several queries has all its summaries."""
         merged: dict[str, Result] = {}
         for result in (each for rank in zip_longest(*answers) for each in rank if each is not None):
             known = merged.setdefault(result["url"], result)
@@ -162,10 +162,10 @@ class WebBrowser(BaseAction):
         return dict(enumerate(list(merged.values())[: self.topk]))
 
     async def read_result(self, found: Mapping[int, Result], number: int) -> tuple[int, dict[str, str]]:
-        """Read the page of one result; return its number with the page's content, or why there is none."""
+        """Read the page of one result; return its number with the page's content, or with an error."""
         result = found.get(number)
         if result is None or not result["url"]:
-            return number, {"error": f"there is no page of that number; the last search has 0 to {len(found) - 1}"}
+            return number, {"error": f"there is no page with this number; the last search has 0 to {len(found) - 1}"}
         told = {"url": result["url"], "title": result["title"]}
         try:
             page = await self.fetcher.fetch_async(result["url"])
@@ -183,19 +183,19 @@ class WebBrowser(BaseAction):
 
 
 class AsyncWebBrowser(AsyncActionMixin, WebBrowser):
-    """Search the web, and read its pages. A `WebBrowser` whose calls and methods give coroutines."""
+    """The async form of `WebBrowser`."""
 
 
 def make_searcher(given: Any, common: Mapping[str, Any], keywords: Mapping[str, Any]) -> Searcher:
-    """Return a searcher, made of its name or class.
+    """Return a searcher, created from its name or class if necessary.
 
     Args:
         given: a searcher, its class or its name.
-        common: keywords that the browser gives every class.
-        keywords: keywords that the user gives.
+        common: keywords that the browser passes to every class.
+        keywords: the user's keywords.
 
     Raises:
-        ConfigurationError: there is no such searcher, or one that is made already was given keywords.
+        ConfigurationError: there is no such searcher, or keywords were given with a searcher object.
     """
     if isinstance(given, str):
         if given not in SEARCHERS:
@@ -205,15 +205,15 @@ def make_searcher(given: Any, common: Mapping[str, Any], keywords: Mapping[str, 
         return given(**common, **keywords)
     if not hasattr(given, "search"):
         raise ConfigurationError(
-            f"{type(given).__name__} is no searcher: give the name of one ({', '.join(SEARCHERS)}), a class, or an "
+            f"{type(given).__name__} is not a searcher: give the name of one ({', '.join(SEARCHERS)}), a class, or an "
             "object with search(query, max_results)"
         )
     if keywords:
-        raise ConfigurationError(f"a searcher that is made already takes no {', '.join(keywords)}: give its class")
+        raise ConfigurationError(f"a searcher object takes no {', '.join(keywords)}: give its class")
     return given
 
 
 def _as_result(found: object) -> Result:
-    """A searcher's result, with its texts alone."""
+    """Return a searcher's result with its texts only."""
     known: Mapping[str, object] = found if is_mapping(found) else dict[str, object]()
     return {key: value if isinstance(value := known.get(key), str) else "" for key in ("url", "title", "summ")}

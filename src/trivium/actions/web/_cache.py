@@ -1,4 +1,4 @@
-"""What was fetched a short time ago, and what is being fetched now."""
+"""A cache of recent results, and calls that several callers share while they run."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ V = TypeVar("V")
 
 
 class Recent(Generic[K, V]):
-    """A table of what was used last, from any thread.
+    """A thread-safe cache of the most recently used entries.
 
     Args:
-        most: entries it holds; of more, the one that was not used for longest goes.
-        seconds: how long an entry stays after it was put.
-        clock: what the time is, in seconds.
+        most: the most entries; one more removes the least recently used.
+        seconds: the time to live of an entry, in seconds.
+        clock: a function that returns the time in seconds.
 
     Example:
         >>> table = Recent[str, int](2)
@@ -43,16 +43,16 @@ class Recent(Generic[K, V]):
         return len(self._entries)
 
     def get(self, key: K) -> V | None:
-        """The value, or None if there is none any more."""
+        """Return the value; None if there is none, or it has expired."""
         with self._lock:
             entry = self._entries.pop(key, None)
             if entry is None or self._clock() >= entry[0]:
                 return None
-            self._entries[key] = entry  # behind all others: it is used now
+            self._entries[key] = entry  # to the end: it is the most recently used
             return entry[1]
 
     def put(self, key: K, value: V) -> None:
-        """Set a value, in place of an older one."""
+        """Set a value; it replaces an older one."""
         with self._lock:
             self._entries.pop(key, None)
             self._entries[key] = (self._clock() + self._seconds, value)
@@ -61,7 +61,7 @@ class Recent(Generic[K, V]):
 
 
 class _Flight(Generic[V]):
-    """A call that is being made, for who waits for it."""
+    """A call in progress, with its waiters."""
 
     def __init__(self) -> None:
         self.over = ThreadEvent()
@@ -70,10 +70,10 @@ class _Flight(Generic[V]):
 
 
 class SharedCalls(Generic[V]):
-    """Makes each call once, however many want it at the same time, in one loop or in many threads.
+    """Runs each call once for all callers at the same time, in one loop or in several threads.
 
     Args:
-        recent: where results are kept.
+        recent: the cache for results.
     """
 
     def __init__(self, recent: Recent[str, V]) -> None:
@@ -82,10 +82,10 @@ class SharedCalls(Generic[V]):
 
     @driver_neutral
     async def get(self, key: str, call: Callable[[], Coroutine[Any, Any, V]]) -> V:
-        """The result that is kept, or that of the call that somebody makes already, or of one made now.
+        """Return the cached result, or wait for a call in progress, or make the call.
 
         Raises:
-            FetchError: as the call does; it is kept for nobody.
+            FetchError: the call failed; errors are not cached.
         """
         while True:
             mine = _Flight[V]()
@@ -94,17 +94,17 @@ class SharedCalls(Generic[V]):
                 return await self.run_flight(key, mine, call)
             try:
                 await wait(event=flight.over)
-            except WouldDeadlockError:  # a sync call on a loop's own thread must not wait for others
+            except WouldDeadlockError:  # a sync call on a loop's own thread must not wait for another call
                 return await call()
             if flight.result is not None:
                 return flight.result
             if flight.error is not None:
                 raise copy(flight.error)
-            # Who made the call was stopped: make it here.
+            # The caller that ran it was cancelled: make the call here.
 
     @driver_neutral
     async def run_flight(self, key: str, flight: _Flight[V], call: Callable[[], Coroutine[Any, Any, V]]) -> V:
-        """Make the call for which others of the same key wait."""
+        """Make the call for which callers with the same key wait."""
         try:
             flight.result = self._recent.get(key)
             if flight.result is None:

@@ -1,4 +1,4 @@
-"""The fetcher: the one way from trivium's tools to a page, which no page and no model can lead elsewhere."""
+"""The fetcher: all page requests of trivium's tools go through it; no page and no model can reach a private address."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from trivium.actions.web._addresses import Host, allowed, host_problem, is_literal, is_public
 from trivium.actions.web._cache import Recent, SharedCalls
-from trivium.actions.web._pages import Download, Page, Unpacker, read_page, shown, wrong_encoding, wrong_type
+from trivium.actions.web._pages import Download, Page, Unpacker, printable, read_page, wrong_encoding, wrong_type
 from trivium.commander import driver_neutral, invoke, step, sync_method
 from trivium.commander.lowlevel import change_scope, running_loop
 from trivium.exceptions import (
@@ -42,38 +42,38 @@ ACCEPTED = (
 )
 HINTS = {
     401: "; it needs a login: open another page",
-    403: "; it lets no programs in: open another page",
+    403: "; it refuses programs: open another page",
     404: "; check the URL, or search for the page",
     410: "; the page is gone: search for another",
     429: "; wait, or open another page",
 }
 T = TypeVar("T")
 Problem: TypeAlias = Callable[[str, int, str], FetchContentTypeError | None]
-"""What is wrong with the type of a page, by its URL, its status and what its server says."""
+"""A function from a page's URL, status and header to the error of its content type, or None."""
 _LOGIN = re.compile(r"//[^/?#]*@")
 
 
 class Fetcher:
     """Fetches pages of the public web by HTTP and HTTPS, and nothing else.
 
-    A host is looked up once for each request, every address that it has must be a public one, and the connection
-    goes to the address that was checked, with the host's own name in TLS. Each redirect is a new URL that is checked
-    likewise. No cookies, no passwords, no proxies from the environment. What was fetched is kept for a while, in
-    this object; who asks for a page that is on its way waits for it.
+    A host is looked up once for each request, all its addresses must be public, and the connection goes to an
+    address that was checked, with the host's name in TLS. Each redirect is checked in the same way. No cookies, no
+    passwords, no proxies from the environment. Pages are cached for a while in this object, and simultaneous requests
+    for a page share one download.
 
     Args:
-        timeout: seconds for a page with all its redirects.
-        max_bytes: the largest page, after it is unpacked; default 2 MiB.
+        timeout: the limit of a page with all its redirects, in seconds.
+        max_bytes: the largest page, decompressed; default 2 MiB.
         allowed_hosts: hosts that need not be public, each as `host:port` (`host` is ports 80 and 443): an intranet,
-            or a server of a test. Nothing that a model or a page says can add one.
-        allowed_ports: ports that public hosts may be asked at.
-        cache_seconds: how long a page is kept; 0 keeps none.
-        cached_pages: how many are kept.
-        resolve: gives the addresses of a host and a port, `def` or `async def`; default: the system's.
-        ssl_context: whom to trust; default: the system's authorities.
+            or a test server. No model and no page can add one.
+        allowed_ports: the ports of public hosts that may be used.
+        cache_seconds: how long a page is cached; 0 disables the cache.
+        cached_pages: the most pages in the cache.
+        resolve: a function from a host and a port to addresses, `def` or `async def`; default: the system's.
+        ssl_context: the trusted authorities; default: the system's.
 
     Raises:
-        ConfigurationError: `allowed_hosts` holds what is no host.
+        ConfigurationError: an entry of `allowed_hosts` is not a host.
 
     Example::
 
@@ -107,14 +107,14 @@ class Fetcher:
 
     @driver_neutral
     async def fetch_async(self, url: str) -> Page:
-        """Fetch a page; `fetch` is the same from sync code.
+        """Fetch a page; `fetch` is the sync form.
 
         Raises:
             FetchAddressError: the URL, a redirect of it, or an address behind one is not allowed.
-            FetchConnectionError: the server cannot be reached, or broke off.
-            FetchContentTypeError: it is no text.
-            FetchStatusError: the server refused, or redirects for ever.
-            FetchTimeoutError: it was not there in time.
+            FetchConnectionError: the server cannot be reached, or broke the connection.
+            FetchContentTypeError: it is not text.
+            FetchStatusError: the server refused, or redirects too often.
+            FetchTimeoutError: it did not arrive in time.
             FetchTooLargeError: it is larger than `max_bytes`.
         """
         begin = self._checked(url)
@@ -124,10 +124,10 @@ class Fetcher:
 
     @driver_neutral
     async def download_async(self, url: str) -> Download:
-        """Fetch a file of whatever type, as it is sent; `download` is the same from sync code. It is not kept.
+        """Fetch a file of any type, unchanged; `download` is the sync form. It is not cached.
 
         Raises:
-            FetchError: as `fetch_async`, but that it is no text.
+            FetchError: as `fetch_async`, except for the content type.
         """
         return await self._fetch(self._checked(url), accept_any_type, unchanged)
 
@@ -141,30 +141,30 @@ class Fetcher:
                 download = await invoke(self._download, url, problem)
                 return await invoke(read, download)
         except DeadlineExceededError:
-            text = f"{shown(str(url))} was not there within {self._timeout:g} s: open another page, or try again later"
+            text = f"{printable(str(url))} did not arrive in {self._timeout:g} s: open another page, or try again later"
             raise FetchTimeoutError(text, str(url)) from None
 
     async def _download(self, url: URL, problem: Problem) -> Download:
         for _ in range(MAX_REDIRECTS + 1):
-            answer = await self._ask(url, problem)
+            answer = await self._request_page(url, problem)
             if isinstance(answer, Download):
                 return answer
             url = self._checked(answer)
-        text = f"{shown(str(url))} is behind more than {MAX_REDIRECTS} redirects: open another page"
+        text = f"{printable(str(url))} is behind more than {MAX_REDIRECTS} redirects: open another page"
         raise FetchStatusError(text, str(url), 302)
 
-    # ---- where to
+    # ---- addresses
     def _checked(self, text: str) -> URL:
-        """A URL that may be asked, as far as it tells itself; without its fragment, which no server sees."""
+        """Parse a URL that may be requested, by its text alone, and remove its fragment."""
         import httpx2
 
         try:
             url = httpx2.URL(text.strip()[: MAX_URL + 1]).copy_with(fragment=None)
             host, problem = _host_of(url), "" if len(text.strip()) <= MAX_URL else "it is too long"
         except (httpx2.InvalidURL, ValueError):
-            raise _refused(text, "it is no URL") from None
+            raise _refused(text, "it is not a URL") from None
         if url.scheme not in PORTS or not host[0]:
-            problem = "only URLs that begin with http:// or https:// and a host are"
+            problem = "only URLs that begin with http:// or https:// and a host are allowed"
         elif url.userinfo:
             problem = "it holds a user name or a password"
         elif host[1] not in self._ports and host not in self._allowed:
@@ -187,24 +187,24 @@ class Fetcher:
         except (OSError, UnicodeError):
             found = ()
         if not found:
-            text = f"the host of {shown(str(url))} is not known: check the URL, or search for the page"
+            text = f"the host of {printable(str(url))} is not known: check the URL, or search for the page"
             raise FetchConnectionError(text, str(url))
-        # Which address it was is not told: a model could map a network by it.
+        # The message omits the address: a model could map a network with it.
         if host not in self._allowed and not all(map(is_public, found)):
             raise _refused(str(url), "its host is not on the public network")
         return found[:MAX_ADDRESSES]
 
     # ---- one request
-    async def _ask(self, url: URL, wrong: Problem) -> Download | str:
+    async def _request_page(self, url: URL, wrong: Problem) -> Download | str:
         """Request a page; return it, or the URL to which it redirects."""
         import httpx2
 
         request = self._request(url, url.raw_host.decode())
         try:
             async with AsyncExitStack() as stack, exchange(request, partial(self._send, url, stack)) as response:
-                return await self._take(url, response, wrong)
+                return await self._read_response(url, response, wrong)
         except httpx2.HTTPError as problem:
-            text = f"no answer from {shown(str(url))} ({shown(str(problem)) or type(problem).__name__})"
+            text = f"no answer from {printable(str(url))} ({printable(str(problem)) or type(problem).__name__})"
             raise FetchConnectionError(f"{text}: open another page", str(url)) from problem
 
     async def _send(self, url: URL, stack: AsyncExitStack, _: Request) -> Response:
@@ -213,7 +213,7 @@ class Fetcher:
 
         problem: Exception | None = None
         for address in await self.find_addresses(url):
-            # A transport alone: no cookies, no redirects, no proxies and no retries are there to be switched off.
+            # Only a transport: it has no cookies, redirects, proxies or retries that would have to be switched off.
             transport = httpx2.AsyncHTTPTransport(verify=self.ssl_context(url), trust_env=False)
             await stack.enter_async_context(transport)
             try:
@@ -237,7 +237,7 @@ class Fetcher:
                 "accept-encoding": "gzip",
                 "connection": "close",
             },
-            # A dead address leaves time for the next one.
+            # A dead address must leave time for the next one.
             extensions={
                 "timeout": httpx2.Timeout(self._timeout, connect=self._timeout / 2).as_dict(),
                 "sni_hostname": host,
@@ -250,14 +250,14 @@ class Fetcher:
 
         if self._ssl is None and url.scheme == "https":
             self._ssl = httpx2.create_ssl_context(trust_env=False)
-        return self._ssl or False  # without TLS nothing is verified, and no context is made
+        return self._ssl or False  # without TLS nothing is verified, and no context is created
 
-    async def _take(self, url: URL, response: Response, wrong: Problem) -> Download | str:
+    async def _read_response(self, url: URL, response: Response, wrong: Problem) -> Download | str:
         status, headers, said = response.status_code, response.headers, str(url)
         if status in REDIRECT_STATUSES and "location" in headers:
             return redirect_target(url, headers["location"])
         if status not in PAGE_STATUSES:
-            text = f"{shown(said)} answered {status}{_hint(status)}"
+            text = f"{printable(said)} answered {status}{_hint(status)}"
             raise FetchStatusError(text, said, status)
         kind, encoding = headers.get("content-type", ""), headers.get("content-encoding", "").strip().lower()
         problem = wrong(said, status, kind) or wrong_encoding(said, status, encoding, kind)
@@ -279,7 +279,7 @@ def unchanged(download: Download) -> Download:
 
 
 async def look_up(host: str, port: int) -> list[str]:
-    """The addresses of a host, as the system finds them."""
+    """Look up the addresses of a host with the system's resolver."""
     loop = running_loop()
     assert loop is not None, "a coroutine of asyncio runs this"
     found = await loop.getaddrinfo(host, port, type=SOCK_STREAM)
@@ -292,24 +292,24 @@ def _host_of(url: URL) -> Host:
 
 
 def redirect_target(url: URL, location: str) -> str:
-    """The URL to which a page redirects.
+    """Return the URL to which a page redirects.
 
     Raises:
-        FetchAddressError: it is no URL.
+        FetchAddressError: it is not a URL.
     """
     import httpx2
 
     try:
         return str(url.join(location))
     except (httpx2.InvalidURL, ValueError):
-        raise _refused(location, "it is no URL") from None
+        raise _refused(location, "it is not a URL") from None
 
 
 def _refused(url: str, why: str) -> FetchAddressError:
     url = _LOGIN.sub("//", url[:MAX_URL])
-    return FetchAddressError(f"{shown(url)} may not be opened: {why}; nothing was sent there", url)
+    return FetchAddressError(f"{printable(url)} may not be opened: {why}; nothing was sent there", url)
 
 
 def _hint(status: int) -> str:
-    """Advice for an HTTP status."""
+    """Return advice for an HTTP status."""
     return HINTS.get(status, "; try again later" if status >= 500 else "; open another page")

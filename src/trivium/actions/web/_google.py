@@ -36,18 +36,18 @@ _LISTS = {"search": "organic", "news": "news", "places": "places", "images": "im
 class GoogleSearch(BaseSearch, BaseAction):
     """Searches Google through the Serper API; it needs the key `SERPER_API_KEY`.
 
-    It is an action, whose `run` gives texts, and a searcher, whose `search` gives pages.
+    It is an action, whose `run` returns texts, and a searcher, whose `search` returns pages.
 
     Args:
         api_key: default: `$SERPER_API_KEY`.
-        timeout: seconds for one search.
+        timeout: the limit of one search, in seconds.
         search_type: `search`, `news`, `places` or `images`.
-        description: in place of the docstring's; see `BaseAction`.
-        parser: reads arguments and writes results.
-        topk: how many results a searcher gives.
-        black_list: domains that a searcher leaves out.
-        base_url: where the service is.
-        **parameters: more parameters of the service, as `gl="us"`.
+        description: replaces the docstring's description; see `BaseAction`.
+        parser: parses arguments and renders results.
+        topk: the number of results of a search.
+        black_list: domains that a search excludes.
+        base_url: the address of the service.
+        **parameters: more parameters of the service, such as `gl="us"`.
 
     Raises:
         ConfigurationError: there is no key, or the type is unknown.
@@ -87,29 +87,29 @@ class GoogleSearch(BaseSearch, BaseAction):
 
         Args:
             query: what to look for.
-            k: how many results at most.
+            k: the most results.
         """
         read = partial(read_texts, search_type=self.search_type, count=max(k, 1))
-        texts = await self._ask(read, checked_query(query, self.name), k)
+        texts = await self._query(read, checked_query(query, self.name), k)
         return ActionReturn(type=self.name, result=[{"type": "text", "content": as_text(texts)}])
 
     @driver_neutral
     async def find(self, query: str, count: int) -> Sequence[SearchResult]:
-        """Ask the engine."""
-        return await self._ask(partial(read_pages, search_type=self.search_type), query, count)
+        """Query the engine."""
+        return await self._query(partial(read_pages, search_type=self.search_type), query, count)
 
     @driver_neutral
-    async def _ask(self, read: Callable[[str], T], query: str, count: int) -> T:
+    async def _query(self, read: Callable[[str], T], query: str, count: int) -> T:
         asked = {"q": query, "num": max(1, min(count, 100)), **self.parameters}
         return await self._remote.request(read, f"/{self.search_type}", content=json.dumps(asked).encode())
 
 
 class AsyncGoogleSearch(AsyncActionMixin, GoogleSearch):
-    """A `GoogleSearch` whose call and `run` give a coroutine."""
+    """The async form of `GoogleSearch`."""
 
 
 def read_texts(text: str, search_type: str, count: int) -> list[str]:
-    """The answer alone where Google has one; else what it knows of the thing, and the results' passages."""
+    """Read Google's direct answer if there is one; else its knowledge graph and the snippets of the results."""
     answer = parse_object(text)
     direct = _direct_answer(answer)
     if direct:
@@ -127,16 +127,16 @@ def read_texts(text: str, search_type: str, count: int) -> list[str]:
 
 
 def read_pages(text: str, search_type: str) -> list[SearchResult]:
-    """The page of the direct answer, that of what is known of the thing, and the results."""
+    """Read the pages of the direct answer, of the knowledge graph, and of the results."""
     answer = parse_object(text)
     box, known = find_object(answer, "answerBox"), find_object(answer, "knowledgeGraph")
     name = ": ".join(filter(None, (find_text(known, "title"), find_text(known, "type"))))
     first = [
         SearchResult(find_text(box, "link"), find_text(box, "title"), _direct_answer(answer)),
-        SearchResult(find_text(known, "descriptionLink"), name, _said(known, "description")),
+        SearchResult(find_text(known, "descriptionLink"), name, _describe(known, "description")),
     ]
     return first + [
-        SearchResult(find_text(result, "link"), find_text(result, "title"), _said(result, "snippet"))
+        SearchResult(find_text(result, "link"), find_text(result, "title"), _describe(result, "snippet"))
         for result in find_array(answer, _LISTS[search_type])
     ]
 
@@ -148,7 +148,7 @@ def _direct_answer(answer: dict[str, Any]) -> str:
     return said or ", ".join(find_text(marked, n) for n in range(len(marked)))
 
 
-def _said(result: Any, key: str) -> str:
+def _describe(result: Any, key: str) -> str:
     return ". ".join(filter(None, (find_text(result, key).rstrip("."), *_attributes(result))))
 
 

@@ -1,4 +1,4 @@
-"""A page: what a server sent, unpacked and read as text."""
+"""A page: the response of a server, decompressed and read as text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from trivium.exceptions import FetchConnectionError, FetchContentTypeError, FetchTooLargeError
 from trivium.parsing.lowlevel import declared_charset, decode, parse_page, tidy
 
-__all__ = ["Download", "Page", "Unpacker", "read_page", "shown", "wrong_encoding", "wrong_type"]
+__all__ = ["Download", "Page", "Unpacker", "printable", "read_page", "wrong_encoding", "wrong_type"]
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXT = frozenset({"text/plain", "text/markdown", "text/x-markdown", "application/json"})
@@ -22,13 +22,13 @@ _GZIP = frozenset({"gzip", "x-gzip"})
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page as a reader sees it.
+    """A page as text.
 
     Args:
-        url: where it is, after all redirects.
+        url: its URL after all redirects.
         title: "" if it has none.
-        text: what is visible of an HTML page; other texts as they are.
-        content_type: what its server says it is, as `text/html`.
+        text: the visible text of an HTML page; other texts unchanged.
+        content_type: its type by the server, such as `text/html`.
     """
 
     url: str
@@ -38,7 +38,7 @@ class Page:
 
 
 class Download(NamedTuple):
-    """The response of a server for a page: its URL, its `content-type` header, and its bytes, unpacked."""
+    """The response of a server for a page: its URL, its `content-type` header, and its bytes, decompressed."""
 
     url: str
     content_type: str
@@ -46,42 +46,42 @@ class Download(NamedTuple):
 
 
 def media_type(header: str) -> str:
-    """The type alone of a `content-type` header."""
+    """Return the media type of a `content-type` header without parameters."""
     return header.partition(";")[0].strip().lower()
 
 
 def wrong_type(url: str, status: int, header: str) -> FetchContentTypeError | None:
-    """The error of a page whose type cannot be read; None if it can."""
+    """Return the error of a page whose type cannot be read; None if it can."""
     kind = media_type(header)
     is_structured = kind.startswith("application/") and kind.endswith(("+xml", "+json"))
     if kind in _HTML or kind in _TEXT or kind in _XML or is_structured:
         return None
-    said = f"is of the type {shown(kind)}" if kind else "comes without a content type"
-    text = f"{shown(url)} {said}, which cannot be read: open pages of HTML, plain text, Markdown, JSON or XML"
+    said = f"is of the type {printable(kind)}" if kind else "comes without a content type"
+    text = f"{printable(url)} {said}, which cannot be read: open pages of HTML, plain text, Markdown, JSON or XML"
     return FetchContentTypeError(text, url, status, kind)
 
 
 def wrong_encoding(url: str, status: int, encoding: str, content_type: str) -> FetchContentTypeError | None:
-    """The error of a page that is packed in a way that was not asked for; None if it can be unpacked."""
+    """Return the error of a page with a content encoding that was not requested; None if it can be decompressed."""
     if encoding in _GZIP or encoding in ("", "identity"):
         return None
-    text = f"{shown(url)} is packed as {shown(encoding)}, which was not asked for: open another page"
+    text = f"{printable(url)} is encoded as {printable(encoding)}, which was not requested: open another page"
     return FetchContentTypeError(text, url, status, content_type)
 
 
-def shown(text: str, most: int = 200) -> str:
-    """Foreign text for an error: printable, on one line, and short."""
+def printable(text: str, most: int = 200) -> str:
+    """Make foreign text printable, short, and one line, for an error."""
     plain = "".join(each if each.isprintable() else "\ufffd" for each in text[: most + 1])
     return plain if len(plain) <= most else plain[:most] + "…"
 
 
 class Unpacker:
-    """Collects a body piece by piece, and stops as soon as it is larger than the limit, packed or unpacked.
+    """Collects a body piece by piece, and fails as soon as it is larger than the limit, compressed or not.
 
     Args:
-        url: for the errors.
-        encoding: of the body: that of gzip, or none.
-        limit: bytes.
+        url: the URL, for errors.
+        encoding: the body's content encoding: gzip, or none.
+        limit: the most bytes.
     """
 
     def __init__(self, url: str, encoding: str, limit: int) -> None:
@@ -90,28 +90,28 @@ class Unpacker:
         self._data = bytearray()
 
     def feed(self, piece: bytes) -> None:
-        """Take the next piece of the body.
+        """Add the next piece of the body.
 
         Raises:
-            FetchTooLargeError: that is more than the limit.
-            FetchConnectionError: it is not packed as was said.
+            FetchTooLargeError: the body is larger than the limit.
+            FetchConnectionError: it is not encoded as its header says.
         """
         self._received += len(piece)
         if self._unzip is None:
             self._data += piece
-        elif not self._unzip.eof:  # what stands behind the packed page is no part of it
+        elif not self._unzip.eof:  # bytes after the compressed page are ignored
             try:
                 self._data += self._unzip.decompress(piece, self._limit + 1 - len(self._data))
             except zlib.error:
                 raise self._broken("cannot be unpacked") from None
         if max(self._received, len(self._data)) > self._limit:
             raise FetchTooLargeError(
-                f"{shown(self._url)} is larger than {self._limit:,} bytes: open a page that is shorter",
+                f"{printable(self._url)} is larger than {self._limit:,} bytes: open a page that is shorter",
                 self._url, 200, self._limit,
             )  # fmt: skip
 
     def end(self) -> bytes:
-        """The whole body.
+        """Return the complete body.
 
         Raises:
             FetchConnectionError: its end is missing.
@@ -121,11 +121,13 @@ class Unpacker:
         return bytes(self._data)
 
     def _broken(self, what: str) -> FetchConnectionError:
-        return FetchConnectionError(f"what {shown(self._url)} sent {what}: try again, or open another page", self._url)
+        return FetchConnectionError(
+            f"the response of {printable(self._url)} {what}: try again, or open another page", self._url
+        )
 
 
 def read_page(download: Download) -> Page:
-    """The text of a page; its encoding is that of its header, else what it says itself, else what it looks like."""
+    """Read the text of a page; its encoding comes from its header, else from the page, else from a guess."""
     kind, data = media_type(download.content_type), download.data
     named = _CHARSET.search(download.content_type)
     text, title = decode(data, named[1] if named else declared_charset(data)), None

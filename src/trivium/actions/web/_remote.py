@@ -1,4 +1,4 @@
-"""The one client of remote services: a request, a reader of the answer, and typed errors that say what to do."""
+"""The client of remote services: a request, a reader of the answer, and typed errors with advice."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ T = TypeVar("T")
 MAX_BYTES = 8 << 20
 MAX_TRIES, FIRST_DELAY = 3, 0.5
 
-# Where the key of each variable comes from.
+# The source of the key in each variable.
 KEYS = {
-    "BING_API_KEY": ("Bing Web Search", "your Azure resource (Microsoft gives no new ones)"),
-    "BING_MAP_KEY": ("Bing Maps", "https://www.bingmapsportal.com (Microsoft gives no new ones)"),
+    "BING_API_KEY": ("Bing Web Search", "your Azure resource (Microsoft issues no new ones)"),
+    "BING_MAP_KEY": ("Bing Maps", "https://www.bingmapsportal.com (Microsoft issues no new ones)"),
     "BRAVE_API_KEY": ("Brave Search", "https://api-dashboard.search.brave.com"),
     "SERPAPI_API_KEY": ("SerpApi", "https://serpapi.com/manage-api-key"),
     "SERPER_API_KEY": ("Serper", "https://serper.dev"),
@@ -65,22 +65,22 @@ _MESSAGE_KEYS = ("message", "Message", "detail", "error", "Error", "errors", "er
 
 
 def find_key(variable: str, given: str | None, parameter: str = "api_key") -> str:
-    """Return the given key, else that of the environment.
+    """Return the given key, else the key in the environment.
 
     Raises:
-        ConfigurationError: there is no key, or it has characters that no header may have.
+        ConfigurationError: there is no key, or it has characters that a header cannot have.
     """
     key = (given or os.environ.get(variable) or "").strip()
     service, where = KEYS[variable]
     if not key:
         raise ConfigurationError(f"{service} needs a key: set {variable}, or give {parameter}=; it comes from {where}")
     if not key.isascii() or not key.isprintable():
-        raise ConfigurationError(f"the key of {service} has characters that no key has: copy it again")
+        raise ConfigurationError(f"the key of {service} has invalid characters: copy it again")
     return key
 
 
 class UnreadableError(Exception):
-    """An answer cannot be read; its text continues a sentence that begins with the service's name."""
+    """An answer cannot be read; the message continues a sentence that begins with the service's name."""
 
 
 class _Request(NamedTuple):
@@ -94,20 +94,20 @@ class _Request(NamedTuple):
 class Remote:
     """The client of one service.
 
-    A request is tried again if the connection broke, the service was busy (429) or failed (5xx). Settings of the
-    environment, such as proxies, are ignored, and no redirect is followed, so that a key goes nowhere else.
+    A request is retried if the connection broke, or the service was busy (429) or failed (5xx). Settings of the
+    environment, such as proxies, are ignored and no redirect is followed, so that a key is sent to no other host.
 
     Args:
         service: its name, for errors.
-        base_url: where it is.
-        timeout: seconds that a request may take with all its tries.
-        headers: go with every request.
-        hidden: parameters of every query that are secret: no error and no log shows them.
-        secrets: other texts that no error may show.
-        hints: what to do about an error status, where that is special.
+        base_url: its address.
+        timeout: the limit of a request with all retries, in seconds.
+        headers: the headers of every request.
+        hidden: secret parameters of every query, which no error and no log contains.
+        secrets: other texts that no error may contain.
+        hints: special advice by error status.
 
     Raises:
-        ConfigurationError: `base_url` is no address of HTTP, or `timeout` no positive number.
+        ConfigurationError: `base_url` is not an HTTP address, or `timeout` is not positive.
     """
 
     def __init__(
@@ -150,11 +150,11 @@ class Remote:
         """Send a request and read the answer.
 
         Args:
-            read: reads the answer's text; raises `UnreadableError`.
-            path: what follows the base URL.
-            params: the query's parameters; those that are None are left out.
-            content: a body in JSON, which makes the request a POST.
-            headers: further headers of this request.
+            read: a function that reads the answer's text; it raises `UnreadableError`.
+            path: the path below the base URL.
+            params: the query's parameters; parameters that are None are left out.
+            content: a JSON body, which makes the request a POST.
+            headers: more headers of this request.
 
         Raises:
             RemoteServiceError: there is no answer, it is an error, or it cannot be read.
@@ -173,7 +173,7 @@ class Remote:
             return read(text)
         except UnreadableError as error:
             problem = self._error(str(error), 200)
-        raise problem  # outside, so that it does not hold the one that holds the answer
+        raise problem  # raised here, so that its context does not keep the answer
 
     @driver_neutral
     async def _answer(self, request: _Request) -> str:
@@ -182,7 +182,7 @@ class Remote:
                 change_scope(node, timeout=self._timeout)
                 return await self._tries(request, node)
         except DeadlineExceededError:
-            raise self._error(f"gave no whole answer in {self._timeout:g} s: try again, or raise timeout") from None
+            raise self._error(f"gave no complete answer in {self._timeout:g} s: try again, or raise timeout") from None
 
     @driver_neutral
     async def _tries(self, request: _Request, node: TaskNode) -> str:
@@ -216,9 +216,7 @@ class Remote:
                     raise self._refusal(response, body)
                 return body
         except httpx2.DecodingError:
-            raise self._error(
-                "sent an answer that cannot be unpacked: check what stands between, as a proxy", 200
-            ) from None
+            raise self._error("sent an answer that cannot be decompressed: check proxies in between", 200) from None
         except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL) as error:
             said = str(error) or type(error).__name__
             raise self._error(
@@ -231,7 +229,8 @@ class Remote:
             body += piece
             if len(body) > MAX_BYTES:
                 raise self._error(
-                    f"sent more than {MAX_BYTES >> 20} MB, which is no answer: check base_url", response.status_code
+                    f"sent more than {MAX_BYTES >> 20} MB, which cannot be an answer: check base_url",
+                    response.status_code,
                 )
         return body.decode("utf-8-sig", "replace")
 
@@ -254,7 +253,7 @@ class Remote:
 
 
 def keyed_transport(hidden: Mapping[str, str], verify: SSLContext) -> AsyncHTTPTransport:
-    """Make a transport that adds secret parameters to each query below the client, whose log has the URLs."""
+    """Make a transport that adds secret parameters to each query, since the client's log contains URLs."""
     import httpx2
 
     class Keyed(httpx2.AsyncHTTPTransport):
@@ -269,7 +268,7 @@ def keyed_transport(hidden: Mapping[str, str], verify: SSLContext) -> AsyncHTTPT
 
 
 def _message(answer: object, depth: int = 4) -> str:
-    """The message in the error object of any service; "" if it has none."""
+    """Find the message in the error object of a service; "" if it has none."""
     if isinstance(answer, str):
         return answer
     if is_json_array(answer):
@@ -284,16 +283,16 @@ def checked_query(query: str, tool: str) -> str:
     """Return a query without surrounding whitespace, ready to be sent.
 
     Raises:
-        ToolArgumentsError: nothing is left.
+        ToolArgumentsError: the query is empty.
     """
     query = sendable(query.strip())
     if not query:
-        raise ToolArgumentsError("the query is empty: say what to look for", tool)
+        raise ToolArgumentsError("the query is empty: give what to look for", tool)
     return query
 
 
 def on_one_line(text: str) -> str:
-    """Join the lines of a text, and replace what UTF-8 cannot encode."""
+    """Join the lines of a text, and replace characters that UTF-8 cannot encode."""
     return " ".join(sendable(text).split())
 
 
@@ -301,7 +300,7 @@ def parse_object(text: str) -> dict[str, Any]:
     """Parse an answer that is a JSON object.
 
     Raises:
-        UnreadableError: it is no JSON object.
+        UnreadableError: it is not a JSON object.
     """
     try:
         value: object = json.loads(text)
@@ -312,14 +311,14 @@ def parse_object(text: str) -> dict[str, Any]:
     return value
 
 
-_KINDS = {dict: "object", list: "array", str: "text", float: "number"}
+_KINDS = {dict: "an object", list: "an array", str: "text", float: "a number"}
 
 
 def find_object(value: object, *path: str | int) -> dict[str, Any]:
-    """Find the object at a path in an answer; an empty one if there is nothing, or null.
+    """Find the object at a path in an answer; an empty one if it is missing or null.
 
     Raises:
-        UnreadableError: the value there, or one above it, is of another kind.
+        UnreadableError: the value at the path, or one above it, has another type.
 
     >>> find_object({"web": {"results": [{"title": "tea"}]}}, "web", "results", 0)
     {'title': 'tea'}
@@ -361,4 +360,4 @@ def _at(value: object, path: tuple[str | int, ...], *kinds: type) -> Any:
 
 def _other_form(path: tuple[str | int, ...], kind: type) -> str:
     place = ".".join(map(str, path)) or "the answer"
-    return f"answered in another form than it documents ({place} is no {_KINDS[kind]}): check base_url, or report it"
+    return f"answered in an undocumented form ({place} is not {_KINDS[kind]}): check base_url, or report it"

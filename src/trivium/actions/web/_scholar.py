@@ -33,10 +33,10 @@ class GoogleScholar(BaseAction):
 
     Args:
         api_key: default: `$SERPAPI_API_KEY`.
-        description: in place of the docstring's; see `BaseAction`.
-        parser: reads arguments and writes results.
-        timeout: seconds for one search.
-        base_url: where the service is.
+        description: replaces the docstring's description; see `BaseAction`.
+        parser: parses arguments and renders results.
+        timeout: the limit of one search, in seconds.
+        base_url: the address of the service.
 
     Raises:
         ConfigurationError: there is no key.
@@ -81,27 +81,27 @@ class GoogleScholar(BaseAction):
         filter: str | None = None,
         as_vis: str | None = None,
     ) -> dict[str, list[Any]]:
-        """Find scholarly articles; the three best are shown.
+        """Find scholarly articles; returns the three best.
 
         Args:
-            query: what to look for; `author:` and `source:` may stand in it.
-            cites: the id of an article: look among those that cite it.
+            query: what to look for; it may contain `author:` and `source:`.
+            cites: the id of an article: search the articles that cite it.
             as_ylo: the first year.
             as_yhi: the last year.
-            scisbd: only what was added in the last year, by date: 1 abstracts, 2 everything.
+            scisbd: only articles added in the last year, by date: 1 abstracts, 2 everything.
             cluster: the id of an article: show all its versions.
-            hl: the language of the page, as en.
-            lr: the languages of the articles, as lang_en|lang_fr.
-            start: how many results to pass over.
-            num: how many results to ask for, at most 20.
+            hl: the language of the page, for example en.
+            lr: the languages of the articles, for example lang_en|lang_fr.
+            start: how many results to skip.
+            num: how many results to request, at most 20.
             as_sdt: 0 without patents, 7 with them, 4 for case law.
             safe: active or off: the filter for adult content.
-            filter: 1 or 0: leave out similar results, or not.
+            filter: 1 leaves out similar results, 0 does not.
             as_vis: 1 leaves out mere citations.
 
         Returns:
             title (list): the titles.
-            cited_by (list): how often each is cited.
+            cited_by (list): the number of citations of each.
             organic_id (list): ids of the results, for get_citation_format.
             snippets (list): a passage of each.
             pub_info (list): authors, journal and year of each.
@@ -113,7 +113,7 @@ class GoogleScholar(BaseAction):
             "as_sdt": as_sdt, "safe": safe, "filter": filter, "as_vis": as_vis,
         }
         # fmt: on
-        return await self._ask(read_articles, "google_scholar", params)
+        return await self._query(read_articles, "google_scholar", params)
 
     @dual
     @tool_api(explode_return=True)
@@ -129,17 +129,17 @@ class GoogleScholar(BaseAction):
         num: int | None = None,
         no_cache: bool | None = None,
     ) -> dict[str, Any]:
-        """Tell who an author is, with three of their articles.
+        """Return the profile of an author, with three articles.
 
         Args:
-            author_id: as get_author_id gives it.
-            hl: the language of the page, as en.
+            author_id: the id, from get_author_id.
+            hl: the language of the page, for example en.
             view_op: view_citation or list_colleagues: one part of the page.
             sort: title or pubdate; default: by citations.
             citation_id: the one citation to view.
-            start: how many articles to pass over.
-            num: how many articles to ask for.
-            no_cache: ask anew where an answer is kept.
+            start: how many articles to skip.
+            num: how many articles to request.
+            no_cache: do not use a cached answer.
 
         Returns:
             name (str): the author's name.
@@ -153,23 +153,23 @@ class GoogleScholar(BaseAction):
             "citation_id": citation_id, "start": start, "num": num, "no_cache": no_cache,
         }
         # fmt: on
-        return await self._ask(read_author, "google_scholar_author", params)
+        return await self._query(read_author, "google_scholar_author", params)
 
     @dual
     @tool_api(explode_return=True)
     @driver_neutral
     async def get_citation_format(self, q: str, no_cache: bool | None = None) -> str:
-        """Tell how to cite an article, in MLA form.
+        """Return a citation of an article, in MLA form.
 
         Args:
             q: the id of a result, from organic_id of search_google_scholar.
-            no_cache: ask anew where an answer is kept.
+            no_cache: do not use a cached answer.
 
         Returns:
             citation (str): the citation.
         """
         params = {"q": checked_query(q, self.name), "no_cache": no_cache}
-        return await self._ask(read_citation, "google_scholar_cite", params)
+        return await self._query(read_citation, "google_scholar_cite", params)
 
     @dual
     @tool_api(explode_return=True)
@@ -186,10 +186,10 @@ class GoogleScholar(BaseAction):
 
         Args:
             mauthors: the name.
-            hl: the language of the page, as en.
+            hl: the language of the page, for example en.
             after_author: the token of the next page.
             before_author: the token of the page before.
-            no_cache: ask anew where an answer is kept.
+            no_cache: do not use a cached answer.
 
         Returns:
             author_id (str): the id of the first author found.
@@ -200,20 +200,20 @@ class GoogleScholar(BaseAction):
             "before_author": before_author, "no_cache": no_cache,
         }
         # fmt: on
-        return await self._ask(read_author_id, "google_scholar_profiles", params)
+        return await self._query(read_author_id, "google_scholar_profiles", params)
 
     @driver_neutral
-    async def _ask(self, read: Callable[[str], T], engine: str, params: Mapping[str, Any]) -> T:
+    async def _query(self, read: Callable[[str], T], engine: str, params: Mapping[str, Any]) -> T:
         given = {"engine": engine, **params, "output": "json"}
         return await self._remote.request(read, "/search", params=given)
 
 
 class AsyncGoogleScholar(AsyncActionMixin, GoogleScholar):
-    """A `GoogleScholar` whose call and methods give a coroutine."""
+    """The async form of `GoogleScholar`."""
 
 
 def read_answer(text: str) -> dict[str, Any]:
-    """The answer; that nothing was found is one, though SerpApi says it as an error."""
+    """Read the answer; SerpApi's error "no results" counts as an empty answer."""
     answer = parse_object(text)
     error = find_text(answer, "error")
     if error and "hasn't returned any results" not in error:
@@ -222,7 +222,7 @@ def read_answer(text: str) -> dict[str, Any]:
 
 
 def read_articles(text: str) -> dict[str, list[Any]]:
-    """The three best articles, as lists of the same length."""
+    """Read the three best articles, as lists of the same length."""
     results = find_array(read_answer(text), "organic_results")[:_SHOWN]
     return {
         "title": [find_text(result, "title") for result in results],
@@ -234,7 +234,7 @@ def read_articles(text: str) -> dict[str, list[Any]]:
 
 
 def read_citation_count(result: object) -> int | str:
-    """The number of a result's citations; the service's own text if that is no number."""
+    """Read the number of a result's citations; the service's text if it is not a number."""
     said = find_text(result, "inline_links", "cited_by", "total")
     return int(said) if said.isdecimal() else said
 
@@ -244,7 +244,7 @@ def read_author(text: str) -> dict[str, Any]:
     answer = read_answer(text)
     author = find_object(answer, "author")
     if not author:
-        raise UnreadableError("knows no author of this id: ask get_author_id for it")
+        raise UnreadableError("knows no author with this id: call get_author_id for it")
     articles = find_array(answer, "articles")[:_SHOWN]
     return {
         **{key: find_text(author, key) for key in ("name", "affiliations", "website")},
@@ -253,16 +253,16 @@ def read_author(text: str) -> dict[str, Any]:
 
 
 def read_citation(text: str) -> str:
-    """The first form of a citation, which is MLA's."""
+    """Read the first form of a citation, which is MLA."""
     said = find_text(read_answer(text), "citations", 0, "snippet")
     if not said:
-        raise UnreadableError("knows no citation of this id: take one of organic_id from search_google_scholar")
+        raise UnreadableError("knows no citation with this id: use one of organic_id from search_google_scholar")
     return said
 
 
 def read_author_id(text: str) -> dict[str, str]:
-    """The id of the first profile."""
+    """Read the id of the first profile."""
     said = find_text(read_answer(text), "profiles", 0, "author_id")
     if not said:
-        raise UnreadableError("knows no author of this name: write it in another way, or add an affiliation")
+        raise UnreadableError("knows no author with this name: write it in another way, or add an affiliation")
     return {"author_id": said}

@@ -1,4 +1,4 @@
-"""Searchers: one question to a search engine, and its results in one form."""
+"""Searchers: a query to a search engine, and its results in a common form."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _ROBOT = "; it takes this for a robot: wait some minutes, or use a searcher with
 
 
 class SearchResult(NamedTuple):
-    """One page that a search engine names."""
+    """One page found by a search engine."""
 
     url: str
     title: str
@@ -45,13 +45,13 @@ class SearchResult(NamedTuple):
 
 
 class BaseSearch:
-    """A searcher: `find` asks an engine, and `search` keeps what is wanted of it.
+    """A searcher: `find` queries an engine, and `search` filters its results.
 
-    Left out are pages of the black list, PDF files, repeated addresses, and what is no address of a web page.
+    Pages on the black list, PDF files, repeated addresses, and addresses that are not web pages are left out.
 
     Args:
-        topk: how many results, where a call does not say.
-        black_list: domains whose pages are left out, those below them too.
+        topk: the default number of results.
+        black_list: domains whose pages, with those of their subdomains, are left out.
 
     Example:
         >>> import asyncio
@@ -67,30 +67,30 @@ class BaseSearch:
         if topk < 1:
             raise ConfigurationError("topk is a number of results from 1 on")
         if not all(isinstance(domain, str) for domain in black_list or ()):  # type: ignore[unnecessary] - users pass anything
-            raise ConfigurationError("black_list is a list of domains, each a text as 'example.com'")
+            raise ConfigurationError("black_list is a list of domains, each a text such as 'example.com'")
         self.topk = topk
         self.black_list = tuple(domain.strip().lower().lstrip(".") for domain in black_list or ())
 
     async def find(self, query: str, count: int) -> Sequence[SearchResult]:
-        """Ask the engine; what a subclass writes.
+        """Query the engine; subclasses implement it.
 
         Args:
             query: what to look for, never empty.
-            count: how many results are of use; more may come back.
+            count: how many results are needed; more may be returned.
         """
-        raise NotImplementedError(f"{type(self).__name__} writes no `find`")
+        raise NotImplementedError(f"{type(self).__name__} does not implement `find`")
 
     @driver_neutral
     async def search(self, query: str, max_results: int | None = None) -> dict[int, dict[str, str]]:
-        """The results, numbered from 0, each with `url`, `title` and `summ`; none is no error.
+        """Return the results, numbered from 0, each with `url`, `title` and `summ`; there may be none.
 
         Args:
             query: what to look for.
-            max_results: how many at most; default: `topk`.
+            max_results: the most results; default: `topk`.
 
         Raises:
             ToolArgumentsError: the query is empty.
-            RemoteServiceError: the engine gave no answer, an error, or one that cannot be read.
+            RemoteServiceError: the engine gave no answer, an error, or an unreadable answer.
         """
         wanted = self.topk if max_results is None else max(max_results, 0)
         found = await invoke(self.find, checked_query(query, type(self).__name__), 2 * wanted)
@@ -101,7 +101,7 @@ class BaseSearch:
         return {n: {"url": url, "title": title, "summ": said} for n, (url, title, said) in enumerate(kept.values())}
 
     def is_welcome(self, url: str) -> bool:
-        """True for the URL of a page that is no PDF file and not on the black list."""
+        """Return True for the URL of a page that is not a PDF file and not on the black list."""
         try:
             parts = urlsplit(url)
             host = parts.hostname or ""
@@ -117,14 +117,14 @@ class BaseSearch:
 class DuckDuckGoSearch(BaseSearch):
     """Searches with DuckDuckGo, through its page for browsers without scripts; it needs no key.
 
-    It is made for people: who asks often gets no answer for a while, and an error says so.
+    It is made for humans: frequent requests are refused for a while, with an error.
 
     Args:
-        topk: how many results.
-        black_list: domains that are left out.
-        region: as `us-en` or `cn-zh`; default: all.
-        timeout: seconds for one search.
-        base_url: where the page is.
+        topk: the number of results.
+        black_list: domains that are excluded.
+        region: for example `us-en` or `cn-zh`; default: all.
+        timeout: the limit of one search, in seconds.
+        base_url: the address of the page.
 
     Example::
 
@@ -147,12 +147,12 @@ class DuckDuckGoSearch(BaseSearch):
 
     @driver_neutral
     async def find(self, query: str, count: int) -> Sequence[SearchResult]:
-        """Ask the engine."""
+        """Query the engine."""
         return await self._remote.request(read_duckduckgo, "/", params={"q": query, "kl": self.region})
 
 
 def read_duckduckgo(text: str) -> list[SearchResult]:
-    """The results of a page: links of the class `result__a`, each with a `result__snippet` behind it."""
+    """Read the results of a page: links of the class `result__a`, each followed by a `result__snippet`."""
     found: list[SearchResult] = []
     stream = iter(tokenize_html(text))
     for token in stream:
@@ -169,7 +169,7 @@ def read_duckduckgo(text: str) -> list[SearchResult]:
         raise UnreadableError(
             "answered with a check for robots" + _ROBOT
             if is_check
-            else "sent a page that is no list of results: check base_url, or use another searcher"
+            else "sent a page that is not a list of results: check base_url, or use another searcher"
         )
     return found
 
@@ -185,7 +185,7 @@ def _text_within(name: str, stream: Iterator[Tag | str]) -> str:
 
 
 def _target(link: str) -> str:
-    """The final target of a link; "" for advertisements."""
+    """Return the final target of a link; "" for advertisements."""
     try:
         parts = urlsplit(f"https:{link}" if link.startswith("//") else link)
         is_own = not parts.hostname or f".{parts.hostname}".endswith(".duckduckgo.com")
@@ -197,15 +197,15 @@ def _target(link: str) -> str:
 class BingSearch(BaseSearch):
     """Searches with Bing's Web Search API, version 7; it needs the key `BING_API_KEY`.
 
-    Microsoft ended this service in August 2025. It is of use where a service of the same form stands at `base_url`.
+    Microsoft ended this service in August 2025. It is of use with a compatible service at `base_url`.
 
     Args:
         api_key: default: `$BING_API_KEY`.
-        region: the market, as `en-US` or `zh-CN`; default: that of the caller's address.
-        topk: how many results.
-        black_list: domains that are left out.
-        timeout: seconds for one search.
-        base_url: where the service is.
+        region: the market, for example `en-US` or `zh-CN`; default: by the caller's address.
+        topk: the number of results.
+        black_list: domains that are excluded.
+        timeout: the limit of one search, in seconds.
+        base_url: the address of the service.
 
     Raises:
         ConfigurationError: there is no key.
@@ -233,13 +233,13 @@ class BingSearch(BaseSearch):
 
     @driver_neutral
     async def find(self, query: str, count: int) -> Sequence[SearchResult]:
-        """Ask the engine."""
+        """Query the engine."""
         params = {"q": query, "mkt": self.market, "count": max(1, min(count, 50))}
         return await self._remote.request(read_bing, "/search", params=params)
 
 
 def read_bing(text: str) -> list[SearchResult]:
-    """Pages and news in the order of the ranking, or where there is none, the pages."""
+    """Read pages and news in the order of the ranking; without a ranking, the pages."""
     answer = parse_object(text)
     pages = {find_text(page, "id"): page for page in find_array(answer, "webPages", "value")}
     found: list[Any] = []
@@ -267,15 +267,15 @@ class BraveSearch(BaseSearch):
 
     Args:
         api_key: default: `$BRAVE_API_KEY`.
-        region: a country, as `US`, or `ALL`.
-        language: as `en` or `zh-hans`; default: the engine's.
-        extra_snippets: ask for more passages of each page, which not every plan has.
-        topk: how many results.
-        black_list: domains that are left out.
+        region: a country, for example `US`, or `ALL`.
+        language: for example `en` or `zh-hans`; default: the engine's.
+        extra_snippets: request more passages of each page; not every plan includes them.
+        topk: the number of results.
+        black_list: domains that are excluded.
         search_type: `web` or `news`.
-        timeout: seconds for one search.
-        base_url: where the service is.
-        **parameters: more parameters of the service, as `freshness="pw"`.
+        timeout: the limit of one search, in seconds.
+        base_url: the address of the service.
+        **parameters: more parameters of the service, such as `freshness="pw"`.
 
     Raises:
         ConfigurationError: there is no key, or the type is unknown.
@@ -311,13 +311,13 @@ class BraveSearch(BaseSearch):
 
     @driver_neutral
     async def find(self, query: str, count: int) -> Sequence[SearchResult]:
-        """Ask the engine."""
+        """Query the engine."""
         params = {"q": query, "count": max(1, min(count, 20)), **self.parameters}
         return await self._remote.request(read_brave, f"/{self.search_type}/search", params=params)
 
 
 def read_brave(text: str) -> list[SearchResult]:
-    """The results of a search for pages, or for news."""
+    """Read the results of a search for pages or for news."""
     answer = parse_object(text)
     is_news = "web" not in answer and "results" in answer
     return [
@@ -336,19 +336,19 @@ def _plain(markup: str) -> str:
 
 
 class SearxngSearch(BaseSearch):
-    """Searches with a SearXNG instance, best your own; it needs its address, and a key only where a proxy wants one.
+    """Searches with a SearXNG instance, best your own; it needs its address, and a key only if a proxy requires one.
 
     The instance must offer JSON: `search: {formats: [html, json]}` in its settings.
 
     Args:
-        api_key: sent in the header `auth_name`, where there is one.
+        api_key: a key to send in the header `auth_name`.
         auth_name: the header of the key.
-        language: as `en` or `zh`; default: the instance's.
-        categories: as `general` or `general,news`.
-        url: where the instance is; default: `$SEARXNG_URL`, or else `http://127.0.0.1:18883`.
-        topk: how many results.
-        black_list: domains that are left out.
-        timeout: seconds for one search.
+        language: for example `en` or `zh`; default: the instance's.
+        categories: for example `general` or `general,news`.
+        url: the address of the instance; default: `$SEARXNG_URL`, or else `http://127.0.0.1:18883`.
+        topk: the number of results.
+        black_list: domains that are excluded.
+        timeout: the limit of one search, in seconds.
         base_url: the same as `url`.
 
     Example::
@@ -381,19 +381,19 @@ class SearxngSearch(BaseSearch):
             headers={auth_name: key} if key else {},
             secrets=(key,) if key else (),
             hints={
-                403: "; the settings of the instance must list json among search.formats, and its limiter let it by"
+                403: "; the instance must list json among search.formats, and its limiter must let the request pass"
             },
         )
 
     @driver_neutral
     async def find(self, query: str, count: int) -> Sequence[SearchResult]:
-        """Ask the engine."""
+        """Query the engine."""
         params = {"q": query, "format": "json", "categories": self.categories, "language": self.language}
         return await self._remote.request(read_searxng, "/search", params=params)
 
 
 def read_searxng(text: str) -> list[SearchResult]:
-    """The results of an instance."""
+    """Read the results of an instance."""
     return [
         SearchResult(find_text(page, "url"), find_text(page, "title"), find_text(page, "content"))
         for page in find_array(parse_object(text), "results")

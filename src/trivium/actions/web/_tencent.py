@@ -36,16 +36,16 @@ class TencentSearch(BaseSearch):
     Args:
         secret_id: default: `$TENCENT_SECRET_ID`.
         secret_key: default: `$TENCENT_SECRET_KEY`.
-        api_key: the token of keys that are given for a time only.
+        api_key: the token of temporary keys.
         action: the interface.
-        version: of the interface.
-        service: whose signature it is.
-        topk: how many results.
-        insite: the one site to search in, as `zhihu.com`.
-        black_list: domains that are left out.
-        timeout: seconds for one search.
-        base_url: where the service is.
-        **parameters: more of the interface's fields, as `Mode=2` or `Industry="news"`.
+        version: the version of the interface.
+        service: the service in the signature.
+        topk: the number of results.
+        insite: the only site to search, for example `zhihu.com`.
+        black_list: domains that are excluded.
+        timeout: the limit of one search, in seconds.
+        base_url: the address of the service.
+        **parameters: more fields of the interface, such as `Mode=2` or `Industry="news"`.
 
     Raises:
         ConfigurationError: there is no key.
@@ -85,7 +85,7 @@ class TencentSearch(BaseSearch):
 
     @driver_neutral
     async def find(self, query: str, count: int) -> Sequence[SearchResult]:
-        """Ask the engine."""
+        """Query the engine."""
         payload = json.dumps({"Query": query, **self.parameters}).encode()
         now = int(time.time())
         signed = sign(self._id, self._key, self.service, self._remote.host, self.action, payload, now)
@@ -94,7 +94,7 @@ class TencentSearch(BaseSearch):
 
 
 def sign(secret_id: str, secret_key: str, service: str, host: str, action: str, payload: bytes, timestamp: int) -> str:
-    """The `Authorization` header of a POST to Tencent Cloud, signed by TC3-HMAC-SHA256."""
+    """Make the `Authorization` header of a POST to Tencent Cloud, signed by TC3-HMAC-SHA256."""
     date = datetime.fromtimestamp(timestamp, UTC).strftime("%Y-%m-%d")
     scope, names = f"{date}/{service}/tc3_request", "content-type;host;x-tc-action"
     headers = f"content-type:{_JSON}\nhost:{host}\nx-tc-action:{action.lower()}\n"
@@ -107,7 +107,7 @@ def sign(secret_id: str, secret_key: str, service: str, host: str, action: str, 
 
 
 def read_tencent(text: str) -> list[SearchResult]:
-    """The results: each page is JSON in a text, which an older interface puts below `Display`."""
+    """Read the results: each page is JSON in a text; an older interface puts it below `Display`."""
     answer = find_object(parse_object(text), "Response")
     code = find_text(answer, "Error", "Code")
     if code:
@@ -125,5 +125,5 @@ def read_tencent_page(page: object) -> SearchResult:
 
 def _advice(code: str) -> str:
     if code.startswith(("AuthFailure", "UnauthorizedOperation")):
-        return "check TENCENT_SECRET_ID and TENCENT_SECRET_KEY, what they may use, and this machine's clock"
+        return "check TENCENT_SECRET_ID and TENCENT_SECRET_KEY, their permissions, and this machine's clock"
     return "wait, or send fewer requests" if "Limit" in code else "change the query or its options"
