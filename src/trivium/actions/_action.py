@@ -172,7 +172,7 @@ class BaseAction:
 
     @property
     def description(self) -> dict[str, Any]:
-        """The description for the model: name, text, and parameters, or for a toolkit, its APIs with their parameters."""
+        """The description for the model: name, text and parameters, or a toolkit's APIs with their parameters."""
         if self._given is not None:
             return copy.deepcopy(dict(self._given))
         apis = [self.describe_api(api) for api in self._apis]
