@@ -14,21 +14,19 @@ QUOTES: Final = "\"'“"
 """What may open a string."""
 
 _decoder = json.JSONDecoder(strict=False)
-_GAP = re.compile(r"(?:\s++|//[^\n]*+|#[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
-_STRINGS = {
-    '"': re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL),
-    "'": re.compile(r"'((?:[^'\\]|\\.)*+)'", re.DOTALL),
-    "“": re.compile(r"“((?:[^”\\]|\\.)*+)”", re.DOTALL),
-}
-_WORD = re.compile(r"-?[\w$][\w$.+-]*+")
-_NAME = re.compile(r"[^\W\d][\w-]*+")
-_WORDS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
-_ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "\n": ""} | {sign: sign for sign in "\"'“”\\/"}
+_GAP: Final = r"(?:\s|//[^\n]*+|#[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)"
+_TOKENS: Final = re.compile(
+    rf"(?P<gap>{_GAP}++)|(?P<name>[^\W\d][\w-]*+)(?={_GAP}*+:)|(?P<word>-?[\w$][\w$.+-]*+)|(?P<sign>[][{{}}:,])"
+    r"""|(?P<text>"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|“(?:[^”\\]|\\.)*+”)|.""",
+    re.DOTALL,
+)
+_WORDS: Final = {"True": "true", "False": "false", "None": "null"}
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
+_ESCAPED: Final = dict(zip("bfnrt\n\"'“”\\/", ["\b", "\f", "\n", "\r", "\t", "", *"\"'“”\\/"], strict=True))
 
 
 def read_json(text: str, quotes: str = QUOTES) -> Any:
-    """The value that a text is, where it is JSON but for these faults.
+    """Return the value that a text is, where it is JSON but for these faults.
 
     Read over are: other quotes, names without any, a comma too many or too few, comments, Python's True, False and
     None, line breaks in strings, and escapes that JSON does not know. Nothing is guessed: an object that does not
@@ -49,86 +47,47 @@ def read_json(text: str, quotes: str = QUOTES) -> Any:
         return _decoder.decode(text)
     except (ValueError, RecursionError) as error:
         fault = error
-    reader = _Reader(text, quotes)
     try:
-        value = reader.value(DEEPEST)
-        if reader.sign():
-            raise ValueError("there is more behind the end")
+        return _decoder.decode(_as_json(text, quotes))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{fault}; {error.msg}") from None
     except ValueError as error:
-        at = f"{error} at character {reader.at}"
-        raise ValueError(at if isinstance(fault, RecursionError) else f"{fault}; {at}") from None
-    return value
+        raise ValueError(f"{fault}; {error}") from None
 
 
-class _Reader:
-    """Reads one value from the left to the right; each character once."""
-
-    def __init__(self, text: str, quotes: str) -> None:
-        self.text, self.at, self._quotes = text, 0, quotes
-
-    def sign(self) -> str:
-        """The next sign behind spaces and comments; "" at the end."""
-        gap = _GAP.match(self.text, self.at)
-        self.at = gap.end() if gap else self.at
-        return self.text[self.at : self.at + 1]
-
-    def value(self, levels: int) -> Any:
-        sign = self.sign()
-        if sign in ("{", "[") and levels == 0:
-            raise ValueError("too many levels")
-        if sign == "{":
-            return dict(self._members("}", levels))
-        if sign == "[":
-            return [value for _, value in self._members("]", levels)]
-        return self._string(sign) if sign and sign in self._quotes else self._word()
-
-    def _members(self, end: str, levels: int) -> list[tuple[str, Any]]:
-        """What stands between two brackets; the names are empty in a list."""
-        self.at += 1
-        found: list[tuple[str, Any]] = []
-        while (sign := self.sign()) != end:
-            if not sign:
-                raise ValueError("it does not end")
-            name = self._name(sign) if end == "}" else ""
-            found.append((name, self.value(levels - 1)))
-            if self.sign() == ",":
-                self.at += 1
-        self.at += 1
-        return found
-
-    def _name(self, sign: str) -> str:
-        found = None if sign in self._quotes else _NAME.match(self.text, self.at)
-        name = self._string(sign) if found is None else found[0]
-        self.at = self.at if found is None else found.end()
-        if self.sign() != ":":
-            raise ValueError("':' is missing")
-        self.at += 1
-        return name
-
-    def _string(self, sign: str) -> str:
-        found = _STRINGS[sign].match(self.text, self.at) if sign in self._quotes else None
-        if found is None:
-            raise ValueError("a string does not end" if sign in self._quotes else "a name is missing")
-        self.at = found.end()
-        return _unescaped(found[1])
-
-    def _word(self) -> Any:
-        found = _WORD.match(self.text, self.at)
-        if found is None:
-            raise ValueError("a value is missing")
-        self.at = found.end()
-        return _WORDS[found[0]] if found[0] in _WORDS else _decoder.decode(found[0])
+def _as_json(text: str, quotes: str) -> str:
+    """Write a text as plain JSON, token by token; the decoder finds what is wrong with their order."""
+    written, levels, before, fault = list[str](), 0, "", ""
+    for token in _TOKENS.finditer(text):
+        kind, found, sign = token.lastgroup, token[0], token[0][0]
+        if kind == "gap":
+            continue
+        levels += (sign in "{[") - (sign in "}]")
+        if kind is None or (kind == "text" and sign not in quotes):
+            fault = "a string does not end" if sign in quotes else "a value is missing"
+        elif sign in ",:" and (levels == 0 or before in ",:[{"):
+            fault = "a value is missing"
+        elif levels > DEEPEST:
+            fault = "too many levels"
+        if fault:
+            raise ValueError(f"{fault} at character {token.start()}")
+        if sign not in ",:]}" and before not in ("", ":", "[", "{"):
+            written.append(",")  # where there was one, and where it is missing
+        if kind == "text":
+            written.append(json.dumps(_unescaped(found[1:-1])))
+        elif sign != ",":
+            written.append(f'"{found}"' if kind == "name" else _WORDS.get(found, found))
+        before = sign
+    if levels > 0:
+        raise ValueError("it does not end")
+    return "".join(written)
 
 
 def _unescaped(text: str) -> str:
-    if "\\" not in text:
-        return text
     found = _ESCAPE.sub(_character, text)
     return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # pairs become one character
 
 
 def _character(found: re.Match[str]) -> str:
-    code = found[1] or found[2]
-    return (
-        chr(int(code, 16)) if code else _ESCAPED.get(found[3], found[0])
-    )  # a stray backslash, as in a regular expression, is itself
+    code = found[1] or found[2]  # a stray backslash, as in a regular expression, is itself
+    return chr(int(code, 16)) if code else _ESCAPED.get(found[3], found[0])
