@@ -1,4 +1,4 @@
-"""Arguments of the wrong kind are told where they are given: what an annotation says holds at run time too."""
+"""Annotations hold at run time too: arguments of the wrong class are refused by the call that passes them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _allowed(function: Callable[..., Any], names: Collection[str]) -> Iterable[t
 
 
 def _classes(hint: Any) -> list[type] | None:
-    """The classes that a hint allows; None where that is anything, or no class could tell."""
+    """Return the classes that a hint allows; None if it allows anything, or no class could tell."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         many = [_classes(each) for each in parts]
@@ -99,7 +99,7 @@ def _fits(value: Any, kinds: tuple[type, ...]) -> bool:
 
 
 def is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:
-    """Whether a value is a dict, or is used like one."""
+    """Return True if a value is a dict, or is used like one."""
     return isinstance(value, (dict, Mapping))  # the class first: an abstract one is slow to ask
 
 

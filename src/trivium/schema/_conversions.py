@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from trivium.schema._addresses import recipient_in
 from trivium.schema._documents import ChatDocMetaData
 from trivium.schema._older_names import OlderNames
 from trivium.schema._registry import ObjectRegistry
@@ -38,15 +39,15 @@ _CUT: Final = 80
 
 
 class ChatDocLoggerFields(OlderNames):
-    """What a log tells about a message.
+    """The fields of a log line about a message.
 
     Args:
-        sender_entity: which responder spoke.
+        sender_entity: the responder that spoke.
         sender_name: the name of the agent or task that it belongs to.
-        recipient: the name of who is addressed.
+        recipient: the name of the recipient.
         block: a responder that must not answer.
         tool_type: how a tool was called: FUNC, OAI_TOOL, TOOL (in the text), or "".
-        tool: which one; several are separated by commas.
+        tool: its name; several are separated by commas.
         content: the text.
 
     Example:
@@ -64,12 +65,12 @@ class ChatDocLoggerFields(OlderNames):
 
     @classmethod
     def tsv_header(cls) -> str:
-        """The names of the fields, with tabs between them."""
+        """Return the names of the fields, with tabs between them."""
         return "\t".join(cls.model_fields)
 
 
 class Conversions:
-    """A message from and for those who write the other forms."""
+    """Conversions between a message and the forms of models and logs."""
 
     if TYPE_CHECKING:
         content: Any
@@ -106,7 +107,7 @@ class Conversions:
         return [OpenAIToolCall.from_call(call) for call in self.tool_calls if call_kind(call) == kind]
 
     def get_tool_names(self) -> list[str]:
-        """The tools that the text tries to call, in XML or else in JSON; whether there are such does not matter."""
+        """Return the names of the tools that the text tries to call, in XML or else in JSON, known or not."""
         text = _text_of(self.content)
         return _XML_CALL.findall(text) or [call.name for call in tool_calls_in(text)]
 
@@ -114,7 +115,7 @@ class Conversions:
 
     # ---- a line of a log
     def log_fields(self) -> ChatDocLoggerFields:
-        """What a log tells about the message."""
+        """Return the fields of a log line about the message."""
         text, entity = _text_of(self.content), self.entity or Entity.USER
         kind, names = self._logged_call() if entity is not Entity.SYSTEM else ("", [])
         return ChatDocLoggerFields(
@@ -136,7 +137,7 @@ class Conversions:
         return "TOOL" if names else "", names
 
     def tsv_str(self) -> str:
-        """The fields of `log_fields` as one line with tabs between them; of a long text, both ends."""
+        """Return `log_fields` as one line with tabs between them; of a long text, both ends."""
         fields = dict(self.log_fields())
         text = fields["content"]
         fields["content"] = text if len(text) <= 2 * _CUT else f"{text[:_CUT]}...{text[-_CUT:]}"
@@ -147,72 +148,56 @@ class Conversions:
     def from_LLMResponse(
         cls, response: LLMResponse, displayed: bool = False, recognize_recipient_in_content: bool = True
     ) -> Self:
-        """The message of a model's answer; whoever calls this says that a model answered.
+        """Return the message of a model's answer; the caller vouches that a model wrote it.
 
         Args:
             response: the answer.
             displayed: somebody has shown it already.
-            recognize_recipient_in_content: whether its text may say who is addressed.
+            recognize_recipient_in_content: True: its text may name a recipient.
         """
         recipient, text = response.get_recipient_and_message(recognize_recipient_in_content)
-        text = text.strip()
-        function, calls = response.function_call, response.oai_tool_calls
+        metadata = ChatDocMetaData(sender=Entity.LLM, recipient=recipient, displayed=displayed)
+        metadata.usage, metadata.cached = response.usage, response.cached
+        calls = response.oai_tool_calls or ()
         return cls(
-            content="" if text in ("''", '""') else text,
+            content="" if text.strip() in ("''", '""') else text.strip(),
             reasoning=response.reasoning or None,
-            function_call=None if function is None else _cleaned(function),
-            oai_tool_calls=[each.model_copy(update={"function": _cleaned(each.function)}) for each in calls or ()],
-            metadata=ChatDocMetaData(
-                source=Entity.LLM,
-                sender=Entity.LLM,
-                recipient=recipient,
-                usage=response.usage,
-                cached=response.cached,
-                displayed=displayed,
-            ),
+            function_call=_cleaned(response.function_call),
+            oai_tool_calls=[each.model_copy(update={"function": _cleaned(each.function)}) for each in calls],
+            metadata=metadata,
         )
 
     @classmethod
     def from_str(cls, msg: str) -> Self:
-        """The message of a text from outside; it may say who is addressed, as a model's answer may."""
-        from trivium.schema._model_messages import recipient_in
-
+        """Return the message of a text from outside; it may name a recipient, as a model's answer may."""
         recipient, text = recipient_in(msg)
-        metadata = ChatDocMetaData(source=Entity.USER, sender=Entity.USER, recipient=recipient, tainted=True)
-        return cls(content=text, metadata=metadata)
+        return cls(content=text, metadata=ChatDocMetaData(sender=Entity.USER, recipient=recipient, tainted=True))
 
     @classmethod
     def from_LLMMessage(cls, message: LLMMessage, sender_name: str = "", recipient: str = "") -> Self:
-        """The message of an entry in a model's history.
+        """Return the message of an entry in a model's history.
 
         A model wrote it only where the message is still there that the entry was made from, and a model wrote that: an
         entry is data, and a call in data is not run.
 
         Args:
             message: the entry.
-            sender_name: the name of who speaks.
-            recipient: the name of who is addressed.
+            sender_name: the name of the speaker.
+            recipient: the name of the recipient.
         """
-        role = message.role.value
-        sender = {"user": Entity.USER, "system": Entity.SYSTEM, "assistant": Entity.LLM}.get(role, Entity.AGENT)
-        before: Message | None = ObjectRegistry.get(message.chat_document_id)
-        metadata = ChatDocMetaData(source=sender, sender=sender, sender_name=sender_name, recipient=recipient)
+        sender = _SENDERS.get(message.role.value, Entity.AGENT)
+        metadata = ChatDocMetaData(sender=sender, sender_name=sender_name, recipient=recipient)
         metadata.oai_tool_id, metadata.tool_ids = message.tool_call_id, [message.tool_id] if message.tool_id else []
-        function, calls = message.function_call, message.tool_calls
-        made = cls(
-            content=message.content or "",
-            function_call=function,
-            oai_tool_calls=calls,
-            files=tuple(message.files) or None,
-            metadata=metadata,
-        )
+        calls: Any = {"function_call": message.function_call, "oai_tool_calls": message.tool_calls}
+        made: Any = cls(content=message.content or "", files=tuple(message.files) or None, metadata=metadata, **calls)
+        before: Message | None = ObjectRegistry.get(message.chat_document_id)
         is_models = sender is Entity.LLM and before is not None and before.origin is Origin.MODEL
-        return cast("Any", made).replace(origin=Origin.MODEL if is_models else None)
+        return made.replace(origin=Origin.MODEL if is_models else None)
 
     # ---- to a model
     @staticmethod
     def to_LLMMessage(message: str | Message, oai_tools: Sequence[OpenAIToolCall] | None = None) -> LLMMessages:
-        """The message as a model's history holds it: a list, which answers as its message where it has one.
+        """Return the message as a model's history holds it: a list, which answers as its message where it has one.
 
         Args:
             message: a message, or a user's text.
@@ -225,31 +210,30 @@ class Conversions:
 
         if isinstance(message, str):
             return LLMMessages([LLMMessage(role=Role.USER, content=message)])
-        seen, called = message.metadata, getattr(message.parent, "function_call", None)
+        seen, parent = message.metadata, message.parent
+        called = parent and parent.function_call
         text, function, calls = _sent(message)
         linked: dict[str, Any] = {"files": message.files, "chat_document_id": message.id()}
-        role, name = _ROLES.get(seen.sender, "user"), seen.sender_name
-        if called is not None:
-            role, name = "function", called.name
-        elif results := _results(message, text, [each.id for each in oai_tools or ()]):
+        results = _results(message, text, [each.id for each in oai_tools or ()]) if called is None else []
+        if results:
             made = (LLMMessage(role=Role.TOOL, tool_call_id=key, content=each, **linked) for key, each in results)
             return LLMMessages(made)
-        linked |= {"tool_id": seen.tool_ids[-1] if seen.tool_ids else "", "name": name}
-        return LLMMessages(
-            [LLMMessage(role=Role(role), content=text, function_call=function, tool_calls=calls, **linked)]
-        )
+        linked |= {"function_call": function, "tool_calls": calls, "tool_id": (seen.tool_ids or [""])[-1]}
+        role, name = ("function", called.name) if called else (_ROLES.get(seen.sender, "user"), seen.sender_name)
+        return LLMMessages([LLMMessage(role=Role(role), name=name, content=text, **linked)])
 
 
-_ROLES: Final = {Entity.LLM: "assistant", Entity.SYSTEM: "system"}
+_SENDERS: Final = {"user": Entity.USER, "system": Entity.SYSTEM, "assistant": Entity.LLM}
+_ROLES: Final = {sender: role for role, sender in _SENDERS.items()}
 
 
 def call_kind(call: ToolCall) -> str:
-    """By which of the documented attributes a call is seen; "" is a call that stands in the text."""
+    """Return the documented attribute that shows a call; "" for a call that stands in the text."""
     return "function_call" if call.id == FUNCTION_CALL else "oai_tool_calls" if call.id else ""
 
 
 def token_usage(usage: Usage | None) -> LLMTokenUsage | None:
-    """The documented form of a message's usage."""
+    """Return the documented form of a message's usage."""
     if usage is None:
         return None
     from trivium.schema._model_messages import LLMTokenUsage
@@ -258,7 +242,7 @@ def token_usage(usage: Usage | None) -> LLMTokenUsage | None:
 
 
 def as_file(given: Any) -> Any:
-    """A file of a message, which may have been dumped."""
+    """Return a file of a message, which may have been dumped."""
     if not isinstance(given, dict):
         return given
     from trivium.schema._files import FileAttachment
@@ -273,31 +257,30 @@ def _text_of(value: Any) -> str:
 
 
 def _cleaned(function: LLMFunctionCall | None) -> LLMFunctionCall | None:
-    """A call without the oddities of some models: `functions` before its name, or its name among the arguments."""
+    """Return a call without the oddities of some models: `functions` before its name, its name in the arguments."""
     if function is None:
         return None
     arguments = dict(function.arguments or {})
     name = arguments.pop("request", None) or _CLUTTER.sub("", function.name).strip()
-    return function.model_copy(
-        update={"name": str(name), "arguments": None if function.arguments is None else arguments}
-    )
+    kept = None if function.arguments is None else arguments
+    return function.model_copy(update={"name": str(name), "arguments": kept})
 
 
 def _sent(message: Message) -> tuple[str | None, LLMFunctionCall | None, list[OpenAIToolCall] | None]:
-    """Text and calls as a model's history holds them: only a model can call, so a user's calls become text."""
+    """Return text and calls as a model's history holds them: only a model can call, so a user's calls become text."""
     text = None if message.content is None else _text_of(message.content) or _text_of(message.content_any)
     function, calls = message.function_call, message.oai_tool_calls
     if message.metadata.sender != Entity.USER or (function is None and calls is None):
         return text, function, calls
-    shown = "\n\n".join(str(each) for each in (*(() if function is None else (function,)), *(calls or ())))
+    shown = "\n\n".join(str(each) for each in (function, *(calls or ())) if each is not None)
     return f"{text or ''} {shown}".strip(), None, None
 
 
 def _results(message: Message, text: str | None, waiting: list[str | None]) -> list[tuple[str | None, str | None]]:
-    """The results in a message, by the ids of the calls that wait for them."""
+    """Return the results in a message with the ids of the calls that wait for them."""
     if len(waiting) == 1:
         return [(waiting[0], text)]
     if waiting and message.tool_call_id in waiting:
         return [(message.tool_call_id, text)]
     several = message.oai_tool_id2result if waiting else None
-    return list((several or dict[str, str]()).items())
+    return list(several.items()) if several else []

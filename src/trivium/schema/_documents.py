@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
-from typing import Any, Final, cast
+from contextlib import suppress
+from typing import Any, Final
 from weakref import ref
 
 from pydantic import ConfigDict, Field, PrivateAttr, field_validator
@@ -20,17 +21,17 @@ _UNKNOWN = "unknown"
 
 
 class DocMetaData(OlderNames):
-    """What is known about a document; other keys may be added.
+    """The metadata of a document; other keys may be added.
 
     Args:
-        source: where it comes from.
+        source: its origin: a path, a URL or a name.
         source_content: the source, and what stands there.
         title: its title.
-        published_date: when it came out.
+        published_date: the date when it came out.
         is_chunk: it is a part of another already, and is not split again.
         id: its id; numbers become text, None a new one.
         window_ids: the ids of the parts around it.
-        media_type: what kind of file it was read from.
+        media_type: the media type of the file that it was read from.
         pages: offset in the content at which each page begins; empty where the format has no pages.
         source_lines: where the lines of the content are not those of the file: pairs of an offset in the content and
             the line of the file that stands there, by offset; up to the next pair each line break counts one more.
@@ -60,24 +61,17 @@ class DocMetaData(OlderNames):
         return ObjectRegistry.new_id() if given is None else str(given)
 
     def dict_bool_int(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """The metadata as a dict in which truth values are 0 or 1, for stores that know no others."""
+        """Return the metadata as a dict in which truth values are 0 or 1, for stores that know no others."""
         dumped = self.model_dump(*args, **kwargs)
         return {name: int(value) if isinstance(value, bool) else value for name, value in dumped.items()}
 
     def __str__(self) -> str:
-        parts = [self.source]
-        if self.title.strip() and _UNKNOWN not in self.title.lower():
-            parts.append(f"Title: {self.title}")
-        if self.published_date.strip() and _UNKNOWN not in self.published_date.lower():
-            parts.append(f"Date: {_day(self.published_date)}")
-        return ", ".join(parts)
-
-
-def _day(text: str) -> str:
-    try:
-        return datetime.datetime.fromisoformat(text.strip()).date().isoformat()
-    except ValueError:
-        return text
+        day = self.published_date
+        with suppress(ValueError):
+            day = datetime.datetime.fromisoformat(day.strip()).date().isoformat()
+        shown = {"Title": self.title, "Date": day}.items()
+        known = [f"{name}: {text}" for name, text in shown if text.strip() and _UNKNOWN not in text.lower()]
+        return ", ".join([self.source, *known])
 
 
 class _AlsoMessages(type(OlderNames)):
@@ -88,7 +82,7 @@ class _AlsoMessages(type(OlderNames)):
 
 
 class Document(OlderNames, metaclass=_AlsoMessages):
-    """A text and what is known about it. A message is one too.
+    """A text with its metadata. A message is one too.
 
     Example:
         >>> print(Document.from_string("Rent: 950 EUR", source="lease.txt"))
@@ -100,16 +94,16 @@ class Document(OlderNames, metaclass=_AlsoMessages):
     metadata: DocMetaData = Field(default_factory=DocMetaData)
 
     def id(self) -> str:
-        """The id in its metadata."""
+        """Return the id in its metadata."""
         return self.metadata.id
 
     @staticmethod
     def from_string(content: str, source: str = "context", is_chunk: bool = True) -> Document:
-        """A document of a text alone.
+        """Return a document of a text alone.
 
         Args:
             content: the text.
-            source: where it comes from.
+            source: its origin: a path, a URL or a name.
             is_chunk: it is short enough to be found as it is; False where it is to be split, as by `Parser.split`.
         """
         return Document(content=content, metadata=DocMetaData(source=source, is_chunk=is_chunk))
@@ -119,14 +113,14 @@ class Document(OlderNames, metaclass=_AlsoMessages):
 
 
 class ChatDocMetaData(DocMetaData):
-    """What is known about a message: who speaks to whom, how it came about.
+    """The metadata of a message: its speaker, its recipient, its history.
 
-    What `message.metadata` gives is a live view: what is set here is set on the message, and the other way round.
+    `message.metadata` is a live view: a value that is set here is set on the message, and the other way round.
 
     Args:
-        sender: which responder spoke (required).
+        sender: the responder that spoke (required).
         sender_name: the name of the agent or task that it belongs to.
-        recipient: the name of who is addressed; "" is everybody.
+        recipient: the name of the recipient; "": everybody.
         block: a responder that must not answer.
         status: how the task ended whose result this is.
         usage: what the message cost; read, it is an `LLMTokenUsage`.
@@ -194,7 +188,7 @@ class ChatDocMetaData(DocMetaData):
             self._message = ref(message)
 
     def _own(self) -> dict[str, Any]:
-        """What stands here alone, where it is not the default; ids that were made for the view are not."""
+        """Return the values that stand only here and are not the defaults; without an id that was made for the view."""
         left_out = {*LINKED, *(() if "id" in self.model_fields_set else ("id",)), "tools_from_agent"}
         dumped = self.model_dump(exclude=left_out, exclude_defaults=True)
         if dumped.get("source") in tuple(Entity):
@@ -202,12 +196,10 @@ class ChatDocMetaData(DocMetaData):
         return dumped
 
     def _copy(self) -> ChatDocMetaData:
-        """The same for a copy of the message, which has an id of its own."""
+        """Return the metadata of a copy of the message, which has an id of its own."""
         of_its_place = ("id", "parent_id", "child_id")
-        kept = {name: value for name, value in vars(self).items() if name not in of_its_place}
-        kept |= self.__pydantic_extra__ or {}
-        kept["tool_ids"] = list(cast("list[str]", kept["tool_ids"]))
-        new = type(self).model_construct(**kept)
+        kept = {name: value for name, value in self if name not in of_its_place}
+        new = type(self).model_construct(**{**kept, "tool_ids": self.tool_ids.copy()})
         new.__pydantic_fields_set__.discard("id")
         return new
 
@@ -220,4 +212,4 @@ LINKED: Final = {
     "usage": "usage",
     "oai_tool_id": "tool_call_id",
 }
-"""What of the metadata stands on the message itself, and under which name."""
+"""The metadata that stand on the message itself, and their names there."""

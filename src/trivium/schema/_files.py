@@ -19,19 +19,15 @@ _ANY: Final = "application/octet-stream"
 _WEB: Final = ("http://", "https://", "ftp://")
 
 
-def _made_up() -> str:
-    return f"attachment_{uuid4().hex[:8]}.bin"
-
-
 class FileAttachment(OlderNames):
-    """A file for a model that can see or read it: what it holds, or where it is.
+    """A file for a model that can see or read it: its content, or its address.
 
     Args:
-        content: its bytes; empty where only the URL is known.
+        content: its bytes; empty if only the URL is known.
         filename: its name; None makes one up.
-        mime_type: what kind of file it is.
-        url: where the provider finds it; trivium fetches nothing.
-        detail: how closely an image is to be looked at: "low", "high" or "auto".
+        mime_type: its media type.
+        url: its address, from which the provider fetches it; trivium fetches nothing.
+        detail: the resolution at which an image is read: "low", "high" or "auto".
 
     Example:
         >>> FileAttachment.from_text("Rent: 950 EUR", "lease.txt").to_data_uri()
@@ -47,7 +43,7 @@ class FileAttachment(OlderNames):
     @field_validator("filename")
     @classmethod
     def _named(cls, given: str | None) -> str:
-        return _made_up() if given is None else given
+        return f"attachment_{uuid4().hex[:8]}.bin" if given is None else given
 
     @field_validator("content", mode="before")
     @classmethod
@@ -56,15 +52,15 @@ class FileAttachment(OlderNames):
 
     @field_serializer("content", when_used="json")
     def _as_json(self, content: bytes) -> str:
-        return base64.b64encode(content).decode("ascii")
+        return self.to_base64()
 
     @classmethod
     def from_path(cls, path: str | Path, detail: str | None = None) -> FileAttachment:
-        """The file at a path, read now; or one at a URL, which the provider will fetch.
+        """Return the file at a path, read now; or one at a URL, which the provider will fetch.
 
         Args:
-            path: where it is.
-            detail: how closely an image is to be looked at.
+            path: the path or URL.
+            detail: the resolution at which an image is read.
 
         Raises:
             OSError: it cannot be read.
@@ -78,34 +74,34 @@ class FileAttachment(OlderNames):
 
     @classmethod
     def from_bytes(cls, content: bytes, filename: str | None = None, mime_type: str | None = None) -> FileAttachment:
-        """A file of these bytes; what kind it is, its name tells where `mime_type` does not."""
+        """Return a file of these bytes; without `mime_type`, its name tells its media type."""
         return cls(content=content, filename=filename, mime_type=mime_type or _kind(filename))
 
     @classmethod
     def from_io(cls, file_obj: BinaryIO, filename: str | None = None, mime_type: str | None = None) -> FileAttachment:
-        """A file of what is left to read in an open one."""
+        """Return a file of the rest of an open one."""
         return cls.from_bytes(file_obj.read(), filename, mime_type)
 
     @classmethod
     def from_text(
         cls, text: str, filename: str | None = None, mime_type: str = "text/plain", encoding: str = "utf-8"
     ) -> FileAttachment:
-        """A file of a text."""
+        """Return a file of a text."""
         return cls(content=text.encode(encoding), filename=filename, mime_type=mime_type)
 
     def to_base64(self) -> str:
-        """The content as base64."""
+        """Return the content as base64."""
         return base64.b64encode(self.content).decode("ascii")
 
     def to_data_uri(self) -> str:
-        """The content as a data URI."""
+        """Return the content as a data URI."""
         return f"data:{self.mime_type};base64,{self.to_base64()}"
 
     def to_dict(self, model: str) -> dict[str, Any]:
-        """The file as a part of a chat message: an image as `image_url`, anything else as `file`.
+        """Return the file as a part of a chat message: an image as `image_url`, anything else as `file`.
 
         Args:
-            model: who will read it; the Gemini models take every file as `image_url`.
+            model: the name of the model that reads it; the Gemini models take every file as `image_url`.
         """
         where = self.url if self.url and not self.content else self.to_data_uri()
         if not self.mime_type.startswith("image/") and "gemini" not in model.lower():

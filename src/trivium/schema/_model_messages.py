@@ -1,4 +1,4 @@
-"""What is sent to a model and what comes back, as the documents name it: messages by role, answers, calls, tokens."""
+"""Requests to a model and its answers, as the documents name them: messages by role, answers, calls, tokens."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 
 
 class Role(str, Enum):
-    """Whose a message is, in a chat with a model."""
+    """The author of a message in a chat with a model."""
 
     USER = "user"
     SYSTEM = "system"
@@ -44,7 +44,7 @@ class Role(str, Enum):
 
 
 class StreamEventType(Enum):
-    """What a piece of a model's stream belongs to."""
+    """The part of an answer to which a piece of a model's stream belongs."""
 
     TEXT = 1
     FUNC_NAME = 2
@@ -71,7 +71,7 @@ class LLMFunctionCall(OlderNames):
 
     @staticmethod
     def from_dict(message: Mapping[str, Any]) -> LLMFunctionCall:
-        """The call as a provider sends it, with its arguments as text.
+        """Return the call as a provider sends it, with its arguments as text.
 
         Raises:
             AnswerFormatError: the arguments are no object.
@@ -79,11 +79,11 @@ class LLMFunctionCall(OlderNames):
         return LLMFunctionCall(name=message["name"], arguments=_arguments(message.get("arguments")))
 
     def __str__(self) -> str:
-        return f"FUNC: {_shown(self)}"
+        return f"FUNC: {_as_json(self.model_dump(), 2)}"
 
 
 class LLMFunctionSpec(OlderNames):
-    """What a model is told about a function.
+    """The description of a function that is sent to a model.
 
     Args:
         name: of the function.
@@ -117,7 +117,7 @@ class OpenAIToolCall(OlderNames):
 
     @staticmethod
     def from_dict(message: Mapping[str, Any]) -> OpenAIToolCall:
-        """The call as a provider sends it.
+        """Return the call as a provider sends it.
 
         Raises:
             AnswerFormatError: the arguments are no object.
@@ -127,15 +127,14 @@ class OpenAIToolCall(OlderNames):
 
     @staticmethod
     def from_call(call: ToolCall) -> OpenAIToolCall:
-        """The same of a call as trivium's messages hold it; arguments that cannot be read are None."""
-        try:
+        """Return a call of one of trivium's messages in this form; arguments that cannot be read are None."""
+        arguments: dict[str, Any] | None = None
+        with contextlib.suppress(AnswerFormatError):
             arguments = _arguments(call.arguments)
-        except AnswerFormatError:
-            arguments = None
         return OpenAIToolCall(id=call.id, function=LLMFunctionCall(name=call.name, arguments=arguments))
 
     def __str__(self) -> str:
-        return "" if self.function is None else f"OAI-TOOL: {_shown(self.function)}"
+        return "" if self.function is None else f"OAI-TOOL: {_as_json(self.function.model_dump(), 2)}"
 
 
 class OpenAIToolSpec(OlderNames):
@@ -183,7 +182,7 @@ class LLMTokenUsage(OlderNames):
         cached_tokens: those of them that the provider had kept.
         completion_tokens: tokens written.
         cost: US dollars.
-        calls: how often a model was asked.
+        calls: the number of requests.
 
     Example:
         >>> print(LLMTokenUsage(prompt_tokens=10, completion_tokens=2, calls=1))
@@ -203,12 +202,11 @@ class LLMTokenUsage(OlderNames):
 
     def reset(self) -> None:
         """Count from zero again."""
-        for name in type(self).model_fields:
-            setattr(self, name, 0.0 if name == "cost" else 0)
+        self.__init__()
 
     @staticmethod
     def from_usage(usage: Usage, calls: int = 1) -> LLMTokenUsage:
-        """The count of a message's `usage`."""
+        """Return the count of a message's `usage`."""
         return LLMTokenUsage(
             prompt_tokens=usage.input_tokens,
             cached_tokens=usage.cached_tokens,
@@ -230,12 +228,12 @@ class LLMMessage(OlderNames):
     """An entry of the history that is sent to a model.
 
     Args:
-        role: whose it is.
-        name: of who speaks; of the function, where it is a function's result.
+        role: its author.
+        name: of the speaker; of the function, where it is a function's result.
         tool_call_id: the call that it answers.
         tool_id: an id of the caller's own, which is not sent.
         content: the text; None is none at all, as beside a call.
-        files: what goes with it.
+        files: the files that go with it.
         function_call: the call that the model wished, by the older interface.
         tool_calls: the calls that the model wished.
         timestamp: when it was made, in UTC.
@@ -267,15 +265,13 @@ class LLMMessage(OlderNames):
         role, content = self.role.value, cast("Any", self.content)
         if self.role is Role.SYSTEM and not has_system_role:
             role, content = "user", f"Follow these instructions:\n\n{content}" if content else content
-        calls = [_wire_call(call) for call in self.tool_calls or ()]
-        function = None if self.function_call is None else _wire_function(self.function_call)
+        function, calls = _wire_function(self.function_call), [_wire_call(call) for call in self.tool_calls or ()]
         if self.files and self.role is Role.USER:
             content = [{"type": "text", "text": content or ""}, *(each.to_dict(model) for each in self.files)]
         if not content:  # some take no empty message, and others no text beside a call
             content = None if calls or function else " "
         given = {"role": role, "content": content, "name": self.name or None, "tool_call_id": self.tool_call_id}
-        given |= {"function_call": function, "tool_calls": calls or None}
-        return {name: value for name, value in given.items() if value is not None}
+        return _without_none(given | {"function_call": function, "tool_calls": calls or None})
 
     def __str__(self) -> str:
         name = f" ({self.name})" if self.name else ""
@@ -337,13 +333,11 @@ class LLMResponse(OlderNames):
     def to_LLMMessage(self) -> LLMMessage:
         """The answer as an entry of the history."""
         name = None if self.function_call is None else self.function_call.name
-        calls, function = self.oai_tool_calls, self.function_call
-        return LLMMessage(
-            role=Role.ASSISTANT, content=self.message, name=name, function_call=function, tool_calls=calls
-        )
+        called: Any = {"function_call": self.function_call, "tool_calls": self.oai_tool_calls}
+        return LLMMessage(role=Role.ASSISTANT, content=self.message, name=name, **called)
 
     def get_recipient_and_message(self, recognize_recipient_in_content: bool = True) -> tuple[str, str]:
-        """Who is addressed ("" is nobody in particular), and the text without that.
+        """Return the recipient ("": nobody in particular), and the text without the address.
 
         A call says it by its argument `recipient`, and has no text then. Else the text may begin with `TO[name]:`, or
         hold a JSON object with a `recipient`, which stays in it.
@@ -371,19 +365,21 @@ def _arguments(given: Any) -> dict[str, Any] | None:
     raise AnswerFormatError("the arguments of a call are a JSON object, and these are not; see .raw", str(given))
 
 
-def _shown(function: LLMFunctionCall) -> str:
-    return json.dumps(function.model_dump(), indent=2, ensure_ascii=False, default=str)
+def _as_json(value: Any, indent: int | None = None) -> str:
+    return json.dumps(value, indent=indent, ensure_ascii=False, default=str)
 
 
 def _joined(calls: Sequence[OpenAIToolCall] | None) -> str:
     return "\n".join(map(str, calls or ()))
 
 
-def _wire_function(function: LLMFunctionCall) -> dict[str, str]:
-    return {"name": function.name, "arguments": json.dumps(function.arguments or {}, ensure_ascii=False, default=str)}
+def _wire_function(function: LLMFunctionCall | None) -> dict[str, str] | None:
+    return function and {"name": function.name, "arguments": _as_json(function.arguments or {})}
 
 
 def _wire_call(call: OpenAIToolCall) -> dict[str, Any]:
-    given = {"id": call.id, "type": call.type, "function": call.function and _wire_function(call.function)}
-    extra = {"extra_content": call.extra_content}
-    return {name: value for name, value in (given | extra).items() if value is not None}
+    return _without_none({**dict(call), "function": _wire_function(call.function)})
+
+
+def _without_none(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}

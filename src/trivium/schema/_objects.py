@@ -1,4 +1,4 @@
-"""Objects made from configs: what stands as a dict where a program could have put the object itself.
+"""Objects made from configs: dicts that stand where a program could have put the object itself.
 
 A config is code by another name: what it names is imported and called. So only constructors read configs, from
 their own arguments, which the program wrote. What a model says and what a saved state holds never come here.
@@ -19,7 +19,7 @@ __all__ = ["create_object", "factory_of", "is_config", "load_class_from_string"]
 
 
 def create_object(config: Any) -> Any:
-    """The object that a config describes; anything but a dict is returned as it is.
+    """Return the object that a config describes; anything but a dict is returned as it is.
 
     Give it only configs of your program: what `type` names is imported and called. Never one that a model, a
     user or a loaded state supplied.
@@ -48,7 +48,7 @@ def create_object(config: Any) -> Any:
 
 
 def factory_of(config: Mapping[str, Any]) -> partial[Any]:
-    """What makes the object that a config describes, anew at each call; its type is looked up now.
+    """Return a function that makes the object of a config, anew at each call; its type is looked up now.
 
     Raises:
         ConfigurationError: as for `create_object`.
@@ -67,13 +67,13 @@ def factory_of(config: Mapping[str, Any]) -> partial[Any]:
 
 
 def is_config(value: Any) -> bool:
-    """Whether a value is a dict that says what object it stands for."""
+    """Return True if a value is a dict that stands for an object."""
     return isinstance(value, dict) and "type" in value
 
 
 @checked
 def load_class_from_string(class_path: str) -> Any:
-    """The class or function at a dotted path; its module is imported, so give it only paths of your program.
+    """Return the class or function at a dotted path; its module is imported, so give it only paths of your program.
 
     Raises:
         ConfigurationError: it is no dotted path.

@@ -1,4 +1,4 @@
-"""What can be found by its id, for as long as somebody holds it."""
+"""Objects that can be found by their ids, as long as somebody holds them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ObjectRegistry:
 
     @classmethod
     def add(cls, obj: Any) -> str:
-        """Make an object findable; its id (an attribute, or what its `id()` returns)."""
+        """Make an object findable, and return its id (an attribute or a method)."""
         found = str(obj.id() if callable(obj.id) else obj.id)
         cls.registry[found] = obj
         return found
@@ -35,7 +35,7 @@ class ObjectRegistry:
 
     @classmethod
     def get(cls, obj_id: str) -> Any:
-        """The object with this id; None where there is none any more."""
+        """Return the object with this id; None if there is none any more."""
         return cls.registry.get(obj_id)
 
     @classmethod
@@ -45,5 +45,5 @@ class ObjectRegistry:
 
     @staticmethod
     def new_id() -> str:
-        """An id that nothing has."""
+        """Return an id that nothing has."""
         return str(uuid4())

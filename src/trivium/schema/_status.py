@@ -1,4 +1,4 @@
-"""The enums of the schema: who speaks, and how things stand. The members' values are the documents'."""
+"""The enums of the schema: speakers and states. The members' values are the documents'."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum, IntEnum
 
 
 class ModelStatusCode(IntEnum):
-    """What a model says about its stream."""
+    """The state of a model's stream."""
 
     END = 0
     STREAM_ING = 1
@@ -18,7 +18,7 @@ class ModelStatusCode(IntEnum):
 
 
 class AgentStatusCode(IntEnum):
-    """What an agent says about its message; 0 is final."""
+    """The state of an agent's message; 0 is final."""
 
     END = 0
     STREAM_ING = 1
@@ -36,7 +36,7 @@ class AgentStatusCode(IntEnum):
 
 
 class ActionStatusCode(IntEnum):
-    """How a tool call went."""
+    """The outcome of a tool call."""
 
     ING = 1
     SUCCESS = 0
@@ -46,7 +46,7 @@ class ActionStatusCode(IntEnum):
 
 
 class ActionValidCode(IntEnum):
-    """Whether a tool call could be made at all, and whether it ends the run."""
+    """The validity of a tool call: it could be made or not, and it ends the run or not."""
 
     FINISH = 1
     OPEN = 0
@@ -56,7 +56,7 @@ class ActionValidCode(IntEnum):
 
 
 class ToolStatusCode(IntEnum):
-    """What a parser found in an answer: an action, none, or one that cannot be read."""
+    """The finding of a parser in an answer: an action, none, or one that cannot be read."""
 
     NO_TOOL = 0
     VALID_TOOL = 1
@@ -64,7 +64,7 @@ class ToolStatusCode(IntEnum):
 
 
 class Entity(str, Enum):
-    """Who speaks in a task. Equal to its name as text in any case: `Entity.USER == "user"`."""
+    """A speaker in a task. Equal to its name as text, case-insensitively: `Entity.USER == "user"`."""
 
     AGENT = "Agent"
     LLM = "LLM"
@@ -82,14 +82,14 @@ class Entity(str, Enum):
 
 
 class Origin(str, Enum):
-    """Who wrote a message. The member counts, not its text: no data that is read makes itself a model's."""
+    """The author of a message. The member counts, not its text: no data that is read makes itself a model's."""
 
     MODEL = "model"
     USER = "user"
 
 
 class StatusCode(str, Enum):
-    """How a task ended."""
+    """The end of a task, as a status."""
 
     OK = "OK"
     ERROR = "ERROR"
@@ -107,7 +107,7 @@ class StatusCode(str, Enum):
 
 
 class NonToolAction(str, Enum):
-    """What becomes of a model's answer that calls no tool; for `ChatAgentConfig.handle_llm_no_tool`."""
+    """The handling of a model's answer that calls no tool; for `ChatAgentConfig.handle_llm_no_tool`."""
 
     FORWARD_USER = "user"
     DONE = "done"

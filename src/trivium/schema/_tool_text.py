@@ -24,16 +24,15 @@ _FIRST_KEYS = ("request", "properties")
 
 
 def tool_calls_in(text: str, infer: InferName | None = None) -> tuple[ToolCall, ...]:
-    """The tool calls in a model's text: each outermost JSON object with a `request`, in order.
+    """Return the tool calls in a model's text: each outermost JSON object with a `request`, in order.
 
     Faults that leave one meaning are read over, see `read_json`; an object whose first name is not in double
     quotes is taken for a call only if that name is `request`. The calls' ids are "": they were written as text.
 
-    Only what a model wrote may be given here: a call that a person typed, or that stands in a document, is
-    text.
+    Give it only a model's own text: a call that a user typed, or that stands in a document, is text.
 
     Args:
-        text: what the model wrote.
+        text: the model's text.
         infer: names the tool of an object that has no `request`; it may be one by its values.
 
     Example:
@@ -44,9 +43,9 @@ def tool_calls_in(text: str, infer: InferName | None = None) -> tuple[ToolCall, 
 
 
 class ToolCallReader:
-    """Parts a model's text into text and tool calls while it arrives; how it was cut into pieces changes nothing.
+    """Splits a model's text into text and tool calls while it arrives, whatever its pieces are.
 
-    Only what may still become a call is held back: from a brace on, until it is clear what the brace opens.
+    Only text that may still become a call is held back: from a brace on, until it is clear what the brace opens.
 
     Example:
         >>> reader = ToolCallReader()
@@ -80,7 +79,7 @@ class ToolCallReader:
         return found
 
     def _object_end(self, held: str, at: int) -> int | None:
-        """Where the object that begins at `at` ends: `at` if it is none, None if that is not clear yet."""
+        """Return the end of the object that begins at `at`: `at` if it is none, None if that is not clear yet."""
         opening = _OPENING.match(held, at)
         first = opening[1] if opening else ""
         if first and first[0] not in '"}' and not _names_a_call(first):
@@ -97,7 +96,7 @@ class ToolCallReader:
         return None
 
     def _call(self, text: str) -> ToolCall | str | None:
-        """The call that a text is; the text itself if it is another object, None if it is none."""
+        """Return the call that a text is; the text itself if it is another object, None if it is none."""
         try:
             value = cast("dict[str, Any]", read_json(text, '"' if _is_plain(text[1:].lstrip()) else QUOTES))
         except ValueError:
@@ -112,11 +111,11 @@ class ToolCallReader:
 
 
 def _is_plain(first: str) -> bool:
-    """Whether an object that begins so has all its strings in double quotes."""
+    """Return True if an object that begins so has all its strings in double quotes."""
     return first[:1] in ("", '"', "}")
 
 
 def _names_a_call(first: str) -> bool:
-    """Whether an object that begins so, with other quotes or none, is or may become a call."""
+    """Return True if an object that begins so, with other quotes or none, is or may become a call."""
     name = first[1:] if first[0] in QUOTES else first
     return any(key.startswith(name[: len(key)]) for key in _FIRST_KEYS)

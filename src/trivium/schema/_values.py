@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from dataclasses import dataclass, field, fields
+from operator import add, attrgetter
 from types import NoneType
 from typing import Any, Final, cast
 
@@ -44,10 +46,10 @@ class Usage:
     reasoning_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(*(getattr(self, name) + getattr(other, name) for name in USAGE))
+        return Usage(*map(add, _counts(self), _counts(other)))
 
     def __repr__(self) -> str:
-        rare = "".join(f", {name}={value}" for name in USAGE[2:] if (value := getattr(self, name)))
+        rare = "".join(f", {name}={count}" for name, count in list(zip(USAGE, _counts(self), strict=True))[2:] if count)
         return f"Usage(input_tokens={self.input_tokens}, output_tokens={self.output_tokens}{rare})"
 
     @property
@@ -58,10 +60,11 @@ class Usage:
 
 USAGE: Final = tuple(each.name for each in fields(Usage))
 """The names of what a usage counts."""
+_counts = attrgetter(*USAGE)
 
 
 def as_usage(value: Any) -> Usage | None:
-    """The usage that a value stands for: one, one that was dumped, or an `LLMTokenUsage`."""
+    """Return the usage that a value stands for: one, one that was dumped, or an `LLMTokenUsage`."""
     if value is None or value.__class__ is Usage:
         return value
     return Usage(**cast("dict[str, Any]", value)) if isinstance(value, dict) else value.to_usage()
@@ -69,7 +72,7 @@ def as_usage(value: Any) -> Usage | None:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """What a model is told about a tool: its name, what it does, and a JSON schema of its arguments."""
+    """The description of a tool that is sent to a model: its name, its purpose, a JSON schema of its arguments."""
 
     name: str
     description: str
@@ -108,13 +111,8 @@ class ActionReturn:
     valid: ActionValidCode = ActionValidCode.OPEN
 
     def replace(self, **changes: Any) -> ActionReturn:
-        """A shallow copy with some of its values replaced."""
-        new = ActionReturn(
-            self.args, self.url, self.type, self.result, self.errmsg, self.state, self.thought, self.valid
-        )
-        for name, value in changes.items():
-            setattr(new, name, value)
-        return new
+        """Return a shallow copy with some of its values replaced."""
+        return dataclasses.replace(self, **changes)
 
     __replace__ = replace
 
@@ -124,22 +122,18 @@ class ActionReturn:
         return ActionReturn(args, self.url, self.type, result, self.errmsg, self.state, self.thought, self.valid)
 
     def format_result(self) -> str:
-        """The result as text: text items as they are, others as `[type](content)`, one a line."""
-        return "\n".join(
-            [
-                str(item["content"]) if item["type"] == "text" else f"[{item['type']}]({item['content']})"
-                for item in self.result or ()
-            ]
-        )
+        """Render the result as text: text items as they are, others as `[type](content)`, one a line."""
+        pairs = [(item["type"], item["content"]) for item in self.result or ()]
+        return "\n".join([str(content) if kind == "text" else f"[{kind}]({content})" for kind, content in pairs])
 
 
 _ENUMS = (AgentStatusCode, ModelStatusCode, Entity, Origin, StatusCode, ToolStatusCode)
 ATOMS = frozenset({str, int, float, bool, bytes, NoneType, ToolCall, Usage, *_ENUMS})
-"""What needs no copy: values of these kinds never change."""
+"""The classes of values that never change, and need no copy."""
 
 
 def copied(value: Any, memo: dict[int, Any]) -> Any:
-    """A deep copy: `copy.deepcopy`, with a short way for what messages mostly hold."""
+    """Return a deep copy: `copy.deepcopy`, with a short way for what messages mostly hold."""
     kind = value.__class__
     if kind in ATOMS:
         return value
