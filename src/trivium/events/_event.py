@@ -23,15 +23,15 @@ from typing import (
 
 from typing_extensions import TypeVar, get_original_bases
 
+from trivium.events._json import JSONObject
+
 if TYPE_CHECKING:
     from trivium.commander import TaskNode
     from trivium.events._union import RunEvent
     from trivium.schema import Usage
 
-__all__ = ["Event", "JSONObject", "Listener", "exception_line", "on_one_line", "to_json_value"]
+__all__ = ["Event", "Listener", "exception_line", "on_one_line", "to_json_value"]
 
-JSONObject: TypeAlias = dict[str, Any]
-"""Named JSON values."""
 D_co = TypeVar("D_co", covariant=True, default=Any)
 K_co = TypeVar("K_co", covariant=True, bound=str, default=str)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from trivium.llms._protocol import Delta, Finish, Request
 from trivium.llms.local._constraints import Constraint, Envelope, chat_messages, constraint
-from trivium.llms.wire._answers import MessageReader
-from trivium.schema import JSONObject, Usage
+from trivium.llms.wire._answers import MessageReader, ParsedObject
+from trivium.schema import Usage
 
 __all__ = ["SchemaCallReader", "without_tools"]
 
@@ -46,11 +46,11 @@ class SchemaCallReader:
         """True once the server has sent the format's end of the answer."""
         return self._message.over
 
-    def read(self, chunk: JSONObject) -> Iterator[Delta]:
+    def read(self, chunk: ParsedObject) -> Iterator[Delta]:
         """Yield the deltas of one event's object."""
         return self._with_calls(self._message.read(chunk))
 
-    def whole(self, answer: JSONObject) -> Iterator[Delta]:
+    def whole(self, answer: ParsedObject) -> Iterator[Delta]:
         """Yield the deltas of a complete answer."""
         return self._with_calls(self._message.whole(answer))
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trivium.events import JSONObject, JSONValue
 from trivium.lazy import lazy_names
 from trivium.schema._conversions import ChatDocLoggerFields
 from trivium.schema._documents import ChatDocMetaData, DocMetaData, Document
-from trivium.schema._json import JSONObject, JSONValue
 from trivium.schema._message import Answer, Message, MessageExtra
 from trivium.schema._no_effect import ConfigModel, NoEffect, NoEffectWarning
 from trivium.schema._registry import ObjectRegistry

@@ -197,9 +197,9 @@ class ChatDocMetaData(DocMetaData):
 
     def _copy(self) -> ChatDocMetaData:
         """Return the metadata of a copy of the message, which has an id of its own."""
-        of_its_place = ("id", "parent_id", "child_id")
-        kept = {name: value for name, value in self if name not in of_its_place}
-        new = type(self).model_construct(**{**kept, "tool_ids": self.tool_ids.copy()})
+        left_out = ("id", "parent_id", "child_id", "tool_ids")
+        kept = {name: value for name, value in self if name not in left_out}
+        new = type(self).model_construct(tool_ids=self.tool_ids.copy(), **kept)
         new.__pydantic_fields_set__.discard("id")
         return new
 

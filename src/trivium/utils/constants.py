@@ -1,27 +1,4 @@
 """The words by which agents steer a task, at the documented path."""
 
-from trivium.schema.signals import (
-    AT,
-    DONE,
-    NO_ANSWER,
-    PASS,
-    PASS_TO,
-    SEND_TO,
-    TOOL,
-    TOOL_BEGIN,
-    TOOL_END,
-    USER_QUIT_STRINGS,
-)
-
-__all__ = [
-    "AT",
-    "DONE",
-    "NO_ANSWER",
-    "PASS",
-    "PASS_TO",
-    "SEND_TO",
-    "TOOL",
-    "TOOL_BEGIN",
-    "TOOL_END",
-    "USER_QUIT_STRINGS",
-]
+from trivium.schema.signals import *  # noqa: F403 - one list of names for both paths
+from trivium.schema.signals import __all__  # noqa: F401 - its own, so that type checkers see it

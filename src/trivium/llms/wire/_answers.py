@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import jiter
 
 from trivium.exceptions import MalformedAnswerError, ProviderError
 from trivium.llms._protocol import Delta, Logprobs, TokenLogprob
 from trivium.llms.wire._events import EventDecoder, check_size
-from trivium.schema import JSONObject, JSONValue, Usage
+from trivium.schema import JSONValue, Usage
 
 __all__ = [
     "AGAIN",
     "AnswerReader",
     "Letters",
     "MessageReader",
+    "ParsedObject",
     "dict_or_empty",
     "error_text",
     "json_text",
@@ -32,6 +33,10 @@ __all__ = [
 CHECK = "check that base_url is that of a model server, with its version part"
 AGAIN = "run it again, and look into the server's log if it stays"
 RAW_BYTES = 2000
+
+
+ParsedObject: TypeAlias = dict[str, JSONValue]
+"""A JSON object that a server sent: check the class of each value before use."""
 
 
 class MessageReader(Protocol):
@@ -47,11 +52,11 @@ class MessageReader(Protocol):
         """True once the server has sent the format's end of the answer."""
         ...
 
-    def read(self, chunk: JSONObject) -> Iterator[Delta]:
+    def read(self, chunk: ParsedObject) -> Iterator[Delta]:
         """Yield the deltas of one event's object."""
         ...
 
-    def whole(self, answer: JSONObject) -> Iterator[Delta]:
+    def whole(self, answer: ParsedObject) -> Iterator[Delta]:
         """Yield the deltas of a complete answer."""
         ...
 
@@ -163,7 +168,7 @@ def _json(data: bytes) -> JSONValue:
             raise MalformedAnswerError(f"the server sent something that is not JSON: {CHECK}", text) from error
 
 
-def _as_object(value: JSONValue, data: bytes) -> JSONObject:
+def _as_object(value: JSONValue, data: bytes) -> ParsedObject:
     if not isinstance(value, dict):
         text = data.decode("utf-8", "replace")
         raise MalformedAnswerError(f"the server sent JSON that is no answer: {CHECK}", text)
@@ -193,7 +198,7 @@ def json_text(value: JSONValue) -> str:
         raise MalformedAnswerError(f"the server sent something that is nested too deeply: {CHECK}") from error
 
 
-def dict_or_empty(value: JSONValue) -> JSONObject:
+def dict_or_empty(value: JSONValue) -> ParsedObject:
     """Return the value if it is an object, otherwise an empty object."""
     return value if isinstance(value, dict) else {}
 
@@ -242,7 +247,7 @@ def logprobs_of(entries: JSONValue) -> Logprobs | None:
     return Logprobs(tuple(found)) if found else None
 
 
-def _token(entry: JSONObject) -> tuple[str, float] | None:
+def _token(entry: ParsedObject) -> tuple[str, float] | None:
     token, logprob = entry.get("token"), entry.get("logprob")
     if isinstance(token, str) and isinstance(logprob, int | float) and abs(logprob) < 1e15:
         return replace_surrogates(token), float(logprob)

@@ -9,14 +9,14 @@ from typing import Final, TypeAlias
 from trivium.exceptions import MalformedAnswerError, ProviderStatusError
 from trivium.llms._protocol import Delta, Finish, Reasoning, ReasoningState, ToolCallPart
 from trivium.llms.http._refusals import refusal
-from trivium.llms.wire._answers import AGAIN
+from trivium.llms.wire._answers import AGAIN, ParsedObject
 from trivium.llms.wire._claude_request import FORM
 from trivium.llms.wire._fields import CallNames, arguments_text, fresh_id, get_count, get_dict, get_dicts, get_text
-from trivium.schema import JSONObject, Usage
+from trivium.schema import Usage
 
 __all__ = ["ClaudeMessageReader"]
 
-Block: TypeAlias = JSONObject
+Block: TypeAlias = ParsedObject
 REASONS: Final = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -65,7 +65,7 @@ class ClaudeMessageReader:
         self._why = ""
         self.over = self._any = self._answered = False
 
-    def read(self, chunk: JSONObject) -> Iterator[Delta]:
+    def read(self, chunk: ParsedObject) -> Iterator[Delta]:
         """Yield the deltas of one event.
 
         Raises:
@@ -87,7 +87,7 @@ class ClaudeMessageReader:
         elif kind == "message_stop":
             self.over = True
 
-    def whole(self, answer: JSONObject) -> Iterator[Delta]:
+    def whole(self, answer: ParsedObject) -> Iterator[Delta]:
         """Yield the deltas of a complete message.
 
         Raises:

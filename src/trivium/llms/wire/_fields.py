@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast
 import jiter
 
 from trivium.llms._protocol import ChatMessage, Request
-from trivium.llms.wire._answers import replace_surrogates
+from trivium.llms.wire._answers import ParsedObject, replace_surrogates
 from trivium.llms.wire._tool_names import legal_names
-from trivium.schema import JSONObject, JSONValue
+from trivium.schema import JSONValue
 
 __all__ = [
     "Body",
@@ -172,13 +172,13 @@ def is_json(text: str) -> bool:
     return True
 
 
-def get_dict(values: Mapping[str, JSONValue], key: str) -> JSONObject:
+def get_dict(values: Mapping[str, JSONValue], key: str) -> ParsedObject:
     """Return the object at a key, or an empty one."""
     value = values.get(key)
     return value if isinstance(value, dict) else {}
 
 
-def get_dicts(values: Mapping[str, JSONValue], key: str) -> Iterator[JSONObject]:
+def get_dicts(values: Mapping[str, JSONValue], key: str) -> Iterator[ParsedObject]:
     """Yield the objects in the list at a key; other items are left out."""
     value = values.get(key)
     for each in value if isinstance(value, list) else ():

@@ -17,10 +17,10 @@ from trivium.llms._protocol import (
     ToolCallPart,
 )
 from trivium.llms.http._refusals import refusal
-from trivium.llms.wire._answers import AGAIN
+from trivium.llms.wire._answers import AGAIN, ParsedObject
 from trivium.llms.wire._fields import CallNames, arguments_text, fresh_id, get_count, get_dict, get_dicts, get_text
 from trivium.llms.wire._gemini_request import FORM, MADE_UP
-from trivium.schema import JSONObject, Usage
+from trivium.schema import Usage
 
 __all__ = ["GeminiMessageReader"]
 
@@ -58,13 +58,13 @@ class GeminiMessageReader:
         self._names, self._model = names, model
         self._ids: list[str] = []  # of the calls, by our index
         self._taken = set(names.taken)
-        self._signed: list[JSONObject] = []
+        self._signed: list[ParsedObject] = []
         self.usage: Usage | None = None
         self._reason: str | None = None
         self._why = ""
         self.over = self._any = self._answered = False
 
-    def read(self, chunk: JSONObject) -> Iterator[Delta]:
+    def read(self, chunk: ParsedObject) -> Iterator[Delta]:
         """Yield the deltas of one piece.
 
         Raises:
@@ -84,7 +84,7 @@ class GeminiMessageReader:
                 yield Logprobs(found)
             self._end_with(candidate)
 
-    def whole(self, answer: JSONObject) -> Iterator[Delta]:
+    def whole(self, answer: ParsedObject) -> Iterator[Delta]:
         """Yield the deltas of a complete answer.
 
         Raises:
@@ -98,20 +98,20 @@ class GeminiMessageReader:
             )
         return self.read(answer)
 
-    def _part(self, part: JSONObject) -> Iterator[Delta]:
+    def _part(self, part: ParsedObject) -> Iterator[Delta]:
         signature, text = get_text(part, "thoughtSignature"), get_text(part, "text")
         if isinstance(part.get("functionCall"), dict):
             yield from self._called(get_dict(part, "functionCall"), signature)
             return
         is_thought = part.get("thought") is True
         if signature:
-            signed: JSONObject = {"text": text, "thoughtSignature": signature}
+            signed: ParsedObject = {"text": text, "thoughtSignature": signature}
             self._signed.append({**signed, "thought": True} if is_thought else signed)
         if text:
             self._any = True
             yield Reasoning(text) if is_thought or self._names.answer else text
 
-    def _called(self, call: JSONObject, signature: str) -> Iterator[Delta]:
+    def _called(self, call: ParsedObject, signature: str) -> Iterator[Delta]:
         self._any = True
         name = get_text(call, "name")
         arguments = arguments_text(call.get("args")) or "{}"  # a call of a tool without parameters has none
@@ -126,7 +126,7 @@ class GeminiMessageReader:
             self._signed.append({"call": self._ids[ours], "thoughtSignature": signature})
         yield ToolCallPart(ours, self._ids[ours], self._names.own.get(name, name), arguments)
 
-    def _count(self, counts: JSONObject) -> None:
+    def _count(self, counts: ParsedObject) -> None:
         if not counts:
             return
         before, thoughts = self.usage or Usage(), get_count(counts, "thoughtsTokenCount")
@@ -139,7 +139,7 @@ class GeminiMessageReader:
             reasoning_tokens=thoughts or before.reasoning_tokens,
         )
 
-    def _end_with(self, candidate: JSONObject) -> None:
+    def _end_with(self, candidate: ParsedObject) -> None:
         reason = get_text(candidate, "finishReason")
         if not reason or reason == "FINISH_REASON_UNSPECIFIED":
             return
@@ -171,23 +171,23 @@ class GeminiMessageReader:
         yield Finish(str(self._reason if not is_plain else "tool_calls" if self._ids else "stop"))
 
 
-def _logprobs(result: JSONObject) -> tuple[TokenLogprob, ...]:
+def _logprobs(result: ParsedObject) -> tuple[TokenLogprob, ...]:
     top = [tuple(map(_token, get_dicts(each, "candidates"))) for each in get_dicts(result, "topCandidates")]
     chosen = list(map(_token, get_dicts(result, "chosenCandidates")))
     top += [()] * (len(chosen) - len(top))
     return tuple(TokenLogprob(token, logprob, others) for (token, logprob), others in zip(chosen, top, strict=False))
 
 
-def _token(candidate: JSONObject) -> tuple[str, float]:
+def _token(candidate: ParsedObject) -> tuple[str, float]:
     logprob = candidate.get("logProbability")
     return get_text(candidate, "token"), float(logprob) if isinstance(logprob, int | float) else 0.0
 
 
-def _failure(chunk: JSONObject) -> ProviderStatusError:
+def _failure(chunk: ParsedObject) -> ProviderStatusError:
     error = get_dict(chunk, "error")
     status = get_count(error, "code") or 500
     return refusal("the server", "base_url", status, get_text(error, "status"), {}, _raw(chunk))
 
 
-def _raw(chunk: JSONObject) -> str:
+def _raw(chunk: ParsedObject) -> str:
     return json.dumps(chunk)

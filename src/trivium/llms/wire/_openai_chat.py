@@ -22,6 +22,7 @@ from trivium.llms.wire._answers import (
     AGAIN,
     CHECK,
     Letters,
+    ParsedObject,
     dict_or_empty,
     error_text,
     json_text,
@@ -32,7 +33,7 @@ from trivium.llms.wire._fields import Body, CallNames, fresh_id, get_dicts, is_j
 from trivium.llms.wire._requests import is_strict, parts_of, sent_function
 from trivium.llms.wire._sent_errors import sent_error
 from trivium.llms.wire._tool_names import legal
-from trivium.schema import JSONObject, JSONValue, ToolSpec, Usage
+from trivium.schema import JSONValue, ToolSpec, Usage
 
 __all__ = ["OPENAI", "Dialect", "OpenAIMessageReader", "chat_body", "chat_tool", "token_counts"]
 
@@ -177,11 +178,11 @@ class OpenAIMessageReader:
         self._letters = Letters()
         self.usage: Usage | None = None
         self._reason: str | None = None
-        self._details: list[JSONObject] = []
+        self._details: list[ParsedObject] = []
         self._speaker: JSONValue = None  # the index of the choice whose text is the answer's
         self.over = self._any = self._spoken = self._refused = False
 
-    def read(self, chunk: JSONObject) -> Iterator[Delta]:
+    def read(self, chunk: ParsedObject) -> Iterator[Delta]:
         """Yield the deltas of one chunk.
 
         Raises:
@@ -198,7 +199,7 @@ class OpenAIMessageReader:
                 if isinstance(choice, dict):
                     yield from self._choice(choice)
 
-    def whole(self, answer: JSONObject) -> Iterator[Delta]:
+    def whole(self, answer: ParsedObject) -> Iterator[Delta]:
         """Yield the deltas of a complete answer.
 
         Raises:
@@ -210,10 +211,10 @@ class OpenAIMessageReader:
             raise MalformedAnswerError(f"the server sent an answer without choices: {CHECK}")
         return self.read(answer)
 
-    def _choice(self, choice: JSONObject) -> Iterator[Delta]:
+    def _choice(self, choice: ParsedObject) -> Iterator[Delta]:
         message = choice.get("delta") or choice.get("message")
         if message and isinstance(message, str | dict):
-            content: JSONObject = {"content": message} if isinstance(message, str) else message
+            content: ParsedObject = {"content": message} if isinstance(message, str) else message
             yield from self._deltas(content, choice.get("index") or 0)
         if logprobs := choice.get("logprobs"):
             for key in ("content", "refusal"):
@@ -227,7 +228,7 @@ class OpenAIMessageReader:
                 )
             self._reason = reason
 
-    def _deltas(self, message: JSONObject, choice: JSONValue) -> Iterator[Delta]:
+    def _deltas(self, message: ParsedObject, choice: JSONValue) -> Iterator[Delta]:
         content = message.get("content")
         is_plain = len(message) == 1 and isinstance(content, str)  # nearly every chunk
         if not is_plain and (thought := self._thought(message)):
@@ -258,7 +259,7 @@ class OpenAIMessageReader:
         self._spoken = self._any = True
         return self._letters.whole(text)
 
-    def _thought(self, message: JSONObject) -> str:
+    def _thought(self, message: ParsedObject) -> str:
         thought = _text(message.get("reasoning_content") or message.get("reasoning"))
         if not thought:  # it may stand among the parts of the content
             parts = get_dicts(message, "content")
@@ -268,7 +269,7 @@ class OpenAIMessageReader:
         told = [self._keep(detail) for detail in map(dict_or_empty, details) if detail]
         return thought or "".join(told)
 
-    def _keep(self, detail: JSONObject) -> str:
+    def _keep(self, detail: ParsedObject) -> str:
         """Append a piece of reasoning to the one that it continues, and return its readable text."""
         key = "summary" if "summary" in detail else "text"
         text = _text(detail.get(key))
@@ -362,7 +363,7 @@ class CallReader:
             return ""
         return json.dumps([{"name": call.name, "arguments": "".join(call.arguments)} for call in self._calls])
 
-    def read(self, call: JSONObject, choice: JSONValue = 0, place: int = 0) -> ToolCallPart:
+    def read(self, call: ParsedObject, choice: JSONValue = 0, place: int = 0) -> ToolCallPart:
         """Return the part of a call for a piece that arrived.
 
         Args:
@@ -414,13 +415,13 @@ class CallReader:
         return call
 
 
-def _unpacked(chunk: JSONObject) -> JSONObject:
+def _unpacked(chunk: ParsedObject) -> ParsedObject:
     """Return the content of an envelope `data`, which some servers put around an answer."""
     data = chunk.get("data")
     return data if isinstance(data, dict) and "choices" not in chunk else chunk
 
 
-def _checked(chunk: JSONObject) -> JSONObject:
+def _checked(chunk: ParsedObject) -> ParsedObject:
     """Return the chunk if it is not an error.
 
     Raises:

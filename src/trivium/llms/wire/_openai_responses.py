@@ -11,12 +11,21 @@ from typing import Any, Final
 
 from trivium.exceptions import MalformedAnswerError
 from trivium.llms._protocol import ChatMessage, Delta, Finish, Parameters, Reasoning, ReasoningState, Request
-from trivium.llms.wire._answers import AGAIN, CHECK, Letters, dict_or_empty, error_text, logprobs_of, replace_surrogates
+from trivium.llms.wire._answers import (
+    AGAIN,
+    CHECK,
+    Letters,
+    ParsedObject,
+    dict_or_empty,
+    error_text,
+    logprobs_of,
+    replace_surrogates,
+)
 from trivium.llms.wire._fields import Body, CallNames, own_state
 from trivium.llms.wire._openai_chat import CallReader, check_answer, token_counts
 from trivium.llms.wire._requests import is_strict, parts_of, sent_function
 from trivium.llms.wire._sent_errors import sent_error
-from trivium.schema import JSONObject, JSONValue, ToolSpec, Usage
+from trivium.schema import JSONValue, ToolSpec, Usage
 
 __all__ = ["NOT_TAKEN", "ResponsesReader", "responses_body"]
 
@@ -166,7 +175,7 @@ class ResponsesReader:
         self._reason: str | None = None
         self.over = self._thought = self._spoken = self._refused = False
 
-    def read(self, chunk: JSONObject) -> Iterator[Delta]:
+    def read(self, chunk: ParsedObject) -> Iterator[Delta]:
         """Yield the deltas of one event.
 
         Raises:
@@ -193,7 +202,7 @@ class ResponsesReader:
         elif kind == "error" or (kind is None and error_text(chunk)):
             raise sent_error(chunk)
 
-    def whole(self, answer: JSONObject) -> Iterator[Delta]:
+    def whole(self, answer: ParsedObject) -> Iterator[Delta]:
         """Yield the deltas of a complete answer, without those that have arrived in pieces.
 
         Raises:
@@ -218,7 +227,7 @@ class ResponsesReader:
         elif isinstance(status, str) and status not in ("in_progress", "queued"):
             self._reason = status
 
-    def _place(self, chunk: JSONObject) -> _Item:
+    def _place(self, chunk: ParsedObject) -> _Item:
         index = _index(chunk)
         found = self._at.get(index)
         if found is None:
@@ -242,18 +251,18 @@ class ResponsesReader:
             place.came.append(text)
             yield Reasoning(replace_surrogates(f"\n\n{text}" if is_next else text))
 
-    def _call_piece(self, place: _Item, piece: JSONObject) -> Iterator[Delta]:
+    def _call_piece(self, place: _Item, piece: ParsedObject) -> Iterator[Delta]:
         part = self._calls.read({"index": place.number, **piece})
         place.id, place.named = part.id or place.id, place.named or part.name is not None
         place.came.append(part.arguments)
         yield part
 
-    def _begun(self, place: _Item, item: JSONObject) -> Iterator[Delta]:
+    def _begun(self, place: _Item, item: ParsedObject) -> Iterator[Delta]:
         self._seen |= _ids(item)
         if item.get("type") == "function_call":
             yield from self._call_piece(place, {"id": item.get("call_id"), **_named(item), "arguments": ""})
 
-    def _ended(self, place: _Item, item: JSONObject) -> Iterator[Delta]:
+    def _ended(self, place: _Item, item: ParsedObject) -> Iterator[Delta]:
         """Yield the rest of an item that is complete now."""
         self._seen |= _ids(item)
         kind, came = item.get("type"), "".join(place.came)
@@ -273,7 +282,7 @@ class ResponsesReader:
                 for part, said in enumerate(parts_of(item.get("summary") or item.get("content") or [])):
                     yield from self._thought_piece(place, said.get("text"), part)
 
-    def _message(self, place: _Item, item: JSONObject, came: str) -> Iterator[Delta]:
+    def _message(self, place: _Item, item: ParsedObject, came: str) -> Iterator[Delta]:
         parts = [part for part in parts_of(item.get("content") or []) if part.get("type") != "text" or part.get("text")]
         self._refused = self._refused or any(part.get("refusal") for part in parts)
         said = "".join(str(part.get("text") or part.get("refusal") or "") for part in parts)
@@ -320,20 +329,20 @@ class _Item:
         self.id: str | None = None
         self.named = False
         self.part: JSONValue = None
-        self.kept: JSONObject = {}
+        self.kept: ParsedObject = {}
 
 
-def _index(chunk: JSONObject) -> int | str:
+def _index(chunk: ParsedObject) -> int | str:
     """Return the index or id that all pieces of one item have."""
     index = chunk.get("output_index")
     return index if isinstance(index, int) else str(chunk.get("item_id") or dict_or_empty(chunk.get("item")).get("id"))
 
 
-def _ids(item: JSONObject) -> set[str]:
+def _ids(item: ParsedObject) -> set[str]:
     return {id for id in (item.get("id"), item.get("call_id")) if isinstance(id, str) and id}
 
 
-def _named(item: JSONObject) -> JSONObject:
+def _named(item: ParsedObject) -> ParsedObject:
     return {"name": item.get("name")}
 
 

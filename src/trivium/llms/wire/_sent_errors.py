@@ -6,8 +6,7 @@ from typing import Final
 
 from trivium.exceptions import MalformedAnswerError, ProviderError
 from trivium.llms.http._refusals import refusal
-from trivium.llms.wire._answers import AGAIN, dict_or_empty, error_text, json_text
-from trivium.schema import JSONObject
+from trivium.llms.wire._answers import AGAIN, ParsedObject, dict_or_empty, error_text, json_text
 
 __all__ = ["sent_error"]
 
@@ -32,7 +31,7 @@ STATUS: Final = {
 """HTTP statuses of errors that came with a status of success: they are retried by the same rules."""
 
 
-def sent_error(chunk: JSONObject) -> ProviderError:
+def sent_error(chunk: ParsedObject) -> ProviderError:
     """Return the error that a server sent in an answer: with a status, if it has one or a code that implies one."""
     for place in (dict_or_empty(chunk.get("error")), chunk):
         for key in ("status", "code", "type"):

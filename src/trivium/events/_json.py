@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 __all__ = ["JSONObject", "JSONValue"]
 
 JSONValue: TypeAlias = "dict[str, JSONValue] | list[JSONValue] | str | int | float | bool | None"
-"""A value that JSON can hold, as a parser gives it."""
+"""A value that JSON can hold, as a parser gives it; check its class before use."""
 
-JSONObject: TypeAlias = dict[str, JSONValue]
-"""A JSON object, as a parser gives it."""
+JSONObject: TypeAlias = dict[str, Any]
+"""Named JSON values, for a reader who knows the names."""
