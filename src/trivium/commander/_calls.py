@@ -1,16 +1,22 @@
-"""The nodes of calls, and the functions by which code finds its own."""
+"""The nodes of calls, the functions by which code finds its own, and the locks of sessions that calls take."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from contextvars import Token
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
-from trivium.commander._node import Scope, TaskNode, current, node_name, parent_of, scope_of
-from trivium.exceptions import CommanderNotRunError
+from trivium.commander._drivers import ThreadEvent
+from trivium.commander._events import StartedEvent
+from trivium.commander._node import NodeState, TaskNode, checkpoint, current, emit, node_name, parent_of, scope_of
+from trivium.commander._scope import Scope
+from trivium.exceptions import CommanderNotRunError, WouldDeadlockError
 
-__all__ = ["CallNode", "is_within", "step", "this_call", "this_session"]
+__all__ = ["CallNode", "SessionLocks", "is_within", "step", "this_call", "this_session"]
+
+_lock = Lock()  # one for all, since a deadlock spans several sessions; held for a few lines only
 
 
 class CallNode(TaskNode):
@@ -19,9 +25,9 @@ class CallNode(TaskNode):
     It is a context manager: driver-neutral code in its block runs as this call, which starts and ends with the block.
     """
 
-    __slots__ = ("__dict__", "_token", "held_lock")
-    held_lock: Any
-    """The lock of its session that the call holds; absent for most calls."""
+    __slots__ = ("__dict__", "_token")
+    awaits: tuple[list[CallNode], ThreadEvent] | None = None
+    """The queue of the session that the call waits in, and the event of its turn; see `SessionLocks`."""
     may_be_abandoned: bool = False
     """Whether sync code of this call is left to its thread when the call is stopped: a tool with a timeout."""
     request: object = None
@@ -35,7 +41,11 @@ class CallNode(TaskNode):
     def __enter__(self) -> Self:
         self._token: Token[TaskNode | None] = current.set(self)
         try:
-            self._start()
+            if self._stopping is not None or self._scope.deadline is not None:
+                checkpoint(self)
+            self._state = NodeState.ACTIVE
+            if self._scope.listeners:
+                emit(self, StartedEvent, None)
         except BaseException as error:
             self.__exit__(type(error), error, None)
             raise
@@ -76,7 +86,15 @@ class CallNode(TaskNode):
     @property
     def run_id(self) -> str:
         """The identity of the whole run."""
-        return vars(self.ancestor_chain[-1]).setdefault("_run_id", uuid4().hex)
+        root = self.ancestor_chain[-1]
+        with _lock:
+            root._run_id = root._run_id or uuid4().hex
+        return root._run_id
+
+    def queues_below(self) -> list[list[CallNode]]:
+        """Return the queues of sessions in which this call and those below it wait."""
+        calls = [node for node in self._subtree() if isinstance(node, CallNode)]
+        return [each.awaits[0] for each in calls if each.awaits is not None]
 
 
 def this_call() -> CallNode:
@@ -116,3 +134,57 @@ def is_within(name: str) -> bool:
 def step(name: str) -> CallNode:
     """Make a call below the one whose code runs here; use it as a context manager around driver-neutral code."""
     return CallNode(name, current.get())
+
+
+class SessionLocks:
+    """Locks of something that is shared, by key: one call at a time, the others in the order in which they came.
+
+    A call below the holder of a lock shares it and does not wait.
+    """
+
+    __slots__ = ("_locks",)
+
+    def __init__(self) -> None:
+        self._locks: dict[Hashable, list[CallNode]] = {}
+        """For each key the call that holds the lock, and those that wait for it."""
+
+    def acquire(self, key: Hashable, node: CallNode) -> ThreadEvent | None:
+        """Acquire the lock, or join its queue; every `acquire` is followed by `release`.
+
+        Returns:
+            None if the call holds the lock now, else an event that is set when it does.
+
+        Raises:
+            WouldDeadlockError: the holder waits for this call, directly or through others.
+        """
+        queue = [node]
+        if self._locks.setdefault(key, queue) is queue:  # atomic
+            return None
+        with _lock:
+            queue, above = self._locks.setdefault(key, queue), node.ancestor_chain
+            if queue[0] in above:  # a call below the holder; or the lock has just come free
+                return None
+            ahead = [queue]
+            for each in ahead:  # it grows on the way
+                if each[0] in above:
+                    raise WouldDeadlockError(
+                        f"{node.name} and {queue[0].name} wait for each other in session {key!r}: two calls that go "
+                        "through the same agents in opposite order need sessions of their own"
+                    )
+                ahead += [further for further in each[0].queues_below() if further not in ahead]
+            queue.append(node)
+            node.awaits = queue, ThreadEvent()
+            return node.awaits[1]
+
+    def release(self, key: Hashable, node: CallNode) -> None:
+        """Hand the lock to the next call, or leave its queue; do nothing for a call that shares the lock of another."""
+        with _lock:
+            queue = self._locks.get(key, [])
+            if queue == [node]:
+                del self._locks[key]
+            elif node in queue:
+                queue.remove(node)
+                woken = queue[0] if node.awaits is None else node
+                if woken.awaits is not None:
+                    woken.awaits[1].set()
+                    woken.awaits = None

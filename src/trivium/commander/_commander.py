@@ -19,9 +19,11 @@ from typing import Any, Generic
 from typing_extensions import TypeVar
 
 from trivium.commander._drivers import ThreadEvent, run_on_loop, run_sync, wait
+from trivium.commander._events import StartedEvent
 from trivium.commander._jobs import HandlerCoroutine, Job, waiters
 from trivium.commander._loops import shield
-from trivium.commander._node import Cancellation, NodeState, Scope, TaskNode, current
+from trivium.commander._node import Cancellation, NodeState, TaskNode, checkpoint, current, emit
+from trivium.commander._scope import Scope
 from trivium.commander._trio import is_in_trio, run_from_trio
 from trivium.commander._work import OVER, WorkNode
 from trivium.commander._workers import get_running_loop, post, post_later
@@ -117,7 +119,9 @@ class CommanderAsync(WorkNode, Generic[T]):
         self._begin()
         token, error = current.set(self), None
         try:
-            self._start()
+            checkpoint(self)
+            self._state = NodeState.ACTIVE
+            emit(self, StartedEvent, None)
             for each in _checked(job):
                 self._admit(each, self)
             await self._take_jobs(auto_exit)
@@ -255,7 +259,6 @@ class CommanderAsync(WorkNode, Generic[T]):
         self._return, self._fatal, self.failures, heard = None, None, [], self._scope.listeners
         self._over = ThreadEvent()
         TaskNode.__init__(self, self._name, current.get())
-        vars(self).pop("_run_id", None)
         self._scope = self._scope.replace(listeners=(*self._scope.listeners, *heard))
         self._accepts = True
 

@@ -148,10 +148,14 @@ def is_async(function: Any) -> bool:
     """Return True if calling `function` gives a coroutine, as far as its definition tells."""
     while isinstance(function, partial):
         function = cast("partial[Any]", function).func
-    code = getattr(function, "__code__", None)
-    if code is None:  # an object with a __call__
-        code = getattr(getattr(cast("type[Any]", type(function)), "__call__", None), "__code__", None)  # noqa: B004 - its code, not whether it can be called
-    return code is not None and bool(code.co_flags & CO_COROUTINE)
+    if not hasattr(function, "__code__"):  # an object with a __call__
+        function = type(function).__call__
+    return hasattr(function, "__code__") and bool(function.__code__.co_flags & CO_COROUTINE)
+
+
+def is_driver_neutral(function: Any) -> bool:
+    """Return True if `function` was marked by `driver_neutral`."""
+    return getattr(function, "__driver_neutral__", None) == ""
 
 
 # ---- primitive 1: call user code
@@ -160,39 +164,35 @@ def invoke(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Core[A
 
     Under the async driver a `def` runs in a worker, so it may block. All keywords are the function's own.
     """
-    form, is_neutral = _form_of(function)
-    return form(*args, **kwargs) if is_neutral else _invoke(form, args, kwargs, is_blocking())
-
-
-def invoke_in_place(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Core[Any]:
-    """Call user code that is fast by contract (hooks, parsers, filters) as `invoke` does, but always in place."""
-    form, is_neutral = _form_of(function)
-    return form(*args, **kwargs) if is_neutral else _invoke(form, args, kwargs, True)
-
-
-def _form_of(function: Any) -> tuple[Callable[..., Any], bool]:
-    """Return the coroutine function beside a sync method, or the function itself; and if it is driver-neutral."""
     node = current.get()
     if node is not None and (node._stopping is not None or node._scope.deadline is not None):
         checkpoint(node)
     mark = getattr(function, "__driver_neutral__", None)
-    if mark:
-        function = getattr(function.__self__, mark)
-        mark = getattr(function, "__driver_neutral__", None)
-    return function, mark == ""
+    if mark:  # a sync method: the coroutine method beside it
+        function = getattr(cast("Any", function).__self__, mark)
+        mark = "" if is_driver_neutral(function) else None
+    return _invoke(function, args, kwargs) if mark is None else function(*args, **kwargs)
+
+
+@driver_neutral
+async def invoke_in_place(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Call user code that is fast by contract (hooks, parsers, filters) as `invoke` does, but always in place."""
+    if hasattr(function, "__driver_neutral__") or is_async(function):
+        return await invoke(function, *args, **kwargs)
+    if (node := current.get()) is not None:
+        checkpoint(node)
+    return await settle(function(*args, **kwargs))
 
 
 _PLAIN = frozenset({str, int, float, bool, list, dict, NoneType})
 
 
-async def _invoke(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], in_place: bool) -> Any:
+async def _invoke(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    is_sync = is_blocking()
     if is_async(function):
         work = partial(function, *args, **kwargs)
-        return await_on_loop(work) if is_blocking() else await await_foreign(current.get(), work())
-    if in_place:
-        out = function(*args, **kwargs)
-    else:
-        out = await run_in_worker(partial(function, *args, **kwargs))
+        return await_on_loop(work) if is_sync else await await_foreign(current.get(), work())
+    out = function(*args, **kwargs) if is_sync else await run_in_worker(partial(function, *args, **kwargs))
     return out if out.__class__ in _PLAIN else await settle(out)
 
 

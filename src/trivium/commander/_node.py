@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import time
 from asyncio import CancelledError
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from enum import Enum
 from hashlib import blake2b
 from itertools import count
+from operator import attrgetter
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from trivium.commander._events import EndedEvent, Event, Listener, StartedEvent
-from trivium.commander._limits import Budget, Limits
+from trivium.commander._events import EndedEvent, Event, Listener
+from trivium.commander._scope import ROOT, Budget, Limits, Scope
 from trivium.exceptions import (
     ArgumentTypeError,
     AttributeNotSetError,
@@ -55,45 +56,6 @@ class Cancellation(BaseException):
     """Unwinds a cancelled subtree; becomes a RunError at the node that was stopped, and never leaves it."""
 
 
-_new = object.__new__  # without `__init__`, at half the cost
-
-
-class Scope:
-    """Everything that a node inherits from its parent: immutable and shared; `replace` makes a changed copy.
-
-    A new one is that of a root: session 0, and nothing else.
-    """
-
-    __slots__ = ("approve", "budget", "context", "deadline", "listeners", "pipes", "session_id", "task_run")
-    session_id: Hashable
-    listeners: tuple[Listener, ...]
-    budget: Budget | None
-    deadline: tuple[float, TaskNode] | None
-    context: Any
-    pipes: tuple[Any, ...]
-    approve: Callable[[Any], Any] | None
-    task_run: object
-
-    def __init__(self) -> None:
-        self.session_id, self.listeners, self.pipes = 0, (), ()
-        self.budget = self.deadline = self.context = self.approve = self.task_run = None
-
-    def replace(self, **changes: Any) -> Scope:
-        """Return a copy with some of its values replaced."""
-        new = _new(Scope)
-        new.session_id, new.listeners, new.budget = self.session_id, self.listeners, self.budget
-        new.deadline, new.context, new.pipes, new.approve = self.deadline, self.context, self.pipes, self.approve
-        new.task_run = self.task_run
-        for name, value in changes.items():
-            setattr(new, name, value)
-        return new
-
-    __replace__ = replace
-
-
-ROOT = Scope()
-
-
 class TaskNode:
     """A node of the run tree.
 
@@ -110,6 +72,7 @@ class TaskNode:
         "_ordinal",
         "_ordinals",
         "_parent",
+        "_run_id",
         "_scope",
         "_spent",
         "_state",
@@ -123,7 +86,9 @@ class TaskNode:
     _name: str
     _parent: TaskNode | None
     _children: dict[TaskNode, None] | None
-    _ordinals: dict[str, count[int]] | None
+    _ordinals: dict[str, count[int]]
+    """The counters of the names of its children; there are some where there is `_children`."""
+    _run_id: str | None
     _stopping: tuple[TaskNode, str] | None
     _wakers: list[Callable[[], object]] | None
     _key: str | None
@@ -136,7 +101,7 @@ class TaskNode:
     def __init__(self, name: str, parent: TaskNode | None = None, scope: Scope | None = None) -> None:
         self._name = name
         self._state = _PENDING
-        self._children = self._ordinals = self._parent = self._stopping = self._key = None
+        self._children = self._parent = self._stopping = self._key = self._run_id = None
         self._wakers = self._spent = self.exception = self.result = None
         self._ordinal = 0
         self._scope = scope or (ROOT if parent is None else parent._scope)
@@ -151,25 +116,21 @@ class TaskNode:
                 "or run it in a context of its own"
             )
         self._parent = parent
-        children, ordinals = parent._children, parent._ordinals
-        if children is None or ordinals is None:
-            children, ordinals = parent._make_tables()
-        counter = ordinals.get(self._name)
+        if parent._children is None:
+            with _lock:  # once, even where two threads start the first child
+                if parent._children is None:
+                    parent._ordinals = {}
+                    parent._children = {}
+        counter = parent._ordinals.get(self._name)
         if counter is None:  # setdefault and next are atomic: two threads never share a number
-            counter = ordinals.setdefault(self._name, count())
+            counter = parent._ordinals.setdefault(self._name, count())
         self._ordinal = next(counter)
-        children[self] = None
+        parent._children[self] = None
         if parent._stopping is not None:
             self._stopping = parent._stopping
 
     def __repr__(self) -> str:
         return f"<{self._name}: {self.state.value}>"
-
-    def _make_tables(self) -> tuple[dict[TaskNode, None], dict[str, count[int]]]:
-        with _lock:  # once, even where two threads start the first child
-            if self._children is None or self._ordinals is None:
-                self._children, self._ordinals = {}, {}
-            return self._children, self._ordinals
 
     # ---- the documented names
     @property
@@ -292,13 +253,6 @@ class TaskNode:
             node._scope = pair[1]
 
     # ---- life
-    def _start(self) -> None:
-        if self._stopping is not None or self._scope.deadline is not None:
-            checkpoint(self)
-        self._state = _ACTIVE
-        if self._scope.listeners:
-            emit(self, StartedEvent, None)
-
     def _close(self, error: BaseException | None = None) -> None:
         started = self._state is _ACTIVE
         if self._stopping is not None:
@@ -380,7 +334,7 @@ class WokenBy:
         node = self._node
         if node._wakers is None:
             with _lock:
-                node._wakers = node._wakers if node._wakers is not None else []
+                node._wakers = [] if node._wakers is None else node._wakers
         node._wakers.append(self._waker)
         if node._stopping is not None:
             self._waker()
@@ -391,24 +345,18 @@ class WokenBy:
 
 
 # ---- beside the class, since a user's `Job` is a node: what the runtime and other packages ask of any node
-def node_name(node: TaskNode) -> str:
-    """Return the name of the node."""
-    return node._name
-
-
-def node_kind(node: TaskNode) -> str:
-    """Return "call", "job", "handler" or "commander"."""
-    return node._kind
-
-
-def parent_of(node: TaskNode) -> TaskNode | None:
-    """Return the node above; None at the root."""
-    return node._parent
-
-
-def scope_of(node: TaskNode) -> Scope:
-    """Return the session, listeners, budget, deadline and so on of the node."""
-    return node._scope
+node_name: Callable[[TaskNode], str] = attrgetter("_name")
+"""The name of the node."""
+node_kind: Callable[[TaskNode], str] = attrgetter("_kind")
+"""The kind of the node: "call", "job", "handler" or "commander"."""
+parent_of: Callable[[TaskNode], TaskNode | None] = attrgetter("_parent")
+"""The node above; None at the root."""
+scope_of: Callable[[TaskNode], Scope] = attrgetter("_scope")
+"""The session, listeners, budget, deadline and so on of the node."""
+spent_by: Callable[[TaskNode], Any] = attrgetter("_spent")
+"""The usage of the node and of everything below that has ended; None where nothing was used."""
+stopped_by: Callable[[TaskNode], tuple[TaskNode, str] | None] = attrgetter("_stopping")
+"""The node that was told to stop, this one or one above, and the reason; None if none was."""
 
 
 def change_scope(
@@ -463,13 +411,8 @@ def checkpoint(node: TaskNode) -> None:
 
 def forget_name(node: TaskNode) -> None:
     """Drop the counter of the node's name at its parent, if no other node of that name will start there."""
-    if node._parent is not None and node._parent._ordinals:
+    if node._parent is not None:
         node._parent._ordinals.pop(node._name, None)
-
-
-def spent_by(node: TaskNode) -> Any:
-    """Return the usage of the node and of everything below that has ended; None where nothing was used."""
-    return node._spent
 
 
 def spend(node: TaskNode, usage: Any) -> None:
@@ -480,11 +423,6 @@ def spend(node: TaskNode, usage: Any) -> None:
         usage: anything that can be added up.
     """
     node._spent = usage
-
-
-def stopped_by(node: TaskNode) -> tuple[TaskNode, str] | None:
-    """Return the node that was told to stop, this one or one above, and the reason; None if none was."""
-    return node._stopping
 
 
 def time_left(node: TaskNode) -> float | None:

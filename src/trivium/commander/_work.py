@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from trivium.commander._callbacks import Callback, Functions, Stage, checked_callback
 from trivium.commander._drivers import ThreadEvent, invoke_in_place, wait
-from trivium.commander._events import QueuedEvent, RetriedEvent
+from trivium.commander._events import QueuedEvent, RetriedEvent, StartedEvent
 from trivium.commander._loops import shield, uncancel
-from trivium.commander._node import ROOT, Cancellation, NodeState, TaskNode, change_scope, checkpoint, current, emit
+from trivium.commander._node import Cancellation, NodeState, TaskNode, change_scope, checkpoint, current, emit
+from trivium.commander._scope import ROOT
 from trivium.commander._workers import get_running_loop
 from trivium.exceptions import (
     AttributeNotSetError,
@@ -82,7 +83,7 @@ class WorkNode(TaskNode):
     def _prepare(self, name: str, policy: Policy | None = None) -> None:
         """Give every slot its first value, in one function, since a node must cost little."""
         self._name, self._policy, self._state = name, policy, _PENDING
-        self._parent = self._children = self._ordinals = self._stopping = self._wakers = self._key = self._spent = None
+        self._parent = self._children = self._stopping = self._wakers = self._key = self._run_id = self._spent = None
         self._scope, self._ordinal = ROOT, 0
         self._commander = self._id = self._callbacks = self._next = self._task = self._timer = self._joiners = None
         self._open = 0  # children that have not ended
@@ -149,12 +150,12 @@ class WorkNode(TaskNode):
     async def terminate_task_node(self) -> None:
         """Stop this node alone; what was started below it goes on, below the commander."""
         above = self.commander
-        for child in list(self._children or ()):
+        mine, theirs = self._children or {}, above._children or {}
+        for child in list(mine):
             # One that is awaited is a part of the body, and is stopped with it.
             if isinstance(child, WorkNode) and (child._kind == "job" or child._task or child._phase >= OVER):
                 child._get_key()  # its identity stays the one of its birth
-                del (self._children or {})[child]
-                (above._children or above._make_tables()[0])[child] = None
+                theirs[child] = mine.pop(child)
                 child._parent, self._open, above._open = above, self._open - 1, above._open + 1
         await self._stop_and_wait("terminated")
 
@@ -216,7 +217,9 @@ class WorkNode(TaskNode):
         try:
             if self._policy is not None and self._policy.timeout is not None:
                 self._set_deadline(self._policy.timeout)
-            self._start()
+            checkpoint(self)
+            self._state = _ACTIVE
+            emit(self, StartedEvent, None)
             if self._callbacks is not None:
                 await self._stage(f"at_{self._kind}_start")
                 if self._stopping is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trivium.commander._calls import CallNode, is_within, step, this_call, this_session
+from trivium.commander._calls import CallNode, SessionLocks, is_within, step, this_call, this_session
 from trivium.commander._drivers import (
     ThreadEvent,
     await_foreign,
@@ -28,11 +28,9 @@ from trivium.commander._drivers import (
     wait,
 )  # fmt: skip
 from trivium.commander._iteration import iterate, pull
-from trivium.commander._limits import Budget
 from trivium.commander._loops import await_within, enter_worker, is_blocking, run_in_worker, shield
 from trivium.commander._node import (
     Cancellation,
-    Scope,
     TaskNode,
     change_scope,
     checkpoint,
@@ -48,7 +46,7 @@ from trivium.commander._node import (
     stopped_by,
     time_left,
 )
-from trivium.commander._session_locks import SessionLocks
+from trivium.commander._scope import Budget, Scope
 from trivium.commander._streams import AsyncStream, Stream
 from trivium.commander._trio import is_in_trio, run_from_trio
 from trivium.commander._workers import capture, get_item, running_loop, submit

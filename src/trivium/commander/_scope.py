@@ -1,12 +1,18 @@
-"""Limits of a run, and the budgets that count against them and against all that enclose them."""
+"""What a node inherits: its scope, the limits of a run, and the budgets that count against them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Hashable
+from dataclasses import asdict, dataclass
 from numbers import Real
 from threading import Lock
+from typing import TYPE_CHECKING, Any
 
+from trivium.events import Listener
 from trivium.exceptions import ConfigurationError, LimitExceededError
+
+if TYPE_CHECKING:
+    from trivium.commander._node import TaskNode
 
 _ROUNDING = 1e-9  # dollars: a rounding error of a sum is no reason to refuse a request
 _lock = Lock()  # guards additions only: never held while anything else runs
@@ -38,26 +44,25 @@ class Limits:
     usd: float | None = None
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
+        for name, value in asdict(self).items():
             if value is not None and (not isinstance(value, Real) or value != value):  # NaN would limit nothing
-                raise ConfigurationError(f"Limits({each.name}=…) is a number, or None for no limit, not {value!r}")
+                raise ConfigurationError(f"Limits({name}=…) is a number, or None for no limit, not {value!r}")
 
 
 class Budget:
     """The running count beside one `Limits`; every count is also made in the budgets that enclose it."""
 
-    __slots__ = ("enclosing", "limits", "reserved", "reserved_usd", "tokens", "tool_calls", "turns", "usd")
+    __slots__ = ("_maxima", "enclosing", "limits", "reserved", "reserved_usd", "tokens", "tool_calls", "turns", "usd")
 
     def __init__(self, limits: Limits, above: Budget | None = None) -> None:
-        self.limits = limits
+        self.limits, self._maxima = limits, asdict(limits)
         self.enclosing: tuple[Budget, ...] = () if above is None else (above, *above.enclosing)
         self.turns = self.tokens = self.tool_calls = self.reserved = 0
         self.usd = self.reserved_usd = 0.0
 
     def limits_any(self, *names: str) -> bool:
         """Return True if one of these is limited, here or above."""
-        return any(getattr(each.limits, name) is not None for each in (self, *self.enclosing) for name in names)
+        return any(each._maxima[name] is not None for each in (self, *self.enclosing) for name in names)
 
     def take_turn(self, estimate: int = 0, usd: float | None = None, turns: int = 1) -> tuple[int, float]:
         """Count one model call before it is made, and reserve its expected usage until `settle` counts the real one.
@@ -88,7 +93,7 @@ class Budget:
         return estimate, usd
 
     def _check(self, name: str, wanted: float) -> None:
-        maximum = getattr(self.limits, name)
+        maximum = self._maxima[name]
         if maximum is not None and wanted > maximum:
             raise LimitExceededError(name, maximum)
 
@@ -113,3 +118,42 @@ class Budget:
                 budget.reserved_usd -= reserved[1]
                 budget.tokens += tokens
                 budget.usd += usd
+
+
+_new = object.__new__  # without `__init__`, at half the cost
+
+
+class Scope:
+    """Everything that a node inherits from its parent: immutable and shared; `replace` makes a changed copy.
+
+    A new one is that of a root: session 0, and nothing else.
+    """
+
+    __slots__ = ("approve", "budget", "context", "deadline", "listeners", "pipes", "session_id", "task_run")
+    session_id: Hashable
+    listeners: tuple[Listener, ...]
+    budget: Budget | None
+    deadline: tuple[float, TaskNode] | None
+    context: Any
+    pipes: tuple[Any, ...]
+    approve: Callable[[Any], Any] | None
+    task_run: object
+
+    def __init__(self) -> None:
+        self.session_id, self.listeners, self.pipes = 0, (), ()
+        self.budget = self.deadline = self.context = self.approve = self.task_run = None
+
+    def replace(self, **changes: Any) -> Scope:
+        """Return a copy with some of its values replaced."""
+        new = _new(Scope)
+        new.session_id, new.listeners, new.budget = self.session_id, self.listeners, self.budget
+        new.deadline, new.context, new.pipes, new.approve = self.deadline, self.context, self.pipes, self.approve
+        new.task_run = self.task_run
+        for name, value in changes.items():
+            setattr(new, name, value)
+        return new
+
+    __replace__ = replace
+
+
+ROOT = Scope()
