@@ -248,10 +248,10 @@ def test_without_a_channel_the_package_is_not_imported():
 
 @given(st.binary() | st.none() | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps))
 def test_what_is_no_word_of_ours_says_nothing(data: bytes | str | None):
-    assert _kill_channel._read(data) == (None, "")
+    assert _kill_channel.parse_kill(data) == (None, "")
 
 
 @given(st.text(), st.text())
 def test_what_is_one_is_read(session: str, process: str):
     data = json.dumps({"session": session, "process": process}).encode()
-    assert _kill_channel._read(data) == (session, process)
+    assert _kill_channel.parse_kill(data) == (session, process)

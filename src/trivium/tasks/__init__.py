@@ -64,20 +64,6 @@ __all__ = [
 ]
 
 # What many runs at once need, imported when it is used.
-_HOMES = {
-    "ExceptionHandling": "_pool",
-    "TaskTool": "_task_tool",
-    "agent_response_batch": "_batch",
-    "agent_response_batch_async": "_batch",
-    "llm_response_batch": "_batch",
-    "llm_response_batch_async": "_batch",
-    "run_batch_agent_method": "_batch",
-    "run_batch_agent_method_async": "_batch",
-    "run_batch_function": "_batch",
-    "run_batch_function_async": "_batch",
-    "run_batch_task_gen": "_batch",
-    "run_batch_task_gen_async": "_batch",
-    "run_batch_tasks": "_batch",
-    "run_batch_tasks_async": "_batch",
-}
+_BATCHES = {name: "_batch" for name in __all__ if "_batch" in name}
+_HOMES = {"ExceptionHandling": "_pool", "TaskTool": "_task_tool", **_BATCHES}
 __getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Iterable
-from typing import Any, TypeAlias, TypeVar, cast
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from operator import attrgetter
+from typing import Any, TypeVar, Unpack
 
 from trivium.agents import Agent
 from trivium.commander import Limits, driver_neutral, invoke, sync_function, this_session
 from trivium.commander.lowlevel import invoke_in_place
 from trivium.exceptions import ConfigurationError, RunKilledError
-from trivium.module import Module
 from trivium.schema import Message, StatusCode
-from trivium.tasks._pool import Batch, BatchOptions, ExceptionHandling, Progress, Work
+from trivium.tasks._pool import Batch, BatchKeywords, BatchOptions, Work
 from trivium.tasks._task import Task
 
 T = TypeVar("T")
 R = TypeVar("R")
 U = TypeVar("U")
-Ask: TypeAlias = "Callable[[int, str | Message], Coroutine[Any, Any, Any]]"
 
 
 def _same(value: T) -> T:
@@ -36,10 +35,8 @@ async def run_batch_tasks_async(
     max_cost: float = 0.0,
     max_tokens: int = 0,
     *,
-    stop_on_first_result: bool = False,
-    handle_exceptions: ExceptionHandling | bool = ExceptionHandling.RAISE,
     shared_limits: bool = False,
-    progress: Progress = False,
+    **keywords: Unpack[BatchKeywords],
 ) -> list[U]:
     """Run a task once for each item; the results come in the order of the items.
 
@@ -81,9 +78,8 @@ async def run_batch_tasks_async(
         ['A', 'B']
     """
     limits, each = _limits(shared_limits, max_cost, max_tokens)
-    options = BatchOptions(sequential, batch_size, stop_on_first_result, handle_exceptions, progress, limits)
-    ask = _asking_tasks(_copies(task), turns=turns, **each)
-    return await Batch(task.name, items, _mapped(input_map, ask, output_map), options).run()
+    work = _asking(_copies(task), lambda copy, text: invoke(copy.run, text, turns=turns, **each), input_map, output_map)
+    return await Batch(task.name, items, work, BatchOptions(sequential, batch_size, limits, **keywords)).run()
 
 
 @driver_neutral
@@ -99,10 +95,8 @@ async def run_batch_task_gen_async(
     max_cost: float = 0.0,
     max_tokens: int = 0,
     *,
-    stop_on_first_result: bool = False,
-    handle_exceptions: ExceptionHandling | bool = ExceptionHandling.RAISE,
     shared_limits: bool = False,
-    progress: Progress = False,
+    **keywords: Unpack[BatchKeywords],
 ) -> list[U]:
     """Run a new task for each item; see `run_batch_tasks`.
 
@@ -121,9 +115,9 @@ async def run_batch_task_gen_async(
         ['0', '1']
     """
     limits, each = _limits(shared_limits, max_cost, max_tokens)
-    options = BatchOptions(sequential, batch_size, stop_on_first_result, handle_exceptions, progress, limits)
-    ask = _asking_tasks(gen_task, turns=turns, **each)
-    return await Batch("item", items, _mapped(input_map, ask, output_map), options, message or "").run()
+    work = _asking(gen_task, lambda task, text: invoke(task.run, text, turns=turns, **each), input_map, output_map)
+    options = BatchOptions(sequential, batch_size, limits, **keywords)
+    return await Batch("item", items, work, options, message or "").run()
 
 
 @driver_neutral
@@ -135,10 +129,7 @@ async def run_batch_agent_method_async(
     output_map: Callable[[Any], U | Awaitable[U]] = _same,
     sequential: bool = True,
     batch_size: int | None = None,
-    *,
-    stop_on_first_result: bool = False,
-    handle_exceptions: ExceptionHandling | bool = ExceptionHandling.RAISE,
-    progress: Progress = False,
+    **keywords: Unpack[BatchKeywords],
 ) -> list[U]:
     """Call a method of an agent once for each item, each time in a session of its own.
 
@@ -158,21 +149,11 @@ async def run_batch_agent_method_async(
         >>> run_batch_agent_method(agent, agent.llm_response, ["a", "b"], output_map=lambda answer: answer.content)
         ['A', 'B']
     """
-    name = method if isinstance(method, str) else getattr(method, "__name__", "")
-    if not callable(getattr(agent, name, None)):
-        raise ConfigurationError(f"{type(agent).__name__} has no method {name or method}")
-    copies = _copies(agent)
-
-    @driver_neutral
-    async def ask(index: int, message: str | Message) -> Any:
-        copy = await invoke_in_place(copies, index)
-        try:
-            return await invoke(getattr(copy, name), message)
-        finally:
-            copy.reset(this_session(), recursive=True)
-
-    options = BatchOptions(sequential, batch_size, stop_on_first_result, handle_exceptions, progress)
-    return await Batch(agent.name, items, _mapped(input_map, ask, output_map), options).run()
+    name = str(getattr(method, "__name__", method))
+    if name not in dir(agent) or not callable(attrgetter(name)(agent)):
+        raise ConfigurationError(f"{type(agent).__name__} has no method {name}")
+    work = _asking(_copies(agent), lambda copy, text: invoke(attrgetter(name)(copy), text), input_map, output_map)
+    return await Batch(agent.name, items, work, BatchOptions(sequential, batch_size, **keywords)).run()
 
 
 @driver_neutral
@@ -183,10 +164,7 @@ async def llm_response_batch_async(
     output_map: Callable[[Message | None], U | Awaitable[U]] = _same,
     sequential: bool = True,
     batch_size: int | None = None,
-    *,
-    stop_on_first_result: bool = False,
-    handle_exceptions: ExceptionHandling | bool = ExceptionHandling.RAISE,
-    progress: Progress = False,
+    **keywords: Unpack[BatchKeywords],
 ) -> list[U]:
     """Call the agent's `llm_response` once for each item; see `run_batch_agent_method`.
 
@@ -197,16 +175,7 @@ async def llm_response_batch_async(
         ['hello', 'hello']
     """
     return await run_batch_agent_method_async(
-        agent,
-        agent.llm_response,
-        items,
-        input_map,
-        output_map,
-        sequential,
-        batch_size,
-        stop_on_first_result=stop_on_first_result,
-        handle_exceptions=handle_exceptions,
-        progress=progress,
+        agent, "llm_response", items, input_map, output_map, sequential, batch_size, **keywords
     )
 
 
@@ -218,10 +187,7 @@ async def agent_response_batch_async(
     output_map: Callable[[Message | None], U | Awaitable[U]] = _same,
     sequential: bool = True,
     batch_size: int | None = None,
-    *,
-    stop_on_first_result: bool = False,
-    handle_exceptions: ExceptionHandling | bool = ExceptionHandling.RAISE,
-    progress: Progress = False,
+    **keywords: Unpack[BatchKeywords],
 ) -> list[U]:
     """Call the agent's `agent_response` once for each item; see `run_batch_agent_method`.
 
@@ -234,16 +200,7 @@ async def agent_response_batch_async(
         ['a', 'b']
     """
     return await run_batch_agent_method_async(
-        agent,
-        agent.agent_response,
-        items,
-        input_map,
-        output_map,
-        sequential,
-        batch_size,
-        stop_on_first_result=stop_on_first_result,
-        handle_exceptions=handle_exceptions,
-        progress=progress,
+        agent, "agent_response", items, input_map, output_map, sequential, batch_size, **keywords
     )
 
 
@@ -253,10 +210,7 @@ async def run_batch_function_async(
     items: Iterable[T] | AsyncIterable[T],
     sequential: bool = True,
     batch_size: int | None = None,
-    *,
-    stop_on_first_result: bool = False,
-    handle_exceptions: ExceptionHandling | bool = ExceptionHandling.RAISE,
-    progress: Progress = False,
+    **keywords: Unpack[BatchKeywords],
 ) -> list[U]:
     """Call a function once for each item, in the session of the caller; the results come in the items' order.
 
@@ -273,43 +227,38 @@ async def run_batch_function_async(
     async def work(index: int, item: T) -> Any:
         return await invoke(function, item)
 
-    options = BatchOptions(
-        sequential, batch_size, stop_on_first_result, handle_exceptions, progress, has_sessions=False
-    )
+    options = BatchOptions(sequential, batch_size, has_sessions=False, **keywords)
     return await Batch(getattr(function, "__name__", "function"), items, work, options).run()
 
 
-def _asking_tasks(copies: Callable[[int], Any], **call: Any) -> Ask:
-    @driver_neutral
-    async def ask(index: int, message: str | Message) -> Any:
-        task: Task[Any] = await invoke_in_place(copies, index)
-        try:
-            result = await invoke(task.run, message, **call)
-        finally:
-            task.reset(this_session(), recursive=True)
-        if isinstance(result, Message) and result.status is StatusCode.KILL:
-            raise RunKilledError(f"{task.name} was killed", task.name)
-        return result
+def _asking(
+    copies: Callable[[int], Any],
+    call: Callable[[Any, str | Message], Awaitable[Any]],
+    input_map: Callable[[Any], Any],
+    output_map: Callable[[Any], Any],
+) -> Work:
+    """Return the work on an item: its message, the call of its module, and the output."""
 
-    return ask
-
-
-def _mapped(input_map: Callable[[Any], Any], ask: Ask, output_map: Callable[[Any], Any]) -> Work:
     @driver_neutral
     async def work(index: int, item: Any) -> Any:
         message = await invoke_in_place(input_map, item)
-        return await invoke_in_place(output_map, await ask(index, message))
+        module = await invoke_in_place(copies, index)
+        try:
+            result = await call(module, message)
+        finally:
+            module.reset(this_session(), recursive=True)
+        if isinstance(result, Message) and result.status is StatusCode.KILL:
+            raise RunKilledError(f"{module.name} was killed", module.name)
+        return await invoke_in_place(output_map, result)
 
     return work
 
 
-def _copies(module: Module) -> Callable[[int], Any]:
+def _copies(module: Any) -> Callable[[int], Any]:
     """Return a function from the number of an item to its module: the same one, or a clone if a user wrote `clone`."""
-    for _, each in module.named_modules():
-        written = (getattr(type(each), name, None) for name in ("clone", "_clone_extra_state"))
-        if any(method is not None and not method.__module__.startswith("trivium.") for method in written):
-            return cast("Any", module).clone
-    return lambda index: module
+    classes = {each for _, part in module.named_modules() for each in type(part).__mro__}
+    written = [name for each in classes if not each.__module__.startswith("trivium.") for name in vars(each)]
+    return module.clone if "clone" in written or "_clone_extra_state" in written else lambda index: module
 
 
 def _limits(is_shared: bool, max_cost: float, max_tokens: int) -> tuple[Limits | None, dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from enum import Enum
 from inspect import signature
@@ -120,7 +120,7 @@ LEGACY = frozenset({"llm_delegate_root", "max_cost", "max_tokens", "erase_histor
 """Deprecated keywords, ignored with a warning."""
 
 
-def check_keywords(given: Mapping[str, Any], constructor: Callable[..., Any], what: str = "a Task") -> None:
+def check_keywords(given: Iterable[str], constructor: Callable[..., Any], what: str = "a Task") -> None:
     """Warn of deprecated keywords.
 
     Args:
@@ -131,11 +131,11 @@ def check_keywords(given: Mapping[str, Any], constructor: Callable[..., Any], wh
     Raises:
         ConfigurationError: a keyword is unknown; the text suggests the closest match.
     """
-    known = [name for name in signature(constructor).parameters if name not in ("self", "kwargs")] if given else []
     for name in given:
         if name in LEGACY:
             warnings.warn(f"Task(…, {name}=…) does nothing any more", DeprecationWarning, stacklevel=4)
             continue
+        known = [each for each in signature(constructor).parameters if each not in ("self", "kwargs")]
         near = get_close_matches(name, known, 1)
         hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(known)}"
         raise ConfigurationError(f"{what} takes no {name}{hint}")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable
-from contextlib import contextmanager
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -13,18 +12,12 @@ from trivium.commander.lowlevel import driver_neutral, invoke
 if TYPE_CHECKING:
     from trivium.tasks._task import Task
 
-__all__ = ["kill_runs", "reachable", "running_tasks", "stop_session"]
+__all__ = ["kill_runs", "running_tasks", "stop_session"]
 
 # `Task.kill_session(session)` is called on the class, so the process has to know the calls that run. They are held
 # weakly, in the order in which they began, so that a task is stopped before its sub-tasks. A kill stops the runs that
 # exist; it leaves nothing behind that could stop a later one.
 running_tasks: WeakKeyDictionary[CallNode, Task[Any]] = WeakKeyDictionary()
-
-
-def running() -> list[CallNode]:
-    """Return the calls of tasks that run."""
-    found = [reference() for reference in running_tasks.keyrefs()]
-    return [node for node in found if node is not None and node.state is NodeState.ACTIVE]
 
 
 def kill_runs(task: Task[Any]) -> None:
@@ -61,13 +54,7 @@ async def stop_session(session_id: Hashable = "", *, channel: str | None = None)
         await invoke(publish, channel, session)
 
 
-@contextmanager
-def reachable(url: str, node: CallNode) -> Generator[Callable[[], Any]]:
-    """Let other processes stop a run in this block; the value waits until they can."""
-    from trivium.tasks._kill_channel import join, leave
-
-    channel = join(url, node)
-    try:
-        yield channel.wait_until_open
-    finally:
-        leave(channel, node)
+def running() -> list[CallNode]:
+    """Return the calls of tasks that run."""
+    found = [reference() for reference in running_tasks.keyrefs()]
+    return [node for node in found if node is not None and node.state is NodeState.ACTIVE]

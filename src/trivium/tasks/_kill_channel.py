@@ -9,52 +9,57 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncGenerator, Hashable
-from contextlib import aclosing, suppress
+from collections.abc import Awaitable, Callable, Hashable
+from contextlib import suppress
 from logging import getLogger
 from secrets import token_hex
 from threading import RLock
-from typing import Any, Final, cast
-from urllib.parse import urlsplit
-from weakref import WeakValueDictionary
+from typing import Any, Final, TypeVar, cast
 
-from trivium.commander import CallNode, ThreadEvent, iterate, wait
+from trivium.caches.lowlevel import redis_client
+from trivium.commander import CallNode, ThreadEvent, invoke, wait
 from trivium.commander.lowlevel import enter_worker, run_on_loop, submit
-from trivium.exceptions import ConfigurationError, KillChannelError, MissingExtraError, RunKilledError
+from trivium.exceptions import KillChannelError, RunKilledError
 from trivium.llms.http import back_off
 
-__all__ = ["KillChannel", "join", "leave", "publish"]
+__all__ = ["KillChannel", "answer_reachably", "publish"]
 
+T = TypeVar("T")
 CONNECT_SECONDS = 5.0
 FIRST_DELAY, LONGEST_DELAY = 0.5, 15.0
 _PROCESS: Final = token_hex(8)
 _logger = getLogger("trivium.tasks")
 
 # One connection for each server, however many runs there are; held by these runs alone, and gone with the last.
-_channels: WeakValueDictionary[str, KillChannel] = WeakValueDictionary()
+_channels: dict[str, KillChannel] = {}
 _lock = RLock()
 
 
 class KillChannel:
-    """The subscription of this process at one server, as long as runs need it.
+    """The channel of kills at one server, and the subscription of this process as long as runs need it.
 
     It listens on a loop of its own, so that a busy or blocked loop of the user does not delay a kill. A lost
     connection is logged once at "trivium.tasks" and reopened; kills that are published meanwhile are lost.
+
+    Raises:
+        ConfigurationError: the URL cannot be used.
+        MissingExtraError: the Redis client is not installed.
     """
 
     def __init__(self, url: str) -> None:
-        self._name = _channel_name(url)
-        self._url, self._shown = url, _without_password(url)
-        self.runs: dict[CallNode, None] = {}
+        what = "a kill channel is a Redis URL: redis://HOST:PORT/NUMBER, rediss:// or unix://"
+        self.client, self.shown = redis_client(self, url, what, CONNECT_SECONDS)
+        self.name = f"trivium:{self.client.connection_pool.connection_kwargs.get('db', 0)}:kill"
+        self.url = url
+        self.runs: set[CallNode] = set()
         self._tried = ThreadEvent()
         self._node = CallNode("kill channel")
-        self._lost = False
+        self._is_lost = False
 
     async def wait_until_open(self) -> None:
-        """Wait until it listens, or has failed to: a kill that is published after the run began must reach it."""
+        """Wait until it listens, or has failed to."""
         await wait(event=self._tried)
 
-    # ---- the listener
     def start(self) -> None:
         """Start to listen."""
 
@@ -73,48 +78,42 @@ class KillChannel:
         attempt = 0
         with self._node:
             while True:
-                attempt = 0 if await self._follow() else attempt + 1
+                attempt = 0 if await invoke(self._follow) else attempt + 1
                 self._tried.set()
                 await wait(min(back_off(FIRST_DELAY, max(attempt, 1)), LONGEST_DELAY))
 
     async def _follow(self) -> bool:
         """Follow one connection to its end; return whether there was one."""
         from redis import RedisError
-
-        heard = False
-        try:
-            async with aclosing(iterate(self._messages)) as messages:
-                async for message in messages:
-                    heard = True
-                    self._take(message)
-        except (RedisError, OSError) as error:
-            if not self._lost:
-                _logger.warning(
-                    "no connection to the kill channel at %s (%s): runs go on, and other processes cannot stop them "
-                    "until it is there again", self._shown, error or type(error).__name__,
-                )  # fmt: skip
-            self._lost = True
-        return heard
-
-    async def _messages(self) -> AsyncGenerator[dict[str, Any]]:
         from redis.asyncio import Redis
         from redis.asyncio.retry import Retry
         from redis.backoff import NoBackoff
 
         client: Any = cast("Any", Redis).from_url(
-            self._url, retry=Retry(NoBackoff(), 0), socket_connect_timeout=CONNECT_SECONDS
+            self.url, retry=Retry(NoBackoff(), 0), socket_connect_timeout=CONNECT_SECONDS
         )
-        async with client, client.pubsub() as pubsub:
-            await pubsub.subscribe(self._name)
-            async for message in pubsub.listen():
-                yield message
+        was_open = False
+        try:
+            async with client, client.pubsub() as pubsub:
+                await pubsub.subscribe(self.name)
+                async for message in pubsub.listen():
+                    was_open = True
+                    self._receive(message)
+        except (RedisError, OSError) as error:
+            if not self._is_lost:
+                _logger.warning(
+                    "no connection to the kill channel at %s (%s): runs go on, and other processes cannot stop them "
+                    "until it is there again", self.shown, error or type(error).__name__,
+                )  # fmt: skip
+            self._is_lost = True
+        return was_open
 
-    def _take(self, message: dict[str, Any]) -> None:
+    def _receive(self, message: dict[str, Any]) -> None:
         if message["type"] == "subscribe":
-            self._lost = False
+            self._is_lost = False
             self._tried.set()
             return
-        session, process = _read(message.get("data"))
+        session, process = parse_kill(message.get("data"))
         if session is None or process == _this_process():  # its own runs were stopped when it was published
             return
         for node in list(self.runs):
@@ -122,8 +121,14 @@ class KillChannel:
                 node.kill("Task.kill_session() in another process")
 
 
-def join(url: str, node: CallNode) -> KillChannel:
-    """Let other processes stop a run over a server, until `leave`.
+async def answer_reachably(url: str, node: CallNode, answer: Callable[[], Awaitable[T]]) -> T:
+    """Return the answer of a run that other processes may stop; the last run that ends closes the connection.
+
+    Args:
+        url: the server.
+        node: the call of the run.
+        answer: runs it, once the channel listens or has failed to: a kill that is published after the run began must
+            reach it.
 
     Raises:
         ConfigurationError: the URL cannot be used.
@@ -134,18 +139,16 @@ def join(url: str, node: CallNode) -> KillChannel:
         if channel is None:
             channel = _channels[url] = KillChannel(url)
             channel.start()
-        channel.runs[node] = None
-        return channel
-
-
-def leave(channel: KillChannel, node: CallNode) -> None:
-    """Unregister a run that has ended; the last one closes the connection."""
-    with _lock:
-        channel.runs.pop(node, None)
-        if channel.runs:
-            return
-        _channels.pop(channel._url, None)
-    channel.stop()
+        channel.runs.add(node)
+    try:
+        await invoke(channel.wait_until_open)
+        return await answer()
+    finally:
+        with _lock:
+            channel.runs.discard(node)
+            if not channel.runs:
+                _channels.pop(url, None)
+                channel.stop()
 
 
 def publish(url: str, session_id: Hashable) -> None:
@@ -156,39 +159,18 @@ def publish(url: str, session_id: Hashable) -> None:
         ConfigurationError: the URL cannot be used.
         MissingExtraError: the Redis client is not installed.
     """
-    name = _channel_name(url)
-    from redis import Redis, RedisError
+    channel = KillChannel(url)
+    from redis import RedisError
 
     try:
-        limits = {"socket_timeout": CONNECT_SECONDS, "socket_connect_timeout": CONNECT_SECONDS}
-        with cast("Any", Redis).from_url(url, **limits) as client:
-            client.publish(name, json.dumps({"session": _spelt(session_id), "process": _this_process()}))
+        with channel.client as client:
+            client.publish(channel.name, json.dumps({"session": _spelt(session_id), "process": _this_process()}))
     except (RedisError, OSError) as error:
-        shown = _without_password(url)
         raise KillChannelError(
-            f"session {_spelt(session_id)!r} was stopped in this process only: no answer from {shown} ({error}); "
-            "check that the Redis server runs and that the URL is right",
-            shown,
+            f"session {_spelt(session_id)!r} was stopped in this process only: no answer from {channel.shown} "
+            f"({error}); check that the Redis server runs and that the URL is right",
+            channel.shown,
         ) from error
-
-
-def _channel_name(url: str) -> str:
-    """Return the channel's name for a URL, without a connection."""
-    try:
-        from redis import connection
-    except ImportError:
-        raise MissingExtraError("redis", "redis") from None
-    try:
-        return f"trivium:{cast('Any', connection).parse_url(url).get('db', 0)}:kill"
-    except (ValueError, AttributeError, TypeError):
-        raise ConfigurationError(
-            "a kill channel is a Redis URL: redis://HOST:PORT/NUMBER, rediss:// or unix://"
-        ) from None
-
-
-def _without_password(url: str) -> str:
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
 
 
 def _spelt(session_id: Hashable) -> str:
@@ -199,7 +181,7 @@ def _this_process() -> str:
     return f"{_PROCESS}-{os.getpid()}"  # a forked child has the same first half
 
 
-def _read(data: object) -> tuple[str | None, str]:
+def parse_kill(data: object) -> tuple[str | None, str]:
     """Return the session and the process in a message; no session for any other data."""
     try:
         found = json.loads(cast("bytes", data))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
@@ -23,8 +22,8 @@ from trivium.commander.lowlevel import stopped_by
 from trivium.exceptions import OutputError
 from trivium.schema import Entity, Message, StatusCode
 from trivium.tasks._events import Response, ResponseEvent
-from trivium.tasks._log_page import entry_html, note_html, page_head
-from trivium.tasks._log_text import TSV_HEAD, Entry, line_of, note_line, table_row
+from trivium.tasks._log_page import page_head, render_html
+from trivium.tasks._log_text import TSV_HEAD, Entry, render_line, render_row
 
 __all__ = ["RunLog", "file_name"]
 
@@ -53,34 +52,27 @@ class LogFile:
     runs of one task, even in several processes, write into one file without coordination.
 
     Args:
-        name: the path.
+        path: the file.
         head: the first text of a new file.
-        entry: renders a response.
-        note: renders the begin or end of a task; None: the file has no such notes.
+        render: renders an entry.
     """
 
-    def __init__(
-        self,
-        name: str,
-        head: str,
-        entry: Callable[[Entry], str],
-        note: Callable[[str, datetime, str, str, str], str] | None = None,
-    ) -> None:
-        self._path, self._entry, self.note = Path(name), entry, note
-        if not self._path.exists():
-            create_file(self._path, head.encode("utf-8", "backslashreplace"))
-        self._file = self._path.open("ab", buffering=0)
-        self._lock = RLock()
+    def __init__(self, path: Path, head: str, render: Callable[[Entry], str]) -> None:
+        self._path, self._render, self._lock = path, render, RLock()
+        if not path.exists():
+            create_file(path, head.encode("utf-8", "backslashreplace"))
+        self._file = path.open("ab", buffering=0)
 
-    def render(self, entry: Entry) -> str:
-        """Render a response; a message with an object that cannot be rendered says so instead."""
+    def append(self, entry: Entry) -> None:
+        """Add an entry; a message with an object that cannot be rendered says so instead.
+
+        A full disk ends this file with a warning; the run goes on.
+        """
         try:
-            return self._entry(entry)
+            text = self._render(entry)
         except Exception as error:  # a message may hold any object of a user's
-            return self._entry(entry._replace(message=Message(content=f"[cannot be shown: {type(error).__name__}]")))
-
-    def append(self, text: str) -> None:
-        """Add an entry. A full disk ends this file with a warning; the run goes on."""
+            unknown = Message(content=f"[cannot be shown: {type(error).__name__}]")
+            text = self._render(entry._replace(message=unknown))
         data = memoryview(text.encode("utf-8", "backslashreplace"))
         with self._lock:
             try:
@@ -111,13 +103,6 @@ def create_file(path: Path, head: bytes) -> None:
             part.unlink()
 
 
-@dataclass(slots=True)
-class LogEntry:
-    """The end of a run of a task, as its log states it."""
-
-    end: str = ""
-
-
 class RunLog:
     """Writes the responses of one run and of its sub-tasks into files; a listener.
 
@@ -135,13 +120,12 @@ class RunLog:
         self._places: dict[TaskNode, str] = {}
         self._numbers = count(1)
         self._files: list[LogFile] = []
-        base = Path(folder, file_name(name))
+        forms = [("log", "", partial(render_line, color=color)), ("tsv", TSV_HEAD, render_row)]
+        forms += [("html", page_head(name), render_html)] if html else []
         try:
-            base.parent.mkdir(parents=True, exist_ok=True)
-            self._files.append(LogFile(f"{base}.log", "", partial(line_of, color=color), note_line))
-            self._files.append(LogFile(f"{base}.tsv", TSV_HEAD, table_row))
-            if html:
-                self._files.append(LogFile(f"{base}.html", page_head(name), entry_html, note_html))
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            for ending, head, render in forms:
+                self._files.append(LogFile(Path(folder, f"{file_name(name)}.{ending}"), head, render))
         except (OSError, ValueError) as error:  # the latter for a path that no file system can have
             self.close()
             reason = (isinstance(error, OSError) and error.strerror) or error
@@ -155,7 +139,7 @@ class RunLog:
         if isinstance(event, ResponseEvent):
             self.write(event.data, self._place_of(event.node))
         elif event.level >= WARNING:
-            self._note(self._place_of(event.node), "warning", event.name, event.summary())
+            self._append(Entry(self._place_of(event.node), event.name, "warning", None, _now(), note=event.summary()))
 
     def _place_of(self, node: TaskNode) -> str:
         return next((self._places[each] for each in node.ancestor_chain if each in self._places), "")
@@ -163,40 +147,41 @@ class RunLog:
     def write(self, response: Response, at: str = "", is_given: bool = False) -> None:
         """Write one response into each file."""
         task, responder, message, could_respond, is_result = response
-        entry = Entry(at or token_hex(4), task, responder, message, _now(), could_respond, is_result, is_given)
-        for file in self._files:
-            file.append(file.render(entry))
+        self._append(Entry(at or token_hex(4), task, responder, message, _now(), could_respond, is_result, is_given))
 
-    @contextmanager
-    def entry_of(self, node: CallNode, task: str, given: Iterable[Message]) -> Generator[LogEntry]:
-        """Write the begin of a run of a task, the messages given to it, and after the block its end.
+    def _append(self, entry: Entry) -> None:
+        for file in self._files:
+            file.append(entry)
+
+    async def write_run(
+        self, node: CallNode, task: str, given: Iterable[Message], answer: Callable[[], Awaitable[Message]]
+    ) -> Message:
+        """Return the answer of a run of a task, and write its begin, the messages given to it, and its end.
 
         Args:
             node: the run's call.
             task: the name of the task: the one whose log this is, or one below.
             given: the messages.
+            answer: runs it.
         """
-        above, entry, began = self._place_of(node), LogEntry(), monotonic()
+        above, end, began = self._place_of(node), "", monotonic()
         self._places[node] = at = f"{above}/{next(self._numbers)}" if above else token_hex(4)
-        self._note(at, "begin", task, f"{_now():%Y-%m-%d %H:%M:%S} · session {node.session_id}")
+        now = _now()
+        self._append(Entry(at, task, "begin", None, now, note=f"{now:%Y-%m-%d %H:%M:%S} · session {node.session_id}"))
         for message in given:
             self.write(Response(task, Entity.USER.value, message), at, is_given=True)
         try:
-            yield entry
+            result = await answer()
+            end = (result.status or StatusCode.OK).value
+            return result
         except BaseException as error:
-            entry.end = reason_of_stop(node) or f"{type(error).__name__}: {error}"
+            end = reason_of_stop(node) or f"{type(error).__name__}: {error}"
             raise
         finally:
             del self._places[node]
-            self._note(at, "end", task, f"{entry.end} · {monotonic() - began:.2f} s")
+            self._append(Entry(at, task, "end", None, _now(), note=f"{end} · {monotonic() - began:.2f} s"))
             if not self._places:  # the last of the tasks has ended
                 self.close()
-
-    def _note(self, at: str, kind: str, task: str, text: str) -> None:
-        when = _now()
-        for file in self._files:
-            if file.note is not None:
-                file.append(file.note(at, when, kind, task, text))
 
     def close(self) -> None:
         """Close the files."""

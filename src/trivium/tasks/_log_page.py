@@ -11,75 +11,58 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from datetime import datetime
+from collections.abc import Iterator
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
+from string import Template
 from typing import Any, Final
 
 from trivium.schema import Message, ToolCall
 from trivium.tasks._log_text import Entry
 
-__all__ = ["entry_html", "note_html", "page_head"]
+__all__ = ["page_head", "render_html"]
 
 _PREVIEW = 200
 _DEEPEST = 6
 _KINDS: Final = {"LLM": "llm", "User": "user", "Agent": "agent", "System": "system"}
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_STYLE, _SCRIPT = (files("trivium.tasks").joinpath(f"_log_page.{kind}").read_text("utf-8") for kind in ("css", "js"))
+_HEAD, _STYLE, _SCRIPT = (
+    files("trivium.tasks").joinpath(f"_log_page.{kind}").read_text("utf-8") for kind in ("html", "css", "js")
+)
 
 
 def page_head(task: str) -> str:
     """Return the beginning of a task's page; entries are added at its end."""
-    name = _text(task)
-    policy = (
-        f"default-src 'none'; style-src {_source(_STYLE)}; script-src {_source(_SCRIPT)}; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    return (
-        '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="referrer" content="no-referrer">\n'
-        f"<title>{name} · log</title>\n<style>{_STYLE}</style>\n<script>{_SCRIPT}</script>\n<body>\n<header>\n"
-        f"<h1>{name}</h1>\n"
-        '<input type="search" id="filter" placeholder="Filter (press /)" aria-label="Filter">\n'
-        '<label><input type="checkbox" id="tries"> all who were asked</label>\n'
-        '<button type="button" id="unfold">Unfold</button>\n<button type="button" id="fold">Fold</button>\n'
-        '<output id="count"></output>\n</header>\n'
-    )
+    sources = {"style_source": _source(_STYLE), "script_source": _source(_SCRIPT)}
+    return Template(_HEAD).substitute(sources, name=_text(task), style=_STYLE, script=_SCRIPT)
 
 
 def _source(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
-def note_html(at: str, when: datetime, kind: str, task: str, text: str) -> str:
-    """Return the entry for the beginning or the end of a task, or for a warning at a node."""
-    return f'<div class="{kind} {_depth(at)}" data-at="{_text(at)}"><b>{_text(task)}</b> {_text(text)}</div>\n'
-
-
-def entry_html(entry: Entry) -> str:
-    """Return the entry for a response, folded unless it is the outcome of a step."""
+def render_html(entry: Entry) -> str:
+    """Return the entry for the page: a response folded unless it is the outcome of a step, or a note."""
+    depth, at = f"d{min(entry.at.count('/'), _DEEPEST)}", _text(entry.at)
+    if entry.note is not None:
+        start = f'<div class="{entry.responder} {depth}" data-at="{at}">'
+        return f"{start}<b>{_text(entry.task)}</b> {_text(entry.note)}</div>\n"
     message = entry.message
     kind = _KINDS.get(entry.responder, "task")
     counts = entry.is_result or entry.is_given
-    classes = f"entry {kind} {_depth(entry.at)}{'' if counts else ' try'}"
     name = "" if message is None or kind == "task" else message.sender
     who = f"{entry.responder} · {name}" if name and name.lower() != entry.responder.lower() else entry.responder
-    recipient = "" if message is None else str(message.receiver or "")
-    calls = message.tool_calls if message else ()
-    body = "".join(_parts(entry.content, message))
+    body = "".join(_parts(entry.content, message)) if message else ""
     head = [
         f'<span class="who">{_text(who)}</span>',
-        f'<span class="to">→ {_text(recipient)}</span>' if recipient else "",
-        *(f'<span class="tool">{_text(call.name)}</span>' for call in calls),
+        f'<span class="to">→ {_text(str(message.receiver))}</span>' if message and message.receiver else "",
+        *(f'<span class="tool">{_text(call.name)}</span>' for call in (message.tool_calls if message else ())),
         _preview(entry),
         f'<time datetime="{entry.when.isoformat(timespec="seconds")}">{entry.when:%H:%M:%S}</time>',
     ]
-    opened = " open" if counts and body else ""
-    start = f'<details class="{classes}" data-at="{_text(entry.at)}"{opened}>'
-    return f"{start}<summary>{''.join(head)}</summary>{body}</details>\n"
+    start = f'<details class="entry {kind} {depth}{"" if counts else " try"}" data-at="{at}"'
+    return f"{start}{' open' if counts and body else ''}><summary>{''.join(head)}</summary>{body}</details>\n"
 
 
 def _preview(entry: Entry) -> str:
@@ -91,17 +74,15 @@ def _preview(entry: Entry) -> str:
     return f'<span class="line none">{"no response" if entry.could_respond else "not addressed"}</span>'
 
 
-def _parts(content: str, message: Message | None) -> list[str]:
-    if message is None:
-        return []
-    thought = [_part("reasoning", message.reasoning)] if message.reasoning else []
-    said = [f"<pre>{_text(content)}</pre>"] if content else []
-    calls = [
-        _part(f"call {call.name}{f' · {call.id}' if call.id else ''}", _arguments(call), True)
-        for call in message.tool_calls
-    ]
-    values = [_part(f"value {type(each).__name__}", _value(each)) for each in message.attachments]
-    return [*thought, *said, *calls, *values]
+def _parts(content: str, message: Message) -> Iterator[str]:
+    if message.reasoning:
+        yield _part("reasoning", message.reasoning)
+    if content:
+        yield f"<pre>{_text(content)}</pre>"
+    for call in message.tool_calls:
+        yield _part(f"call {call.name}{f' · {call.id}' if call.id else ''}", _arguments(call), True)
+    for each in message.attachments:
+        yield _part(f"value {type(each).__name__}", _value(each))
 
 
 def _part(title: str, text: str, opened: bool = False) -> str:
@@ -121,10 +102,6 @@ def _value(value: Any) -> str:
         return str(value.to_json()) if hasattr(value, "to_json") else repr(value)
     except Exception:  # an object of a user's that cannot be shown
         return ""
-
-
-def _depth(at: str) -> str:
-    return f"d{min(at.count('/'), _DEEPEST)}"
 
 
 def _text(text: str) -> str:

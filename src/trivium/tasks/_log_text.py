@@ -8,24 +8,25 @@ from typing import Final, NamedTuple
 from trivium.hooks import escape_controls
 from trivium.schema import ChatDocLoggerFields, Message
 
-__all__ = ["TSV_HEAD", "Entry", "line_of", "note_line", "table_row"]
+__all__ = ["TSV_HEAD", "Entry", "render_line", "render_row"]
 
 TSV_HEAD: Final = f" \tTask\tResponder\t{ChatDocLoggerFields.tsv_header()}\n"
 _COLORS: Final = {"LLM": "34", "User": "32", "Agent": "33", "System": "35"}  # what is none of them is a sub-task
 
 
 class Entry(NamedTuple):
-    """One response, and its place in the runs.
+    """One response, or a note about a run, and its place in the runs.
 
     Args:
         at: the runs of tasks around it, each a number below the one before: "9f2c/1".
         task: the name of the task.
-        responder: the name of the responder.
+        responder: the name of the responder; of a note its kind, "begin", "end" or "warning".
         message: its response; None: it had none.
         when: the time.
         could_respond: False where the responder was passed over.
         is_result: it is the outcome of the step.
         is_given: the task was called with it.
+        note: the text of a note.
     """
 
     at: str
@@ -36,6 +37,7 @@ class Entry(NamedTuple):
     could_respond: bool = True
     is_result: bool = False
     is_given: bool = False
+    note: str | None = None
 
     @property
     def mark(self) -> str:
@@ -50,20 +52,22 @@ class Entry(NamedTuple):
         return "" if self.could_respond else "[CANNOT RESPOND]"
 
 
-def table_row(entry: Entry) -> str:
-    """Return the entry as a row below `TSV_HEAD`; no value contains a tab or a line break."""
+def render_row(entry: Entry) -> str:
+    """Return the entry as a row below `TSV_HEAD`, no value of which contains a tab or a line break; "" for a note."""
+    if entry.note is not None:
+        return ""
     fields = "\t" * 6 + entry.content if entry.message is None else escape_controls(entry.message.tsv_str())
     return "\t".join((entry.mark, _cell(entry.task), _cell(entry.responder), fields)) + "\n"
 
 
-def _cell(text: str) -> str:
-    return " ".join(escape_controls(text).split())
-
-
-def line_of(entry: Entry, color: bool = False) -> str:
+def render_line(entry: Entry, color: bool = False) -> str:
     """Return the entry for people. Further lines of its text are indented, so that none looks like an entry."""
+    time = f"{entry.when:%H:%M:%S} {'  ' * entry.at.count('/')}"
+    if entry.note is not None:
+        sign, verb = {"begin": (">", " begins"), "end": ("<", " ends")}.get(entry.responder, ("!", ""))
+        return f"{sign} {time}{_cell(entry.task + verb)} | {_cell(entry.note)}\n"
     about = [entry.task, entry.responder, *(_about(entry.message) if entry.message else ())]
-    start = f"{entry.when:%H:%M:%S} {_indent(entry.at)}" + " | ".join(_cell(each) for each in about if each)
+    start = time + " | ".join(_cell(each) for each in about if each)
     if color:
         start = f"\x1b[{_COLORS.get(entry.responder, '36')}m{start}\x1b[0m"
     calls = [call.arguments for call in entry.message.tool_calls if call.id] if entry.message else []
@@ -72,15 +76,8 @@ def line_of(entry: Entry, color: bool = False) -> str:
     return text.replace("\n", "\n    ") + "\n"
 
 
-def note_line(at: str, when: datetime, kind: str, task: str, text: str) -> str:
-    """Return a line about the beginning or the end of a task, or about a warning at a node."""
-    sign = {"begin": ">", "end": "<"}.get(kind, "!")
-    name = task if sign == "!" else f"{task} {kind}s"
-    return f"{sign} {when:%H:%M:%S} {_indent(at)}{_cell(name)} | {_cell(text)}\n"
-
-
-def _indent(at: str) -> str:
-    return "  " * at.count("/")
+def _cell(text: str) -> str:
+    return " ".join(escape_controls(text).split())
 
 
 def _about(message: Message) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Iterable
 from logging import getLogger
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,11 @@ from trivium.exceptions import OutputError
 from trivium.tasks._events import Response, ResponseEvent
 
 if TYPE_CHECKING:
+    from trivium.schema import Message
     from trivium.tasks._log_files import RunLog
     from trivium.tasks._task import Task
 
-__all__ = ["log_of_run", "log_response", "open_log"]
+__all__ = ["answer_logged", "log_response", "open_log"]
 
 _logger = getLogger("trivium.tasks")
 
@@ -45,22 +47,23 @@ def open_log(task: Task[Any]) -> RunLog | None:
     return RunLog(config.logs_dir, task.name, config.enable_html_logging, task.color_log)
 
 
-def log_of_run(task: Task[Any], node: CallNode) -> RunLog | None:
-    """Return the log for a run of a task: that of the task above, or one of its own, which listens from now on.
+async def answer_logged(
+    task: Task[Any], node: CallNode, given: Iterable[Message], answer: Callable[[], Awaitable[Message]]
+) -> Message:
+    """Return the answer of a run, which is written into the log of the task above, or into one of its own.
 
     A run never fails because of its log: where the files cannot be written, there is a warning and the run goes on
     without; a model's answers cost more than their log.
     """
     from trivium.tasks._log_files import RunLog
 
-    above = next((each for each in node.scope.listeners if isinstance(each, RunLog)), None)
-    if above is not None:
-        return above
-    try:
-        log = open_log(task)
-    except OutputError as error:
-        _logger.warning("%s; the run goes on without", error)
-        return None
-    if log is not None:
+    log = next((each for each in node.scope.listeners if isinstance(each, RunLog)), None)
+    if log is None:
+        try:
+            log = open_log(task)
+        except OutputError as error:
+            _logger.warning("%s; the run goes on without", error)
+        if log is None:
+            return await answer()
         change_scope(node, listeners=(log,))
-    return log
+    return await log.write_run(node, task.name, given, answer)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Sized
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict
 
 from trivium.commander import CallNode, Limits, current, driver_neutral, for_each
 from trivium.commander.lowlevel import change_scope, drive, forget_name, invoke_in_place, is_in_trio, run_from_trio
@@ -34,17 +34,25 @@ class ExceptionHandling(str, Enum):
     RETURN_EXCEPTION = "return_exception"
 
 
+class BatchKeywords(TypedDict, total=False):
+    """The keywords of every batch; `run_batch_tasks` describes them."""
+
+    stop_on_first_result: bool
+    handle_exceptions: ExceptionHandling | bool
+    progress: Progress
+
+
 @dataclass(frozen=True, slots=True)
 class BatchOptions:
     """The options of a batch; the public functions describe them."""
 
     sequential: bool = True
     batch_size: int | None = None
+    limits: Limits | None = None
+    has_sessions: bool = True
     stop_on_first_result: bool = False
     handle_exceptions: ExceptionHandling | bool = ExceptionHandling.RAISE
     progress: Progress = False
-    limits: Limits | None = None
-    has_sessions: bool = True
 
     def at_once(self) -> int:
         """Return the most items that run at the same time."""
@@ -64,15 +72,9 @@ class BatchOptions:
         warnings.warn(f"handle_exceptions={given} is now {meant}", DeprecationWarning, stacklevel=2)
         return meant
 
-    def progress_bar(self, title: str) -> AbstractContextManager[Callable[[int, int | None], object] | None]:
-        """Return the function that is called after each item."""
-        if self.progress is True:
-            return ProgressBar(title)
-        return nullcontext(self.progress or None)
-
 
 class _OverError(Exception):
-    """The batch ends early: with the first result, or a failure."""
+    """The batch ends early, with the first result."""
 
 
 @dataclass(slots=True)
@@ -94,8 +96,8 @@ class Batch:
     title: str = ""
     results: list[Any] = field(default_factory=list[Any], init=False)
     done: int = field(default=0, init=False)
-    is_over: bool = field(default=False, init=False)
-    failure: BaseException | None = field(default=None, init=False)
+    over: BaseException | None = field(default=None, init=False)
+    """The first error: it decides how the batch ends."""
 
     @driver_neutral
     async def run(self) -> list[Any]:
@@ -109,25 +111,30 @@ class Batch:
 
     async def _run(self, node: CallNode, at_once: int, handling: ExceptionHandling) -> list[Any]:
         total = len(self.items) if isinstance(self.items, Sized) else None
+        progress = self.options.progress
+        bar = ProgressBar(self.title or f"Running {self.name}") if progress is True else nullcontext(progress or None)
         try:
-            with node, self.options.progress_bar(self.title or f"Running {self.name}") as tell:
+            with node, bar as report:
 
                 @driver_neutral
                 async def one(index: int, item: Any) -> None:
                     try:
                         await self._one(node, index, item, handling)
-                        if tell is not None:
-                            await invoke_in_place(tell, self.done, total)
+                        if report is not None:
+                            await invoke_in_place(report, self.done, total)
                         if self.options.stop_on_first_result and self.results[index] is not None:
                             raise _OverError
                     except BaseException as error:
-                        self._end(node, error)
+                        if self.over is None:
+                            self.over = error
+                            for each in node.children:
+                                each.kill("the batch is over")
                         raise
 
                 with suppress(_OverError):
                     await for_each(self.items, one, at_once)
-                if self.failure is not None:
-                    raise self.failure
+                if not isinstance(self.over, _OverError | None):
+                    raise self.over
         except BaseException as error:
             of_all = "" if total is None else f" of {total}"
             error.add_note(f"the batch was stopped when {self.done}{of_all} items were done")
@@ -144,22 +151,14 @@ class Batch:
             with node:
                 result = await self.work(index, item)
         except Exception as error:
-            if handling is ExceptionHandling.RAISE and not self.is_over:
+            if handling is ExceptionHandling.RAISE and self.over is None:
                 error.add_note(f"this was item {index} of the batch")
                 raise
             if handling is ExceptionHandling.RETURN_EXCEPTION:
                 result = error
         finally:
             forget_name(node)  # it does not come again: nothing grows with the items
-        if self.is_over:  # another was first
+        if self.over is not None:  # another was first
             raise _OverError
         self.results[index] = result
         self.done += 1
-
-    def _end(self, batch: CallNode, error: BaseException) -> None:
-        """Stop the items that still run; the first error decides how the batch ends."""
-        if not self.is_over:
-            self.is_over = True
-            self.failure = None if isinstance(error, _OverError) else error
-            for each in batch.children:
-                each.kill("the batch is over")

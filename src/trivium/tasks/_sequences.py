@@ -19,23 +19,16 @@ if TYPE_CHECKING:
 
 __all__ = ["TaskHistory", "TaskStep", "parse_done_sequence", "parse_done_sequences"]
 
-_LETTERS = {
-    "T": EventType.TOOL,
-    "L": EventType.LLM_RESPONSE,
-    "A": EventType.AGENT_RESPONSE,
-    "U": EventType.USER_RESPONSE,
-    "N": EventType.NO_RESPONSE,
-    "C": EventType.CONTENT_MATCH,
+_KINDS = {
+    **dict.fromkeys(("T", "TOOL"), EventType.TOOL),
+    **dict.fromkeys(("L", "LLM"), EventType.LLM_RESPONSE),
+    **dict.fromkeys(("A", "AGENT"), EventType.AGENT_RESPONSE),
+    **dict.fromkeys(("U", "USER"), EventType.USER_RESPONSE),
+    **dict.fromkeys(("N", "NO_RESPONSE"), EventType.NO_RESPONSE),
+    **dict.fromkeys(("C", "CONTENT"), EventType.CONTENT_MATCH),
 }
-_WORDS = {
-    "TOOL": "T", "LLM": "L", "AGENT": "A", "USER": "U", "NO_RESPONSE": "N", "CONTENT": "C",
-}  # fmt: skip
 _TOKEN = re.compile(r"\s*(?P<word>[A-Za-z_]+)\s*(?:\[(?P<inner>(?:[^\[\]]|\[[^\]]*\])*)\])?\s*(?:,|$)")
-_OF_ENTITY = {
-    Entity.LLM: EventType.LLM_RESPONSE,
-    Entity.AGENT: EventType.AGENT_RESPONSE,
-    Entity.USER: EventType.USER_RESPONSE,
-}
+_HELP = "write T, T[tool], L, A, U, N or C[pattern], with commas between"
 
 
 def parse_done_sequence(sequence: str | DoneSequence, tools_map: Mapping[str, Any] | None = None) -> DoneSequence:
@@ -70,13 +63,9 @@ def parse_done_sequence(sequence: str | DoneSequence, tools_map: Mapping[str, An
     return DoneSequence(events=events)
 
 
-_HELP = "write T, T[tool], L, A, U, N or C[pattern], with commas between"
-
-
 def parse_event(word: str, inner: str | None, tools_map: Mapping[str, Any], whole: str) -> AgentEvent:
     """Parse one event of a short form: its word, and what stands in brackets behind it."""
-    letter = _WORDS.get(word.upper(), word.upper())
-    kind = _LETTERS.get(letter)
+    kind = _KINDS.get(word.upper())
     if kind is None:
         raise ConfigurationError(f"{word!r} in {whole!r} is no event: {_HELP}")
     if kind is EventType.CONTENT_MATCH:
@@ -142,7 +131,7 @@ class TaskStep(NamedTuple):
             return re.search(event.content_pattern or "", str(self.message.content), re.IGNORECASE) is not None
         if kind is EventType.LLM_RESPONSE and self.tools:
             return False
-        return self.entity is not None and _OF_ENTITY.get(self.entity) is kind
+        return self.entity is not None and kind == f"{self.entity.value.lower()}_response"
 
 
 class TaskHistory:

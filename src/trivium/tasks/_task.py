@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Hashable, Iterable, Iterator
-from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, cast, overload
 
 from typing_extensions import TypeVar
@@ -21,8 +21,8 @@ from trivium.schema.lowlevel import checked
 from trivium.tasks._attributes import RunAttribute
 from trivium.tasks._config import TaskConfig, check_keywords
 from trivium.tasks._events import Response
-from trivium.tasks._kill import kill_runs, reachable, running_tasks, stop_session
-from trivium.tasks._logs import log_of_run, log_response, open_log
+from trivium.tasks._kill import kill_runs, running_tasks, stop_session
+from trivium.tasks._logs import answer_logged, log_response, open_log
 from trivium.tasks._outcome import end_run, end_stopped_run, no_result, result_of_run, value_of_run
 from trivium.tasks._responders import responder_of
 from trivium.tasks._run import ResponderKey, TaskRun, begin_run, own_names, run_of
@@ -304,7 +304,7 @@ class Task(Module, Generic[T]):
             InfiniteLoopError: messages repeat endlessly.
         """
         if not kwargs.keys() <= _OPTIONS:
-            check_keywords({name: kwargs[name] for name in kwargs.keys() - _OPTIONS}, Task.run_async, "run")
+            check_keywords(sorted(kwargs.keys() - _OPTIONS), Task.run_async, "run")
         if most := {name: each for name, each in (("tokens", max_tokens), ("usd", max_cost)) if each > 0}:
             kwargs["limits"] = replace(kwargs.get("limits") or Limits(), **most)
         message = self.agent.to_ChatDocument(msg, author_entity=Entity.USER)
@@ -353,18 +353,15 @@ class Task(Module, Generic[T]):
 
     async def _answer(self, node: CallNode, messages: list[Message], kwargs: dict[str, Any]) -> Message:
         running_tasks[node] = self
-        config = self.config
-        log = log_of_run(self, node) if node.scope.listeners or config.logs_dir is not None else None
-        if log is None and config.kill_channel is None:
+        channel = self.config.kill_channel
+        if channel is None and self.config.logs_dir is None and not node.scope.listeners:
             return await super()._answer(node, messages, kwargs)
-        with ExitStack() as stack:
-            entry = None if log is None else stack.enter_context(log.entry_of(node, self.name, messages))
-            if config.kill_channel is not None:
-                await invoke(stack.enter_context(reachable(config.kill_channel, node)))
-            answer = await super()._answer(node, messages, kwargs)
-            if entry is not None:
-                entry.end = (answer.status or StatusCode.OK).value
-            return answer
+        answer = partial(super()._answer, node, messages, kwargs)
+        if channel is not None:
+            from trivium.tasks._kill_channel import answer_reachably
+
+            answer = partial(answer_reachably, channel, node, answer)
+        return await answer_logged(self, node, messages, answer)
 
     @driver_neutral
     async def forward(
