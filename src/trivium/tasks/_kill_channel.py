@@ -15,6 +15,7 @@ from logging import getLogger
 from secrets import token_hex
 from threading import RLock
 from typing import Any, Final, TypeVar, cast
+from weakref import WeakValueDictionary
 
 from trivium.caches.lowlevel import redis_client
 from trivium.commander import CallNode, ThreadEvent, invoke, wait
@@ -31,7 +32,7 @@ _PROCESS: Final = token_hex(8)
 _logger = getLogger("trivium.tasks")
 
 # One connection for each server, however many runs there are; held by these runs alone, and gone with the last.
-_channels: dict[str, KillChannel] = {}
+_channels: WeakValueDictionary[str, KillChannel] = WeakValueDictionary()
 _lock = RLock()
 
 
