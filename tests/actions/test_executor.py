@@ -407,7 +407,7 @@ def test_what_comes_with_a_persons_message_is_never_run(entry: Entry, hook: Hook
 def test_text_is_no_call_whoever_wrote_it(text: str):
     shell = Shell()
     for message in (Message(content=text), Message(content=text, sender="Agent", origin=Origin.MODEL)):
-        with pytest.raises(AssertionError, match="text is no call"):
+        with pytest.raises(AssertionError, match="text is not a call"):
             ActionExecutor(shell)(message)
     assert shell.ran == []
 

@@ -1,5 +1,8 @@
 """The tools that steer tasks: what each gives back, and that it makes nobody's words a model's."""
 
+# These tests read documented names of tool messages that begin with an underscore.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio

@@ -1,5 +1,8 @@
 """Presentations: opened again and read, one for each session, and never outside their folder."""
 
+# The limit on unsubmitted presentations is visible only in the table of the action.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio

@@ -1,5 +1,8 @@
 """Results that are too long: what a model gets of them, and where the whole is."""
 
+# These tests set documented names of tool messages that begin with an underscore.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import json

@@ -1,5 +1,8 @@
 """Tool messages: what a model is told of them, and what is made of what it writes."""
 
+# These tests read documented names of tool messages that begin with an underscore.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import json

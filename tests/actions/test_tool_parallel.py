@@ -136,12 +136,19 @@ def named(name: str) -> Tool:
     return Tool.of(lambda: 1).replace(name=name)
 
 
+def offered(agent: Agent[Any]) -> list[str]:
+    """The names of the tools in an agent's request, in order."""
+    assert isinstance(agent.llm, ScriptedModel)
+    agent("x")
+    return [spec.name for spec in agent.llm.requests[-1].tools]
+
+
 @given(st.lists(st.text(alphabet="abc", min_size=1, max_size=3), unique=True))
 def test_tools_are_offered_in_the_order_in_which_they_came(names: list[str]):
     assert list(ActionExecutor([named(name) for name in names]).tools) == names
     assert list(ActionExecutor(named(name) for name in names).tools) == names
     agent = Agent(ScriptedModel(["ok"]), tools=(named(name) for name in names))
-    assert [spec.name for spec in agent._specs()] == names
+    assert offered(agent) == names
 
 
 def test_a_set_of_tools_is_offered_by_name():
@@ -163,10 +170,10 @@ def test_a_set_of_tools_is_offered_by_name():
         assert list(Agent(ScriptedModel(["x"]), tools=frozenset({beta, alpha})).executor.tools) == ["alpha", "beta"]
     agent = ChatAgent(ScriptedModel(["x"]))
     agent.enable_message(set(classes))
-    assert [spec.name for spec in agent._specs()] == ["alpha", "beta", "delta", "gamma"]
+    assert offered(agent) == ["alpha", "beta", "delta", "gamma"]
     agent = ChatAgent(ScriptedModel(["x"]))
     agent.enable_message(classes)
-    assert [spec.name for spec in agent._specs()] == ["delta", "gamma", "alpha", "beta"]
+    assert offered(agent) == ["delta", "gamma", "alpha", "beta"]
 
 
 def test_one_call_alone_needs_no_group():

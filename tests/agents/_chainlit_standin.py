@@ -41,7 +41,7 @@ class Chainlit(ModuleType):
         super().__init__("chainlit")
         self.seen: list[tuple[str, dict[str, Any]]] = []
         self.answers = list(answers)
-        self._ids = count(1)
+        self.ids = count(1)
 
     def run_sync(self, co: Coroutine[Any, Any, Any]) -> Any:
         """Run it to its end, as a worker does."""
@@ -63,7 +63,7 @@ class _Step:
     def __init__(self, page: Chainlit, kind: str, given: dict[str, Any]) -> None:
         values = bound(FACTS["methods"][f"{kind}.__init__"], self, **given)
         self._page, self._kind = page, kind
-        self.id = str(values.get("id") or next(page._ids))
+        self.id = str(values.get("id") or next(page.ids))
         self.content, self.author = values["content"], values.get("author")
         self.type, self.language = values.get("type"), values.get("language")
         self.parent_id, self.is_error = values.get("parent_id"), False

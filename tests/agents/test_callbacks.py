@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from llms._servers import ChatServer, event_stream
 from trivium import Agent, ChatAgent, Message, Task, this_call
 from trivium.agents._callbacks import AgentCallbacks, TaskCallbacks
+from trivium.commander.lowlevel import scope_of
 from trivium.exceptions import ConfigurationError, ModelError, RunKilledError
 from trivium.llms import OpenAIModel, Reasoning, ToolCallPart
 from trivium.testing import ScriptedModel, call_tool
@@ -196,7 +197,7 @@ def test_nothing_is_paid_while_nothing_is_set():
     heard: list[tuple[int, int]] = []
 
     def look() -> str:
-        scope = this_call()._scope
+        scope = scope_of(this_call())
         heard.append((len(scope.listeners), len(scope.pipes)))
         return "ok"
 

@@ -1,5 +1,8 @@
 """The parts of an agent: given as objects or as configs, replaced by a user's own, parsers and aggregators."""
 
+# Hooks have no public table: these tests compare the objects.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import copy

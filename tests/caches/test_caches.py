@@ -1,5 +1,8 @@
 """Caches: a file that many processes share, and a Redis server."""
 
+# The clock of a cache is replaced, so that no test waits.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import os

@@ -96,7 +96,7 @@ class ChatServer:
         self.received: list[Received] = []
         self.connections = 0
         self.closed = threading.Event()
-        self._open: list[socket.socket] = []
+        self.open_sockets: list[socket.socket] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._threads = [threading.Thread(target=self._accept)]
 
@@ -111,7 +111,7 @@ class ChatServer:
     def __exit__(self, *_: object) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        for connection in self._open:  # a client on a loop that lasts keeps its own
+        for connection in self.open_sockets:  # a client on a loop that lasts keeps its own
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
@@ -122,7 +122,7 @@ class ChatServer:
             while True:
                 connection, _ = self._listener.accept()
                 self.connections += 1
-                self._open.append(connection)
+                self.open_sockets.append(connection)
                 thread = threading.Thread(target=self._talk, args=(connection,))
                 self._threads.append(thread)
                 thread.start()

@@ -1,5 +1,8 @@
 """LMDeploy's server: the client against real local HTTP, the server as a real process that is really ended."""
 
+# The process of the server is observed.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio

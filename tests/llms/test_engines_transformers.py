@@ -1,5 +1,8 @@
 """HFTransformer with a tiny random model on the processor: the real torch and transformers, and no network."""
 
+# The passes through the network are counted.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio
@@ -146,10 +149,10 @@ def test_an_answer_ends_at_an_end_token_and_at_those_given(model: HFTransformerC
 
 
 def test_a_letter_of_several_tokens_comes_whole(model: HFTransformerChat):
-    from trivium.llms.engines._transformers import _Detokenizer
+    from trivium.llms.engines._transformers import Detokenizer
 
     text = "schöne 日本 🙂 x"
-    reader = _Detokenizer(lambda ids: model.tokenizer.decode(ids))
+    reader = Detokenizer(lambda ids: model.tokenizer.decode(ids))
     pieces = [reader.feed(token) for token in model.tokenizer(text)["input_ids"]]
     assert "".join(pieces) + reader.end() == text
     assert not any("\ufffd" in piece for piece in pieces)

@@ -74,7 +74,7 @@ def test_what_a_program_does_while_it_loads_is_done_then_alone() -> None:
         yield
 
     model = LocalModel("small", context=640)
-    model._while_loading = holding
+    model.while_loading = holding
     for _ in range(2):
         assert text_of(list(model.stream(asked("Say hi."))))
     assert held == ["loads"]

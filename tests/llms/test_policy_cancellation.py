@@ -1,5 +1,8 @@
 """Who stops waiting stops paying: however a call is ended, its connection is closed at once, and nothing is left."""
 
+# Open connections are visible only in the pools of the transport.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio
@@ -15,6 +18,7 @@ import pytest
 
 from trivium import Agent, AsyncAgent
 from trivium.commander import Event, gather, run_sync
+from trivium.commander.lowlevel import parent_of
 from trivium.exceptions import DeadlineExceededError, RunKilledError
 from trivium.llms import FallbackModel, OpenAIModel, OverflowModel, RateLimiter, Request, RetryEvent, RetryPolicy
 from trivium.llms._call import call_model
@@ -114,7 +118,7 @@ def test_a_kill_closes_the_connection_of_a_sync_call(server: StallingServer, wra
 
     def started(event: Event) -> None:
         if event.kind == "started" and event.name == "model":
-            nodes.put(event.node._parent)
+            nodes.put(parent_of(event.node))
 
     def call() -> None:
         try:

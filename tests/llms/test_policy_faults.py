@@ -229,7 +229,7 @@ def test_a_kept_connection_that_the_server_has_closed_meanwhile_is_made_anew(cha
 
     async def twice() -> None:
         await collect(model)
-        for connection in chat._open:
+        for connection in chat.open_sockets:
             connection.shutdown(socket.SHUT_RDWR)
         assert await asyncio.to_thread(chat.closed.wait, 60)
         await collect(model)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from trivium import Agent, Limits
 from trivium.commander import run_sync
+from trivium.commander.lowlevel import node_name
 from trivium.exceptions import (
     ConfigurationError,
     DeadlineExceededError,
@@ -326,7 +327,7 @@ def test_every_retry_is_an_event_at_the_node_of_the_model_call(chat: ChatServer)
     assert [(each.kind, each.data.attempt) for each in retries] == [("retry", 1), ("retry", 2)]
     assert isinstance(retries[0].data.error, ProviderBusyError)
     assert retries[1].data.delay >= 0.001
-    assert retries[0].node._name == "model"
+    assert node_name(retries[0].node) == "model"
     assert "sk-secret" not in f"{retries} {retries[0].data.error.raw}"
 
 

@@ -1,5 +1,8 @@
 """Never more than so many requests and tokens in any minute: for tasks, threads and processes that share a limiter."""
 
+# The queue and the tables of a limiter must not grow.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio

@@ -1,5 +1,8 @@
 """A server of the official SDK, in a process of its own: what its tools, resources and prompts become."""
 
+# A running server's settings are changed, so that no second one starts.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio

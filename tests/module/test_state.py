@@ -1,5 +1,8 @@
 """State: what a tree of modules remembers of a session goes to JSON and back, and nothing else is touched."""
 
+# The managers of memories are read without opening a session.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import json

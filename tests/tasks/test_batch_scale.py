@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from trivium import ChatAgent, Message, Task
-from trivium.commander.lowlevel import TaskNode
+from trivium.commander.lowlevel import TaskNode, node_name
 from trivium.llms import Delta, Request
 from trivium.tasks._batch import run_batch_tasks
 from trivium.testing import ScriptedModel
@@ -53,4 +53,6 @@ def test_while_ten_thousand_items_run_nothing_grows(how: dict[str, Any]):
     assert task.agent.memory is not None
     assert not task.agent.memory.memory_map
     gc.collect()
-    assert not [each for each in gc.get_objects() if isinstance(each, TaskNode) and each._name.startswith("ChatAgent-")]
+    assert not [
+        each for each in gc.get_objects() if isinstance(each, TaskNode) and node_name(each).startswith("ChatAgent-")
+    ]

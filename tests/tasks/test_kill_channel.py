@@ -1,5 +1,8 @@
 """Kill between processes, over a real Redis server."""
 
+# Arbitrary data are given to the reader of the channel.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio

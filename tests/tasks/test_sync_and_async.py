@@ -77,7 +77,7 @@ class Scripted(ChatAgent):
 
     plan: Plan
 
-    def _next(self, who: str) -> Any:
+    def next_answer(self, who: str) -> Any:
         script = self.__dict__.setdefault("_scripts", {key: list(words) for key, words in self.plan.says.items()})[who]
         word = (script.pop(0) if len(script) > 1 else script[0]) if script else "nothing"
         value = SPOKEN[word](self) if word in SPOKEN else word
@@ -91,11 +91,11 @@ def written(who: str, form: str) -> dict[str, Any]:
     name = RESPONDERS[who]
 
     def plain(self: Scripted, msg: Any = None) -> Any:
-        return self._next(who)
+        return self.next_answer(who)
 
     async def waiting(self: Scripted, msg: Any = None) -> Any:
         await asyncio.sleep(0)
-        return self._next(who)
+        return self.next_answer(who)
 
     forms = {"sync": {name: plain}, "async": {f"{name}_async": waiting}, "coroutine": {name: waiting}}
     return forms.get(form, {})
@@ -118,7 +118,7 @@ def build(plan: Plan, told: list[Any]) -> Told:
     words = plan.says["llm"] or ["DONE"]
     model = ScriptedModel([MODEL_SAYS[word]() if word in MODEL_SAYS else word for word in words])
     agent = type("Agent", (Scripted,), body)(ChatAgentConfig(name=plan.name, llm=model))
-    agent.ask_user = lambda prompt: agent._next("user")
+    agent.ask_user = lambda prompt: agent.next_answer("user")
     agent.enable_message(Note)
     task = Told(agent, config=TaskConfig(**plan.config), **plan.options)
     task.told = told

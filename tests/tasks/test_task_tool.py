@@ -1,5 +1,8 @@
 """A model that gives a task to an agent of its own making."""
 
+# The task that the tool sets up is inspected before it runs.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from typing import Any

@@ -37,5 +37,5 @@ def _leave(status: int) -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
-    atexit._run_exitfuncs()
+    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage] - the only way to run them without joining threads
     os._exit(status)

@@ -41,7 +41,7 @@ def choose_model(name: str | None, base_url: str | None) -> ModelProtocol:
     else:
         return read_script(Path(name.removeprefix("scripted:")))
     if isinstance(model, LocalModel):
-        model._while_loading = default_interrupt
+        model.while_loading = default_interrupt
     if base_url is not None and isinstance(model, LocalModel):
         raise ConfigurationError(
             f"--base-url is given, and {model.name} runs on this machine: add --model with the name that the "

@@ -27,9 +27,14 @@ def record_message(fields: Sequence[Field]) -> type[ToolMessage]:
         {'tenant': 'Ada', 'rent': 3}
     """
 
+    schema = json_schema(fields)
+
     class Record(ToolMessage):
         request: str = "record"
         purpose: str = "To give the values that stand in the document, copied exactly; null where it states none."
 
-    Record._spec = ToolSpec(Record.name(), Record.model_fields["purpose"].default, json_schema(fields), strict=True)
+        @classmethod
+        def spec(cls) -> ToolSpec:
+            return ToolSpec(cls.name(), cls.model_fields["purpose"].default, schema, strict=True)
+
     return Record

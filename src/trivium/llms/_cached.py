@@ -204,7 +204,7 @@ def json_value(value: object) -> object:
     if isinstance(value, Mapping):
         return {str(key): json_value(each) for key, each in cast("Mapping[object, object]", value).items()}
     if isinstance(value, NamedTupleLike):
-        return json_value(value._asdict())
+        return json_value(value._asdict())  # pyright: ignore[reportPrivateUsage] - a public method of named tuples
     if isinstance(value, bytes | bytearray):
         return {"bytes": value.hex()}
     if isinstance(value, PurePath):

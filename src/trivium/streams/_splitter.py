@@ -105,7 +105,7 @@ class AnswerSplitter:
                 "their dicts, or the deltas of a trivium model"
             )
         deltas = list(self._chunks.read(dict(cast("Mapping[str, Any]", chunk))))
-        reason = self._chunks._reason
+        reason = self._chunks.finish_reason
         return deltas if reason is None else [*deltas, Finish(reason)]
 
     def _part(self, part: ToolCallPart) -> Iterator[Piece]:

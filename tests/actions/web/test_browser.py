@@ -1,5 +1,8 @@
 """The browser: search, select and open_url, by hand, as tools, and for many sessions at once."""
 
+# The limit on remembered sessions is visible only in the table of the action.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio
@@ -360,7 +363,7 @@ def test_a_call_that_stands_in_a_page_is_text(site: Site) -> None:
     task.run("read")
     executor = ActionExecutor([browser(site), launch])
     said = result_of(executor(call("open_url", url=site.url())))["content"]
-    with pytest.raises(AssertionError, match="text is no call"):
+    with pytest.raises(AssertionError, match="text is not a call"):
         executor(Message(content=said, sender="assistant"))
     assert launched == []
 

@@ -1,5 +1,8 @@
 """Documents and agents for the tests: a store in memory that is searched by words, and models that follow a script."""
 
+# `_default_config` is the hook by which an agent's class makes its config.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,5 +1,8 @@
 """The models of this machine: what they find, long texts, threads, forks, and another engine in the same process."""
 
+# The engine below the model is observed.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio

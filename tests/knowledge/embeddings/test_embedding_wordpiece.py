@@ -1,5 +1,8 @@
 """Our tokenizer of BERT's uncased models beside the one of the package `tokenizers`."""
 
+# The limit on remembered words is visible only in the table of the tokenizer.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import unicodedata

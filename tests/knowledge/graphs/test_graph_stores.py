@@ -1,5 +1,8 @@
 """A graph in a file: what is put in comes out, by reading only."""
 
+# Other processes open the file of the store.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio

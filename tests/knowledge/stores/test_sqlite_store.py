@@ -1,5 +1,8 @@
 """The store in an SQLite file: its faults, its file, and that it finds the nearest exactly and without delay."""
 
+# These tests fill and lock the database below the store.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import os

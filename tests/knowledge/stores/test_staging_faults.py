@@ -1,5 +1,8 @@
 """Stores without transactions: whoever is killed at whichever step, a source is whole, the old or the new one."""
 
+# The points below a staged store are replaced by failing ones.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Generator

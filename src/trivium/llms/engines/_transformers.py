@@ -85,7 +85,7 @@ class HFTransformer(EngineModel):
 
     def _answer(self, prompt: Prompt, parameters: dict[str, Any], stop_words: list[str]) -> Generator[Delta]:
         ids, longest = self._ids(prompt), int(parameters.get("max_tokens", 512))
-        sampler, text = self._sampler(ids, parameters), _Detokenizer(self._decoder(parameters))
+        sampler, text = self._sampler(ids, parameters), Detokenizer(self._decoder(parameters))
         ends, fed, cache = self._ends(parameters), ids, None
         for count in range(1, min(longest, self._room(ids)) + 1):
             logits, cache = self._forward(fed, cache)
@@ -203,7 +203,7 @@ def _processors(parameters: Mapping[str, Any], greedy: bool) -> Any:
     return found
 
 
-class _Detokenizer:
+class Detokenizer:
     """Decodes tokens one by one; the bytes of an incomplete letter wait for the rest."""
 
     def __init__(self, decode: Decode) -> None:

@@ -60,6 +60,10 @@ class ClientPools:
         finally:
             held.requests -= 1
 
+    def drop(self, loop: AbstractEventLoop) -> None:
+        """Drop the clients of a loop that has ended."""
+        self._clients.pop(loop, None)
+
     def _new_client(self) -> AsyncClient:
         import httpx2
 
@@ -104,7 +108,7 @@ def _forget(owner: ref[ClientPools], loop: ref[AbstractEventLoop]) -> None:
     """Drop the clients of a loop that ends: they refer to their loop, which would never go."""
     connections, ended = owner(), loop()
     if connections is not None and ended is not None:
-        connections._clients.pop(ended, None)
+        connections.drop(ended)
 
 
 def _let_go(keeper: AsyncGenerator[None]) -> None:

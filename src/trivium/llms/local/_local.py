@@ -67,7 +67,7 @@ class LocalModel(ChatModel):
         self._engine: Engine | None = None
         self.gen_params = dict(parameters or {})
 
-    _while_loading: Meanwhile = nullcontext
+    while_loading: Meanwhile = nullcontext
     """A context manager for the load, in which the engine blocks the interpreter, Ctrl-C included."""
 
     def _identity(self) -> dict[str, object]:
@@ -94,7 +94,7 @@ class LocalModel(ChatModel):
     def _load(self) -> Engine:
         path = self._path or self._store.path(self.name)
         settings = EngineSettings(path.resolve(), self._context, self._parallel, self._threads)
-        self._engine = load_engine(settings, self._while_loading)
+        self._engine = load_engine(settings, self.while_loading)
         return self._engine
 
     def _text(self, chunks: Iterator[dict[str, Any]]) -> Iterator[str | Usage | Finish]:

@@ -177,7 +177,7 @@ class OpenAIMessageReader:
         self._model = model
         self._letters = Letters()
         self.usage: Usage | None = None
-        self._reason: str | None = None
+        self.finish_reason: str | None = None
         self._details: list[ParsedObject] = []
         self._speaker: JSONValue = None  # the index of the choice whose text is the answer's
         self.over = self._any = self._spoken = self._refused = False
@@ -226,7 +226,7 @@ class OpenAIMessageReader:
                 raise MalformedAnswerError(
                     f"the server gave up in the middle of the answer{f' ({why})' if why else ''}; {AGAIN}"
                 )
-            self._reason = reason
+            self.finish_reason = reason
 
     def _deltas(self, message: ParsedObject, choice: JSONValue) -> Iterator[Delta]:
         content = message.get("content")
@@ -294,7 +294,7 @@ class OpenAIMessageReader:
             yield ReasoningState(FORM, self._model, tuple(self._details))
         if self.usage is not None:
             yield self.usage
-        reason = self._reason
+        reason = self.finish_reason
         if reason is None and not (done and self._any):
             what = "the server's answer broke off" if self._any else "the server sent no answer"
             raise MalformedAnswerError(f"{what}; {AGAIN}")
