@@ -48,19 +48,15 @@ __all__ = [
 # Where the names live that stand on the core; they are imported when used.
 _HOMES = {
     "AgentDict": "_containers",
-    "AgentForInternLM": "stream",
     "AgentList": "_containers",
-    "AsyncAgentForInternLM": "stream",
-    "AsyncMathCoder": "stream",
     "AsyncReAct": "react",
     "AsyncSequential": "_containers",
     "AsyncStreamingAgent": "_streaming",
     "AsyncStreamingSequential": "_streaming",
-    "MathCoder": "stream",
     "ReAct": "react",
     "Sequential": "_containers",
     "StreamingAgent": "_streaming",
     "StreamingSequential": "_streaming",
 }
 
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__, rest="stream")

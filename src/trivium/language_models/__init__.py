@@ -69,13 +69,6 @@ _HOMES = {
     "AzureGPT": "azure_openai",
     "DeepSeekModel": "model_info",
     "GeminiModel": "model_info",
-    "LLMConfig": "base",
-    "LLMFunctionCall": "base",
-    "LLMFunctionSpec": "base",
-    "LLMMessage": "base",
-    "LLMResponse": "base",
-    "LLMTokenUsage": "base",
-    "LanguageModel": "base",
     "LiteLLMProxyConfig": "openai_gpt",
     "MockLM": "mock_lm",
     "MockLMConfig": "mock_lm",
@@ -85,11 +78,5 @@ _HOMES = {
     "OpenAICompletionModel": "model_info",
     "OpenAIGPT": "openai_gpt",
     "OpenAIGPTConfig": "openai_gpt",
-    "OpenAIJsonSchemaSpec": "base",
-    "OpenAIToolCall": "base",
-    "OpenAIToolSpec": "base",
-    "RetryParams": "base",
-    "Role": "base",
-    "StreamEventType": "base",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__, rest="base")

@@ -134,11 +134,7 @@ _HOMES = {
     "AsyncBaseLLM": "_base",
     "AsyncClaudeAPI": "_claude",
     "AsyncGPTAPI": "_gpt",
-    "AsyncLMDeployClient": "engines",
-    "AsyncLMDeployPipeline": "engines",
-    "AsyncLMDeployServer": "engines",
     "AsyncSensenovaAPI": "_sensenova",
-    "AsyncVllmModel": "engines",
     "BaseAPILLM": "_base",
     "BaseLLM": "_base",
     "CacheEvent": "_cached",
@@ -154,13 +150,7 @@ _HOMES = {
     "FallbackModel": "_fallback",
     "GPTAPI": "_gpt",
     "GoogleModel": "_gemini",
-    "HFTransformer": "engines",
-    "HFTransformerCasualLM": "engines",
-    "HFTransformerChat": "engines",
     "INTERNLM2_META": "_meta_template",
-    "LMDeployClient": "engines",
-    "LMDeployPipeline": "engines",
-    "LMDeployServer": "engines",
     "LMTemplateParser": "_meta_template",
     "LimitedModel": "_rate_limits",
     "LocalModel": "local._local",
@@ -184,7 +174,6 @@ _HOMES = {
     "RetryPolicy": "http._policy",
     "SensenovaAPI": "_sensenova",
     "UsageEvent": "_call",
-    "VllmModel": "engines",
     "capabilities_of": "providers",
     "filter_suffix": "_stops",
     "resolve": "_resolve",
@@ -192,7 +181,7 @@ _HOMES = {
 
 _RENAMED = {"AnthropicModel": "ClaudeModel", "GeminiModel": "GoogleModel", "LanguageModel": "ModelProtocol"}
 
-_lazy_name, __dir__ = lazy_names(__name__, _HOMES, __all__)
+_lazy_name, __dir__ = lazy_names(__name__, _HOMES, __all__, rest="engines")
 
 
 def __getattr__(name: str) -> Any:

@@ -87,18 +87,4 @@ __all__ = [
 ]
 
 # Where the names live that a conversation needs only beside a model.
-_HOMES = {
-    "FileAttachment": "_files",
-    "LLMFunctionCall": "_model_messages",
-    "LLMFunctionSpec": "_model_messages",
-    "LLMMessage": "_model_messages",
-    "LLMMessages": "_model_messages",
-    "LLMResponse": "_model_messages",
-    "LLMTokenUsage": "_model_messages",
-    "OpenAIJsonSchemaSpec": "_model_messages",
-    "OpenAIToolCall": "_model_messages",
-    "OpenAIToolSpec": "_model_messages",
-    "Role": "_model_messages",
-    "StreamEventType": "_model_messages",
-}
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+__getattr__, __dir__ = lazy_names(__name__, {"FileAttachment": "_files"}, __all__, rest="_model_messages")

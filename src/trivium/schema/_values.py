@@ -9,16 +9,7 @@ from operator import add, attrgetter
 from types import NoneType
 from typing import Any, Final, cast
 
-from trivium.schema._status import (
-    ActionStatusCode,
-    ActionValidCode,
-    AgentStatusCode,
-    Entity,
-    ModelStatusCode,
-    Origin,
-    StatusCode,
-    ToolStatusCode,
-)
+from trivium.schema._status import ActionStatusCode, ActionValidCode, Entity, Origin, StatusCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +118,7 @@ class ActionReturn:
         return "\n".join([str(content) if kind == "text" else f"[{kind}]({content})" for kind, content in pairs])
 
 
-_ENUMS = (AgentStatusCode, ModelStatusCode, Entity, Origin, StatusCode, ToolStatusCode)
-ATOMS = frozenset({str, int, float, bool, bytes, NoneType, ToolCall, Usage, *_ENUMS})
+ATOMS = frozenset({str, int, float, bool, bytes, NoneType, ToolCall, Usage, Entity, Origin, StatusCode})
 """The classes of values that never change, and need no copy."""
 
 

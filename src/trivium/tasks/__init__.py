@@ -64,6 +64,6 @@ __all__ = [
 ]
 
 # What many runs at once need, imported when it is used.
-_BATCHES = {name: "_batch" for name in __all__ if "_batch" in name}
-_HOMES = {"ExceptionHandling": "_pool", "TaskTool": "_task_tool", **_BATCHES}
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+__getattr__, __dir__ = lazy_names(
+    __name__, {"ExceptionHandling": "_pool", "TaskTool": "_task_tool"}, __all__, rest="_batch"
+)
