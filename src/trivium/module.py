@@ -269,7 +269,7 @@ class Module:
         return out
 
     async def _last(self, node: CallNode, out: Any) -> Message:
-        """What a forward has returned as a message, or yielded at last; each message that is yielded is an event."""
+        """Return the result of a forward, or its last yield, as a message; each message that is yielded is an event."""
         if not isinstance(out, Generator | AsyncGenerator):
             return message_of(out, self.name)
         last = Message(content="", sender=self.name)
@@ -327,7 +327,7 @@ class Module:
             yield from child.named_modules(f"{prefix}.{name}" if prefix else name, _above | {id(self)})
 
     def current_memory(self) -> Memory | None:
-        """What this module remembers of the session whose call runs here; None where nothing was ever said in it."""
+        """Return the memory of the session whose call runs here; None if the session has no messages."""
         return self.memory.get(this_session()) if self.memory else None
 
     def _memories(self) -> Iterator[tuple[str, MemoryManager]]:
@@ -336,7 +336,7 @@ class Module:
                 yield f"{path}.memory" if path else "memory", module.memory
 
     def state_dict(self, session_id: Hashable = 0) -> dict[str, list[dict[str, Any]]]:
-        """What this module and all below remember of a session, by attribute path."""
+        """Return the memories of this module and all below for a session, by attribute path."""
         found = ((key, manager.get(session_id)) for key, manager in self._memories())
         return {key: memory.save() if memory is not None else [] for key, memory in found}
 
@@ -373,7 +373,7 @@ class Module:
                 module.memory.reset(session_id)
 
     def extra_repr(self) -> str:
-        """What stands in the first line of `repr`."""
+        """Return the first line of `repr`."""
         return f"name={self.name!r}"
 
     def __repr__(self) -> str:

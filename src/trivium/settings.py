@@ -24,7 +24,7 @@ __all__ = [
 
 
 class Settings(ConfigModel, OlderNames):
-    """What may be said for all agents at once. Nothing of it is read from the environment.
+    """Settings of all agents at once. None of them is read from the environment.
 
     Args:
         debug: no effect.

@@ -110,7 +110,7 @@ class UnknownRoleError(ConfigurationError, KeyError):
 
 
 class NotAgentError(ConfigurationError, TypeError):
-    """What was put among agents is no module."""
+    """A value among agents is not a module."""
 
 
 class AgentNameError(ConfigurationError, KeyError):
@@ -122,7 +122,7 @@ class AgentNameError(ConfigurationError, KeyError):
 
 
 class ContextTokenError(ConfigurationError):
-    """What must be sent takes more tokens than may be sent. `needed` and `limit` are tokens."""
+    """The parts that must be sent take more tokens than may be sent. `needed` and `limit` are tokens."""
 
     def __init__(self, message: str, needed: int = 0, limit: int = 0) -> None:
         super().__init__(message)
@@ -130,7 +130,7 @@ class ContextTokenError(ConfigurationError):
 
 
 class ContextPieceTypeError(ConfigurationError, TypeError):
-    """What was put in a context is no piece that its model can send."""
+    """A value in a context is not a piece that its model can send."""
 
 
 class BeadNotFoundError(ConfigurationError, KeyError, IndexError):

@@ -22,7 +22,7 @@ _ICONS = {"llm": "🧠 LLM", "agent": "⚙ Agent", "user": "🙂 You", "error": 
 
 
 class ChainlitCallbackConfig(BaseModel):
-    """What is shown, and how.
+    """The options of the display.
 
     Args:
         user_has_agent_name: the user is called by the agent's name too, to tell whose user it is.
@@ -172,7 +172,7 @@ class ChainlitAgentCallbacks:
 
     # ---- where steps stand
     def get_last_step(self) -> Any:
-        """What was shown last."""
+        """Return the step that was displayed last."""
         return self.last_step
 
     def set_parent_agent(self, parent: Agent) -> None:
