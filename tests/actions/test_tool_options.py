@@ -18,7 +18,6 @@ from trivium.actions import (
     tool,
     tool_api,
 )
-from trivium.actions.lowlevel import message_tool
 from trivium.commander import Event, run_sync
 from trivium.exceptions import RetryableToolError, ToolDefinitionError
 from trivium.schema import ActionReturn, ActionStatusCode, Message, Origin, ToolCall, ToolSpec
@@ -86,7 +85,7 @@ def test_a_function_an_api_and_a_tool_message_take_the_same_options():
     def read(arguments: Any) -> dict[str, Any]:
         return {}
 
-    made = message_tool(Send, str, read)
+    made = Send.as_tool(str, read)
     assert options(made) == [3, 2, True, "idempotent"]
     for each in (Tool.of(send), *Post().tools(), ToolMetadata.of(send), *ActionExecutor([send]).tools.values()):
         assert [*options(each), each.max_result, each.sequential] == [3, 2, True, "idempotent", 9, True]

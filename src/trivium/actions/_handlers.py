@@ -44,7 +44,7 @@ def find_handler(agent: object, message: ToolMessage) -> Handler | None:
         ToolDefinitionError: several parameters of the handler match neither the agent nor the message.
     """
     kind = type(message)
-    name = kind._handler or message.request
+    name = message.handler_name()
     if not hasattr(Module, name) and not isinstance(mark_of(agent, name), Module):
         method = _find_form(agent, agent, name)
         if method is not None:

@@ -8,7 +8,7 @@ from random import choice
 from types import UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Union, cast, get_args, get_origin
 
-from pydantic import ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from trivium.actions._cut import cut_text
@@ -22,7 +22,7 @@ from trivium.schema.lowlevel import OlderNames, read_json
 if TYPE_CHECKING:
     from trivium.schema import LLMFunctionSpec
 
-__all__ = ["ToolMessage", "cut_result", "message_tool"]
+__all__ = ["ToolMessage"]
 
 T = TypeVar("T")
 CHARACTERS_PER_TOKEN = 4
@@ -93,10 +93,12 @@ class ToolMessage(OlderNames):
     _form: ClassVar[str | None] = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
+        cls._spec = cls._form = None
         # A field may be called like a method (`name` above all): pydantic would take the method for its default.
-        known = {each: field for base in cls.__mro__ for each, field in getattr(base, "model_fields", {}).items()}
+        models = [base for base in cls.__mro__ if issubclass(base, BaseModel)]
+        known = {each: field for base in models for each, field in base.model_fields.items()}
         for each in {**known, **cls.__annotations__}:
-            if each not in vars(cls) and not each.startswith("_") and callable(getattr(ToolMessage, each, None)):
+            if each not in vars(cls) and not each.startswith("_") and callable(mark_of(ToolMessage, each)):
                 setattr(cls, each, known.get(each) or Field())
         super().__init_subclass__(**kwargs)
 
@@ -147,12 +149,12 @@ class ToolMessage(OlderNames):
         Raises:
             ToolDefinitionError: it has no name, or is to be strict and its fields have no strict schema.
         """
-        if cls.__dict__.get("_spec") is None:
+        if cls._spec is None:
             parameters = parameters_of(cls)
             if cls._strict:
                 parameters = strict_schema(parameters, cls.name())
             cls._spec = ToolSpec(cls.name(), cls._purpose(), parameters, bool(cls._strict))
-        return cast("ToolSpec", cls._spec)
+        return cls._spec
 
     @classmethod
     def llm_function_schema(cls, request: bool = False, defaults: bool = True) -> LLMFunctionSpec:
@@ -212,7 +214,7 @@ class ToolMessage(OlderNames):
 
     @classmethod
     def _format_text(cls) -> str:
-        if cls.__dict__.get("_form") is None:  # a system message may hold it in every request
+        if cls._form is None:  # a system message may hold it in every request
             cls._form = json.dumps(cls.llm_function_schema(request=True).parameters, indent=4, ensure_ascii=False)
         examples = cls.usage_examples()
         lines = [f"TOOL: {cls.name()}", f"PURPOSE: {cls._purpose()}", f"JSON FORMAT: {cls._form}"]
@@ -312,41 +314,42 @@ class ToolMessage(OlderNames):
         values = (mark_of(self, name) for name in names if name not in left_out)
         return next((value for value in values if _is_of_type(value, target_type)), None)
 
+    # ---- its settings, for those who run it
+    @classmethod
+    def as_tool(cls, handle: Callable[..., Any], read: Callable[[Any], Arguments]) -> Tool:
+        """Make the tool that handles the messages of this class, with the options of the class.
 
-def message_tool(kind: type[ToolMessage], handle: Callable[..., Any], read: Callable[[Any], Arguments]) -> Tool:
-    """Make the tool that handles the messages of a class, with the options of the class.
+        Args:
+            handle: the function that runs, called with the message as `tool_message`.
+            read: turns the arguments of a call into `{"tool_message": message}`; raises `ToolArgumentsError`.
+        """
+        approval = cls._needs_approval
+        if callable(approval):
 
-    Args:
-        kind: the class.
-        handle: what runs, called with the message as `tool_message`.
-        read: turns the arguments of a call into `{"tool_message": message}`; raises `ToolArgumentsError`.
-    """
-    needs_approval = kind._needs_approval
-    if callable(needs_approval):
+            def approval(tool_message: ToolMessage) -> bool:
+                return tool_message._needs_approval()
 
-        def needs_approval(tool_message: ToolMessage) -> bool:
-            return tool_message._needs_approval()
+        return Tool(
+            cls.spec(), handle, read, cls._timeout, cls._retries, cls._retry_on, approval, cls._effect, max_result=None
+        )
 
-    return Tool(
-        kind.spec(),
-        handle,
-        read,
-        kind._timeout,
-        kind._retries,
-        kind._retry_on,
-        needs_approval,
-        kind._effect,
-        max_result=None,
-    )
+    @classmethod
+    def cut_result(cls, answer: Message) -> Message:
+        """Cut a result to `_max_result_tokens`; `content_any` of the cut message has the whole text."""
+        text = answer.content
+        if cls._max_result_tokens is None or not isinstance(text, str):
+            return answer
+        cut = cut_text(text, cls._max_result_tokens * CHARACTERS_PER_TOKEN)
+        return answer if cut == text else answer.replace(content=cut, attachments=answer.attachments or (text,))
 
+    @classmethod
+    def is_for_models(cls) -> bool:
+        """Return True if a model may be offered the tool."""
+        return cls._allow_llm_use
 
-def cut_result(kind: type[ToolMessage], answer: Message) -> Message:
-    """Cut a result to the `_max_result_tokens` of its tool; `content_any` of the cut message has the whole text."""
-    text = answer.content
-    if kind._max_result_tokens is None or not isinstance(text, str):
-        return answer
-    cut = cut_text(text, kind._max_result_tokens * CHARACTERS_PER_TOKEN)
-    return answer if cut == text else answer.replace(content=cut, attachments=answer.attachments or (text,))
+    def handler_name(self) -> str:
+        """Return the name of the agent's method that handles the message."""
+        return self._handler or self.request
 
 
 def _is_overridden(kind: type[ToolMessage], name: str) -> bool:

@@ -9,17 +9,14 @@ from trivium.actions._read_more import read_more_of
 from trivium.actions._run import reason_of, report_error
 from trivium.actions._strict import is_json_array, is_json_object
 from trivium.actions._tool import describe_errors, remove_titles, unfenced
-from trivium.actions._tool_message import cut_result, message_tool
 
 __all__ = [
-    "cut_result",
     "describe_errors",
     "describe_tool",
     "invalid_api",
     "is_done_tool",
     "is_json_array",
     "is_json_object",
-    "message_tool",
     "read_more_of",
     "reason_of",
     "remove_titles",

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 import trivium.actions as actions
 from trivium.actions import ToolMessage, as_text, find_handler, run_tool
-from trivium.actions.lowlevel import cut_result, message_tool, reason_of
+from trivium.actions.lowlevel import reason_of
 from trivium.agents._calls import calls_in, class_of, handles_tool, overrides, recipient_of
 from trivium.commander import invoke
 from trivium.commander.lowlevel import driver_neutral
@@ -108,7 +108,7 @@ async def handle_tool(
     def read(arguments: Any) -> dict[str, Any]:
         return {"tool_message": tool_class.parse(arguments) if is_call else call}
 
-    tool = message_tool(tool_class, handle, read)
+    tool = tool_class.as_tool(handle, read)
     arguments = call.arguments if is_call else call.arguments()
     try:
         result = await run_tool(tool, arguments, is_counted=is_counted, on_error=agent.executor.on_tool_error)
@@ -121,7 +121,7 @@ async def handle_tool(
     except Exception as error:
         result = f"error: {reason_of(error)}"
     answer = await _as_answer(agent, result, name, message)
-    return None if answer is None else cut_result(tool_class, answer).replace(tool_call_id=(call.id or None))
+    return None if answer is None else tool_class.cut_result(answer).replace(tool_call_id=(call.id or None))
 
 
 async def call_handler(agent: AgentNames, tool: ToolMessage, message: Message) -> Any:

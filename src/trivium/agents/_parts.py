@@ -7,7 +7,6 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from trivium.actions import Tool, ToolMessage
-from trivium.actions.lowlevel import message_tool
 from trivium.agents._handling import call_handler
 from trivium.commander import driver_neutral
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, NoModelError
@@ -121,7 +120,7 @@ def _message_tool(agent: AgentNames, kind: type[ToolMessage]) -> Tool:
     async def handle(tool_message: ToolMessage) -> Any:
         return await call_handler(agent, tool_message, Message())
 
-    return message_tool(kind, handle, lambda arguments: {"tool_message": kind.parse(arguments)})
+    return kind.as_tool(handle, lambda arguments: {"tool_message": kind.parse(arguments)})
 
 
 def module_tool(module: Module) -> Tool:

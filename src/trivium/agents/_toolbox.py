@@ -79,7 +79,7 @@ class Toolbox:
         given = {_checked_name(each): each for each in classes}
         names, handles = self.usable, self.handled
         if usable is not None:
-            allowed = [name for name, each in given.items() if usable and each._allow_llm_use]
+            allowed = [name for name, each in given.items() if usable and each.is_for_models()]
             names = _plus(_minus(names, given.keys() - set(allowed)), allowed)
         if handled is not None:
             handles = _plus(handles, given) if handled else _minus(handles, given)

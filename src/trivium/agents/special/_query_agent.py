@@ -8,7 +8,6 @@ from itertools import takewhile
 from typing import Any, ClassVar, Final
 
 from trivium.actions import ToolMessage
-from trivium.actions.lowlevel import message_tool
 from trivium.agents._chat_agent import ChatAgent
 from trivium.agents._config import ChatAgentConfig
 from trivium.commander import invoke
@@ -71,7 +70,7 @@ class QueryAgent(ChatAgent):
         self.enable_message(kinds, use=False)
         for kind in kinds:
             read = partial(_read, kind)
-            self.executor.add(message_tool(kind, getattr(self, kind.name()), read))
+            self.executor.add(kind.as_tool(getattr(self, kind.name()), read))
 
     def describe_data(self) -> str:
         """Return the description of the data for the model; called once, at the first question."""
