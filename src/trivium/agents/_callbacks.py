@@ -1,20 +1,23 @@
-"""Callbacks: functions that are told what an agent and a task do while they do it, each by the name of what happens."""
+"""Callbacks: functions that are notified of what an agent and a task do, each by the name of what happens."""
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
+from difflib import get_close_matches
 from functools import partial
 from inspect import Parameter, signature
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, cast
 
 from trivium.actions import ToolCallEvent, ToolResultEvent, as_text, tool_calls_in
+from trivium.agents._names import AgentNames
 from trivium.commander import CallNode, EndedEvent, Event, StartedEvent, TaskNode, current, driver_neutral, invoke
 from trivium.commander.lowlevel import is_blocking, node_name, parent_of
 from trivium.exceptions import ConfigurationError
-from trivium.llms import DeltaEvent, Reasoning, ToolCallPart
+from trivium.llms import DeltaEvent, Reasoning, Reply, ToolCallPart
+from trivium.llms.lowlevel import ModelNode
 from trivium.module import Module
 from trivium.schema import Message, StreamEventType
 
@@ -25,30 +28,23 @@ __all__ = [
     "notify",
     "show_agent",
     "show_subtask",
-    "user_port",
+    "user_callback",
 ]
 
-T = TypeVar("T")
 Callback: TypeAlias = Callable[..., Any]
-Work: TypeAlias = Callable[[], Coroutine[Any, Any, Any]]
-_NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+Piece: TypeAlias = tuple[str, StreamEventType]
 
 
 def _nothing(*args: Any, **kwargs: Any) -> None:
-    """What a callback does that nobody has set."""
+    """Do nothing: the callback that is not set."""
 
 
-def _no_stream() -> Callback:
-    """A stream that nobody reads."""
-    return _nothing
+async def nothing_async(*args: Any, **kwargs: Any) -> None:
+    """Do nothing, in async code."""
 
 
-async def _no_stream_async() -> Callback:
-    """A stream that nobody reads, for async code."""
-
-    async def nothing(*args: Any, **kwargs: Any) -> None: ...
-
-    return nothing
+async def no_stream_async() -> Callback:
+    return nothing_async
 
 
 class _Callbacks:
@@ -57,19 +53,23 @@ class _Callbacks:
     def __setattr__(self, name: str, value: Callback | None) -> None:
         names = [each for each in dir(type(self)) if not each.startswith("_")]
         if name not in names:
-            near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+            near = get_close_matches(name, names, n=1, cutoff=0.5)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
             raise ConfigurationError(f"there is no callback '{name}': {hint}")
-        if value is None:
-            vars(self).pop(name, None)
-        elif callable(value):
-            vars(self)[name] = value
-        else:
+        if not (value is None or callable(value)):
             raise ConfigurationError(f"the callback {name} is a function or None, not {type(value).__name__}")
+        functions_of(self).pop(name, None)
+        if value is not None:
+            functions_of(self)[name] = value
+
+
+def functions_of(callbacks: _Callbacks) -> dict[str, Callback]:
+    """Return the callbacks that are set, by name."""
+    return vars(callbacks)
 
 
 class AgentCallbacks(_Callbacks):
-    """What is told of an agent; each attribute is a function that may be set, `def` or `async def`.
+    """The callbacks of an agent; each attribute is a function that may be set, `def` or `async def`.
 
     They are called in the order in which things happen, at places where the run can wait for them, so they may block.
     Each gets as many of its arguments, by name, as it takes. An error in one is an error of the call. Where a `def`
@@ -107,8 +107,8 @@ class AgentCallbacks(_Callbacks):
         ['Hel', 'lo', ('Hello', False)]
     """
 
-    start_llm_stream: Callback = staticmethod(_no_stream)
-    start_llm_stream_async: Callback = staticmethod(_no_stream_async)
+    start_llm_stream: Callback = staticmethod(lambda: _nothing)
+    start_llm_stream_async: Callback = staticmethod(no_stream_async)
     cancel_llm_stream: Callback = staticmethod(_nothing)
     finish_llm_stream: Callback = staticmethod(_nothing)
     show_llm_response: Callback = staticmethod(_nothing)
@@ -122,7 +122,7 @@ class AgentCallbacks(_Callbacks):
 
 
 class TaskCallbacks(_Callbacks):
-    """What is told of a task; see `AgentCallbacks`.
+    """The callbacks of a task; see `AgentCallbacks`.
 
     Attributes:
         show_subtask_response: a sub-task has ended (task, content: "NONE" where it has no result, is_tool).
@@ -142,30 +142,30 @@ show_subtask_response?
     set_parent_agent: Callback = staticmethod(_nothing)
 
 
-_UNNOTIFIED = frozenset({"get_user_response", "get_user_response_async", "get_last_step"})
+_ASKED = frozenset({"get_user_response", "get_user_response_async", "get_last_step"})
 """The callbacks that are asked, and not notified of what happens in a call."""
 
 
 @driver_neutral
 async def notify(callbacks: _Callbacks, name: str, **given: Any) -> None:
     """Call the callback of that name, if it is set, with as much of `given` as it takes."""
-    function = vars(callbacks).get(name)
+    function = functions_of(callbacks).get(name)
     if function is not None:
         await invoke(function, **_fitting(function, given))
 
 
-def around(callbacks: AgentCallbacks, agent: Module, node: CallNode, turn: Coroutine[Any, Any, Message]) -> Any:
+def around(callbacks: AgentCallbacks, agent: AgentNames, node: CallNode, turn: Coroutine[Any, Any, Message]) -> Any:
     """Return the work of a call of the agent, with the callbacks called as it goes on."""
-    return turn if _UNNOTIFIED.issuperset(vars(callbacks)) else _notifying(callbacks, agent, node, turn)
+    return turn if _ASKED.issuperset(functions_of(callbacks)) else _Notifier(callbacks, agent, node).answer(turn)
 
 
 def _of_run(callbacks: AgentCallbacks, name: str) -> Callback | None:
     """Return the form of a callback that fits the run: the async one in async code, if both are set."""
-    forms = vars(callbacks).get(name), vars(callbacks).get(f"{name}_async")
+    forms = [functions_of(callbacks).get(each) for each in (name, f"{name}_async")]
     return forms[0] or forms[1] if is_blocking() else forms[1] or forms[0]
 
 
-def user_port(callbacks: AgentCallbacks, is_turn: bool) -> Callback | None:
+def user_callback(callbacks: AgentCallbacks, is_turn: bool) -> Callback | None:
     """Return the function that asks the user, if one is set.
 
     Args:
@@ -176,11 +176,11 @@ def user_port(callbacks: AgentCallbacks, is_turn: bool) -> Callback | None:
     if ask is None:
         return None
 
-    def port(prompt: str) -> Any:
+    def ask_user(prompt: str) -> Any:
         given = {"prompt": "" if is_turn else prompt}
         return ask(**given) if _fitting(ask, given) else ask(given["prompt"])
 
-    return port
+    return ask_user
 
 
 @driver_neutral
@@ -192,164 +192,126 @@ async def show_agent(callbacks: AgentCallbacks, response: Message) -> None:
 @driver_neutral
 async def show_subtask(callbacks: TaskCallbacks, task: Module, result: Message | None) -> None:
     """Show the answer of a sub-task."""
-    if "show_subtask_response" in vars(callbacks):
+    if "show_subtask_response" in functions_of(callbacks):
         shown = _as_response("NONE" if result is None else result.content, bool(result and result.tool_calls))
         is_tool = shown["is_tool"] or shown["language"] == "json"
         await notify(callbacks, "show_subtask_response", task=task, content=shown["content"], is_tool=is_tool)
 
 
-async def _notifying(
-    callbacks: AgentCallbacks, agent: Module, node: CallNode, turn: Coroutine[Any, Any, Message]
-) -> Message:
-    telling = _Telling(callbacks, agent, node)
-    scope = node.scope
-    node.scope = scope.replace(listeners=(*scope.listeners, telling.hear), pipes=(*scope.pipes, telling))
-    try:
-        answer = await turn
-    except GeneratorExit:
-        raise
-    except BaseException as error:
-        await telling.fail(error)
-        raise
-    await telling.drained()
-    return answer
+class _Notifier:
+    """Calls the callbacks of an agent as one of its calls goes on.
 
-
-class _Answer:
-    """An answer of the model that is under way."""
-
-    def __init__(self, is_streamed: bool) -> None:
-        self.is_streamed = is_streamed
-        self.texts: list[str] = []
-        self.reasoning: list[str] = []
-        self.calls: dict[int, tuple[list[str], list[str]]] = {}
-        self.pieces: list[tuple[str, StreamEventType]] = []
-        self.given = 0  # how many of the pieces were handed on
-
-    def take(self, delta: str | ToolCallPart | Reasoning) -> list[tuple[str, StreamEventType]]:
-        """Keep a delta; the pieces that it is."""
-        if isinstance(delta, str):
-            self.texts.append(delta)
-            return [(delta, StreamEventType.TEXT)]
-        if isinstance(delta, Reasoning):
-            self.reasoning.append(delta.text)
-            return [(delta.text, StreamEventType.REASONING)]
-        names, arguments = self.calls.setdefault(delta.index, ([], []))
-        names.append(delta.name or "")
-        arguments.append(delta.arguments)
-        found = (delta.name, StreamEventType.TOOL_NAME), (delta.arguments, StreamEventType.TOOL_ARGS)
-        return [(text, kind) for text, kind in found if text]
-
-    def shown(self) -> dict[str, Any]:
-        """The answer as the callbacks take it."""
-        content = "".join(self.texts)
-        calls = [f"{''.join(names)}({''.join(arguments)})" for _, (names, arguments) in sorted(self.calls.items())]
-        is_tool = bool(calls or ("{" in content and tool_calls_in(content)))
-        return {
-            "content": content,
-            "tools_content": "\n".join(calls),
-            "is_tool": is_tool,
-            "reasoning": "".join(self.reasoning),
-        }
-
-
-class _Telling:
-    """One call of an agent, told as it goes on: a listener, whose callbacks are called where the call can wait.
-
-    It is a pipe of the call's scope too: the runtime awaits `drained` between two pieces of a model's stream.
+    It is a listener that only queues, so that it is fast and never fails, and a pipe of the call's scope: the runtime
+    awaits `drained` between two pieces of a model's stream, where the call can wait for its callbacks.
     """
 
-    def __init__(self, callbacks: AgentCallbacks, agent: Module, node: CallNode) -> None:
-        self._callbacks, self._node = callbacks, node
-        get_stream = getattr(getattr(agent, "llm", None), "get_stream", None)
+    def __init__(self, callbacks: AgentCallbacks, agent: AgentNames, node: CallNode) -> None:
+        self._callbacks, self._node, self._set = callbacks, node, functions_of(callbacks)
         self._streams = _of_run(callbacks, "start_llm_stream") is not None and (
-            get_stream is None or bool(get_stream())
+            not hasattr(agent.llm, "get_stream") or bool(agent.llm.get_stream())
         )
-        self._answers: dict[TaskNode, _Answer] = {}
-        self._waiting: deque[Work] = deque()
+        self._held: dict[TaskNode, list[Piece] | None] = {}
+        """The pieces of the answers under way that are not handed on yet; None: the stream flows."""
+        self._queue: deque[Callable[[], Coroutine[Any, Any, Any]]] = deque()
         self._stream: Callback = _nothing
+        self._stream_takes_kind = True
         self._is_busy = False
 
-    # ---- hearing: only keeps, so that it is quick and never fails
-    def hear(self, event: Event[Any]) -> None:
-        """Take one event; what happens below other calls is theirs to tell."""
+    async def answer(self, turn: Coroutine[Any, Any, Message]) -> Message:
+        """Return the answer of the call."""
+        scope = self._node.scope
+        self._node.scope = scope.replace(listeners=(*scope.listeners, self), pipes=(*scope.pipes, self))
+        try:
+            answer = await turn
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            await self._fail(error)
+            raise
+        await self.drained()
+        return answer
+
+    # ---- queueing
+    def __call__(self, event: Event[Any]) -> None:
+        """Queue the callbacks for one event; events below other calls belong to the agents of those."""
         node = event.node
         if parent_of(node) is not self._node:
             return
-        if node_name(node) == "model":
-            self._hear_model(node, event)
-        elif node_name(node).startswith("tool:"):
-            self._hear_tool(event)
-
-    def _hear_model(self, node: TaskNode, event: Event[Any]) -> None:
-        if isinstance(event, StartedEvent):
-            self._later("show_start_response", entity="llm")
-            self._answers[node] = _Answer(self._streams)
-            if self._streams:
-                self._waiting.append(self._start)
-        elif isinstance(event, DeltaEvent) and node in self._answers:
-            self._take(self._answers[node], event.data)
-        elif isinstance(event, EndedEvent) and (answer := self._answers.pop(node, None)) is not None:
-            self._end(answer, event.data, bool(getattr(node, "cached", False)))
-
-    def _hear_tool(self, event: Event[Any]) -> None:
-        if isinstance(event, ToolCallEvent):
-            self._later("show_start_response", entity="agent")
-        elif isinstance(event, ToolResultEvent):
-            self._later("show_agent_response", **_as_response(event.data))
-        elif isinstance(event, EndedEvent) and isinstance(event.data, Exception):
-            self._later("show_agent_response", **_as_response(f"error: {event.data}"))
-
-    def _take(self, answer: _Answer, delta: Any) -> None:
-        pieces = answer.take(delta)
-        if not self._streams:
+        if isinstance(node, ModelNode):
+            self._queue_model(node, event)
+        elif not node_name(node).startswith("tool:"):
             return
-        answer.pieces += pieces
-        # The first piece is held until the second comes: an answer that comes whole is no stream.
-        if len(answer.pieces) > 1 or "show_llm_response" not in vars(self._callbacks):
-            self._waiting += [partial(self._give, *piece) for piece in answer.pieces[answer.given :]]
-            answer.given = len(answer.pieces)
+        elif isinstance(event, ToolCallEvent):
+            self._add("show_start_response", entity="agent")
+        elif isinstance(event, ToolResultEvent):
+            self._add("show_agent_response", **_as_response(event.data))
+        elif isinstance(event, EndedEvent) and isinstance(event.data, Exception):
+            self._add("show_agent_response", **_as_response(f"error: {event.data}"))
 
-    def _end(self, answer: _Answer, error: BaseException | None, is_cached: bool) -> None:
-        if answer.is_streamed and (error is not None or is_cached or not answer.given):
-            self._later("cancel_llm_stream")
+    def _queue_model(self, node: ModelNode, event: Event[Any]) -> None:
+        if isinstance(event, StartedEvent):
+            self._add("show_start_response", entity="llm")
+            self._held[node] = []
+            if self._streams:
+                self._queue.append(self._start)
+        elif isinstance(event, DeltaEvent) and self._streams:
+            pieces = [*(self._held[node] or ()), *pieces_of(event.data)]
+            # The first piece is held until the second comes: an answer that comes whole is no stream.
+            if self._held[node] is None or len(pieces) > 1 or (pieces and "show_llm_response" not in self._set):
+                self._queue += [partial(self._give, *piece) for piece in pieces]
+                self._held[node] = None
+            else:
+                self._held[node] = pieces
+        elif isinstance(event, EndedEvent):
+            self._end(node, event.data)
+
+    def _end(self, node: ModelNode, error: BaseException | None) -> None:
+        is_cached = bool(getattr(node, "cached", False))
+        is_shown = self._held.pop(node) is None and error is None and not is_cached
+        if self._streams and not is_shown:
+            self._add("cancel_llm_stream")
         if error is not None:
             return
-        shown = answer.shown()
-        if answer.is_streamed and answer.given and not is_cached:
-            self._later("finish_llm_stream", **shown)
+        reply: Reply = node.result
+        shown = {
+            "content": reply.text,
+            "tools_content": "\n".join(f"{call.name}({call.arguments})" for call in reply.tool_calls),
+            "is_tool": bool(reply.tool_calls or ("{" in reply.text and tool_calls_in(reply.text))),
+            "reasoning": reply.reasoning,
+        }
+        if is_shown:
+            self._add("finish_llm_stream", **shown)
         else:
-            language = "json" if shown["is_tool"] else None
-            self._later("show_llm_response", **shown, cached=is_cached, language=language)
+            self._add("show_llm_response", **shown, cached=is_cached, language="json" if shown["is_tool"] else None)
 
-    def _later(self, name: str, **given: Any) -> None:
-        if name in vars(self._callbacks):
-            self._waiting.append(partial(notify, self._callbacks, name, **given))
+    def _add(self, name: str, **given: Any) -> None:
+        if name in self._set:
+            self._queue.append(partial(notify, self._callbacks, name, **given))
 
-    # ---- telling
+    # ---- calling
     async def _start(self) -> None:
-        start = _of_run(self._callbacks, "start_llm_stream")
-        stream = None if start is None else await invoke(start)
-        self._stream = _nothing if stream is None else _taking(stream)
+        start = _of_run(self._callbacks, "start_llm_stream") or _nothing
+        self._stream = await invoke(start) or _nothing
+        self._stream_takes_kind = can_take(self._stream, "", StreamEventType.TEXT)
 
-    async def _give(self, text: str, kind: StreamEventType) -> None:
-        await invoke(self._stream, text, kind)
+    async def _give(self, *piece: Any) -> None:
+        await invoke(self._stream, *(piece if self._stream_takes_kind else piece[:1]))
 
     async def drained(self) -> None:
-        """Call what waits, in order. One at a time: calls of tools that run at once get here too."""
-        if self._is_busy or not self._waiting:
+        """Call what is queued, in order. One at a time: calls of tools that run at once get here too."""
+        if self._is_busy or not self._queue:
             return
         self._is_busy = True
         try:
-            while self._waiting:
-                await self._waiting.popleft()()
+            while self._queue:
+                await self._queue.popleft()()
         finally:
             self._is_busy = False
 
-    async def fail(self, error: BaseException) -> None:
-        """Tell how the call has ended; the error goes on whatever the callbacks do."""
+    async def _fail(self, error: BaseException) -> None:
+        """Call what is left for a call that failed; its error is raised whatever the callbacks do."""
         if isinstance(error, Exception):
-            self._later("show_error_message", error=str(error), message=str(error), exception=error)
+            self._add("show_error_message", error=str(error), message=str(error), exception=error)
         token = current.set(None)  # a stopped call calls nobody any more
         try:
             await self.drained()
@@ -359,50 +321,46 @@ class _Telling:
             current.reset(token)
 
 
-class _Texts:
-    """A function for pieces of which it wants the text alone."""
+def pieces_of(delta: str | ToolCallPart | Reasoning) -> Iterator[Piece]:
+    if isinstance(delta, str):
+        yield delta, StreamEventType.TEXT
+    elif isinstance(delta, Reasoning):
+        yield delta.text, StreamEventType.REASONING
+    else:
+        if delta.name:
+            yield delta.name, StreamEventType.TOOL_NAME
+        if delta.arguments:
+            yield delta.arguments, StreamEventType.TOOL_ARGS
 
-    def __init__(self, stream: Callback) -> None:
-        self._stream = stream
 
-    def __call__(self, text: str, kind: StreamEventType) -> Any:
-        return self._stream(text)
-
-
-def _taking(stream: Callback) -> Callback:
-    """The function for pieces as one of two arguments."""
+def can_take(function: Callback, *given: Any) -> bool:
+    """Return whether the function takes these arguments; True where that cannot be told."""
     try:
-        parameters = signature(stream).parameters.values()
-    except (TypeError, ValueError):
-        return stream
-    positional = [each for each in parameters if each.kind in (Parameter.POSITIONAL_ONLY, _NAMED[0])]
-    if len(positional) > 1 or any(each.kind is Parameter.VAR_POSITIONAL for each in parameters):
-        return stream
-    return _Texts(stream)
+        signature(function).bind(*given)
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
 
 
 def _fitting(function: Callback, given: dict[str, Any]) -> dict[str, Any]:
-    """As much of `given` as the function takes by name."""
+    """Return as much of `given` as the function takes by name."""
     try:
-        parameters = signature(function).parameters.values()
+        parameters = signature(function).parameters
     except (TypeError, ValueError):
         return given
-    if any(each.kind is Parameter.VAR_KEYWORD for each in parameters):
+    kinds = {name: each.kind for name, each in parameters.items()}
+    if Parameter.VAR_KEYWORD in kinds.values():
         return given
-    names = {each.name for each in parameters if each.kind in _NAMED}
-    return {name: value for name, value in given.items() if name in names}
+    named = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    return {name: value for name, value in given.items() if kinds.get(name) in named}
 
 
 def _as_response(content: Any, is_tool: bool = False) -> dict[str, Any]:
     text = as_text(content) if content is not None else ""
-    return {"content": text, "language": "json" if _is_json(text) else "text", "is_tool": is_tool}
-
-
-def _is_json(text: str) -> bool:
-    """Whether the text is a JSON object or list, or a model's call of a tool stands in it."""
-    if text[:1] in ("{", "["):
-        try:
-            return isinstance(cast("object", json.loads(text)), dict | list)
-        except (ValueError, RecursionError):
-            pass
-    return "{" in text and bool(tool_calls_in(text))
+    is_json = "{" in text and bool(tool_calls_in(text))
+    if not is_json and text[:1] in ("{", "["):
+        with suppress(ValueError, RecursionError):
+            is_json = isinstance(cast("object", json.loads(text)), dict | list)
+    return {"content": text, "language": "json" if is_json else "text", "is_tool": is_tool}

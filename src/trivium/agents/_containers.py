@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import UserDict, UserList
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, MutableSequence
 from itertools import cycle, islice
 from typing import Any, SupportsIndex, cast
 
@@ -66,9 +66,7 @@ class AgentList(Agent, UserList[Module]):
         else:
             self.data[i] = _checked([item])[0]
 
-    def __iadd__(self, other: Iterable[Module]) -> Any:
-        self.extend(other)
-        return self
+    __iadd__: Any = MutableSequence[Module].__iadd__
 
 
 class AgentDict(Agent, UserDict[str, Module]):
@@ -149,16 +147,18 @@ class Sequential(Agent):
 
     def __init__(self, *agents: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        given: Any = agents[0] if len(agents) == 1 and _is_several(agents[0]) else agents
-        entries: list[Any] = list(cast("Mapping[str, Any]", given).items() if isinstance(given, Mapping) else given)
-        if not entries:
-            raise ConfigurationError(f"{type(self).__name__} needs at least one agent")
+        given: Any = agents
+        if len(agents) == 1 and isinstance(agents[0], Iterable) and not isinstance(agents[0], Module | tuple | str):
+            given = cast("Any", agents[0])
+        entries = cast("Iterable[Any]", given.items() if isinstance(given, Mapping) else given)
         self._agents = AgentDict()
         for at, entry in enumerate(entries):
             pair = cast("tuple[Any, ...]", entry if isinstance(entry, tuple) else (at, entry))
             if len(pair) != 2:
                 raise NotAgentError(f"{pair!r} is neither an agent nor a pair of a name and an agent")
             self.add_agent(*pair)
+        if not self._agents:
+            raise ConfigurationError(f"{type(self).__name__} needs at least one agent")
 
     def add_agent(self, name: str | int, agent: Module) -> None:
         """Add an agent behind the others."""
@@ -199,10 +199,6 @@ class Sequential(Agent):
 
 class AsyncSequential(AsyncModule, Sequential):
     """A `Sequential` whose call gives a coroutine."""
-
-
-def _is_several(value: Any) -> bool:
-    return isinstance(value, Mapping | Iterable) and not isinstance(value, Module | tuple | str)
 
 
 def _checked(agents: Iterable[Any]) -> list[Module]:

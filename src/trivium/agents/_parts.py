@@ -104,16 +104,16 @@ def made_tools(agent: AgentNames, tools: Any) -> Any:
     """Return an agent's tools as its executor takes them: `ToolMessage` classes, agents and tasks become tools."""
     if not isinstance(tools, list | tuple):
         return tools
-    return [_made_tool(agent, each) for each in cast("Iterable[Any]", tools)]
+    made: list[Any] = []
+    for each in cast("Iterable[Any]", tools):
+        if isinstance(each, type) and issubclass(each, ToolMessage):
+            made.append(handled_tool(agent, each))
+        else:
+            made.append(module_tool(each) if isinstance(each, Module) else each)
+    return made
 
 
-def _made_tool(agent: AgentNames, given: object) -> object:
-    if isinstance(given, type) and issubclass(given, ToolMessage):
-        return _message_tool(agent, given)
-    return module_tool(given) if isinstance(given, Module) else cast("object", given)
-
-
-def _message_tool(agent: AgentNames, kind: type[ToolMessage]) -> Tool:
+def handled_tool(agent: AgentNames, kind: type[ToolMessage]) -> Tool:
     """Return the tool that runs a `ToolMessage` within the agent's call, by the agent's method or its own `handle`."""
 
     @driver_neutral

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator
+from contextlib import suppress
 from inspect import isasyncgenfunction, isgeneratorfunction
 from typing import Any
 
@@ -19,46 +20,47 @@ __all__ = ["AsyncStreamingAgent", "AsyncStreamingSequential", "StreamingAgent", 
 
 
 class _Growing:
-    """The events of a call as messages: what its agents have said so far."""
+    """The events of a call as messages: the answers of its agents so far."""
 
     def __init__(self, root: Module, node: TaskNode) -> None:
-        self._modules = {module.name: module for _, module in root.named_modules()}
+        modules = [module for _, module in root.named_modules()]
+        self._formats = {module.name: module.output_format for module in modules if isinstance(module, Agent)}
+        self._yielding = {module.name for module in modules if _yields(module)}
         self._node = node if _yields(root) else None  # whose messages alone count
         self._texts: dict[TaskNode, str] = {}
 
     def message(self, event: Event[Any]) -> Message | None:
-        """The message that an event is, if it is one."""
+        """Return the message that an event is, if it is one."""
+        node = event.node
         if isinstance(event, PartialEvent):
-            return event.data if self._node in (None, event.node) else None
-        speaker = parent_of(event.node)
-        if self._node is not None or speaker is None or _yields(self._modules.get(node_name(speaker))):
-            return None  # what a forward yields itself is not said twice
-        if isinstance(event, DeltaEvent) and isinstance(event.data, str):
-            self._texts[event.node] = self._texts.get(event.node, "") + event.data
-            if isinstance(getattr(self._modules.get(node_name(speaker)), "output_format", None), AnswerFormat):
-                return None  # the values so far are events of their own
-            return self._said(node_name(speaker), self._texts[event.node], ModelStatusCode.STREAM_ING)
-        if isinstance(event, EndedEvent) and event.node in self._texts:
-            text = self._texts.pop(event.node)  # what failed has no end
-            return None if event.data else self._said(node_name(speaker), text, AgentStatusCode.END)
+            return event.data if self._node in (None, node) else None
+        speaker = parent_of(node)
+        if self._node is not None or speaker is None or node_name(speaker) in self._yielding:
+            return None  # the messages that a forward yields itself stand for those of its models
+        name = node_name(speaker)
+        form = self._formats.get(name)
+        if isinstance(event, DeltaEvent) and event.piece:
+            text = self._texts[node] = self._texts.get(node, "") + event.piece
+            if not isinstance(form, AnswerFormat):  # the values so far are events of their own
+                return _answer_so_far(form, name, text, ModelStatusCode.STREAM_ING)
+        elif isinstance(event, EndedEvent) and node in self._texts:
+            text = self._texts.pop(node)
+            return None if event.data else _answer_so_far(form, name, text, AgentStatusCode.END)  # a failure has no end
         return None
 
-    def _said(self, name: str, text: str, state: AgentStatusCode | ModelStatusCode) -> Message:
-        parser = getattr(self._modules.get(name), "output_format", None)
-        formatted = None
-        if isinstance(parser, AnswerFormat):
-            return Message(content=text, sender=name, stream_state=state).replace(output=parser.partial_value(text))
-        if parser is not None:
-            try:
-                formatted = parser.parse_response(text)
-            except Exception:  # half of an answer need not have the form of a whole one
-                formatted = None
-        return Message(content=text, sender=name, formatted=formatted, stream_state=state)
+
+def _answer_so_far(form: Any, name: str, text: str, state: AgentStatusCode | ModelStatusCode) -> Message:
+    message = Message(content=text, sender=name, stream_state=state)
+    if isinstance(form, AnswerFormat):
+        return message.replace(output=form.partial_value(text))
+    if form is not None:
+        with suppress(Exception):  # the beginning of an answer need not have the form of a complete one
+            message.formatted = form.parse_response(text)
+    return message
 
 
-def _yields(module: Module | None) -> bool:
-    forward = getattr(type(module), "forward", None)
-    return isgeneratorfunction(forward) or isasyncgenfunction(forward)
+def _yields(module: Module) -> bool:
+    return isgeneratorfunction(type(module).forward) or isasyncgenfunction(type(module).forward)
 
 
 class StreamingMixin(Module):

@@ -39,10 +39,10 @@ async def ask_user(agent: AgentNames, prompt: str, is_turn: bool = False) -> str
     """
     ask = agent.ask_user
     if ask is None and agent.own_callbacks is not None:
-        from trivium.agents._callbacks import user_port
+        from trivium.agents._callbacks import user_callback
 
-        ask = user_port(agent.own_callbacks, is_turn)
-    ask = ask or _terminal_of(agent)
+        ask = user_callback(agent.own_callbacks, is_turn)
+    ask = ask or terminal_of(agent)
     with nullcontext() if is_within("user") else step("user") as node:
         given = str(await invoke(ask, prompt) or "")
         if node is not None:
@@ -50,7 +50,7 @@ async def ask_user(agent: AgentNames, prompt: str, is_turn: bool = False) -> str
         return given
 
 
-def _terminal_of(agent: AgentNames) -> AskUser:
+def terminal_of(agent: AgentNames) -> AskUser:
     """Return the function that asks at a terminal of the agent's own, which knows what was typed before."""
     if not sys.stdin.isatty():
         raise NotInteractiveError(

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, Field
 
 from trivium.actions import ActionExecutor
 from trivium.agents._agent import Agent, MemoryOption
-from trivium.agents.stream import Condition, check_turns
+from trivium.agents.stream import Condition, ToolLoop, fill
 from trivium.exceptions import AnswerFormatError, ConfigurationError
 from trivium.hooks import ActionPreprocessor
-from trivium.module import AsyncModule, overridable
+from trivium.module import AsyncModule
 from trivium.prompts import PromptTemplate
 from trivium.prompts.parsers import JSONParser
 from trivium.schema import Message
@@ -55,12 +55,12 @@ class FinishFormat(BaseModel):
 
 
 def has_conclusion(message: Message) -> bool:
-    """Whether an answer is the last one."""
+    """Return whether an answer is the last one."""
     formatted: Any = message.formatted
     return isinstance(formatted, Mapping) and "conclusion" in formatted
 
 
-class ReAct(Agent):
+class ReAct(ToolLoop):
     """Thinks, calls a tool, reads the result, and so on until it comes to a conclusion.
 
     An answer that has not the form asked for is remembered, and the model is told so.
@@ -112,50 +112,30 @@ class ReAct(Agent):
         hooks = [ActionPreprocessor()] if hooks is None else hooks
         if output_format is None:
             output_format = JSONParser(_FORMATS, function_format=ActionFormat, finish_format=FinishFormat)
-        check_turns(max_turn)
         parser = create_object(output_format)
         if not hasattr(parser, "format_instruction") or not hasattr(parser, "parse_response"):
             raise ConfigurationError(f"{type(parser).__name__} is no parser: give output_format=JSONParser(…), or none")
         self.actions = ActionExecutor(actions, hooks=hooks)
-        told = {"action_info": json.dumps(self.actions.description(), ensure_ascii=False)}
-        told["output_format"] = parser.format_instruction()
         text = template if isinstance(template, PromptTemplate) else PromptTemplate(template or _TEMPLATE)
+        action_info = json.dumps(self.actions.description(), ensure_ascii=False)
         self.select_agent = Agent(
             llm,
-            text.format(**{name: value for name, value in told.items() if name in text.variables}),
+            fill(text, action_info=action_info, output_format=parser.format_instruction()),
             memory=memory,
             output_format=_Forgiving(parser),
             aggregator=aggregator,
             hooks=hooks,
         )
-        self.finish_condition, self.max_turn = finish_condition, max_turn
-        super().__init__(**kwargs)
+        super().__init__(finish_condition, max_turn, **kwargs)
 
-    @overridable
-    async def forward(self, *message: Message, **kwargs: Any) -> Message:
-        """Think and act in turn; keywords are sampling parameters."""
-        answer = Message()
-        for _ in range(self.max_turn):
-            answer = await self.select_agent.acall(*message, **kwargs)
-            if self.finish_condition(answer):
-                return answer
-            answer = await self.actions.acall(answer)
-            message = (answer,)
-        return answer
+    @property
+    def inner(self) -> Agent:
+        """The agent that is asked."""
+        return self.select_agent
 
-    def get_steps(self, session_id: Hashable = 0) -> list[dict[str, Any]]:
-        """What was done in a session: thoughts, tools, and what the environment answered, as dicts with `role`."""
-        steps: list[dict[str, Any]] = []
-        memory = self.select_agent.memory.get(session_id) if self.select_agent.memory else None
-        for message in memory.get_memory() if memory is not None else ():
-            if message.sender == self.select_agent.name:
-                said: dict[str, Any] = message.formatted or {}
-                steps.append({"role": "thought", "content": said.get("thought_process", message.content)})
-                if said.get("action"):
-                    steps.append({"role": "tool", "content": said["action"], "name": said["action"].get("name")})
-            elif message.sender != "user":
-                steps.append({"role": "environment", "content": message.content})
-        return steps
+    async def run_call(self, answer: Message) -> Message:
+        """Run the action of an answer."""
+        return await self.actions.acall(answer)
 
 
 class AsyncReAct(AsyncModule, ReAct):

@@ -41,7 +41,7 @@ _MATH = (
 
 @checked
 def get_plugin_prompt(actions: Any, api_desc_template: str = "{description}") -> str:
-    """What a model is told of actions: their descriptions as JSON, each API of a toolkit by its whole name.
+    """Return the description of actions that a model reads: JSON, with the full name of each API of a toolkit.
 
     Args:
         actions: actions, tools, functions or configs of actions; one or several.
@@ -59,37 +59,28 @@ def get_plugin_prompt(actions: Any, api_desc_template: str = "{description}") ->
     """
     template = PromptTemplate(api_desc_template)
     found: list[dict[str, Any]] = []
-    for action in map(
-        create_object, cast("Iterable[Any]", actions) if isinstance(actions, list | tuple) else [actions]
-    ):
-        said = descriptions_of(action)
+    several = cast("Iterable[Any]", actions) if isinstance(actions, list | tuple) else [actions]
+    for action in map(create_object, several):
+        descriptions = descriptions_of(action)
         if isinstance(action, BaseAction) and action.is_toolkit:
-            for each in said:
-                values = {"tool_name": action.name, "description": each["description"]}
-                each["description"] = template.format(
-                    **{name: value for name, value in values.items() if name in template.variables}
-                )
-        found += said
+            for each in descriptions:
+                each["description"] = fill(template, tool_name=action.name, description=each["description"])
+        found += descriptions
     return json.dumps(found, ensure_ascii=False, indent=4)
 
 
-def check_turns(max_turn: int) -> None:
-    """Refuse to ask a model less than once.
-
-    Raises:
-        ConfigurationError: that is what it says.
-    """
-    if max_turn < 1:
-        raise ConfigurationError(f"max_turn={max_turn} never asks the model: give at least 1")
+def fill(template: PromptTemplate, **values: str) -> str:
+    """Return the text of a template, filled with those of the values that it has variables for."""
+    return template.format(**{name: value for name, value in values.items() if name in template.variables})
 
 
 def has_no_call(message: Message) -> bool:
-    """Whether an answer calls nothing, and so is the last one."""
+    """Return whether an answer calls nothing, and so is the last one."""
     return _found(message)["status"] == ToolStatusCode.NO_TOOL
 
 
 def _found(message: Message) -> Mapping[str, Any]:
-    """What the parser has found in an answer.
+    """Return what the parser has found in an answer.
 
     Raises:
         ConfigurationError: it is no parser of calls.
@@ -103,7 +94,65 @@ def _found(message: Message) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", found)
 
 
-class AgentForInternLM(Agent):
+class ToolLoop(Agent):
+    """Asks an inner agent, runs what its answer calls, gives it the result, and so on.
+
+    Args:
+        finish_condition: returns whether an answer is the last one.
+        max_turn: the most requests to the inner agent.
+        **kwargs: as for `Agent`.
+
+    Raises:
+        ConfigurationError: `max_turn` is below 1.
+    """
+
+    def __init__(self, finish_condition: Condition, max_turn: int, **kwargs: Any) -> None:
+        if max_turn < 1:
+            raise ConfigurationError(f"max_turn={max_turn} never asks the model: give at least 1")
+        self.finish_condition, self.max_turn = finish_condition, max_turn
+        super().__init__(**kwargs)
+
+    @property
+    def inner(self) -> Agent:
+        """The agent that is asked."""
+        raise NotImplementedError
+
+    async def run_call(self, answer: Message) -> Message:
+        """Run what an answer calls, and return the message for the next turn."""
+        raise NotImplementedError
+
+    @overridable
+    async def forward(self, *message: Message, **kwargs: Any) -> Message:
+        """Ask, run what is called, and ask again; keywords are sampling parameters."""
+        answer = Message()
+        for _ in range(self.max_turn):
+            answer = await self.inner.acall(*message, **kwargs)
+            if self.finish_condition(answer):
+                return answer
+            answer = await self.run_call(answer)
+            message = (answer,)
+        return answer
+
+    def get_steps(self, session_id: Hashable = 0) -> list[dict[str, Any]]:
+        """Return the steps of a session: thoughts, tools, and results of the environment, as dicts with `role`."""
+        steps: list[dict[str, Any]] = []
+        tool: dict[str, Any] = {}
+        memory = self.inner.memory.get(session_id) if self.inner.memory else None
+        for message in () if memory is None else memory.get_memory():
+            if message.sender == self.inner.name:
+                found = cast("Mapping[str, Any]", message.formatted or {})
+                thought = found.get("thought_process", found.get("thought", message.content))
+                steps.append({"role": "thought", "content": thought})
+                action, name = found.get("action"), found.get("tool_type")
+                if name or action:
+                    tool = {"name": name or cast("Any", action).get("name")}
+                    steps.append({"role": "tool", "content": action, **tool})
+            elif message.sender != "user":
+                steps.append({"role": "environment", "content": message.content, **tool})
+        return steps
+
+
+class AgentForInternLM(ToolLoop):
     """Answers with the help of plugins and of Python code, which its model calls in the text.
 
     It asks its inner `agent`, runs what that calls, gives it the result, and so on until an answer calls nothing.
@@ -156,7 +205,6 @@ class AgentForInternLM(Agent):
         hooks: Any = None,
         **kwargs: Any,
     ) -> None:
-        check_turns(max_turn)
         action_hooks = [InternLMActionProcessor()] if action_hooks is None else action_hooks
         self.plugin_executor = ActionExecutor(plugins, hooks=action_hooks) if plugins else None
         self.interpreter_executor = ActionExecutor(interpreter, hooks=action_hooks) if interpreter else None
@@ -170,8 +218,12 @@ class AgentForInternLM(Agent):
             aggregator=aggregator or InternLMToolAggregator(),
             hooks=hooks,
         )
-        self.finish_condition, self.max_turn = finish_condition, max_turn
-        super().__init__(**kwargs)
+        super().__init__(finish_condition, max_turn, **kwargs)
+
+    @property
+    def inner(self) -> Agent:
+        """The agent that is asked."""
+        return self.agent
 
     def _default_parser(self, plugins: Any) -> MixedToolParser:
         told = get_plugin_prompt(plugins) if plugins else ""
@@ -181,48 +233,23 @@ class AgentForInternLM(Agent):
             parsers=[*known, InterpreterParser(template=_INTERPRETER if self.interpreter_executor else "")],
         )
 
-    @overridable
-    async def forward(self, *message: Message, session_id: Hashable = 0, **kwargs: Any) -> Message:
-        """Ask, run what is called, and ask again; keywords are sampling parameters.
+    async def run_call(self, answer: Message) -> Message:
+        """Run what an answer calls.
 
         Raises:
-            NoExecutorError: the answer calls what there is no executor for.
+            NoExecutorError: there is no executor for it.
         """
-        answer = Message()
-        for _ in range(self.max_turn):
-            answer = await self.agent.acall(*message, **kwargs)
-            if self.finish_condition(answer):
-                return answer
-            if tool_type := _found(answer)["tool_type"]:
-                answer = await self._executor(tool_type).acall(answer)
-            message = (answer,)
-        return answer
-
-    def _executor(self, tool_type: str) -> ActionExecutor:
-        found = getattr(self, f"{tool_type}_executor", None)
-        if found is None:
+        tool_type = _found(answer)["tool_type"]
+        if not tool_type:
+            return answer
+        executor = getattr(self, f"{tool_type}_executor", None)
+        if executor is None:
             raise NoExecutorError(
                 f"{self.name} has nothing that runs '{tool_type}': give it plugins= or interpreter=, or set "
                 f"self.{tool_type}_executor",
                 tool_type,
             )
-        return found
-
-    def get_steps(self, session_id: Hashable = 0) -> list[dict[str, Any]]:
-        """What was done in a session: thoughts, tools, and what the environment answered, as dicts with `role`."""
-        steps: list[dict[str, Any]] = []
-        tool: dict[str, str] = {}
-        memory = None if not self.agent.memory else self.agent.memory.get(session_id)
-        for message in memory.get_memory() if memory is not None else ():
-            if message.sender == self.agent.name:
-                found = _found(message)
-                steps.append({"role": "thought", "content": found["thought"]})
-                if found["tool_type"]:
-                    tool = {"name": found["tool_type"]}
-                    steps.append({"role": "tool", "content": found["action"], **tool})
-            elif message.sender != "user":
-                steps.append({"role": "environment", "content": message.content, **tool})
-        return steps
+        return await executor.acall(answer)
 
 
 class AsyncAgentForInternLM(AsyncModule, AgentForInternLM):
@@ -262,8 +289,8 @@ class MathCoder(AgentForInternLM):
             return await super().forward(*message, **kwargs)
         finally:
             for action in self.interpreter_executor.actions.values() if self.interpreter_executor else ():
-                if (close := getattr(action, "close_session", None)) is not None:
-                    await invoke(close, session_id)
+                if hasattr(action, "close_session"):
+                    await invoke(cast("Any", action).close_session, session_id)
 
 
 class AsyncMathCoder(AsyncModule, MathCoder):

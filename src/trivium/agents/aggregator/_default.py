@@ -1,4 +1,4 @@
-"""What an agent remembers as the chat messages that a model reads."""
+"""The memory of an agent as the chat messages that a model reads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final, cast
 
 from trivium.actions import as_text
-from trivium.agents.aggregator._rendered import rendered
+from trivium.agents.aggregator._rendered import SHORT, rendered
 from trivium.memory import Memory
 from trivium.schema import Entity, Message, ToolCall
 
@@ -17,7 +17,7 @@ _LLM, _SYSTEM = Entity.LLM, Entity.SYSTEM  # a member is slow to look up
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _THOUGHTS: Final = ("reasoning", "reasoning_state")
 _TOLD: Final = frozenset({"entity", "files", "tool_call_id", "tool_calls", *_THOUGHTS})
-"""What of a message, beside its text and sender, a model is told."""
+"""The parts of a message, beside its text and sender, that a model reads."""
 
 Instruction = str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 """A system instruction: text, one chat message, or several."""
@@ -27,7 +27,7 @@ class DefaultAggregator:
     """The system instruction, then each message: the agent's own as assistant, tool results as tool, others as user.
 
     Attributes:
-        separator: what stands between messages of users that follow each other, and are joined: many models' chat
+        separator: the text between messages of users that follow each other, and are joined: many models' chat
             templates want the roles to alternate.
     """
 
@@ -40,22 +40,26 @@ class DefaultAggregator:
         parser: Any = None,
         system_instruction: Any = None,
     ) -> list[dict[str, Any]]:
-        """The chat messages for a model.
+        """Return the chat messages for a model.
 
         Args:
-            messages: what the agent remembers of the session; None is nothing.
-            name: the agent's name: what it said becomes the assistant's.
+            messages: the memory of the session; None: there is none.
+            name: the agent's name: its messages become the assistant's.
             parser: the agent's output parser, for subclasses that render with it.
-            system_instruction: what the agent was told to be.
+            system_instruction: the instruction of the agent.
         """
         found = self.aggregate_system_intruction(system_instruction)
         memory: Memory | None = messages
         append = self.append
-        if type(memory) is Memory and memory.recent_n is None and type(self).append is DefaultAggregator.append:
-            found = rendered(found, memory, name, append, self.separator)
+        told: Sequence[Message] = ()
+        if type(memory) is not Memory or memory.recent_n is not None:
+            told = () if memory is None else memory.get_memory()
+        elif len(memory.messages) < SHORT or type(self).append is not DefaultAggregator.append:
+            told = memory.messages
         else:
-            for message in () if memory is None else memory.get_memory():
-                append(found, message, name)
+            found = rendered(found, memory, name, append, self.separator)
+        for message in told:
+            append(found, message, name)
         if found and found[-1]["role"] != "user":
             _close_calls(found)
         return found
@@ -66,7 +70,7 @@ class DefaultAggregator:
         Where the model's tool calls were answered by a plain message, that message is their result, and calls
         that nobody answered get an error: a history with open calls is refused by providers.
         """
-        entry = _as_chat(message, name)
+        entry = chat_message(message, name)
         role, last = entry["role"], found[-1] if found else _NOTHING
         before = last.get("role")
         if role == "user" and before == "user" and _are_texts(last, entry):
@@ -82,7 +86,7 @@ class DefaultAggregator:
         found.append(entry)
 
     def aggregate_system_intruction(self, system_instruction: Instruction) -> list[dict[str, Any]]:
-        """The system instruction as chat messages.
+        """Return the system instruction as chat messages.
 
         Raises:
             TypeError: it is neither text, a chat message nor a list of these.
@@ -123,14 +127,14 @@ def _close_calls(found: list[dict[str, Any]], answer: str = "") -> None:
 
 
 def text_of(message: Message) -> str:
-    """The content of a message as a model reads it."""
+    """Return the content of a message as a model reads it."""
     content = message.content
     if isinstance(content, str):
         return content
     return "" if content is None else as_text(content)
 
 
-def _as_chat(message: Message, name: str) -> dict[str, Any]:
+def chat_message(message: Message, name: str) -> dict[str, Any]:
     fields = vars(message)  # looked up once: each turn reads all messages, and most say nothing but their text
     content = fields["content"]
     text = content if content.__class__ is str else text_of(message)

@@ -69,7 +69,7 @@ class InternLMToolAggregator(DefaultAggregator):
         Raises:
             UnknownRoleError: an example has a role that is not known.
         """
-        found = [*self.aggregate_system_intruction(system_instruction), *_told(parser)]
+        found = [*self.aggregate_system_intruction(system_instruction), *instruction_of(parser)]
         for shot in self.few_shot:
             found += self._shown(shot, parser)
         tool: str | None = None
@@ -135,8 +135,8 @@ def _written(parser: Any, tool: str | None, thought: str, action: Any) -> str:
     return parser.format_response({"tool_type": tool, "thought": thought, "action": action, "status": status})
 
 
-def _told(parser: Any) -> list[dict[str, Any]]:
-    """A parser's instruction as system messages."""
+def instruction_of(parser: Any) -> list[dict[str, Any]]:
+    """Return a parser's instruction as system messages."""
     told = parser.format_instruction() if hasattr(parser, "format_instruction") else None
     if not told or not isinstance(told, str):
         return list(told or ())

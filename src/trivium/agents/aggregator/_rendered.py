@@ -9,18 +9,20 @@ from trivium.memory import Memory
 from trivium.schema import Message
 from trivium.schema.lowlevel import Changes, linked
 
-__all__ = ["rendered"]
+__all__ = ["SHORT", "rendered"]
 
 Append = Callable[[list[dict[str, Any]], Message, str], None]
 
 _FRESH = 4
 """The last messages are rendered for each request: what a model does to their entries does not stay."""
 _STEP = 8
-"""How many messages are added to what is kept at once, for each time costs a copy of the list."""
+"""The number of messages that are added to what is kept at once, for each time costs a copy of the list."""
+SHORT = _FRESH + _STEP
+"""The number of messages from which on `rendered` is worth its price."""
 
 
 class _Rendered(NamedTuple):
-    """What was rendered: an unchanged beginning of a list of messages, behind a system instruction.
+    """The result of a rendering: an unchanged beginning of a list of messages, behind a system instruction.
 
     It is replaced, never changed, so that threads may share it.
     """
@@ -33,10 +35,10 @@ class _Rendered(NamedTuple):
     changes: Changes
     """Counts the changes of what is covered; one for all that a memory was rendered to."""
     changed: int
-    """Where it stood when this was made."""
+    """The count when this was made."""
 
     def is_of(self, key: tuple[Any, ...], messages: list[Message]) -> bool:
-        """Whether the messages begin as they did: none was changed, and they are cut at the end alone."""
+        """Return whether the messages begin as they did: none was changed, and they are cut at the end alone."""
         is_there = messages is self.messages and len(messages) >= self.covered and self.changes.count == self.changed
         return is_there and messages[self.covered - 1] is self.last and key == self.key
 
@@ -44,30 +46,28 @@ class _Rendered(NamedTuple):
 def rendered(
     system: list[dict[str, Any]], memory: Memory, name: str, append: Append, separator: str
 ) -> list[dict[str, Any]]:
-    """The system instruction's chat messages, then those of all that a memory holds, as `append` makes them.
+    """Return the system instruction's chat messages, then those of a memory with `SHORT` messages or more.
 
     Args:
         system: becomes the beginning of the result.
         memory: all its messages count.
         name: the agent's name.
-        append: adds one message; what it does depends on the end of the list, the message and the name alone.
-        separator: on what it depends besides.
+        append: adds one message; its result depends on the end of the list, the message, the name and the separator.
+        separator: see `DefaultAggregator`.
     """
     messages = memory.messages
-    if len(messages) < _FRESH + _STEP:  # most are short
-        for message in messages:
-            append(system, message, name)
-        return system
     before = memory.rendered if isinstance(memory.rendered, _Rendered) else None
     if before is None or not before.is_of((name, separator, system), messages):
         changes = Changes() if before is None else before.changes
         key = (name, separator, _copies(system))
         before = _Rendered(key, messages, 0, messages[0], _copies(system), changes, changes.count)
-    ready = _end_of_plain(messages, before.covered, len(messages) - _FRESH)
+    ready = end_of_plain(messages, before.covered, len(messages) - _FRESH)
     if ready - before.covered >= _STEP:
         chat = before.chat.copy()
         for message in messages[before.covered : ready]:
-            _watch(message, before.changes)  # first: a change from now on is seen
+            watched = linked(message).setdefault("watched", [])
+            if before.changes not in watched:
+                watched.append(before.changes)  # first: a change from now on is seen
             append(chat, message, name)
         before = before._replace(covered=ready, last=messages[ready - 1], chat=chat)
         memory.rendered = before
@@ -77,8 +77,8 @@ def rendered(
     return found
 
 
-def _end_of_plain(messages: list[Message], start: int, end: int) -> int:
-    """Up to where messages change only where a value is set: a list or an object could change in itself."""
+def end_of_plain(messages: list[Message], start: int, end: int) -> int:
+    """Return up to where messages change only where a value is set: a list or an object could change in itself."""
     for at in range(start, end):
         extra = messages[at].__pydantic_extra__
         if (
@@ -90,12 +90,6 @@ def _end_of_plain(messages: list[Message], start: int, end: int) -> int:
     return end
 
 
-def _watch(message: Message, changes: Changes) -> None:
-    watched = linked(message).setdefault("watched", [])
-    if changes not in watched:
-        watched.append(changes)
-
-
 def _copies(chat: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Entries of their own: a program's instruction may be changed by the program, or by a model."""
+    """Return entries of their own: a program's instruction may be changed by the program, or by a model."""
     return [{**each} for each in chat]
