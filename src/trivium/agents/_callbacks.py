@@ -43,7 +43,13 @@ async def nothing_async(*args: Any, **kwargs: Any) -> None:
     """Do nothing, in async code."""
 
 
+def no_stream() -> Callback:
+    """Return a stream that nobody reads."""
+    return _nothing
+
+
 async def no_stream_async() -> Callback:
+    """Return a stream that nobody reads, for async code."""
     return nothing_async
 
 
@@ -107,7 +113,7 @@ class AgentCallbacks(_Callbacks):
         ['Hel', 'lo', ('Hello', False)]
     """
 
-    start_llm_stream: Callback = staticmethod(lambda: _nothing)
+    start_llm_stream: Callback = staticmethod(no_stream)
     start_llm_stream_async: Callback = staticmethod(no_stream_async)
     cancel_llm_stream: Callback = staticmethod(_nothing)
     finish_llm_stream: Callback = staticmethod(_nothing)
