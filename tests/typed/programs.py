@@ -18,6 +18,7 @@ from trivium.agent.chat_agent import ChatAgent as DocumentedChatAgent
 from trivium.agent.task import Task as DocumentedTask
 from trivium.agent.tool_message import ToolMessage as DocumentedToolMessage
 from trivium.events import DeltaEvent, EndedEvent, RunEvent, ToolCallEvent, ToolResultEvent, UsageEvent
+from trivium.exceptions import ArgumentTypeError
 from trivium.schema import Answer, Usage
 from trivium.testing import ScriptedModel, call_tool
 
@@ -107,8 +108,25 @@ def a_chat_agent_answers_with_a_type() -> None:
     agent = ChatAgent[City](model(), system_message="Be brief.")
     assert_type(agent("Which city?").output, City)
     answer = agent.llm_response("Which city?")
+    assert_type(answer, Answer[City] | None)
     assert answer is not None
+    assert_type(answer.output, City)
     assert answer.output == ROME
+
+
+def responders_have_types_too() -> None:
+    agent = ChatAgent(ScriptedModel(["hello"]))
+    assert_type(agent.agent_response("hi"), Message | None)
+    assert_type(agent.llm_response_forget("hi"), Message | None)
+
+
+async def every_way_to_call_takes_the_same_keywords() -> None:
+    agent = Agent[City](model())
+    with pytest.raises(ArgumentTypeError):
+        await agent.acall("Which city?", timeout="3")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentTypeError):
+        agent("Which city?", timeout="3")  # type: ignore[arg-type]
+    assert_type(await agent.acall("Which city?", timeout=3.0, session_id="Ada"), Answer[City])
 
 
 # ---- streams and events
@@ -199,7 +217,7 @@ def tool_messages_have_the_types_of_their_fields() -> None:
 def a_config_refuses_what_is_no_model() -> None:
     assert_type(ChatAgentConfig(llm=model(), system_message="Be brief.").system_message, str)
     with pytest.raises(ValidationError):
-        ChatAgentConfig(llm=42)
+        ChatAgentConfig(llm=42)  # type: ignore[arg-type]
 
 
 def a_keyword_that_does_not_exist_is_refused() -> None:

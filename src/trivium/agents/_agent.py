@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, Literal, cast
@@ -14,7 +14,7 @@ from trivium.actions import ActionExecutor, OnToolError, ToolMessage, as_text, f
 from trivium.actions.lowlevel import read_more_of
 from trivium.agents._answer_format import REPAIRS, AnswerFormat, answer_format, is_class, typed_answer
 from trivium.agents._calls import as_message, handled_by, is_empty, overrides, read_calls
-from trivium.agents._config import AgentConfig
+from trivium.agents._config import AgentConfig, ModelOption
 from trivium.agents._names import AgentNames
 from trivium.agents._partial import listening_node
 from trivium.agents._parts import MemoryOption, check_sampling, made_memory, made_model, made_tools
@@ -32,8 +32,7 @@ from trivium.schema import Entity, Message, MessageExtra, Origin, ToolCall, Tool
 from trivium.schema.lowlevel import create_object, linked, message_of
 
 if TYPE_CHECKING:
-    from trivium.actions import ApprovalRequest
-    from trivium.commander import Limits, Listener
+    from trivium.agents._typed import Entry
     from trivium.commander.lowlevel import AsyncStream, Stream
     from trivium.schema import Answer
 
@@ -100,21 +99,11 @@ class Agent(AgentNames, Generic[T_co]):
     if TYPE_CHECKING:  # most have one, and those that have none say so when they are made
         memory: MemoryManager  # pyright: ignore[reportIncompatibleVariableOverride] # fmt: skip
 
-        # Static types of what the base class does: each call answers with a value of type T_co.
-        def __call__(
-            self,
-            *message: Any,
-            session_id: Hashable = ...,
-            timeout: float | None = None,
-            limits: Limits | None = None,
-            listeners: Sequence[Listener] = (),
-            context: Any = None,
-            approve: Callable[[ApprovalRequest], Any] | None = None,
-            **kwargs: Any,
-        ) -> Answer[T_co]: ...
-        async def acall(self, *message: Any, **kwargs: Any) -> Answer[T_co]: ...
-        def stream(self, *message: Any, **kwargs: Any) -> Stream[Answer[T_co]]: ...  # type: ignore[override]
-        def open(self, *message: Any, **kwargs: Any) -> AsyncStream[Answer[T_co]]: ...  # type: ignore[override]
+        # Static types of the calls of the base class: they answer with a value of type T_co.
+        __call__: Entry[Answer[T_co]]  # pyright: ignore[reportIncompatibleMethodOverride]
+        acall: Entry[Coroutine[Any, Any, Answer[T_co]]]  # pyright: ignore[reportIncompatibleMethodOverride]
+        stream: Entry[Stream[Answer[T_co]]]  # pyright: ignore[reportIncompatibleMethodOverride]
+        open: Entry[AsyncStream[Answer[T_co]]]  # pyright: ignore[reportIncompatibleMethodOverride]
     else:
 
         def __class_getitem__(cls, argument):
@@ -128,7 +117,7 @@ class Agent(AgentNames, Generic[T_co]):
 
     def __init__(
         self,
-        llm: Model | AgentConfig | dict[str, Any] | Callable[..., Any] = None,
+        llm: ModelOption | AgentConfig = None,
         template: Instruction = None,
         memory: MemoryOption | Literal["default"] = "default",
         output_format: type[T_co] | Any = None,

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, cast
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import ConfigDict, Field, field_validator
 
 from trivium.schema import ConfigModel, NoEffect
+
+if TYPE_CHECKING:
+    from trivium.knowledge.stores import VectorStore, VectorStoreConfig
+    from trivium.language_models import LLMConfig
+    from trivium.llms import ModelProtocol
+    from trivium.parsing import ParsingConfig
+
+    ModelOption: TypeAlias = ModelProtocol | LLMConfig | Callable[..., Any] | Mapping[str, Any] | str | None
+    StoreOption: TypeAlias = VectorStore | VectorStoreConfig | Mapping[str, Any] | None
+    ParsingOption: TypeAlias = ParsingConfig | Literal[""] | None
+else:  # pydantic: the validators below know more
+    ModelOption = StoreOption = ParsingOption = Any
 
 __all__ = ["AgentConfig", "ChatAgentConfig"]
 
@@ -45,11 +57,11 @@ class AgentConfig(ConfigModel):
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     name: str = Field(default="LLM-Agent", pattern=r"^[a-zA-Z0-9_-]+$")
-    llm: Any = None
+    llm: ModelOption = None
     parameters: dict[str, Any] = Field(default_factory=dict[str, Any])
     debug: Annotated[bool, NoEffect("nothing is printed; observers show what happens in a run")] = False
-    vecdb: Any = None
-    parsing: Any = ""
+    vecdb: StoreOption = None
+    parsing: ParsingOption = ""
     prompts: Annotated[Any, NoEffect("an agent's texts stand in its own config")] = None
     show_stats: Annotated[bool, NoEffect("nothing is printed; `token_stats_str` has the numbers")] = True
     hide_agent_response: Annotated[bool, NoEffect("nothing is printed; the screen chooses what it displays")] = False
@@ -119,7 +131,7 @@ class ChatAgentConfig(AgentConfig):
         context_overflow_strategy: no effect.
     """
 
-    llm: Any = ""
+    llm: ModelOption = ""
     system_message: str = "You are a helpful assistant."
     user_message: str | None = None
     use_tools: bool = True

@@ -7,7 +7,7 @@ import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 from pydantic import ValidationError
 
@@ -36,6 +36,7 @@ from trivium.schema.signals import NO_ANSWER
 
 if TYPE_CHECKING:
     from trivium.actions import ActionExecutor
+    from trivium.agents._agent import Agent
     from trivium.agents._callbacks import AgentCallbacks
     from trivium.knowledge.stores import VectorStore
     from trivium.parsing import Parser
@@ -80,9 +81,6 @@ class AgentNames(Module):
     """Asks the user at a terminal, once a user was asked there."""
     if TYPE_CHECKING:  # the agent has them
         executor: ActionExecutor
-        agent_response: Callable[..., Any]
-        llm_response: Callable[..., Any]
-        user_response: Callable[..., Any]
         handle_tool_message: Callable[..., Any]
         handle_message_fallback: Callable[..., Any]
     _vecdb: VectorStore | None = None
@@ -192,7 +190,8 @@ class AgentNames(Module):
 
     def entity_responders(self) -> list[tuple[Entity, Callable[..., Any]]]:
         """Return the agent's responders in a task, in the order in which they are asked."""
-        return [(Entity.AGENT, self.agent_response), (Entity.LLM, self.llm_response), (Entity.USER, self.user_response)]
+        me = cast("Agent", self)
+        return [(Entity.AGENT, me.agent_response), (Entity.LLM, me.llm_response), (Entity.USER, me.user_response)]
 
     def entity_responders_async(self) -> list[tuple[Entity, Callable[..., Any]]]:
         """Return the same as `entity_responders`, for async code."""

@@ -2,9 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, Union, cast
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Union, cast
+
+if TYPE_CHECKING:
+    from trivium.actions import ApprovalRequest
+    from trivium.commander import Limits, Listener
 
 __all__ = ["TypedClass", "type_argument"]
+
+
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Entry(Protocol[R_co]):
+    """A way to call an agent, as type checkers see it: all of them take the same keywords."""
+
+    def __call__(
+        self,
+        *message: Any,
+        session_id: Hashable = ...,
+        timeout: float | None = None,
+        limits: Limits | None = None,
+        listeners: Sequence[Listener] = (),
+        context: Any = None,
+        approve: Callable[[ApprovalRequest], Any] | None = None,
+        **kwargs: Any,
+    ) -> R_co: ...
 
 
 class TypedClass:
