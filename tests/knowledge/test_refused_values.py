@@ -78,8 +78,8 @@ def test_a_field_of_langroid_that_means_nothing_here_is_told(more: dict[str, Any
 
 
 NONSENSE: dict[str, Callable[[], Any]] = {
-    "vecdb": lambda: AgentConfig(vecdb="x"),
-    "parsing": lambda: AgentConfig(parsing=3),
+    "vecdb": lambda: AgentConfig(vecdb="x"),  # type: ignore[arg-type]
+    "parsing": lambda: AgentConfig(parsing=3),  # type: ignore[arg-type]
     "n_relevant_chunks": lambda: DocChatAgentConfig(n_relevant_chunks=0),
     "n_relevant_chunks of a RetrieverAgent": lambda: RetrieverAgentConfig(n_relevant_chunks=0),
     "n_similar_chunks": lambda: DocChatAgentConfig(n_similar_chunks=0),
