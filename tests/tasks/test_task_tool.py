@@ -67,14 +67,14 @@ def test_a_model_gives_a_task_to_an_agent_with_tools(entry: Entry):
      (["square", "task_tool"], ["square", "task_tool", "done_tool"]), ([], ["done_tool"])],
 )  # fmt: skip
 def test_it_gets_the_tools_that_were_named(tools: list[str], names: list[str]):
-    made = tool(tools=tools)._set_up_task(agent())
+    made = tool(tools=tools).set_up_task(agent())
     assert list(made.agent.llm_tools_usable) == names
 
 
 @pytest.mark.parametrize("name", ["secret", "nobody"])
 def test_it_gets_no_tool_that_no_model_may_use(name: str):
     with pytest.raises(ToolArgumentsError, match=f"no tool '{name}' for an agent; there are task_tool, square"):
-        tool(tools=[name])._set_up_task(agent())
+        tool(tools=[name]).set_up_task(agent())
 
 
 @pytest.mark.shows("TaskTool.model", "TaskTool.max_iterations", "TaskTool.request", "TaskTool.purpose")
@@ -83,12 +83,12 @@ def test_what_is_left_out_has_a_default():
     assert (asked.model, asked.max_iterations, asked.agent_name, asked.request) == (None, None, None, "task_tool")
     assert TaskTool.spec().parameters["required"] == ["prompt", "system_message", "tools"]
     boss = agent()
-    made = asked._set_up_task(boss)
+    made = asked.set_up_task(boss)
     assert made.agent.llm is boss.llm
     assert made.name.startswith("agent-")
-    assert made.name != asked._set_up_task(boss).name
-    assert tool(agent_name="Ada Löwe")._set_up_task(boss).name == "Ada-L-we"
-    assert tool(model="openai:small")._set_up_task(boss).agent.llm == "openai:small"
+    assert made.name != asked.set_up_task(boss).name
+    assert tool(agent_name="Ada Löwe").set_up_task(boss).name == "Ada-L-we"
+    assert tool(model="openai:small").set_up_task(boss).agent.llm == "openai:small"
     with pytest.raises(ToolArgumentsError, match="max_iterations"):
         tool(max_iterations=0)
 
@@ -121,4 +121,4 @@ def test_the_limits_of_the_run_hold_below():
 def test_the_done_tool_is_added_once():
     boss = agent()
     boss.enable_message(DoneTool)
-    assert list(tool()._set_up_task(boss).agent.llm_tools_usable).count("done_tool") == 1
+    assert list(tool().set_up_task(boss).agent.llm_tools_usable).count("done_tool") == 1

@@ -21,15 +21,7 @@ from trivium.llms.lowlevel import ModelNode
 from trivium.module import Module
 from trivium.schema import Message, StreamEventType
 
-__all__ = [
-    "AgentCallbacks",
-    "TaskCallbacks",
-    "around",
-    "notify",
-    "show_agent",
-    "show_subtask",
-    "user_callback",
-]
+__all__ = ["AgentCallbacks", "TaskCallbacks", "around", "notify", "show_agent", "show_subtask", "user_callback"]
 
 Callback: TypeAlias = Callable[..., Any]
 Piece: TypeAlias = tuple[str, StreamEventType]

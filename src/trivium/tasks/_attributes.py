@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from trivium.tasks._run import run_of
 
@@ -15,20 +15,23 @@ V = TypeVar("V")
 
 
 class RunAttribute(Generic[V]):
-    """An attribute of a task that belongs to its run: inside a run to that one, outside to the latest."""
+    """An attribute of a task that belongs to its run: inside a run to that one, outside to the latest.
 
-    def __init__(self, doc: str) -> None:
+    Args:
+        slot: the attribute of the run, as it stands on `TaskRun`: at run time the descriptor of its slot.
+        doc: the documentation.
+    """
+
+    def __init__(self, slot: V, doc: str) -> None:
+        self._slot: Any = slot
         self.__doc__ = doc
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
 
     @overload
     def __get__(self, task: None, owner: type | None = None) -> Self: ...
     @overload
     def __get__(self, task: Task[Any], owner: type | None = None) -> V: ...
     def __get__(self, task: Task[Any] | None, owner: type | None = None) -> Self | V:
-        return self if task is None else cast("V", getattr(run_of(task), self._name))
+        return self if task is None else self._slot.__get__(run_of(task))
 
     def __set__(self, task: Task[Any], value: V) -> None:
-        setattr(run_of(task), self._name, value)
+        self._slot.__set__(run_of(task), value)

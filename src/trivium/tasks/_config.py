@@ -10,7 +10,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from trivium.exceptions import ConfigurationError
 
@@ -66,6 +66,9 @@ class DoneSequence(BaseModel):
     name: str | None = None
 
 
+_RESTART = AliasChoices("restart_as_subtask", "restart_subtask_run")
+
+
 class TaskConfig(BaseModel):
     """The options of a task.
 
@@ -93,7 +96,7 @@ class TaskConfig(BaseModel):
     inf_loop_dominance_factor: float = Field(default=1.5, gt=0)
     inf_loop_wait_factor: int = Field(default=5, ge=0, le=10_000)
     inf_loop_action: Literal["raise", "status"] = "raise"
-    restart_as_subtask: bool = False
+    restart_as_subtask: bool = Field(default=False, validation_alias=_RESTART)
     logs_dir: str | Path | None = None
     enable_loggers: bool = True
     enable_html_logging: bool = True
@@ -104,11 +107,6 @@ class TaskConfig(BaseModel):
     done_if_tool: bool = False
     done_sequences: list[str | DoneSequence] | None = None
     kill_channel: str | None = Field(default=None, repr=False)  # it may hold a password
-
-    def __init__(self, **values: Any) -> None:
-        if "restart_subtask_run" in values:
-            values["restart_as_subtask"] = values.pop("restart_subtask_run")
-        super().__init__(**values)
 
     @property
     def restart_subtask_run(self) -> bool:

@@ -72,7 +72,7 @@ class LogFile:
             text = self._render(entry)
         except Exception as error:  # a message may hold any object of a user's
             unknown = Message(content=f"[cannot be shown: {type(error).__name__}]")
-            text = self._render(entry._replace(message=unknown))
+            text = self._render(entry._replace(response=entry.response._replace(message=unknown)))
         data = memoryview(text.encode("utf-8", "backslashreplace"))
         with self._lock:
             try:
@@ -139,15 +139,17 @@ class RunLog:
         if isinstance(event, ResponseEvent):
             self.write(event.data, self._place_of(event.node))
         elif event.level >= WARNING:
-            self._append(Entry(self._place_of(event.node), event.name, "warning", None, _now(), note=event.summary()))
+            self._note(self._place_of(event.node), event.name, "warning", event.summary())
 
     def _place_of(self, node: TaskNode) -> str:
         return next((self._places[each] for each in node.ancestor_chain if each in self._places), "")
 
     def write(self, response: Response, at: str = "", is_given: bool = False) -> None:
         """Write one response into each file."""
-        task, responder, message, could_respond, is_result = response
-        self._append(Entry(at or token_hex(4), task, responder, message, _now(), could_respond, is_result, is_given))
+        self._append(Entry(at or token_hex(4), _now(), response, is_given))
+
+    def _note(self, at: str, task: str, kind: str, text: str) -> None:
+        self._append(Entry(at, _now(), Response(task, kind, None), note=text))
 
     def _append(self, entry: Entry) -> None:
         for file in self._files:
@@ -166,8 +168,7 @@ class RunLog:
         """
         above, end, began = self._place_of(node), "", monotonic()
         self._places[node] = at = f"{above}/{next(self._numbers)}" if above else token_hex(4)
-        now = _now()
-        self._append(Entry(at, task, "begin", None, now, note=f"{now:%Y-%m-%d %H:%M:%S} · session {node.session_id}"))
+        self._note(at, task, "begin", f"{_now():%Y-%m-%d %H:%M:%S} · session {node.session_id}")
         for message in given:
             self.write(Response(task, Entity.USER.value, message), at, is_given=True)
         try:
@@ -179,7 +180,7 @@ class RunLog:
             raise
         finally:
             del self._places[node]
-            self._append(Entry(at, task, "end", None, _now(), note=f"{end} · {monotonic() - began:.2f} s"))
+            self._note(at, task, "end", f"{end} · {monotonic() - began:.2f} s")
             if not self._places:  # the last of the tasks has ended
                 self.close()
 

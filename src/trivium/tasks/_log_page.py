@@ -45,14 +45,13 @@ def _source(text: str) -> str:
 def render_html(entry: Entry) -> str:
     """Return the entry for the page: a response folded unless it is the outcome of a step, or a note."""
     depth, at = f"d{min(entry.at.count('/'), _DEEPEST)}", _text(entry.at)
+    task, responder, message, _, is_result = entry.response
     if entry.note is not None:
-        start = f'<div class="{entry.responder} {depth}" data-at="{at}">'
-        return f"{start}<b>{_text(entry.task)}</b> {_text(entry.note)}</div>\n"
-    message = entry.message
-    kind = _KINDS.get(entry.responder, "task")
-    counts = entry.is_result or entry.is_given
+        return f'<div class="{responder} {depth}" data-at="{at}"><b>{_text(task)}</b> {_text(entry.note)}</div>\n'
+    kind = _KINDS.get(responder, "task")
+    counts = is_result or entry.is_given
     name = "" if message is None or kind == "task" else message.sender
-    who = f"{entry.responder} · {name}" if name and name.lower() != entry.responder.lower() else entry.responder
+    who = f"{responder} · {name}" if name and name.lower() != responder.lower() else responder
     body = "".join(_parts(entry.content, message)) if message else ""
     head = [
         f'<span class="who">{_text(who)}</span>',
@@ -66,12 +65,13 @@ def render_html(entry: Entry) -> str:
 
 
 def _preview(entry: Entry) -> str:
-    if entry.content and entry.message is not None:
+    _, _, message, could_respond, _ = entry.response
+    if entry.content and message is not None:
         line = " ".join(entry.content[: 2 * _PREVIEW].split())[:_PREVIEW]
         return f'<span class="line">{_text(line)}</span>'
-    if entry.message is not None and entry.message.tool_calls:
+    if message is not None and message.tool_calls:
         return ""
-    return f'<span class="line none">{"no response" if entry.could_respond else "not addressed"}</span>'
+    return f'<span class="line none">{"no response" if could_respond else "not addressed"}</span>'
 
 
 def _parts(content: str, message: Message) -> Iterator[str]:

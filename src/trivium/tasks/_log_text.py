@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from trivium.hooks import escape_controls
 from trivium.schema import ChatDocLoggerFields, Message
+from trivium.tasks._events import Response
 
 __all__ = ["TSV_HEAD", "Entry", "render_line", "render_row"]
 
@@ -19,60 +20,50 @@ class Entry(NamedTuple):
 
     Args:
         at: the runs of tasks around it, each a number below the one before: "9f2c/1".
-        task: the name of the task.
-        responder: the name of the responder; of a note its kind, "begin", "end" or "warning".
-        message: its response; None: it had none.
         when: the time.
-        could_respond: False where the responder was passed over.
-        is_result: it is the outcome of the step.
+        response: the response; of a note its responder is the kind: "begin", "end" or "warning".
         is_given: the task was called with it.
         note: the text of a note.
     """
 
     at: str
-    task: str
-    responder: str
-    message: Message | None
     when: datetime
-    could_respond: bool = True
-    is_result: bool = False
+    response: Response
     is_given: bool = False
     note: str | None = None
 
     @property
-    def mark(self) -> str:
-        """A star for the outcome of a step."""
-        return "*" if self.is_result else " "
-
-    @property
     def content(self) -> str:
         """The text of the message, or a note that the responder was passed over."""
-        if self.message is not None:
-            return "" if self.message.content is None else str(self.message.content)
-        return "" if self.could_respond else "[CANNOT RESPOND]"
+        message = self.response.message
+        if message is not None:
+            return "" if message.content is None else str(message.content)
+        return "" if self.response.could_respond else "[CANNOT RESPOND]"
 
 
 def render_row(entry: Entry) -> str:
     """Return the entry as a row below `TSV_HEAD`, no value of which contains a tab or a line break; "" for a note."""
     if entry.note is not None:
         return ""
-    fields = "\t" * 6 + entry.content if entry.message is None else escape_controls(entry.message.tsv_str())
-    return "\t".join((entry.mark, _cell(entry.task), _cell(entry.responder), fields)) + "\n"
+    task, responder, message, _, is_result = entry.response
+    fields = "\t" * 6 + entry.content if message is None else escape_controls(message.tsv_str())
+    return "\t".join(("*" if is_result else " ", _cell(task), _cell(responder), fields)) + "\n"
 
 
 def render_line(entry: Entry, color: bool = False) -> str:
     """Return the entry for people. Further lines of its text are indented, so that none looks like an entry."""
     time = f"{entry.when:%H:%M:%S} {'  ' * entry.at.count('/')}"
+    task, responder, message, _, is_result = entry.response
     if entry.note is not None:
-        sign, verb = {"begin": (">", " begins"), "end": ("<", " ends")}.get(entry.responder, ("!", ""))
-        return f"{sign} {time}{_cell(entry.task + verb)} | {_cell(entry.note)}\n"
-    about = [entry.task, entry.responder, *(_about(entry.message) if entry.message else ())]
+        sign, verb = {"begin": (">", " begins"), "end": ("<", " ends")}.get(responder, ("!", ""))
+        return f"{sign} {time}{_cell(task + verb)} | {_cell(entry.note)}\n"
+    about = [task, responder, *(_about(message) if message else ())]
     start = time + " | ".join(_cell(each) for each in about if each)
     if color:
-        start = f"\x1b[{_COLORS.get(entry.responder, '36')}m{start}\x1b[0m"
-    calls = [call.arguments for call in entry.message.tool_calls if call.id] if entry.message else []
+        start = f"\x1b[{_COLORS.get(responder, '36')}m{start}\x1b[0m"
+    calls = [call.arguments for call in message.tool_calls if call.id] if message else []
     said = "\n".join(each for each in (entry.content, *calls) if each)
-    text = f"{entry.mark} {start}" + (f" | {escape_controls(said)}" if said else "")
+    text = f"{'*' if is_result else ' '} {start}" + (f" | {escape_controls(said)}" if said else "")
     return text.replace("\n", "\n    ") + "\n"
 
 

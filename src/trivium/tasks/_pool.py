@@ -42,37 +42,6 @@ class BatchKeywords(TypedDict, total=False):
     progress: Progress
 
 
-@dataclass(frozen=True, slots=True)
-class BatchOptions:
-    """The options of a batch; the public functions describe them."""
-
-    sequential: bool = True
-    batch_size: int | None = None
-    limits: Limits | None = None
-    has_sessions: bool = True
-    stop_on_first_result: bool = False
-    handle_exceptions: ExceptionHandling | bool = ExceptionHandling.RAISE
-    progress: Progress = False
-
-    def at_once(self) -> int:
-        """Return the most items that run at the same time."""
-        if self.batch_size is not None:
-            positive(batch_size=self.batch_size)
-        return 1 if self.sequential else self.batch_size or _MOST_AT_ONCE
-
-    def handling(self) -> ExceptionHandling:
-        """Return the policy; True and False are its deprecated names."""
-        given: Any = self.handle_exceptions
-        if isinstance(given, ExceptionHandling):
-            return given
-        if not isinstance(given, bool):
-            kind = type(given).__name__
-            raise ArgumentTypeError(f"handle_exceptions is an ExceptionHandling, not {kind}", "handle_exceptions")
-        meant = ExceptionHandling.RETURN_NONE if given else ExceptionHandling.RAISE
-        warnings.warn(f"handle_exceptions={given} is now {meant}", DeprecationWarning, stacklevel=2)
-        return meant
-
-
 class _OverError(Exception):
     """The batch ends early, with the first result."""
 
@@ -85,15 +54,26 @@ class Batch:
         name: the i-th item is the node "name-i".
         items: any iterable, sync or async.
         work: a core coroutine function.
-        options: the options.
+        sequential: run one item at a time.
+        batch_size: the most items at once, unless they are sequential.
         title: the text before the progress bar.
+        limits: the limits of all items together.
+        has_sessions: each item has a session of its own.
+
+    The others are those of `BatchKeywords`.
     """
 
     name: str
     items: Items
     work: Work
-    options: BatchOptions
+    sequential: bool
+    batch_size: int | None
     title: str = ""
+    limits: Limits | None = None
+    has_sessions: bool = True
+    stop_on_first_result: bool = False
+    handle_exceptions: ExceptionHandling | bool = ExceptionHandling.RAISE
+    progress: Progress = False
     results: list[Any] = field(default_factory=list[Any], init=False)
     done: int = field(default=0, init=False)
     over: BaseException | None = field(default=None, init=False)
@@ -102,17 +82,20 @@ class Batch:
     @driver_neutral
     async def run(self) -> list[Any]:
         """Run all items, and return the results in their order."""
-        at_once, handling = self.options.at_once(), self.options.handling()
+        if self.batch_size is not None:
+            positive(batch_size=self.batch_size)
+        handling = read_handling(self.handle_exceptions)
         node = CallNode("batch", current.get())
-        if self.options.limits is not None:
-            change_scope(node, timeout=None, limits=self.options.limits)
-        work = self._run(node, at_once, handling)
+        if self.limits is not None:
+            change_scope(node, timeout=None, limits=self.limits)
+        work = self._run(node, handling)
         return await (run_from_trio(node, partial(drive, work)) if is_in_trio() else work)
 
-    async def _run(self, node: CallNode, at_once: int, handling: ExceptionHandling) -> list[Any]:
+    async def _run(self, node: CallNode, handling: ExceptionHandling) -> list[Any]:
         total = len(self.items) if isinstance(self.items, Sized) else None
-        progress = self.options.progress
-        bar = ProgressBar(self.title or f"Running {self.name}") if progress is True else nullcontext(progress or None)
+        at_once = 1 if self.sequential else self.batch_size or _MOST_AT_ONCE
+        title = self.title or f"Running {self.name}"
+        bar = ProgressBar(title) if self.progress is True else nullcontext(self.progress or None)
         try:
             with node, bar as report:
 
@@ -122,7 +105,7 @@ class Batch:
                         await self._one(node, index, item, handling)
                         if report is not None:
                             await invoke_in_place(report, self.done, total)
-                        if self.options.stop_on_first_result and self.results[index] is not None:
+                        if self.stop_on_first_result and self.results[index] is not None:
                             raise _OverError
                     except BaseException as error:
                         if self.over is None:
@@ -144,7 +127,7 @@ class Batch:
     async def _one(self, batch: CallNode, index: int, item: Any, handling: ExceptionHandling) -> None:
         self.results += [None] * (index + 1 - len(self.results))
         node = CallNode(f"{self.name}-{index}", batch)
-        if self.options.has_sessions:
+        if self.has_sessions:
             change_scope(node, session_id=f"{node.run_id}/{node.key}")
         result = None
         try:
@@ -162,3 +145,15 @@ class Batch:
             raise _OverError
         self.results[index] = result
         self.done += 1
+
+
+def read_handling(given: object) -> ExceptionHandling:
+    """Return the policy; True and False are its deprecated names."""
+    if isinstance(given, ExceptionHandling):
+        return given
+    if not isinstance(given, bool):
+        kind = type(given).__name__
+        raise ArgumentTypeError(f"handle_exceptions is an ExceptionHandling, not {kind}", "handle_exceptions")
+    meant = ExceptionHandling.RETURN_NONE if given else ExceptionHandling.RAISE
+    warnings.warn(f"handle_exceptions={given} is now {meant}", DeprecationWarning, stacklevel=2)
+    return meant

@@ -89,18 +89,20 @@ class Task(Module, Generic[T]):
     own_callbacks: TaskCallbacks | None = None
     log: RunLog | None = None
 
-    pending_message = RunAttribute[Message | None]("The message that waits for an answer.")
-    pending_sender = RunAttribute[ResponderKey]("The responder that gave it: an entity, or a sub-task.")
-    n_stalled_steps = RunAttribute[int]("The number of steps in a row without a valid response.")
-    human_tried = RunAttribute[bool]("Whether the user was asked in the last step.")
-    is_done = RunAttribute[bool]("Whether the last response ends the task.")
-    is_pass_thru = RunAttribute[bool]("Whether the last response passes the pending message on.")
-    caller = RunAttribute["Task[Any] | None"]("The task that called this one; None at the root.")
-    session_id = RunAttribute[Hashable]("The session of the run.")
-    max_cost = RunAttribute[float]("US dollars that the run may cost; 0: no limit.")
-    max_tokens = RunAttribute[int]("Tokens that the run may use; 0: no limit.")
-    why = RunAttribute[str]("The reason why the run ended without success, in a sentence; '' for a success.")
-    message_history_idx = RunAttribute[int]("The index in the agent's history at which the run began; -1 before any.")
+    pending_message = RunAttribute(TaskRun.pending_message, "The message that waits for an answer.")
+    pending_sender = RunAttribute(TaskRun.pending_sender, "The responder that gave it: an entity, or a sub-task.")
+    n_stalled_steps = RunAttribute(TaskRun.n_stalled_steps, "The number of steps in a row without a valid response.")
+    human_tried = RunAttribute(TaskRun.human_tried, "Whether the user was asked in the last step.")
+    is_done = RunAttribute(TaskRun.is_done, "Whether the last response ends the task.")
+    is_pass_thru = RunAttribute(TaskRun.is_pass_thru, "Whether the last response passes the pending message on.")
+    caller = RunAttribute(TaskRun.caller, "The task that called this one; None at the root.")
+    session_id = RunAttribute(TaskRun.session_id, "The session of the run.")
+    max_cost = RunAttribute(TaskRun.max_cost, "US dollars that the run may cost; 0: no limit.")
+    max_tokens = RunAttribute(TaskRun.max_tokens, "Tokens that the run may use; 0: no limit.")
+    why = RunAttribute(TaskRun.why, "The reason why the run ended without success, in a sentence; '' for a success.")
+    message_history_idx = RunAttribute(
+        TaskRun.message_history_idx, "The index in the agent's history at which the run began; -1 before any."
+    )
 
     if not TYPE_CHECKING:
 

@@ -48,7 +48,7 @@ class TaskTool(ToolMessage):
     max_iterations: int | None = Field(default=None, ge=1, description="how many responses it may take")
     agent_name: str | None = Field(default=None, description="what it is called in logs")
 
-    def _set_up_task(self, agent: Any) -> Task[Any]:
+    def set_up_task(self, agent: Any) -> Task[Any]:
         """Return the task, whose agent has the tools and the one that ends it."""
         name = re.sub(r"[^a-zA-Z0-9_-]+", "-", self.agent_name or "").strip("-")
         done = DoneTool.name()
@@ -84,7 +84,7 @@ class TaskTool(ToolMessage):
         Raises:
             ToolArgumentsError: there is no such tool.
         """
-        task = self._set_up_task(agent)
+        task = self.set_up_task(agent)
         prompt = Message(content=self.prompt)  # nobody's word: a call in it runs nowhere
         if chat_doc is not None:
             link(chat_doc, prompt)

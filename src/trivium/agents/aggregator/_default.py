@@ -135,12 +135,11 @@ def text_of(message: Message) -> str:
 
 
 def chat_message(message: Message, name: str) -> dict[str, Any]:
-    fields = vars(message)  # looked up once: each turn reads all messages, and most say nothing but their text
-    content = fields["content"]
+    content = message.content
     text = content if content.__class__ is str else text_of(message)
     extra = message.__pydantic_extra__
     if _TOLD.isdisjoint(extra):
-        return {"role": "assistant" if fields["sender"] == name else "user", "content": text}
+        return {"role": "assistant" if message.sender == name else "user", "content": text}
     if (call_id := extra.get("tool_call_id")) is not None:
         return {"role": "tool", "tool_call_id": call_id, "content": text}
     entity = extra.get("entity")
@@ -148,7 +147,7 @@ def chat_message(message: Message, name: str) -> dict[str, Any]:
         entity = message.entity
     if entity is _SYSTEM:
         return {"role": "system", "content": text}
-    if entity is _LLM or (entity is None and fields["sender"] == name):
+    if entity is _LLM or (entity is None and message.sender == name):
         chat: dict[str, Any] = {"role": "assistant", "content": text}
         if "tool_calls" in extra and (calls := [_call(call) for call in message.tool_calls if call.id]):
             chat["tool_calls"] = calls  # one without an id stands in the text

@@ -64,7 +64,7 @@ class InternLMToolAggregator(DefaultAggregator):
         parser: Any = None,
         system_instruction: Any = None,
     ) -> list[dict[str, Any]]:
-        """The chat messages for a model; see `DefaultAggregator.aggregate`.
+        """Return the chat messages for a model; see `DefaultAggregator.aggregate`.
 
         Raises:
             UnknownRoleError: an example has a role that is not known.
@@ -111,7 +111,7 @@ class InternLMToolAggregator(DefaultAggregator):
             if role in ("thought", "language"):
                 thought = str(content)
             elif role == "tool":
-                tool = entry.get("name") or getattr(parser, "tool_type", None)
+                tool = entry.get("name") or tool_type_of(parser)
                 yield {"role": "assistant", "content": _written(parser, tool, thought or "", content)}
                 thought = None
             elif role in ("environment", self.environment_role):
@@ -140,5 +140,10 @@ def instruction_of(parser: Any) -> list[dict[str, Any]]:
     told = parser.format_instruction() if hasattr(parser, "format_instruction") else None
     if not told or not isinstance(told, str):
         return list(told or ())
-    tool: str | None = getattr(parser, "tool_type", None)
+    tool = tool_type_of(parser)
     return [{"role": "system", "content": told, **({"name": tool} if tool else {})}]
+
+
+def tool_type_of(parser: Any) -> str | None:
+    """Return the type of the calls that a parser finds; None for a parser of several."""
+    return parser.tool_type if hasattr(parser, "tool_type") else None
