@@ -74,6 +74,7 @@ _OF: Final[dict[str, list[tuple[str, Any]]]] = {
         ("SELECT name, t FROM customers, jsonb_array_elements_text(extra -> 'tags') AS t ORDER BY 1, 2",
          [("Ada", "old"), ("Ada", "vip"), ("Cy", "new")]),
         ("SELECT string_agg(name, ', ' ORDER BY name) FROM customers", [("Ada, Bo, Cy, Di",)]),
+        ("SELECT $$it's$$, $t$a $$;$t$, E'it\\'s\\n', E'\\''", [("it's", "a $$;", "it's\n", "'")]),
         ("SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY total) FROM orders", [(62.75,)]),
         ("SELECT DISTINCT ON (customer_id) customer_id, total FROM orders ORDER BY customer_id, total DESC",
          [(1, 100), (2, 20), (3, 300)]),

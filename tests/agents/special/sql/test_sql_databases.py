@@ -52,6 +52,12 @@ def test_what_is_sent_gives_what_the_query_gives_as_it_was_written(shop: Shop) -
         assert shop.database._run(sent, 50).rows == shop.database._run(sql, 50).rows, f"{sql}\n{sent}"
 
 
+def test_a_plan_of_a_query_that_only_reads_is_shown(shop: Shop) -> None:
+    assert shop.database.query("EXPLAIN SELECT name FROM customers ORDER BY name").rows
+    with pytest.raises(QueryRefusedError):
+        shop.database.query("EXPLAIN SELECT * FROM secrets")
+
+
 def test_nothing_passes_and_nothing_changes(shop: Shop) -> None:
     before = shop.content(), shop.files()
     for name, sql in ATTACKS[shop.dialect].items():

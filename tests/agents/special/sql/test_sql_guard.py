@@ -166,7 +166,9 @@ def test_columns_are_looked_up_where_their_table_stands() -> None:
         ("sqlite", "SELECT 1_000", "numbers without _"),
         ("postgres", "SELECT 1_000", "numbers without _"),
         ("postgres", "SELECT (t).name FROM t", r"table\.column"),
-        ("postgres", r"SELECT E'a\'b'", "for a quote"),
+        ("postgres", r"SELECT E'a\';b'", "for a quote"),
+        ("postgres", r"SELECT E'a\x41'", "for a quote"),
+        ("mysql", "EXPLAIN QUERY PLAN SELECT 1", "EXPLAIN with a query"),
         ("postgres", "SELECT 1 = SOME (SELECT 2)", "another way"),
         ("postgres", "SELECT INTERVAL(0) '1.6 s'", "another way"),
         ("sqlite", "SELECT sum(a) OVER (ORDER BY b) FROM (SELECT 1, 2) AS x(a, b)", "what it has"),
@@ -175,6 +177,30 @@ def test_columns_are_looked_up_where_their_table_stands() -> None:
 def test_what_cannot_be_sent_as_it_is_meant_is_refused_with_advice(dialect: str, sql: str, advice: str) -> None:
     with pytest.raises(QueryRefusedError, match=advice):
         check_query(sql, dialect)
+
+
+@pytest.mark.parametrize(
+    ("sql", "sent"),
+    [
+        (r"SELECT E'\''", "SELECT ''''"),
+        (r"SELECT e'it\'s\n' AS a", "SELECT 'it''s\n' AS a"),
+        ("SELECT $$it's$$", "SELECT 'it''s'"),
+        ("SELECT $t$a $$ b; c$t$", "SELECT 'a $$ b; c'"),
+        ("SELECT 1 WHERE name = $$O'Neil$$", "SELECT 1 WHERE name = 'O''Neil'"),
+    ],
+)
+def test_texts_of_postgresql_are_sent_as_the_plain_text_that_they_are(sql: str, sent: str) -> None:
+    assert check_query(sql, "postgres") == sent
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "mysql", "postgres", "sqlite"])
+def test_a_plan_can_be_asked_for_and_runs_nothing(dialect: str) -> None:
+    assert check_query(" explain\nselect a from t", dialect, max_rows=5) == "EXPLAIN SELECT a FROM t"
+    refused = ["DELETE FROM t", "ANALYZE SELECT 1", "(ANALYZE) SELECT 1", "VERBOSE SELECT 1", "t", "SELECT 1; SELECT 2"]
+    refused += ["EXPLAIN SELECT 1", "", "FOR CONNECTION 5", "SELECT * FROM secrets", "FORMAT=JSON SELECT 1"]
+    for sql in refused:
+        with pytest.raises(QueryRefusedError):
+            check_query(f"EXPLAIN {sql}", dialect, tables=["t"])
 
 
 def test_a_type_of_sqlite_is_written_as_what_sqlite_takes_it_for() -> None:

@@ -26,6 +26,7 @@ _LETTER: Final = re.compile(r"[^\W\d]")
 _CONTROL: Final = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
+_EXPLAIN: Final = re.compile(r"\s*EXPLAIN\s+(QUERY\s+PLAN\s+)?", re.IGNORECASE)
 _BEGINNINGS: Final = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "L_PAREN")
 
 
@@ -42,7 +43,8 @@ def check_query(
 
     The model's text itself is never sent: it is parsed, each node of the tree must be of a kind that is allowed, and
     new text is written from the tree. The new text is parsed and checked again, and must give the same tree, so that it
-    means the same. Only what is listed is allowed; all else is refused.
+    means the same. Only what is listed is allowed; all else is refused. EXPLAIN of such a query is allowed without
+    options, so that nothing of it is run.
 
     Args:
         sql: the query.
@@ -72,15 +74,18 @@ def check_query(
     if dialect not in FUNCTIONS:
         raise ConfigurationError(f"no dialect {dialect!r}: take one of {', '.join(sorted(FUNCTIONS))}")
     query = _Query(sql, dialect, tables, functions)
+    explain = _EXPLAIN.match(sql)
+    if explain and explain[1] and dialect != "sqlite":
+        raise query.refused("QUERY PLAN is SQLite's", "EXPLAIN with a query")
     try:
-        tree = query.parse(sql)
-        if max_rows is not None:
+        tree = query.parse(sql[explain.end() :] if explain else sql)
+        if max_rows is not None and not explain:  # a plan is that of the query as it is given
             tree = query.limit(tree, max_rows)
         sent = query.write(tree)
         query.compare(tree, query.parse(sent))
     except RecursionError:
         raise query.refused("it is nested too deeply", "a flatter query") from None
-    return sent
+    return f"EXPLAIN {'QUERY PLAN ' if explain[1] else ''}{sent}" if explain else sent
 
 
 class _Query:

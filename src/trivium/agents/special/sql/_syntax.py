@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Syntax", "syntax_of"]
 
-_PLAIN_ESCAPES: Final = re.compile(r"[eE]'(?:[^'\\]|''|\\[\\ntr])*'")
+_PLAIN_ESCAPES: Final = re.compile(r"[eE]'(?:[^'\\]|''|\\[\\ntr'])*'")
 _AFFINITIES: Final = (
     ("INT", "BIGINT"), ("CHAR|CLOB|TEXT", "TEXT"), ("BLOB", "VARBINARY"), ("REAL|FLOA|DOUB", "DOUBLE"), ("", "DECIMAL"),
 )  # fmt: skip
@@ -86,8 +86,15 @@ def parser_settings(name: str, parser: Any) -> dict[str, object]:
 
     def read_escapes(reading: Any, token: Token) -> Expr:
         """Read PostgreSQL's E'…' as the plain text that it means."""
-        if not _PLAIN_ESCAPES.fullmatch(reading.sql[token.start : token.end + 1]):
-            reading.raise_error("E'…' may hold \\n, \\t, \\r and \\\\, and '' for a quote")
+        written = reading.sql[token.start : token.end + 1]
+        if not _PLAIN_ESCAPES.fullmatch(written):
+            reading.raise_error("E'…' may hold \\n, \\t, \\r, \\\\ and \\', and '' for a quote")
+        if "\\'" in written and ";" in written:  # several statements to whoever does not know the escape
+            reading.raise_error("E'…' that holds a semicolon takes '' for a quote")
+        return exp.Literal.string(token.text)
+
+    def read_dollars(_: Any, token: Token) -> Expr:
+        """Read PostgreSQL's $$…$$ as the plain text that it is."""
         return exp.Literal.string(token.text)
 
     def read_arrow(kind: type[Expr]) -> Callable[[Any, Expr, Expr], Expr]:
@@ -102,7 +109,8 @@ def parser_settings(name: str, parser: Any) -> dict[str, object]:
         operators: {**getattr(parser, operators), **arrows},
     }
     if name == "postgres":
-        settings["PRIMARY_PARSERS"] = {**parser.PRIMARY_PARSERS, TokenType.BYTE_STRING: read_escapes}
+        own = {TokenType.BYTE_STRING: read_escapes, TokenType.HEREDOC_STRING: read_dollars}
+        settings["PRIMARY_PARSERS"] = {**parser.PRIMARY_PARSERS, **own}
     return settings
 
 
