@@ -214,6 +214,7 @@ def _extract_command(
     at_once: Annotated[int | None, _option(_AT_ONCE, "N", min=1)] = None,
     tries: Annotated[int, typer.Option(min=1, metavar="N", help="The number of times that values are asked for.")] = 2,
     max_megabytes: Annotated[int, typer.Option(min=1, metavar="N", help="The largest document that is read.")] = 32,
+    max_seconds: Annotated[float, typer.Option(min=0.1, metavar="S", help="Time for reading one document.")] = 15,
 ) -> int:
     """Extract fields from FILES, and from the files in folders; - is stdin.
 
@@ -234,6 +235,7 @@ def _extract_command(
         at_once=at_once,
         tries=tries,
         max_megabytes=max_megabytes,
+        max_seconds=max_seconds,
     )
     return _extract.run_extraction(files, options)
 

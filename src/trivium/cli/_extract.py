@@ -44,6 +44,7 @@ class ExtractOptions:
     at_once: int | None
     tries: int
     max_megabytes: int
+    max_seconds: float
 
     def shape(self) -> _Shape:
         """Return the form of the records on stdout; a file beside it has a form of its own."""
@@ -130,7 +131,8 @@ class _Run:
             line = progress.add_task("", total=len(unfinished))
 
             def open_case(path: Path) -> Case:
-                return Case(open_document(path, options.max_megabytes << 20), self.fields, tries=options.tries)
+                document = open_document(path, options.max_megabytes << 20, options.max_seconds)
+                return Case(document, self.fields, tries=options.tries)
 
             def receive(outcome: Outcome) -> None:
                 progress.advance(line)

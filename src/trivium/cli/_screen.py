@@ -14,6 +14,8 @@ __all__ = ["as_error", "bar", "one_line", "prepare", "printable", "silence", "st
 
 _OPTIONS = {
     "max_bytes": "--max-megabytes",
+    "ReadLimits(memory=…)": "--max-megabytes",
+    "ReadLimits(seconds=…)": "--max-seconds",
     "base_url": "--base-url",
     ", or give api_key=": "",
     "; '' is the default of this machine": "; 'none' searches by words alone",

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from trivium.exceptions import DocumentError, DocumentNotFoundError
-from trivium.parsing import read
+from trivium.parsing import ReadLimits, read
 from trivium.schema import Document
 
 __all__ = ["STDIN", "find_documents", "open_document", "source_of"]
 
 STDIN = Path("-")
 _DEVICE = "/dev/stdin"
+_MEMORY_PER_BYTE = 6  # of a document, while it is read
 
 
 def find_documents(paths: Iterable[Path], output: Path | None) -> tuple[list[Path], list[DocumentNotFoundError]]:
@@ -42,12 +43,13 @@ def source_of(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "replace")
 
 
-def open_document(path: Path, max_bytes: int) -> Document:
-    """Read a file, or standard input for `-`; see `trivium.parsing.read`."""
+def open_document(path: Path, max_bytes: int, seconds: float = 15.0) -> Document:
+    """Read a file, or standard input for `-`; see `trivium.parsing.read`. The memory grows with the size."""
+    limits = ReadLimits(seconds, max(_MEMORY_PER_BYTE * max_bytes, ReadLimits().memory))
     if path != STDIN:
-        return read(path, max_bytes=max_bytes)
+        return read(path, max_bytes=max_bytes, limits=limits)
     try:
-        document = read(_DEVICE, max_bytes=max_bytes)
+        document = read(_DEVICE, max_bytes=max_bytes, limits=limits)
     except DocumentError as error:
         raise type(error)(str(error).replace(_DEVICE, "standard input"), source_of(path)) from None
     document.metadata.source = source_of(path)

@@ -59,7 +59,9 @@
     │       └── QueryTimeoutError (TimeoutError)  it took too long
     ├── DocumentError                           a document could not be read
     │   ├── DocumentNotFoundError (FileNotFoundError)
-    │   ├── DocumentTooLargeError
+    │   ├── DocumentLimitError                  it reaches a limit, which is named
+    │   │   ├── DocumentTimeoutError (TimeoutError)
+    │   │   └── DocumentTooLargeError
     │   ├── EmptyDocumentError
     │   └── UnreadableDocumentError
     ├── KnowledgeError                          documents could not be kept, or nothing looked up in them
@@ -203,7 +205,9 @@ from trivium.exceptions._runs import (
 from trivium.exceptions._tools import (
     CallOriginError,
     DocumentError,
+    DocumentLimitError,
     DocumentNotFoundError,
+    DocumentTimeoutError,
     DocumentTooLargeError,
     EmptyDocumentError,
     FetchAddressError,
@@ -260,7 +264,9 @@ __all__ = [
     "DatabaseError",
     "DeadlineExceededError",
     "DocumentError",
+    "DocumentLimitError",
     "DocumentNotFoundError",
+    "DocumentTimeoutError",
     "DocumentTooLargeError",
     "DownloadError",
     "EmbeddingError",

@@ -7,7 +7,9 @@ from trivium.exceptions._root import TriviumError
 __all__ = [
     "CallOriginError",
     "DocumentError",
+    "DocumentLimitError",
     "DocumentNotFoundError",
+    "DocumentTimeoutError",
     "DocumentTooLargeError",
     "EmptyDocumentError",
     "FetchAddressError",
@@ -51,8 +53,20 @@ class DocumentNotFoundError(DocumentError, FileNotFoundError):
     """There is no such file."""
 
 
-class DocumentTooLargeError(DocumentError):
-    """The file is larger than the reader takes."""
+class DocumentLimitError(DocumentError):
+    """A document reaches a limit. `limit` is its name, `value` its value; the text says how to raise it."""
+
+    def __init__(self, message: str, source: str = "", limit: str = "", value: float = 0) -> None:
+        super().__init__(message, source)
+        self.limit, self.value = limit, value
+
+
+class DocumentTooLargeError(DocumentLimitError):
+    """The file holds more than the reader takes, or reading it takes too much memory."""
+
+
+class DocumentTimeoutError(DocumentLimitError, TimeoutError):
+    """Reading the document takes too long."""
 
 
 class EmptyDocumentError(DocumentError):

@@ -8,6 +8,7 @@ from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
     from trivium.parsing._chunk import Chunk, ChunkMetaData
+    from trivium.parsing._limits import ReadLimits
     from trivium.parsing._parser import Parser, ParsingConfig, Splitter
     from trivium.parsing._passages import Passage, PassageIndex, select, split
     from trivium.parsing._places import Locator, Place, locate
@@ -24,6 +25,7 @@ __all__ = [
     "Passage",
     "PassageIndex",
     "Place",
+    "ReadLimits",
     "Splitter",
     "is_code",
     "locate",
@@ -43,6 +45,7 @@ _HOMES = {
     "Passage": "parsing._passages",
     "PassageIndex": "parsing._passages",
     "Place": "parsing._places",
+    "ReadLimits": "parsing._limits",
     "Splitter": "parsing._parser",
     "is_code": "parsing.formats",
     "locate": "parsing._places",

@@ -11,19 +11,24 @@ from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
     from trivium.parsing._chunk import check_documents, splice
+    from trivium.parsing._limits import MAX_BYTES
     from trivium.parsing._statements import MAIL_HEADER, statements
     from trivium.parsing._words import StemTable, stems
+    from trivium.parsing.formats._apart import start_apart
     from trivium.parsing.formats._decoding import decode, tidy
     from trivium.parsing.formats._formats import Original, Parsed, escape_unprintable, suffix_of
     from trivium.parsing.formats._html import declared_charset, parse_page
     from trivium.parsing.formats._markup import Tag, tokenize_html
     from trivium.parsing.formats._media_types import suffix_for
     from trivium.parsing.formats._reading import opening_error, read_original
+    from trivium.parsing.formats._sheets import SheetOrder, sheet_rows
 
 __all__ = [
     "MAIL_HEADER",
+    "MAX_BYTES",
     "Original",
     "Parsed",
+    "SheetOrder",
     "StemTable",
     "Tag",
     "check_documents",
@@ -33,7 +38,9 @@ __all__ = [
     "opening_error",
     "parse_page",
     "read_original",
+    "sheet_rows",
     "splice",
+    "start_apart",
     "statements",
     "stems",
     "suffix_for",
@@ -44,8 +51,10 @@ __all__ = [
 
 _HOMES = {
     "MAIL_HEADER": "_statements",
+    "MAX_BYTES": "_limits",
     "Original": "formats._formats",
     "Parsed": "formats._formats",
+    "SheetOrder": "formats._sheets",
     "StemTable": "_words",
     "Tag": "formats._markup",
     "check_documents": "_chunk",
@@ -55,7 +64,9 @@ _HOMES = {
     "opening_error": "formats._reading",
     "parse_page": "formats._html",
     "read_original": "formats._reading",
+    "sheet_rows": "formats._sheets",
     "splice": "_chunk",
+    "start_apart": "formats._apart",
     "statements": "_statements",
     "stems": "_words",
     "suffix_for": "formats._media_types",

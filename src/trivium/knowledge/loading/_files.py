@@ -9,13 +9,11 @@ from io import BufferedReader
 from pathlib import Path
 
 from trivium.knowledge.loading._source import Source
-from trivium.parsing import read_parts
-from trivium.parsing.lowlevel import opening_error
+from trivium.parsing import ReadLimits, read_parts
+from trivium.parsing.lowlevel import MAX_BYTES, opening_error
 from trivium.schema import Document
 
-__all__ = ["MAX_BYTES", "FileSource"]
-
-MAX_BYTES = 32 * 1024 * 1024
+__all__ = ["FileSource"]
 
 
 class FileSource(Source):
@@ -24,6 +22,7 @@ class FileSource(Source):
     Args:
         path: its path, which is also its name.
         max_bytes: maximum size of a file whose format is not read in parts (default 32 MiB); see `read_parts`.
+        limits: what reading it may take; default `ReadLimits()`.
 
     Example:
         >>> import pathlib, tempfile
@@ -35,10 +34,12 @@ class FileSource(Source):
         >>> folder.cleanup()
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES, limits: ReadLimits | None = None
+    ) -> None:
         # A file name may hold bytes that are not text; a name is stored and displayed, so it must be text.
         super().__init__(os.fsencode(path).decode("utf-8", "replace"))
-        self._path, self._max_bytes = os.fspath(path), max_bytes
+        self._path, self._max_bytes, self._limits = os.fspath(path), max_bytes, limits
 
     def state(self) -> str:
         """Return its size, the time of its last change and its inode."""
@@ -59,7 +60,7 @@ class FileSource(Source):
     def documents(self) -> Iterator[Document]:
         """Read its text, in parts if it is long."""
         with self._open() as file:
-            yield from read_parts(file, self.name, max_bytes=self._max_bytes)
+            yield from read_parts(file, self.name, max_bytes=self._max_bytes, limits=self._limits)
 
     def _open(self) -> BufferedReader:
         try:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from trivium.exceptions import ArgumentTypeError
 from trivium.knowledge.loading._choice import FileChoice, oddity
-from trivium.knowledge.loading._files import MAX_BYTES, FileSource
+from trivium.knowledge.loading._files import FileSource
 from trivium.knowledge.loading._folder import files_in
 from trivium.knowledge.loading._git import GitSource, Repository
 from trivium.knowledge.loading._patterns import parse_patterns
 from trivium.knowledge.loading._source import Skipped, Source
 from trivium.knowledge.loading._web import WebSource
+from trivium.parsing import ReadLimits
+from trivium.parsing.lowlevel import MAX_BYTES
 
 if TYPE_CHECKING:
     from trivium.actions.web import Fetcher
@@ -29,6 +31,7 @@ _KINDS = {"120000": "it is a link", "160000": "it is a submodule"}
 class _Order(NamedTuple):
     choice: FileChoice
     max_bytes: int
+    limits: ReadLimits | None
     fetcher: Fetcher | None
     on_skip: Callable[[Skipped], object]
 
@@ -38,6 +41,7 @@ def find_sources(
     include: Collection[str] = (),
     exclude: Collection[str] = (),
     max_bytes: int = MAX_BYTES,
+    limits: ReadLimits | None = None,
     fetcher: Fetcher | None = None,
     on_skip: Callable[[Skipped], object] | None = None,
 ) -> Iterator[Source]:
@@ -52,6 +56,7 @@ def find_sources(
             all files.
         exclude: patterns of files and folders to leave out.
         max_bytes: maximum size of a file whose format is not read in parts (default 32 MiB); see `read_parts`.
+        limits: what reading one document may take; default `ReadLimits()`.
         fetcher: downloads URLs; see `WebSource`.
         on_skip: called for each file or folder that no pattern excludes and that is left out: hidden, binary by its
             suffix, excluded by a `.gitignore` file, a link, a submodule, or not accessible.
@@ -74,7 +79,7 @@ def find_sources(
         >>> folder.cleanup()
     """
     order = _Order(
-        FileChoice(parse_patterns(include), parse_patterns(exclude)), max_bytes, fetcher, on_skip or _nothing
+        FileChoice(parse_patterns(include), parse_patterns(exclude)), max_bytes, limits, fetcher, on_skip or _nothing
     )
     for place in places:
         if not isinstance(place, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] - users pass anything
@@ -91,12 +96,14 @@ def _at(place: str, order: _Order) -> Iterator[Source]:
     if repository:
         yield from repository_sources(Repository(repository, revision), order)
     elif place.lower().startswith(_WEB):
-        yield WebSource(place, fetcher=order.fetcher, max_bytes=order.max_bytes)
+        yield WebSource(place, fetcher=order.fetcher, max_bytes=order.max_bytes, limits=order.limits)
     elif os.path.isdir(place):
         for path in files_in(Path(place), order.choice, order.on_skip):
-            yield FileSource(path, max_bytes=order.max_bytes)
+            yield FileSource(path, max_bytes=order.max_bytes, limits=order.limits)
     else:
-        yield FileSource(place, max_bytes=order.max_bytes)  # a missing file is an error of its source
+        yield FileSource(
+            place, max_bytes=order.max_bytes, limits=order.limits
+        )  # a missing file is an error of its source
 
 
 def as_git(place: str) -> tuple[str, str]:
@@ -117,7 +124,7 @@ def repository_sources(repository: Repository, order: _Order) -> Iterator[Source
         parts = tuple(blob.path.split("/"))
         if not order.choice.wants(parts):
             continue
-        source = GitSource(repository, blob, max_bytes=order.max_bytes)
+        source = GitSource(repository, blob, max_bytes=order.max_bytes, limits=order.limits)
         oddities = (oddity(part, is_folder=True) for part in parts[:-1])
         reason = _KINDS.get(blob.mode) or next(filter(None, oddities), "") or oddity(parts[-1])
         if reason:

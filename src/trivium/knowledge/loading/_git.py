@@ -17,10 +17,9 @@ from typing import IO, NamedTuple, cast
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from trivium.exceptions import ConfigurationError, DocumentError, UnreadableDocumentError
-from trivium.knowledge.loading._files import MAX_BYTES
 from trivium.knowledge.loading._source import Source
-from trivium.parsing import read_parts
-from trivium.parsing.lowlevel import escape_unprintable
+from trivium.parsing import ReadLimits, read_parts
+from trivium.parsing.lowlevel import MAX_BYTES, escape_unprintable
 from trivium.schema import Document
 
 __all__ = ["Blob", "GitSource", "Repository"]
@@ -179,11 +178,19 @@ class GitSource(Source):
         repository: the repository.
         blob: the file.
         max_bytes: maximum size of a file whose format is not read in parts; see `read_parts`.
+        limits: what reading it may take; default `ReadLimits()`.
     """
 
-    def __init__(self, repository: Repository, blob: Blob, *, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(
+        self,
+        repository: Repository,
+        blob: Blob,
+        *,
+        max_bytes: int = MAX_BYTES,
+        limits: ReadLimits | None = None,
+    ) -> None:
         super().__init__(f"{repository.name}:{blob.path}")
-        self._repository, self._blob, self._max_bytes = repository, blob, max_bytes
+        self._repository, self._blob, self._max_bytes, self._limits = repository, blob, max_bytes, limits
 
     def state(self) -> str:
         """Return the id of its content, which git knows without reading it."""
@@ -200,7 +207,7 @@ class GitSource(Source):
     def documents(self) -> Iterator[Document]:
         """Read its text, in parts if it is long."""
         with self._repository.open(self._blob.id) as file:
-            for document in read_parts(file, self.name, max_bytes=self._max_bytes):
+            for document in read_parts(file, self.name, max_bytes=self._max_bytes, limits=self._limits):
                 more = {"commit": self._repository.commit}
                 document.metadata = document.metadata.model_copy(update=more)
                 yield document

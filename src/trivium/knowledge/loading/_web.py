@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
-from trivium.knowledge.loading._files import MAX_BYTES
 from trivium.knowledge.loading._source import Source
-from trivium.parsing.lowlevel import Original, read_original, suffix_for, suffix_of
+from trivium.parsing import ReadLimits
+from trivium.parsing.lowlevel import MAX_BYTES, Original, read_original, suffix_for, suffix_of
 from trivium.schema import Document
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class WebSource(Source):
         url: an `http` or `https` URL.
         fetcher: downloads it; default: a fetcher with a limit of `max_bytes` and a timeout of a minute.
         max_bytes: maximum size in bytes (default 32 MiB).
+        limits: what reading it may take; default `ReadLimits()`.
 
     Example::
 
@@ -39,10 +40,17 @@ class WebSource(Source):
         text = next(source.documents()).content
     """
 
-    def __init__(self, url: str, *, fetcher: Fetcher | None = None, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        fetcher: Fetcher | None = None,
+        max_bytes: int = MAX_BYTES,
+        limits: ReadLimits | None = None,
+    ) -> None:
         parts = urlsplit(url)
         super().__init__(urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="")))
-        self._url, self._fetcher, self._max_bytes = url, fetcher, max_bytes
+        self._url, self._fetcher, self._max_bytes, self._limits = url, fetcher, max_bytes, limits
         self._got: Download | None = None
 
     def state(self) -> str:
@@ -74,7 +82,7 @@ class WebSource(Source):
         original = Original(got.data, self.name, suffix, self._max_bytes, charset[1] if charset else None)
         if len(got.data) > self._max_bytes:
             raise original.too_large(f"{len(got.data):,} bytes")
-        yield read_original(original)
+        yield read_original(original, self._limits)
 
     def _download(self) -> Download:
         from trivium.actions.web import Fetcher

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from io import BytesIO
+from itertools import chain
 from typing import Any, Protocol, cast
 
 from trivium.exceptions import MissingExtraError
@@ -50,9 +51,17 @@ def parse_docx(original: Original) -> Parsed:
         body, part = cast("_Element", document.element.body), document.part
         kinds = ["default", *(["even"] if document.settings.odd_and_even_pages_header_footer else [])]
         sections = list(body.iter(f"{_WORD}sectPr"))  # a section's settings stand at its end
-        headers = [_repeated(part, section, "header", kinds) for section in sections]
-        footers = [_repeated(part, section, "footer", kinds) for section in sections]
-        lines = [*_once(headers), *_block_lines(body), *_notes(part), *_once(footers)]
+        headers, footers = (
+            (_block_lines_of(part, ids) for ids in dict.fromkeys(_repeated(each, what, kinds) for each in sections))
+            for what in ("header", "footer")
+        )
+        lines: list[str] = []
+        length = 0
+        for line in chain(_once(headers), _block_lines(body), _notes(part), _once(footers)):
+            lines.append(line)
+            length += len(line)
+            if length > original.limit:
+                raise original.too_large("more text")
         title, published = read_properties(original)
         titles = (_title(each) for each in body.iter(f"{_WORD}p"))
     text, _, headings = split_heading_marks(_text(lines))
@@ -77,14 +86,16 @@ def _once(groups: Iterable[list[str]]) -> Iterator[str]:
             yield from ("", *lines, "")
 
 
-def _repeated(part: Any, section: _Element, what: str, kinds: list[str]) -> list[str]:
+def _repeated(section: _Element, what: str, kinds: list[str]) -> tuple[str, ...]:
+    """Return the ids of the headers or footers that a section shows."""
     has_first = any(True for _ in section.iter(f"{_WORD}titlePg"))
     shown = [*(["first"] if has_first else []), *kinds]
-    lines: list[str] = []
-    for reference in section.iter(f"{_WORD}{what}Reference"):
-        if reference.get(f"{_WORD}type") in shown:
-            lines += _block_lines(part.related_parts[reference.get(_RELATION_ID)].element)
-    return lines
+    references = section.iter(f"{_WORD}{what}Reference")
+    return tuple(each.get(_RELATION_ID) or "" for each in references if each.get(f"{_WORD}type") in shown)
+
+
+def _block_lines_of(part: Any, ids: Iterable[str]) -> list[str]:
+    return [line for each in ids for line in _block_lines(part.related_parts[each].element)]
 
 
 def _notes(part: Any) -> Iterator[str]:

@@ -8,7 +8,12 @@ from io import BytesIO
 from pathlib import PurePath
 from typing import NamedTuple
 
-from trivium.exceptions import DocumentTooLargeError, UnreadableDocumentError
+from trivium.exceptions import (
+    DocumentTimeoutError,
+    DocumentTooLargeError,
+    EmptyDocumentError,
+    UnreadableDocumentError,
+)
 from trivium.parsing.formats._lines import LinePairs
 from trivium.parsing.formats._media_types import DOCX, EMAIL, GZIP, HTML, PDF, PHP, PLAIN, PPTX, XLSX, text_type
 
@@ -20,7 +25,8 @@ _ACCEPTED = "give a text, Markdown, HTML, e-mail, PDF, DOCX, PPTX, XLSX or CSV f
 class Original(NamedTuple):
     """A file before it is read.
 
-    `limit` is the maximum size of its unpacked content in bytes, `charset` the encoding that a server declared.
+    `limit` is the maximum size of its unpacked content in bytes, `charset` the encoding that a server declared, and
+    `option` how a user raises the limit.
     """
 
     data: bytes
@@ -28,16 +34,34 @@ class Original(NamedTuple):
     suffix: str
     limit: int
     charset: str | None = None
+    option: str = "max_bytes"
 
     def unreadable(self, reason: object) -> UnreadableDocumentError:
         """Return the error for a file that cannot be read; the reason becomes one line of at most 300 characters."""
         text = " ".join(str(reason).split())
-        return UnreadableDocumentError(f"{escape_unprintable(self.source)}: {text[:300]}", self.source)
+        return UnreadableDocumentError(self._line(text[:300]), self.source)
 
     def too_large(self, held: str) -> DocumentTooLargeError:
         """Return the error for a file whose content exceeds the limit; `held` names its size."""
-        text = f"it holds {held}, the limit is {self.limit:,} bytes; give a part of it, or raise max_bytes"
-        return DocumentTooLargeError(f"{escape_unprintable(self.source)}: {text}", self.source)
+        text = f"it holds {held}, the limit is {self.limit:,} bytes; give a part of it, or raise {self.option}"
+        return DocumentTooLargeError(self._line(text), self.source, _name(self.option), self.limit)
+
+    def too_demanding(self, memory: int, option: str = "ReadLimits(memory=…)") -> DocumentTooLargeError:
+        """Return the error for a file that takes more memory than reading may take."""
+        text = f"reading it takes more than {memory:,} bytes of memory; give a part of it, or raise {option}"
+        return DocumentTooLargeError(self._line(text), self.source, "memory", memory)
+
+    def too_slow(self, seconds: float, option: str = "ReadLimits(seconds=…)") -> DocumentTimeoutError:
+        """Return the error for a file that takes longer than reading may take."""
+        text = f"reading it takes longer than {seconds:g} seconds; give a part of it, or raise {option}"
+        return DocumentTimeoutError(self._line(text), self.source, "seconds", seconds)
+
+    def empty(self) -> EmptyDocumentError:
+        """Return the error for a file without text."""
+        return EmptyDocumentError(self._line("there is no text in it; check that it is the right one"), self.source)
+
+    def _line(self, text: str) -> str:
+        return f"{escape_unprintable(self.source)}: {text}"
 
 
 class Parsed(NamedTuple):
@@ -175,6 +199,11 @@ def looks_like_mail(sample: bytes) -> bool:
         elif not line[:1].isspace():
             break
     return b"from" in names and bool(names & _MAIL_ONLY)
+
+
+def _name(option: str) -> str:
+    """Return the name of the limit that an option raises: of `ReadLimits(memory=…)` it is memory."""
+    return option.partition("(")[2].partition("=")[0] or option
 
 
 def suffix_of(name: str) -> str:

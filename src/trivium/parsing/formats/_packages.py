@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import html
 import re
+import sys
 import zipfile
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from copy import copy
 from io import BytesIO
 
 from trivium.exceptions import DocumentError
@@ -14,11 +16,14 @@ from trivium.parsing.formats._dates import iso_date
 from trivium.parsing.formats._decoding import decode
 from trivium.parsing.formats._formats import Original
 
-__all__ = ["read_properties", "reading_package"]
+__all__ = ["check_package", "read_properties", "reading_package"]
 
 _PROPERTIES = "docProps/core.xml"
 _PROPERTY = re.compile(r"<(?:\w+:)?(title|modified|created)\b[^>]*>([^<]*)<")
 _PACKED_AS_MUCH = 4  # pictures and fonts may take this many times the limit for text
+_BLOCK = 1 << 16
+_DOCTYPE = b"<!DOCTYPE"
+_OUT_OF_MEMORY = ("Memory allocation failed", "unknown error")  # as libxml2 says it
 _STARTS = (b"<", b"\xef\xbb\xbf<", b"\xff\xfe<\0", b"\xfe\xff\0<", b"<\0", b"\0<")
 _ENCODINGS = frozenset(["utf-8", "utf-16", "utf8", "utf16", "us-ascii", "ascii", "iso-8859-1", "windows-1252"])
 _ENCODING = re.compile(rb"\A[^<]{0,4}<\?xml[^>]{0,200}?\sencoding\s*=\s*[\"']([^\"']{1,40})")
@@ -37,11 +42,14 @@ def reading_package(original: Original, name: str) -> Generator[None]:
         DocumentTooLargeError: it unpacks to more than the limit.
     """
     try:
-        _check(original)
+        with zipfile.ZipFile(BytesIO(original.data)) as archive:
+            check_package(archive, original)
         yield
-    except DocumentError:
+    except (DocumentError, MemoryError):
         raise
     except Exception as error:  # a damaged package raises KeyError, BadZipFile, XMLSyntaxError and more
+        if str(error).startswith(_OUT_OF_MEMORY):
+            raise MemoryError from None
         what = f"this {name} file is damaged ({error or type(error).__name__})"
         raise original.unreadable(f"{what}; open it and save it as .{name.lower()}") from None
 
@@ -59,24 +67,50 @@ def read_properties(original: Original) -> tuple[str | None, str | None]:
     return found.get("title") or None, iso_date(found.get("modified")) or iso_date(found.get("created"))
 
 
-def _check(original: Original) -> None:
-    with zipfile.ZipFile(BytesIO(original.data)) as archive:
-        infos = archive.infolist()
-        text = [info for info in infos if info.filename.lower().endswith((".xml", ".rels", ".vml"))]
-        size = sum(info.file_size for info in infos)
-        if sum(info.file_size for info in text) > original.limit or size > _PACKED_AS_MUCH * original.limit:
-            raise original.too_large(f"{size:,} bytes when unpacked")
-        for info in text:
-            if may_declare_entities(archive.read(info)):
+def check_package(archive: zipfile.ZipFile, original: Original) -> None:
+    """Refuse a package by what comes out of it, whatever sizes it states.
+
+    Raises:
+        UnreadableDocumentError: it is damaged, or declares entities.
+        DocumentTooLargeError: it unpacks to more than the limit.
+    """
+    texts = size = 0
+    for info in archive.infolist():
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise original.unreadable(f"{info.filename} in it is packed in a way that Office programs never use")
+        is_text = info.filename.lower().endswith((".xml", ".rels", ".vml"))
+        before, unpacked = b"", 0
+        for block in unpack(archive, info):
+            unpacked += len(block)
+            size += len(block)
+            texts += is_text * len(block)
+            if texts > original.limit or size > _PACKED_AS_MUCH * original.limit:
+                raise original.too_large("more when unpacked")
+            if is_text and (may_declare_entities(block) if not before else _DOCTYPE in _plain(before + block)):
                 raise original.unreadable(f"{info.filename} in it declares a document type; Office programs never do")
+            before = block[-2 * len(_DOCTYPE) :] or b" "
+        if unpacked != info.file_size:
+            raise original.unreadable(f"{info.filename} in it states a false size; Office programs never do")
+
+
+def unpack(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
+    """Return all blocks of a part of an archive as they come out, whatever size the archive states for it."""
+    info = copy(info)
+    info.file_size = sys.maxsize
+    with archive.open(info) as part:
+        while block := part.read(_BLOCK):
+            yield block
 
 
 def may_declare_entities(part: bytes) -> bool:
     """Tell XML that declares a document type, which is needed to declare entities, or hides that by its encoding."""
-    encoding = _ENCODING.match(part.replace(b"\0", b"") if b"\0" in part[:400] else part)
+    encoding = _ENCODING.match(_plain(part[:1000]))
     if encoding and encoding[1].decode("latin-1").lower() not in _ENCODINGS:
         return True
     is_plain = part.lstrip().startswith(_STARTS)
-    return bool(part.strip()) and (
-        not is_plain or b"<!DOCTYPE" in (part.replace(b"\0", b"") if b"\0" in part else part)
-    )
+    return bool(part.strip()) and (not is_plain or _DOCTYPE in _plain(part))
+
+
+def _plain(part: bytes) -> bytes:
+    """Return the letters of ASCII as single bytes, also where they are UTF-16."""
+    return part.replace(b"\0", b"") if b"\0" in part else part

@@ -1,12 +1,8 @@
-"""PDF with a text layer, read by pypdf, whose own limits bound the size of unpacked streams."""
+"""PDF with a text layer, read by pypdf in a process of its own (`_apart`)."""
 
 from __future__ import annotations
 
-import logging
-import sys
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from contextlib import suppress
 from io import BytesIO
 from typing import TYPE_CHECKING
 
@@ -36,17 +32,16 @@ def parse_pdf(original: Original) -> Parsed:
         import pypdf
     except ImportError:
         raise MissingExtraError("pypdf", "documents") from None
-    with quiet_pypdf():
-        try:
-            reader = pypdf.PdfReader(BytesIO(original.data))
-            if reader.is_encrypted:
-                unlock_pdf(reader, original)
-            return join_pages(reader, original)
-        except DocumentError:
-            raise
-        except Exception as error:  # by its documentation, pypdf may raise any exception for a broken file
-            reason = f"this PDF is damaged ({error or type(error).__name__}); open it and print it to a new PDF"
-            raise original.unreadable(reason) from None
+    try:
+        reader = pypdf.PdfReader(BytesIO(original.data))
+        if reader.is_encrypted:
+            unlock_pdf(reader, original)
+        return join_pages(reader, original)
+    except (DocumentError, MemoryError):
+        raise
+    except Exception as error:  # by its documentation, pypdf may raise any exception for a broken file
+        reason = f"this PDF is damaged ({error or type(error).__name__}); open it and print it to a new PDF"
+        raise original.unreadable(reason) from None
 
 
 def unlock_pdf(reader: PdfReader, original: Original) -> None:
@@ -91,25 +86,3 @@ def join_pages(reader: PdfReader, original: Original) -> Parsed:
         with suppress(ValueError):  # many programs write dates in notations of their own
             published = iso_date(about.creation_date)
     return Parsed(text, tidy(title).strip() or None, tuple(pages), published=published)
-
-
-_is_reading: ContextVar[bool] = ContextVar("_is_reading", default=False)
-
-
-def _is_wanted(record: logging.LogRecord) -> bool:
-    return not _is_reading.get()
-
-
-@contextmanager
-def quiet_pypdf() -> Generator[None]:
-    """Keep pypdf's warnings about malformed files out of the log while this thread or task reads.
-
-    A level of its logger would affect other threads and other users of pypdf.
-    """
-    for name in [name for name in sys.modules if name == "pypdf" or name.startswith("pypdf.")]:
-        logging.getLogger(name).addFilter(_is_wanted)  # adding it again changes nothing
-    token = _is_reading.set(True)
-    try:
-        yield
-    finally:
-        _is_reading.reset(token)

@@ -36,6 +36,8 @@ def parse_pptx(original: Original) -> Parsed:
             pages.append(length)
             parts.append(f"{text}\n\n" if text else "")
             length += len(parts[-1])
+            if length > original.limit:
+                raise original.too_large("more text")
         title, published = read_properties(original)
     return Parsed("".join(parts), title, tuple(pages), published=published)
 

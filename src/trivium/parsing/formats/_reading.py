@@ -3,69 +3,25 @@
 from __future__ import annotations
 
 import errno
-import gzip
 import os
-import zlib
-from collections.abc import Callable, Mapping
-from io import BytesIO
 from pathlib import Path
-from types import MappingProxyType
 
-from trivium.exceptions import (
-    DocumentError,
-    DocumentNotFoundError,
-    EmptyDocumentError,
-    UnreadableDocumentError,
-)
-from trivium.parsing.formats._decoding import decode, tidy
-from trivium.parsing.formats._docx import parse_docx
-from trivium.parsing.formats._email import parse_email
-from trivium.parsing.formats._formats import Original, Parsed, detect_media_type, escape_unprintable, suffix_of
-from trivium.parsing.formats._front_matter import parse_markdown
-from trivium.parsing.formats._html import parse_html
-from trivium.parsing.formats._json_text import parse_json_file
-from trivium.parsing.formats._media_types import (
-    CSV,
-    DOCX,
-    EMAIL,
-    GZIP,
-    HTML,
-    JSON,
-    JSON_LINES,
-    MARKDOWN,
-    PDF,
-    PPTX,
-    TSV,
-    XLSX,
-)
-from trivium.parsing.formats._pdf import parse_pdf
-from trivium.parsing.formats._pptx import parse_pptx
-from trivium.parsing.formats._records import parse_csv, parse_tsv
-from trivium.parsing.formats._xlsx import parse_xlsx
+from trivium.exceptions import DocumentError, DocumentNotFoundError, UnreadableDocumentError
+from trivium.parsing._limits import MAX_BYTES, ReadLimits
+from trivium.parsing.formats._apart import read_apart
+from trivium.parsing.formats._formats import Original, escape_unprintable, suffix_of
+from trivium.parsing.formats._parsers import parse_original
 from trivium.schema import DocMetaData, Document
 from trivium.schema.lowlevel import checked
 
-__all__ = ["empty_error", "opening_error", "read", "read_original"]
+__all__ = ["opening_error", "read", "read_original"]
 
-_PARSERS: Mapping[str, Callable[[Original], Parsed]] = MappingProxyType(
-    {
-        MARKDOWN: parse_markdown,
-        HTML: parse_html,
-        EMAIL: parse_email,
-        CSV: parse_csv,
-        TSV: parse_tsv,
-        JSON: parse_json_file,
-        JSON_LINES: parse_json_file,
-        DOCX: parse_docx,
-        PPTX: parse_pptx,
-        XLSX: parse_xlsx,
-        PDF: parse_pdf,
-    }
-)
+_IN_PLACE = 1 << 20  # the largest file for which no process is started: each of our own parsers takes linear time
+_PACKED = (b"PK\x03\x04", b"\x1f\x8b")
 
 
 @checked
-def read(path: str | os.PathLike[str], *, max_bytes: int = 32 * 1024 * 1024) -> Document:
+def read(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES, limits: ReadLimits | None = None) -> Document:
     """Read the text of a file in any supported format, or raise one typed error that says what to do.
 
     Supported are plain text, Markdown, source code, JSON, CSV, HTML (its visible text), e-mail (the first message of a
@@ -77,10 +33,12 @@ def read(path: str | os.PathLike[str], *, max_bytes: int = 32 * 1024 * 1024) -> 
     Args:
         path: the file.
         max_bytes: the largest size of the file and of its unpacked content, in bytes (default 32 MiB).
+        limits: what reading it may take; default `ReadLimits()`.
 
     Raises:
         DocumentNotFoundError: there is no such file.
-        DocumentTooLargeError: the file holds more than `max_bytes`.
+        DocumentTooLargeError: the file holds more than `max_bytes`, or reading it takes more memory than it may.
+        DocumentTimeoutError: reading it takes longer than it may.
         EmptyDocumentError: the file holds no text.
         UnreadableDocumentError: the path is a folder, or the file is not readable, damaged, encrypted, scanned or
             binary.
@@ -106,45 +64,21 @@ def read(path: str | os.PathLike[str], *, max_bytes: int = 32 * 1024 * 1024) -> 
         raise opening_error(error, source) from None
     if len(data) > max_bytes:
         raise original.too_large("more")
-    return read_original(original._replace(data=data))
+    return read_original(original._replace(data=data), limits)
 
 
-def read_original(original: Original) -> Document:
+def read_original(original: Original, limits: ReadLimits | None = None) -> Document:
     """Read the text of a file whose bytes are in memory; see `read`."""
-    kind = _kind(original)
-    if kind == GZIP:
-        try:
-            with gzip.GzipFile(fileobj=BytesIO(original.data)) as file:
-                data = file.read(original.limit + 1)
-        except (OSError, EOFError, zlib.error) as error:
-            raise original.unreadable(f"this is a damaged gzip file ({error}); get it again") from None
-        if len(data) > original.limit:
-            raise original.too_large("more when unpacked")
-        original = original._replace(data=data)
-        kind = _kind(original)
-    if kind == GZIP:
-        raise original.unreadable("this is compressed twice; unpack it and give the file inside")
-    parser = _PARSERS.get(kind)
-    parsed = parser(original) if parser else Parsed(tidy(decode(original.data, original.charset)))
-    if not parsed.text.strip():
-        raise empty_error(original.source)
+    data = original.data
+    if len(data) > _IN_PLACE or data.startswith(_PACKED) or b"%PDF-" in data[:1024]:
+        kind, parsed = read_apart(original, limits or ReadLimits())
+    else:
+        kind, parsed = parse_original(original)
     metadata = DocMetaData(source=original.source, media_type=kind, pages=parsed.pages, source_lines=parsed.lines)
     metadata.headings = parsed.headings
     metadata.title = parsed.title or metadata.title
     metadata.published_date = parsed.published or metadata.published_date
     return Document(content=parsed.text, metadata=metadata)
-
-
-def _kind(original: Original) -> str:
-    if not original.data.strip():
-        raise empty_error(original.source)
-    return detect_media_type(original)
-
-
-def empty_error(source: str) -> EmptyDocumentError:
-    """Return the error for a file without text."""
-    name = escape_unprintable(source)
-    return EmptyDocumentError(f"{name}: there is no text in it; check that it is the right one", source)
 
 
 def opening_error(error: OSError | ValueError, source: str) -> DocumentError:

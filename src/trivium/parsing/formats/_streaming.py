@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator
 from io import StringIO
 from typing import IO
 
+from trivium.parsing._limits import MAX_BYTES, ReadLimits
 from trivium.parsing.formats._decoding import decode, tidy
 from trivium.parsing.formats._formats import Original, detect_media_type, suffix_of
 from trivium.parsing.formats._json_text import decode_escapes
 from trivium.parsing.formats._lines import LinePairs, join_lines
 from trivium.parsing.formats._media_types import CSV, JSON_LINES, PLAIN, TSV
-from trivium.parsing.formats._reading import empty_error, opening_error, read_original
+from trivium.parsing.formats._reading import opening_error, read_original
 from trivium.parsing.formats._records import record_lines
 from trivium.schema import DocMetaData, Document
 
@@ -30,7 +31,9 @@ _WIDE = (
 _LAST_LETTER = re.compile(rb"[\xc0-\xff][\x80-\xbf]*\Z|\r\Z")
 
 
-def read_parts(file: IO[bytes], source: str, *, max_bytes: int = 32 * 1024 * 1024) -> Iterator[Document]:
+def read_parts(
+    file: IO[bytes], source: str, *, max_bytes: int = MAX_BYTES, limits: ReadLimits | None = None
+) -> Iterator[Document]:
     """Read an open file like `read`, a long text in consecutive parts.
 
     Plain text, CSV, TSV and JSON Lines of more than 1 MiB come in parts of about that size, without a limit. A part
@@ -41,6 +44,7 @@ def read_parts(file: IO[bytes], source: str, *, max_bytes: int = 32 * 1024 * 102
         file: open for reading bytes; it need not be seekable.
         source: its name, whose suffix helps to recognise the format.
         max_bytes: maximum size of a file that does not come in parts.
+        limits: what reading a file that does not come in parts may take; default `ReadLimits()`.
 
     Raises:
         DocumentError: as `read`.
@@ -56,15 +60,16 @@ def read_parts(file: IO[bytes], source: str, *, max_bytes: int = 32 * 1024 * 102
     is_long = len(head) > _PART and not head.startswith(b"PK\x03\x04")  # a part of an archive cannot be recognised
     kind = detect_media_type(original._replace(data=head)) if is_long else ""
     if kind in _STREAMED:
-        yield from _parts(file, head, source, kind)
+        yield from _parts(file, head, original, kind)
     else:
         original = original._replace(data=head + _read(file, max_bytes + 1 - len(head), source))
         if len(original.data) > max_bytes:
             raise original.too_large("more")
-        yield read_original(original)
+        yield read_original(original, limits)
 
 
-def _parts(file: IO[bytes], head: bytes, source: str, kind: str) -> Iterator[Document]:
+def _parts(file: IO[bytes], head: bytes, original: Original, kind: str) -> Iterator[Document]:
+    source = original.source
     texts = _texts(file, head, source)
     if kind in {CSV, TSV}:
         parts = _tables(texts, "\t" if kind == TSV else None)
@@ -79,7 +84,7 @@ def _parts(file: IO[bytes], head: bytes, source: str, kind: str) -> Iterator[Doc
             yield Document(content=text, metadata=metadata)
         offset += len(text)
     if is_empty:
-        raise empty_error(source)
+        raise original.empty()
 
 
 def _lines(texts: Iterable[str]) -> Iterator[tuple[str, LinePairs]]:

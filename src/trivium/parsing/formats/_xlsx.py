@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import warnings
 from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
@@ -39,9 +38,7 @@ def parse_xlsx(original: Original) -> Parsed:
         raise MissingExtraError("openpyxl", "documents") from None
     parts: list[str] = []
     pages: list[int] = []
-    with reading_package(original, "XLSX"), warnings.catch_warnings():
-        # It warns of extensions that it does not know; they hold no cells.
-        warnings.filterwarnings("ignore", module=r"openpyxl\.")
+    with reading_package(original, "XLSX"):
         book: Any = openpyxl.load_workbook(BytesIO(original.data), read_only=True, data_only=True)
         size = 0
         for sheet in book.worksheets:

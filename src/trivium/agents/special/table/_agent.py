@@ -10,6 +10,7 @@ from trivium.actions import ToolMessage
 from trivium.agents.special._query_agent import QueryAgent, QueryAgentConfig
 from trivium.agents.special.sql._agent import describe_tables
 from trivium.agents.special.sql._tools import RunQueryTool
+from trivium.agents.special.table._limits import TableLimits
 from trivium.agents.special.table._tables import ReadOnlyTables
 from trivium.exceptions import ConfigurationError
 
@@ -30,6 +31,7 @@ class TableChatAgentConfig(QueryAgentConfig):
         encoding: of text files; "" is UTF-8.
         sheet: of Excel files; None: the first.
         memory: the most bytes that a query may use.
+        limits: what loading each table may take.
         max_result_rows, max_rounds, query_timeout, context_descriptions, max_schema_chars: see `QueryAgentConfig`.
     """
 
@@ -39,6 +41,7 @@ class TableChatAgentConfig(QueryAgentConfig):
     encoding: str = ""
     sheet: str | None = None
     memory: int = 1 << 30
+    limits: TableLimits = TableLimits()
 
 
 class TableChatAgent(QueryAgent):
@@ -80,6 +83,7 @@ class TableChatAgent(QueryAgent):
             max_rows=config.max_result_rows,
             timeout=config.query_timeout,
             memory=config.memory,
+            limits=config.limits,
         )
         super().__init__(config, **kwargs)
 

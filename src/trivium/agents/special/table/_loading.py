@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from contextlib import closing
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
@@ -16,14 +18,18 @@ from trivium.agents.special.table._creating import (
     sql_name,
     sql_text,
 )
+from trivium.agents.special.table._limits import TableLimits
+from trivium.agents.special.table._process import unpack
 from trivium.agents.special.table._text_files import load_text_file
 from trivium.exceptions import (
     ConfigurationError,
     DocumentNotFoundError,
+    DocumentTimeoutError,
+    DocumentTooLargeError,
     EmptyDocumentError,
-    MissingExtraError,
     UnreadableDocumentError,
 )  # fmt: skip
+from trivium.parsing.lowlevel import SheetOrder, sheet_rows
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -86,6 +92,10 @@ class _Column:
         return next(iter(self._types)) if len(self._types) == 1 else "VARCHAR"
 
 
+def _value(cell: object) -> object:
+    return unpack(cast("dict[str, Any]", cell)) if isinstance(cell, dict) else cell
+
+
 class Loader(NamedTuple):
     """Makes tables of sources.
 
@@ -94,12 +104,14 @@ class Loader(NamedTuple):
         folder: a folder for temporary files.
         encoding: the encoding of text files; "" is UTF-8, or UTF-16 if the file begins with its mark.
         sheet: the sheet of Excel files; None: the first.
+        limits: what loading may take.
     """
 
     database: DuckDBPyConnection
     folder: Path
-    encoding: str = ""
-    sheet: str | None = None
+    encoding: str
+    sheet: str | None
+    limits: TableLimits
 
     def load(self, name: str, source: Any) -> dict[str, str]:
         """Make a table of a source.
@@ -112,7 +124,7 @@ class Loader(NamedTuple):
             The headers of the source by the names of the columns.
 
         Raises:
-            DocumentError: the file is missing, is empty, or cannot be read as a table.
+            DocumentError: the file is missing, is empty, reaches a limit, or cannot be read as a table.
             ConfigurationError: the source is of an unknown kind.
         """
         kind = type(source).__name__
@@ -130,7 +142,7 @@ class Loader(NamedTuple):
                 raise ConfigurationError(f"the columns are not of one length: {listed}")
             return self._load_rows(name, list(columns), zip(*columns.values(), strict=True))
         if isinstance(source, Iterable):
-            given = list(cast("Iterable[object]", source))
+            given = self.take_rows(cast("Iterable[object]", source))
             if all(isinstance(each, Mapping) for each in given):
                 rows = cast("list[Mapping[object, object]]", given)
                 headers = list(dict.fromkeys(key for row in rows for key in row))
@@ -138,6 +150,17 @@ class Loader(NamedTuple):
         raise ConfigurationError(
             f"{kind} is no table: give a file's path, a frame, a list of dicts, or a dict of columns"
         )
+
+    def take_rows(self, source: Iterable[object]) -> list[object]:
+        """Return the rows that an iterable gives; their number is limited unless they are in memory already."""
+        if isinstance(source, Sized):
+            return list(source)
+        most = self.limits.rows
+        given = list(islice(source, most + 1))
+        if len(given) > most:
+            text = f"the rows are more than {most:,}; give them as a file or a list, or raise TableLimits(rows=…)"
+            raise DocumentTooLargeError(text, "", "rows", most)
+        return given
 
     def load_file(self, name: str, file: Path) -> dict[str, str]:
         """Make a table of a file, by its suffix."""
@@ -158,7 +181,14 @@ class Loader(NamedTuple):
             if suffix == ".parquet":
                 link.symlink_to(file.resolve())
                 return create_table(self.database, name, f"read_parquet({sql_text(link)})")
-            return load_text_file(self.database, name, file, self.folder, self.encoding)
+            return load_text_file(self.database, name, file, self.folder, self.encoding, self.limits)
+        except duckdb.InterruptException:
+            seconds = self.limits.seconds
+            text = f"{file}: making a table of it takes longer than {seconds:g} seconds; give a part of it, or raise "
+            raise DocumentTimeoutError(f"{text}TableLimits(seconds=…)", str(file), "seconds", seconds) from None
+        except duckdb.OutOfMemoryException:
+            text = f"{file}: making a table of it takes more memory than it may; give a part of it, or raise memory"
+            raise DocumentTooLargeError(text, str(file), "memory") from None
         except duckdb.Error as error:
             reason = str(error).replace(str(self.folder / f"source{file.suffix}"), file.name).splitlines()[0]
             advice = "it is damaged, or no table"
@@ -170,32 +200,15 @@ class Loader(NamedTuple):
 
     def load_excel(self, name: str, file: Path) -> dict[str, str]:
         """Make a table of a sheet; its first row that is not empty holds the headers."""
-        try:
-            from openpyxl import load_workbook
-        except ImportError:
-            raise MissingExtraError("openpyxl", "table") from None
-        try:
-            book: Any = load_workbook(file, read_only=True, data_only=True)
-        except Exception as error:  # a damaged file raises any error
-            raise UnreadableDocumentError(
-                f"{file} cannot be read ({error}): it is damaged, or no Excel file", str(file)
-            ) from None
-        try:
-            if self.sheet is not None and self.sheet not in book.sheetnames:
-                names = ", ".join(book.sheetnames)
-                raise ConfigurationError(f"{file.name} has no sheet {self.sheet!r}; it has {names}")
-            sheet = book[self.sheet] if self.sheet else book.worksheets[0]
-            filled: Iterator[tuple[object, ...]] = (
-                row for row in sheet.iter_rows(values_only=True) if any(cell is not None for cell in row)
-            )
-            headers = next(filled, None)
+        limits = self.limits
+        order = SheetOrder(str(file), self.sheet, limits.columns, limits.unpacked_bytes, limits.memory, limits.seconds)
+        with closing(sheet_rows(order)) as rows:
+            headers = next(rows, None)
             if headers is None:
                 raise EmptyDocumentError(
                     f"{file} has an empty sheet: a table has a line of headers at least", str(file)
                 )
-            return self._load_rows(name, headers, filled)
-        finally:
-            book.close()
+            return self._load_rows(name, list(map(_value, headers)), (list(map(_value, row)) for row in rows))
 
     def load_frame(self, name: str, frame: Any) -> dict[str, str]:
         """Make a table of a frame of pandas, polars or pyarrow."""

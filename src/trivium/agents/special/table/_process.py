@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
-import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
@@ -14,6 +12,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 from uuid import UUID
+
+from trivium.parsing.lowlevel import start_apart
 
 __all__ = ["QueryProcess"]
 
@@ -53,7 +53,7 @@ class QueryProcess:
         with self._lock:
             if self._process is None or self._process.poll() is not None:
                 self.close()
-                self._process = self._start()
+                self._process = start_apart(_ANSWERING)
                 if self._exchange(self._process, self._order) != ["ready"]:
                     return ["error", "DuckDB does not start in a process of its own"]
             began = time.monotonic()
@@ -73,16 +73,6 @@ class QueryProcess:
             self._process.kill()
             self._process.communicate()
             self._process = None
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(  # noqa: S603 - this interpreter, with the program beside this file
-            [sys.executable, "-P", str(_ANSWERING)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            start_new_session=True,  # a Ctrl-C at the terminal must not reach it
-        )
 
     def _exchange(self, process: subprocess.Popen[bytes], message: object) -> list[Any]:
         """Send a message; return the answer, an empty list if the process ended."""

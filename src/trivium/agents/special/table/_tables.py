@@ -14,6 +14,7 @@ from trivium.agents.special.sql._guard import check_query
 from trivium.agents.special.sql._rows import Rows
 from trivium.agents.special.sql._schema import Column, Table
 from trivium.agents.special.table._creating import plain_names
+from trivium.agents.special.table._limits import TableLimits
 from trivium.agents.special.table._loading import Loader, table_name
 from trivium.agents.special.table._process import QueryProcess
 from trivium.exceptions import ConfigurationError, MissingExtraError, QueryError, QueryTimeoutError
@@ -56,9 +57,10 @@ class ReadOnlyTables:
         max_rows: the most rows of an answer.
         timeout: seconds for a query.
         memory: the most bytes that a query may use.
+        limits: what loading each table may take; default `TableLimits()`.
 
     Raises:
-        DocumentError: a file is missing, is empty, or cannot be read as a table.
+        DocumentError: a file is missing, is empty, reaches a limit, or cannot be read as a table.
         ConfigurationError: the data are of an unknown kind.
         MissingExtraError: DuckDB is not installed.
 
@@ -79,6 +81,7 @@ class ReadOnlyTables:
         max_rows: int = 50,
         timeout: float = 30.0,
         memory: int = 1 << 30,
+        limits: TableLimits | None = None,
     ) -> None:
         if max_rows < 1 or timeout <= 0 or memory < 1 << 26:
             raise ConfigurationError("max_rows is at least 1, timeout more than 0 seconds, memory at least 64 MiB")
@@ -87,7 +90,7 @@ class ReadOnlyTables:
         except ImportError:
             raise MissingExtraError("duckdb", "table") from None
         self.max_rows, self._timeout = max_rows, timeout
-        self._sources = _sources_of(data)
+        self._sources, limits = _sources_of(data), limits or TableLimits()
         settings = (*_SETTINGS, f"SET memory_limit = '{memory}B'")
         folder = Path(tempfile.mkdtemp(prefix="trivium-tables-"))
         file, limit = folder / "tables.duckdb", f"SET max_execution_time = {max(1, round(timeout * 1000))}"
@@ -95,9 +98,9 @@ class ReadOnlyTables:
         self._close = finalize(self, _remove, self._process, folder)
         try:
             with closing(duckdb.connect(file)) as database:
-                for statement in settings:
+                for statement in (*settings, f"SET max_execution_time = {max(1, round(limits.seconds * 1000))}"):
                     database.execute(statement)
-                loader = Loader(database, folder, encoding, sheet)
+                loader = Loader(database, folder, encoding, sheet, limits)
                 self._headers = {name: loader.load(name, source) for name, source in self._sources.items()}
         except BaseException:
             self.close()

@@ -6,11 +6,13 @@ import codecs
 import csv
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from trivium.agents.special.table._creating import create_table, sql_text
-from trivium.exceptions import ConfigurationError, UnreadableDocumentError
+from trivium.agents.special.table._creating import create_table, sql_name, sql_text
+from trivium.agents.special.table._limits import TableLimits
+from trivium.exceptions import ConfigurationError, DocumentTooLargeError, UnreadableDocumentError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -20,12 +22,16 @@ __all__ = ["load_text_file"]
 _MARKS: Final = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _DELIMITERS: Final = ",;\t|"
 _HEAD: Final = 1 << 16  # bytes of a file in which its layout is found
+_WINDOW: Final = 1 << 14  # bytes; longer lines are looked at one by one
 _EMPTY: Final = "(empty)"
 _WIDTH: Final = re.compile(r"CSV Error on Line: (\d+)(?s:.*)Expected Number of Columns: (\d+) Found: (\d+)")
+_LINE_END: Final = re.compile(rb"[\r\n]")
 _COLUMN: Final = re.compile(r'when converting column "(.*)"\. Could not')
 
 
-def load_text_file(database: DuckDBPyConnection, name: str, file: Path, folder: Path, encoding: str) -> dict[str, str]:
+def load_text_file(
+    database: DuckDBPyConnection, name: str, file: Path, folder: Path, encoding: str, limits: TableLimits
+) -> dict[str, str]:
     """Make a table of a file of values with delimiters.
 
     Missing values of a row are NULL. A column whose values have different types is text.
@@ -36,32 +42,142 @@ def load_text_file(database: DuckDBPyConnection, name: str, file: Path, folder: 
         file: the file.
         folder: a folder for temporary files.
         encoding: the file's encoding; "" is UTF-8, or UTF-16 if the file begins with its mark.
+        limits: what loading may take.
 
     Returns:
         The headers of the file by the names of the columns.
 
     Raises:
-        UnreadableDocumentError: it is no text of this encoding, or a row has more values than there are headers.
+        UnreadableDocumentError: it is no text of this encoding, a row has more values than there are headers, or a
+            quote that is never closed hides rows.
+        DocumentTooLargeError: a line is too long, or has too many columns.
         ConfigurationError: there is no such encoding.
     """
-    import duckdb
 
     path = folder / f"source{file.suffix}"  # the file's own name may hold characters of a pattern
     try:
         write_utf8(file, path, encoding)
-        layout = find_layout(database, path)
-        if not layout.is_own:
-            try:
-                return create_table(database, name, f"read_csv({sql_text(path)}, header = true)")
-            except (duckdb.ConversionException, duckdb.InvalidInputException):
-                pass  # a later row is of another type, or another width
-        even = write_even(database, path, layout, file)
-        try:
-            return create_typed(database, name, even)
-        finally:
-            even.unlink()
+        quotes = check_lines(path, file, limits)
+        layout = find_layout(database, path, file, limits)
+        headers = create_text_table(database, name, path, layout, file)
+        if len(headers) > limits.columns:
+            raise too_many_columns(file, limits)
+        if quotes % 2:
+            check_open_quote(database, name, path, layout, file)
+        return headers
     finally:
         path.unlink(missing_ok=True)
+
+
+def create_text_table(
+    database: DuckDBPyConnection, name: str, path: Path, layout: Layout, file: Path
+) -> dict[str, str]:
+    """Make a table of a file in UTF-8, by DuckDB's way to read it where that leaves out nothing."""
+    import duckdb
+
+    if not layout.is_own:
+        try:
+            return create_table(database, name, f"read_csv({sql_text(path)}, header = true)")
+        except (duckdb.ConversionException, duckdb.InvalidInputException):
+            pass  # a later row is of another type, or another width
+    even = write_even(database, path, layout, file)
+    try:
+        return create_typed(database, name, even)
+    finally:
+        even.unlink()
+
+
+def check_lines(path: Path, file: Path, limits: TableLimits) -> int:
+    """Refuse what costs DuckDB memory that it does not count; return the number of quotes in a file in UTF-8.
+
+    Raises:
+        DocumentTooLargeError: a line or a value in quotes is too long, or a long line has too many columns.
+    """
+    quotes = quiet = 0
+    line = bytearray()
+    with path.open("rb") as opened:
+        while window := opened.read(_WINDOW):
+            found = window.count(b'"')
+            quotes += found
+            quiet = 0 if found or quotes % 2 == 0 else quiet + len(window)
+            end = b"\n" if b"\n" in window else b"\r"
+            first, behind = window.find(end), window.rfind(end) + 1
+            line += window if first < 0 else window[:first]
+            if len(line) > limits.line_bytes:
+                raise too_large(file, "a line has more than {:,} bytes; break it up", "line_bytes", limits.line_bytes)
+            if first >= 0 or len(window) < _WINDOW:
+                if len(line) > _WINDOW:
+                    check_width(bytes(line), file, limits)
+                line = bytearray(window[behind:])
+            if quiet > limits.line_bytes:  # what stands between two quotes, if all before were closed
+                check_values(path, file, limits)
+                quiet = -sys.maxsize
+    return quotes
+
+
+def check_width(line: bytes, file: Path, limits: TableLimits) -> None:
+    """Refuse a line that has too many values, whatever separates them.
+
+    Raises:
+        DocumentTooLargeError: it has too many.
+    """
+    lines = [line.decode("utf-8", "replace")]
+    if max(_width(lines, each) for each in _DELIMITERS) > limits.columns:
+        raise too_many_columns(file, limits)
+
+
+def check_values(path: Path, file: Path, limits: TableLimits) -> None:
+    """Refuse a file with a value in quotes that is too long, as it is where a quote is never closed.
+
+    Raises:
+        DocumentTooLargeError: it names the line.
+    """
+    line = 0
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as opened:
+        reader = csv.reader(opened, strict=True)
+        try:
+            for _ in reader:
+                line = reader.line_num
+        except csv.Error as error:
+            if "larger" in str(error) or "end of data" in str(error):
+                text = f"line {line + 1} opens a quote that is not closed within {{:,}} bytes; close it, or double it"
+                raise too_large(file, text, "line_bytes", limits.line_bytes) from None
+
+
+def too_large(file: Path, text: str, limit: str, value: int) -> DocumentTooLargeError:
+    """Return the error for a file that reaches a limit."""
+    said = f"{file}: {text.format(value)}, or raise TableLimits({limit}=…)"
+    return DocumentTooLargeError(said, str(file), limit, value)
+
+
+def too_many_columns(file: Path, limits: TableLimits) -> DocumentTooLargeError:
+    """Return the error for a file with a line of too many values."""
+    return too_large(file, "a line has more than {:,} values; leave out some", "columns", limits.columns)
+
+
+def check_open_quote(database: DuckDBPyConnection, name: str, path: Path, layout: Layout, file: Path) -> None:
+    """Refuse a file in which a quote that is never closed hid rows; as an ordinary character it hides none.
+
+    Raises:
+        UnreadableDocumentError: it names the line.
+    """
+    (rows,) = database.execute(f"SELECT count(*) FROM {sql_name(name)}").fetchone() or (0,)  # noqa: S608 - quoted
+    records = line = 0
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as opened:
+        for _ in range(layout.skip):
+            next(opened, "")
+        reader = csv.reader(opened, delimiter=layout.delimiter, strict=True)
+        try:
+            for record in reader:
+                line = reader.line_num
+                records += bool(record)
+        except csv.Error:  # the quote, or a value that no reader would take
+            if rows < records:
+                at = line + 1 + layout.skip
+                raise UnreadableDocumentError(
+                    f"{file}: line {at} opens a quote that is never closed, and hides the rest: close it, or double it",
+                    str(file),
+                ) from None
 
 
 def write_utf8(file: Path, path: Path, encoding: str) -> None:
@@ -101,19 +217,27 @@ class Layout(NamedTuple):
     is_own: bool = False
 
 
-def find_layout(database: DuckDBPyConnection, path: Path) -> Layout:
+def find_layout(database: DuckDBPyConnection, path: Path, file: Path, limits: TableLimits) -> Layout:
     """Return the layout that DuckDB finds; if it would leave out rows or see one column only, one by the headers.
 
     The headers are the first line that is not empty, and the delimiter the character that gives most of them.
+
+    Raises:
+        DocumentTooLargeError: there are too many columns.
     """
     import duckdb
 
     with path.open("rb") as opened:
-        lines = re.split(r"\r\n|\r|\n", opened.read(_HEAD).decode("utf-8-sig", "replace"))
+        head = opened.read(_HEAD)
+        if not _LINE_END.search(head):
+            head += opened.read(limits.line_bytes)
+    lines = re.split(r"\r\n|\r|\n", head.decode("utf-8-sig", "replace"))
     first = next((at for at, line in enumerate(lines) if line.strip()), 0)
-    widths = {each: len(next(csv.reader(lines[first:], delimiter=each), list[str]())) for each in _DELIMITERS}
+    widths = {each: _width(lines[first:], each) for each in _DELIMITERS}
     best = max(_DELIMITERS, key=lambda each: widths[each])
     own = Layout(best, '"', first, widths[best], is_own=True)
+    if own.width > limits.columns:
+        raise too_many_columns(file, limits)
     query = f"SELECT Delimiter, Quote, SkipRows, len(Columns) FROM sniff_csv({sql_text(path)}, header = true)"  # noqa: S608
     try:
         found = database.execute(query).fetchone()
@@ -127,6 +251,13 @@ def find_layout(database: DuckDBPyConnection, path: Path) -> Layout:
     if (has_rows and not is_preamble) or (width == 1 < own.width):
         return own
     return Layout(delimiter, '"' if quote == _EMPTY else quote, skip, width)
+
+
+def _width(lines: list[str], delimiter: str) -> int:
+    try:
+        return len(next(csv.reader(lines, delimiter=delimiter), list[str]()))
+    except csv.Error:  # a value that is longer than Python's reader takes
+        return 1
 
 
 def write_even(database: DuckDBPyConnection, path: Path, layout: Layout, file: Path) -> Path:

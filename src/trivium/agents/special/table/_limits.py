@@ -1,0 +1,39 @@
+"""Limits of loading tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trivium.schema.lowlevel import positive
+
+__all__ = ["TableLimits"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableLimits:
+    """What loading one table may take. A file that reaches a limit is an error that names it.
+
+    Args:
+        columns: columns of a table.
+        line_bytes: bytes of one line of a text file.
+        unpacked_bytes: bytes of the XML in an Excel file.
+        rows: rows that a generator may give; other rows are in memory already.
+        memory: bytes of data that the process that reads an Excel file may hold (enforced on Linux).
+        seconds: time for reading a file, and for each statement that makes a table of it.
+
+    Raises:
+        ConfigurationError: one of them is not more than 0.
+    """
+
+    columns: int = 2_000
+    line_bytes: int = 2 << 20
+    unpacked_bytes: int = 512 << 20
+    rows: int = 500_000
+    memory: int = 192 << 20
+    seconds: float = 300.0
+
+    def __post_init__(self) -> None:
+        positive(
+            columns=self.columns, line_bytes=self.line_bytes, unpacked_bytes=self.unpacked_bytes, rows=self.rows,
+            memory=self.memory, seconds=self.seconds,
+        )  # fmt: skip

@@ -1,0 +1,35 @@
+"""Limits of reading documents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trivium.exceptions import ConfigurationError
+
+__all__ = ["MAX_BYTES", "ReadLimits"]
+
+MAX_BYTES = 32 << 20
+"""The largest size of a file and of its unpacked content."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLimits:
+    """What reading one document may take, beside its size (`max_bytes`).
+
+    PDF, Office and compressed files, and other files of more than 1 MiB that are not read in parts, are read in a
+    process of their own with these limits.
+
+    Args:
+        seconds: time until the process is ended.
+        memory: bytes of data that the process may hold (enforced on Linux).
+
+    Raises:
+        ConfigurationError: no process could start with so little.
+    """
+
+    seconds: float = 15.0
+    memory: int = 192 << 20
+
+    def __post_init__(self) -> None:
+        if self.seconds <= 0 or self.memory < 64 << 20:
+            raise ConfigurationError("reading takes more than 0 seconds, and at least 64 MiB of memory")

@@ -1,0 +1,81 @@
+"""The program of the process that reads an Excel sheet: its order on stdin, a row a line as JSON on stdout."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from trivium.exceptions import DocumentError, DocumentLimitError, DocumentTooLargeError
+from trivium.parsing.formats._apart import limit_process
+from trivium.parsing.formats._formats import Original
+from trivium.parsing.formats._packages import check_package
+from trivium.parsing.formats._sheets import SheetOrder
+
+__all__: list[str] = []
+
+
+def send_rows() -> None:
+    """Send the rows, then null; or what is wrong, as an object."""
+    order = SheetOrder(**json.loads(sys.stdin.buffer.readline()))
+    limit_process(order.memory, order.seconds)
+    try:
+        for row in rows_of(order):
+            send([pack(value) for value in row])
+        send(None)
+    except ImportError:
+        send({"package": "openpyxl"})
+    except MemoryError:  # the end without an answer says so
+        raise SystemExit(1) from None
+    except DocumentError as error:
+        send({"text": str(error), **({"limit": error.limit} if isinstance(error, DocumentLimitError) else {})})
+    except LookupError as error:
+        send({"configuration": str(error.args[0])})
+    except Exception as error:  # a damaged file raises any error
+        send({"text": f"{order.file} cannot be read ({error}): it is damaged, or no Excel file"})
+
+
+def rows_of(order: SheetOrder) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows that are not empty."""
+    import openpyxl
+
+    original = Original(b"", order.file, "", order.unpacked_bytes, option="TableLimits(unpacked_bytes=…)")
+    with zipfile.ZipFile(order.file) as archive:
+        check_package(archive, original)
+    book: Any = openpyxl.load_workbook(order.file, read_only=True, data_only=True)
+    if order.sheet is not None and order.sheet not in book.sheetnames:
+        names = ", ".join(book.sheetnames)
+        raise LookupError(f"{Path(order.file).name} has no sheet {order.sheet!r}; it has {names}")
+    sheet = book[order.sheet] if order.sheet else book.worksheets[0]
+    sheet.reset_dimensions()
+    for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
+        if len(row) > order.columns:
+            text = (
+                f"{order.file}: row {number} has {len(row):,} cells, the limit is {order.columns:,} columns; leave out "
+            )
+            raise DocumentTooLargeError(f"{text}some, or raise TableLimits(columns=…)", order.file, "columns")
+        if any(cell is not None for cell in row):
+            yield row
+
+
+def pack(value: object) -> object:
+    """Return a value of JSON; for a time, the name of its type with its text or its parts."""
+    if isinstance(value, datetime.timedelta):
+        return {"timedelta": [value.days, value.seconds, value.microseconds]}
+    if isinstance(value, datetime.date | datetime.time):
+        return {type(value).__name__: value.isoformat()}
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def send(answer: object) -> None:
+    """Write one line."""
+    sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    send_rows()
+    sys.stdout.buffer.flush()
