@@ -95,6 +95,7 @@ class Module:
         hooks: change messages on their way in and out.
 
     Attributes:
+        description: what it is for, where it is offered to a model as a tool.
         approve: who is asked before a tool that `needs_approval` runs, here and below; None is whom the caller has.
 
     Example:
@@ -106,6 +107,7 @@ class Module:
     """
 
     name: str = "Module"
+    description: str = ""
     memory: MemoryManager | None = None
     approve: Callable[[Any], Any] | None = None
     _hooks: dict[int, Hook] | None = None

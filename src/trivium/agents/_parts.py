@@ -131,5 +131,5 @@ def module_tool(module: Module) -> Tool:
         return (await module.acall(message)).content
 
     ask.__name__ = "".join(each if each.isalnum() or each in "-_" else "_" for each in module.name)
-    ask.__doc__ = getattr(module, "description", "") or f"Ask {module.name}."
+    ask.__doc__ = module.description or f"Ask {module.name}."
     return Tool.of(ask)

@@ -222,7 +222,6 @@ async def run_batch_function_async(
         ['A', 'B']
     """
 
-    @driver_neutral
     async def work(index: int, item: T) -> Any:
         return await invoke(function, item)
 
@@ -238,7 +237,6 @@ def _asking(
 ) -> Work:
     """Return the work on an item: its message, the call of its module, and the output."""
 
-    @driver_neutral
     async def work(index: int, item: Any) -> Any:
         message = await invoke_in_place(input_map, item)
         module = await invoke_in_place(copies, index)

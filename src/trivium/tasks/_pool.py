@@ -99,7 +99,6 @@ class Batch:
         try:
             with node, bar as report:
 
-                @driver_neutral
                 async def one(index: int, item: Any) -> None:
                     try:
                         await self._one(node, index, item, handling)
