@@ -92,10 +92,10 @@ TOLD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: GoogleScholar("k\n2"), ConfigurationError, "copy it again"),
     (lambda: GoogleSearch("k", search_type="film"), ConfigurationError, "search_type is one of"),
     (lambda: GoogleSearch("k", black_list="a.com"), ConfigurationError, "takes a list or None as black_list, not str"),  # type: ignore[arg-type]
-    (lambda: GoogleSearch("k", black_list=[3]), ConfigurationError, "each a text as 'example.com'"),  # type: ignore[list-item]
+    (lambda: GoogleSearch("k", black_list=[3]), ConfigurationError, "each a text such as 'example.com'"),  # type: ignore[list-item]
     (lambda: BINGMap(3), ConfigurationError, "BINGMap takes text or None as key, not int"),  # type: ignore[arg-type]
     (lambda: WebBrowser("Gogle"), ConfigurationError, "there is no searcher 'Gogle'; there are"),
-    (lambda: WebBrowser(3), ConfigurationError, "as searcher_type, not int|is no searcher: give the name"),  # type: ignore[arg-type]
+    (lambda: WebBrowser(3), ConfigurationError, "as searcher_type, not int|is not a searcher: give the name"),  # type: ignore[arg-type]
     (lambda: WebBrowser(DuckDuckGoSearch(), api_key="k"), ConfigurationError, "takes no api_key: give its class"),
     (lambda: WebBrowser(timeout=-1), ConfigurationError, "timeout is a number above 0, not -1"),
     (lambda: Fetcher(max_bytes=0), ConfigurationError, "max_bytes is a number above 0"),
@@ -103,11 +103,11 @@ TOLD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: PPT({"Mine": {}}), ConfigurationError, "the theme 'Mine' lacks template"),
     (lambda: PPT({"Mine": 3}), ConfigurationError, "each a dict"),  # type: ignore[dict-item]
     (lambda: PPT(folder="\x00"), ConfigurationError, "cannot be the name of a folder"),
-    (lambda: IPythonInterpreter(timeout=math.inf), ConfigurationError, "seconds that a call may take"),
+    (lambda: IPythonInterpreter(timeout=math.inf), ConfigurationError, "give a number of seconds above 0"),
     (lambda: IPythonInterpreter(max_kernels=0), ConfigurationError, "give at least 1"),
-    (lambda: IPythonInterpreter(user_data_dir="x" * 9999), ConfigurationError, "give `user_data_dir` another"),
+    (lambda: IPythonInterpreter(user_data_dir="x" * 9999), ConfigurationError, "give another `user_data_dir`"),
     (lambda: IPythonInteractive(limits=3), ConfigurationError, "SandboxLimits or None as limits, not int"),  # type: ignore[arg-type]
-    (lambda: PythonInterpreter(timeout=0), ConfigurationError, "more than 0"),
+    (lambda: PythonInterpreter(timeout=0), ConfigurationError, "above 0"),
     (lambda: IPythonInteractiveManager(2)(["1"], [1, 2]), ConfigurationError, "give a session for each piece"),
     (lambda: SandboxLimits(memory=None), ConfigurationError, "`memory` is None; a kernel needs at least"),  # type: ignore[arg-type]
     (lambda: SandboxLimits(memory=1), ConfigurationError, "a kernel needs at least"),

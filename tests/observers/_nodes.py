@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from trivium.commander import Event, TaskNode
-from trivium.commander.lowlevel import CallNode
+from trivium.commander import Event, NodeState, StartedEvent, TaskNode
+from trivium.commander.lowlevel import CallNode, emit
 from trivium.events import event_class
 
 WALL_TIME = 1_700_000_000.0
@@ -27,6 +27,12 @@ def happens(listener: Callable[[Any], object], kind: str, node: TaskNode, data: 
 def new_kind(kind: str) -> type[Event]:
     """A class of event that nothing in trivium knows."""
     return type(f"{kind.title()}Event", (Event,), {"kind": kind, "__slots__": ()})
+
+
+def start(node: CallNode) -> None:
+    """Start a node as a call does, without making it the current one."""
+    node._state = NodeState.ACTIVE
+    emit(node, StartedEvent, None)
 
 
 def chain(length: int, name: str = "node") -> list[CallNode]:
@@ -81,7 +87,7 @@ def grow(listener: Callable[[Any], object], moves: Sequence[tuple[int, int, bool
             node = CallNode(f"node{made}", node)
         made += 1
         open_nodes.append(node)
-        node._start()
+        start(node)
     for node in reversed(open_nodes):
         node._close()
     return made

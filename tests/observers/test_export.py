@@ -26,7 +26,7 @@ from trivium.exceptions import OutputError
 from trivium.schema import Usage
 from trivium.testing import ScriptedModel, call_tool
 
-from ._nodes import WALL_TIME, chain, grow, happens, ticking
+from ._nodes import WALL_TIME, chain, grow, happens, start, ticking
 
 pytestmark = pytest.mark.usefixtures("frozen")
 
@@ -74,9 +74,9 @@ def check_nesting(trace: dict[str, Any]) -> None:
     for each in slices_of(trace):
         lanes[each["tid"]].append((each["ts"], each["ts"] + each["dur"]))
     for spans in lanes.values():
-        for number, (start, end) in enumerate(spans):
+        for number, (began, end) in enumerate(spans):
             for other, until in spans[:number]:
-                apart = end <= other or until <= start
+                apart = end <= other or until <= began
                 within = (other <= start and end <= until) or (start <= other and until <= end)
                 assert apart or within, f"{(start, end)} and {(other, until)} cross"
 
@@ -122,11 +122,11 @@ def test_what_ran_at_once_is_on_lanes_of_its_own_and_a_free_lane_is_used_again()
     with ticking(1e-3):
         record, root = RunRecord(), CallNode("root")
         root.listen(record)
-        root._start()
+        start(root)
         for _ in range(2):
             children = [CallNode(f"child{number}", root) for number in range(3)]
             for child in children:
-                child._start()
+                start(child)
             for child in children:
                 child._close()
         root._close()
@@ -141,10 +141,10 @@ def test_what_began_before_the_queued_node_above_it_has_a_lane_of_its_own():
     with ticking(1e-3):
         record, (root, queued, child) = RunRecord(), chain(3)
         root.listen(record)
-        root._start()
+        start(root)
         happens(record, "queued", queued)
-        child._start()
-        queued._start()
+        start(child)
+        start(queued)
         for node in (child, queued, root):
             node._close()
     trace = record.as_chrome_trace()
@@ -229,10 +229,10 @@ def test_the_trace_of_a_run_tells_tokens_errors_and_tool_calls():
 def test_a_run_that_goes_on_can_be_exported():
     record, (root, child) = RunRecord(), chain(2)
     root.listen(record)
-    root._start()
+    start(root)
     happens(record, "queued", child)
     waiting = record.as_json()["nodes"]
-    child._start()
+    start(child)
     nodes, trace = record.as_json()["nodes"], record.as_chrome_trace()
     assert [(node["state"], node["seconds"]) for node in waiting] == [("ACTIVE", None), ("PENDING", None)]
     assert [(node["state"], node["seconds"]) for node in nodes] == [("ACTIVE", None), ("ACTIVE", None)]
@@ -254,7 +254,7 @@ def test_nothing_recorded_is_a_record_too(tmp_path: Path):
 def test_any_session_can_be_written(session: Any):
     record, node = RunRecord(), CallNode("node")
     node._scope = node._scope.replace(session_id=session, listeners=(record,))
-    node._start()
+    start(node)
     node._close()
     written = json.loads(json.dumps(record.as_json(), allow_nan=False))["nodes"][0]["session"]
     if session is None or isinstance(session, str | int) or session == 1.5:
@@ -271,7 +271,7 @@ def test_a_session_that_cannot_be_shown_is_named_by_its_class():
 
     record, node = RunRecord(), CallNode("node")
     node._scope = node._scope.replace(session_id=Mute(), listeners=(record,))
-    node._start()
+    start(node)
     node._close()
     assert record.as_json()["nodes"][0]["session"] == "<Mute>"
 
@@ -280,7 +280,7 @@ def test_a_chain_of_ten_thousand_is_exported(tmp_path: Path):
     record, nodes = RunRecord(), chain(10_000)
     nodes[0].listen(record)
     for node in nodes:
-        node._start()
+        start(node)
     for node in reversed(nodes):
         node._close()
     record.write_json(tmp_path / "run.json")
@@ -302,10 +302,10 @@ def seconds_of(nodes: int) -> float:
     root.listen(record)
     gc.collect()
     began = time.process_time()
-    root._start()
+    start(root)
     for _ in range(nodes):
         node = CallNode("leaf", root)
-        node._start()
+        start(node)
         node._close()
     root._close()
     record.as_json()

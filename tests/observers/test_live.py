@@ -24,7 +24,7 @@ from trivium.observers import LiveTree
 from trivium.schema import Usage
 from trivium.testing import ScriptedModel
 
-from ._nodes import chain, grow, happens
+from ._nodes import chain, grow, happens, start
 
 
 def console(width: int = 80, height: int = 24, **settings: Any) -> Console:
@@ -49,7 +49,7 @@ def watched(live: LiveTree, length: int) -> list[CallNode]:
     nodes = chain(length)
     nodes[0].listen(live)
     for node in nodes:
-        node._start()
+        start(node)
     return nodes
 
 
@@ -66,7 +66,7 @@ def test_what_is_open_is_a_tree_and_a_model_s_words_are_at_its_end():
     live = LiveTree(console=console(width=40))
     root, middle, model = watched(live, 3)
     other = CallNode("other", root)
-    other._start()
+    start(other)
     happens(live, "delta", model, "Once upon a time " * 20 + "the end")
     happens(live, "delta", model, "ing\nis near")
     lines = drawn(live)
@@ -85,7 +85,7 @@ def test_what_has_ended_folds_into_counts_and_the_last_are_shown():
     (root,) = watched(live, 1)
     for number in range(312):
         leaf = CallNode(f"leaf{number}", root)
-        leaf._start()
+        start(leaf)
         leaf._close()
     lines = drawn(live)
     assert lines[0].startswith("● node0  … s  312 done")
@@ -172,7 +172,7 @@ def test_what_waits_is_counted_and_forgotten_when_nothing_runs():
     for node in waiting:
         happens(live, "queued", node)
     assert "1 running, 3 queued" in drawn(live)[-1]
-    waiting[0]._start()
+    start(waiting[0])
     assert "2 running, 2 queued" in drawn(live)[-1]
     waiting[0]._close()
     root._close()
@@ -244,7 +244,7 @@ def test_events_wait_in_bounded_number_where_nobody_draws():
         (root,) = watched(live, 1)
         for _ in range(30_000):
             leaf = CallNode("leaf", root)
-            leaf._start()
+            start(leaf)
             leaf._close()
             assert len(live._waiting) <= 10_001
         root._close()

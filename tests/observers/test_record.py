@@ -18,7 +18,7 @@ from trivium.observers import RecordedNode
 from trivium.schema import Usage
 from trivium.testing import ScriptedModel, call_tool
 
-from ._nodes import WALL_TIME, chain, happens, ticking
+from ._nodes import WALL_TIME, chain, happens, start, ticking
 
 
 def outline(node: RecordedNode) -> list[Any]:
@@ -50,7 +50,7 @@ def test_time_is_that_of_the_node():
         record, (root, child) = RunRecord(), chain(2)
         root.listen(record)
         for node in (root, child):
-            node._start()
+            start(node)
         for node in (child, root):
             node._close()
     (recorded,) = record.roots
@@ -186,7 +186,7 @@ def test_the_state_at_the_end_is_kept():
     record, stopped, failed = RunRecord(), CallNode("stopped"), CallNode("failed")
     for node in (stopped, failed):
         node.listen(record)
-        node._start()
+        start(node)
     assert [root.is_open for root in record.roots] == [True, True]
     stopped.kill()
     stopped._close(RuntimeError("killed"))
@@ -199,11 +199,11 @@ def test_what_waits_in_a_queue_is_known_from_then_on():
     with ticking(1.0):
         record, (root, child) = RunRecord(), chain(2)
         root.listen(record)
-        root._start()
+        start(root)
         happens(record, "queued", child)
         (recorded,) = record.roots[0].children
         assert (recorded.state, recorded.is_open) == (NodeState.PENDING, True)
-        child._start()
+        start(child)
         assert record._queued == {}
         child._close()
         root._close()
@@ -216,7 +216,7 @@ def test_what_waits_in_a_queue_is_known_from_then_on():
 def test_what_was_queued_and_never_started_ends_with_its_run(tells: bool):
     record, (root, child) = RunRecord(), chain(2)
     root.listen(record)
-    root._start()
+    start(root)
     happens(record, "queued", child)
     root.kill()
     child._close(RuntimeError("killed"))
@@ -231,7 +231,7 @@ def test_what_was_queued_and_never_started_ends_with_its_run(tells: bool):
 def test_what_was_queued_and_never_heard_of_again_ends_with_what_it_stood_below():
     record, (root, child) = RunRecord(), chain(2)
     root.listen(record)
-    root._start()
+    start(root)
     happens(record, "queued", child)
     root._close()
     assert record.roots[0].children[0].state is NodeState.TERMINATED
@@ -241,7 +241,7 @@ def test_what_was_queued_and_never_heard_of_again_ends_with_what_it_stood_below(
 def test_a_node_that_is_tried_again_stays_one():
     record, (root,) = RunRecord(), chain(1)
     root.listen(record)
-    root._start()
+    start(root)
     happens(record, "retried", root, ValueError("once more"))
     happens(record, "started", root)
     root._close()
@@ -253,7 +253,7 @@ def test_a_node_that_is_tried_again_stays_one():
 def test_events_hold_names_and_nothing_that_was_said():
     record, (root,) = RunRecord(), chain(1)
     root.listen(record)
-    root._start()
+    start(root)
     for kind, data in [
         ("delta", "secret"), ("delta", "secret"), ("message", Message(content="secret")), ("unheard of", "secret"),
         ("tool_call", ("add", {"key": "secret"})), ("tool_result", "secret"), ("note", "half of it"),
@@ -272,7 +272,7 @@ def test_an_error_that_cannot_be_written_is_named():
 
     record, (root,) = RunRecord(), chain(1)
     root.listen(record)
-    root._start()
+    start(root)
     root._close(Mute())
     assert record.roots[0].error == "Mute"
 
@@ -292,12 +292,12 @@ def test_events_of_many_threads_are_all_counted():
 
     record, root = RunRecord(), CallNode("root")
     root.listen(record)
-    root._start()
+    start(root)
 
     def work() -> None:
         for _ in range(200):
             node = CallNode("leaf", root)
-            node._start()
+            start(node)
             happens(record, "usage", root, Slow())
             node._close()
 

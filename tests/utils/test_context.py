@@ -118,7 +118,7 @@ def test_places_of_fixed_beads_are_counted_within_what_is_sent():
 @pytest.mark.parametrize("position", ["50", "x%", "%", "-5%", "", "5%%"])
 def test_a_position_that_is_none_is_refused_at_once(position: str):
     context = context_of("a")
-    with pytest.raises(ConfigurationError, match="is no position"):
+    with pytest.raises(ConfigurationError, match="is not a position"):
         context.bead_append(said("X"), "FIXED", position)
     assert context.bead_content["FIXED"] == {}
 

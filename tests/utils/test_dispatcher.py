@@ -157,7 +157,7 @@ def test_an_error_while_sorting_reaches_both():
     async def main() -> None:
         make = await async_dispatcher_tools_call_for_openai(source=["a", object()])
         for role in ("to_user", "function_call"):
-            with pytest.raises(ConfigurationError, match="no piece of an answer"):
+            with pytest.raises(ConfigurationError, match="not a piece of an answer"):
                 await joined(make(role))
 
     run(main)
@@ -387,7 +387,7 @@ def test_a_reader_outside_of_what_was_killed_is_told():
         reading = asyncio.create_task(joined(make("to_user")))
         await source.waits.wait()
         node.kill("enough")
-        with pytest.raises(RunKilledError, match="stopped before its end"):
+        with pytest.raises(RunKilledError, match="cancelled before its end"):
             await reading
 
     run(main)

@@ -64,7 +64,7 @@ def test_a_broken_call_comes_out_as_it_was_written(text: str, sizes: list[int]):
     call = Call("add", arguments)
     _, (out, last) = split(deltas("", [call, Call("add", "{}")], sizes))
     assert (out["name"], out["arguments"], last["arguments"]) == ("add", arguments, {})
-    assert out["error"].startswith("the arguments of add are no JSON object: ")
+    assert out["error"].startswith("the arguments of add are not a JSON object: ")
     assert "error" not in last
 
 
@@ -72,7 +72,7 @@ def test_a_broken_call_comes_out_as_it_was_written(text: str, sizes: list[int]):
 def test_what_is_no_object_is_not_given_as_arguments(arguments: str):
     _, (out,) = split(parts(0, arguments))
     assert out["arguments"] == arguments
-    assert "no JSON object" in out["error"]
+    assert "not a JSON object" in out["error"]
 
 
 def test_a_text_is_given_on_the_spot():
@@ -146,7 +146,7 @@ def test_nothing_comes_after_the_end():
 
 
 def test_what_is_no_piece_of_an_answer_is_refused():
-    with pytest.raises(ConfigurationError, match="int is no piece of an answer"):
+    with pytest.raises(ConfigurationError, match="int is not a piece of an answer"):
         list(AnswerSplitter(FLAG).feed(1))
 
 

@@ -38,7 +38,7 @@ class BaseParser:
     def __init__(self, action: BaseAction) -> None:
         self.action = action
 
-    def parse_inputs(self, inputs: str | Mapping[str, Any], name: str = "run") -> Arguments:
+    def parse_inputs(self, inputs: str | Mapping[str, object], name: str = "run") -> Arguments:
         """Parse the arguments of a call.
 
         Args:
@@ -139,7 +139,7 @@ class BaseAction:
     _given: Mapping[str, Any] | None = None
     _parser_class: type[BaseParser] = JsonParser
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         marked = dict.fromkeys(
             name
@@ -225,11 +225,11 @@ class BaseAction:
         tool = Tool.of(function)
 
         @driver_neutral
-        async def call(**values: Any) -> ActionReturn:
+        async def call(**values: object) -> ActionReturn:
             out = await call_function(function, **values)
             return out if isinstance(out, ActionReturn) else ActionReturn(result=parser.parse_outputs(out))
 
-        def parse(arguments: str | Mapping[str, Any]) -> Arguments:
+        def parse(arguments: str | Mapping[str, object]) -> Arguments:
             return tool.validate(parser.parse_inputs(arguments, api))
 
         given = self._given or {}
@@ -240,7 +240,7 @@ class BaseAction:
         return tool.replace(name=name, description=text, call=call, validate=parse)
 
     @driver_neutral
-    async def acall(self, inputs: str | Mapping[str, Any] = "", name: str = "run") -> ActionReturn:
+    async def acall(self, inputs: str | Mapping[str, object] = "", name: str = "run") -> ActionReturn:
         """Run a method by its name; the same as calling the object, for async code.
 
         Args:
@@ -258,11 +258,11 @@ class BaseAction:
 
 
 def tool_api(
-    function: Callable[..., Any] | None = None,
+    function: Callable[..., object] | None = None,
     *,
     explode_return: bool = False,
     returns_named_value: bool = False,
-    **options: Any,
+    **options: object,
 ) -> Any:
     """Mark a method as a tool of its class; use it with or without parentheses, below `@dual`.
 
@@ -286,7 +286,7 @@ def tool_api(
         (['Shop.price'], '1.5')
     """
 
-    def mark(method: Callable[..., Any]) -> Callable[..., Any]:
+    def mark(method: Callable[..., object]) -> Callable[..., Any]:
         set_options(method, options)
         method.__tool_api__ = explode_return or returns_named_value  # type: ignore[attr-defined]  # pyright: ignore
         return method
@@ -305,7 +305,7 @@ def describe_tool(tool: Tool) -> dict[str, Any]:
     return {"name": tool.name, "description": tool.spec.description, "parameters": parameters, "required": required}
 
 
-def descriptions_of(actions: Any) -> list[dict[str, Any]]:
+def descriptions_of(actions: object) -> list[dict[str, Any]]:
     """Describe actions, tools, functions or configs of actions to a model; each API of a toolkit has its full name."""
     many: Iterable[Any] = actions if isinstance(actions, list | tuple) else [actions]  # pyright: ignore[reportUnknownVariableType]
     found: list[dict[str, Any]] = []
@@ -319,7 +319,7 @@ def descriptions_of(actions: Any) -> list[dict[str, Any]]:
     return found
 
 
-def invalid_api(kit: str, api: str, arguments: str | Mapping[str, Any]) -> ActionReturn:
+def invalid_api(kit: str, api: str, arguments: str | Mapping[str, object]) -> ActionReturn:
     """The result of a call of an API that a toolkit does not have."""
     state = ActionStatusCode.API_ERROR
     return ActionReturn(type=kit, args=as_arguments(api, arguments), state=state, errmsg=f"invalid API: {api}")

@@ -84,7 +84,7 @@ class ApprovalEvent(Event[ApprovalDecision, Literal["approval"]]):
 
 
 @driver_neutral
-async def require_approval(node: CallNode, tool: Tool, values: Mapping[str, Any]) -> None:
+async def require_approval(node: CallNode, tool: Tool, values: Mapping[str, object]) -> None:
     """Return if a call may run: it needs no approval, or the approver has said yes.
 
     Raises:

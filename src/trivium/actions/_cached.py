@@ -53,7 +53,7 @@ def cached(tool: Tool | Callable[..., Any], cache: Cache, *, ttl: float | None =
     identity = [FORMAT, made.spec.name, made.spec.description, made.spec.parameters]
 
     @driver_neutral
-    async def call(**values: Any) -> Any:
+    async def call(**values: object) -> Any:
         key = _key(identity, values) if settings.cache else None
         if key is None:
             return await invoke(made.call, **values)
@@ -85,7 +85,7 @@ def _key(identity: list[Any], values: dict[str, Any]) -> str | None:
         return None
 
 
-def _as_json(result: Any) -> str | None:
+def _as_json(result: object) -> str | None:
     """A result as JSON text; None if the text would not decode to an equal result."""
     try:
         text = json.dumps(result, allow_nan=False)

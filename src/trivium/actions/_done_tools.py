@@ -54,7 +54,7 @@ class DoneTool(ToolMessage):
 
     @field_validator("content", mode="before")
     @classmethod
-    def _as_text(cls, given: Any) -> str:
+    def _as_text(cls, given: object) -> str:
         return text_of_result(given)
 
     def response(self, agent: Any) -> Message:
@@ -96,7 +96,7 @@ class FinalResultTool(AgentDoneTool):
     purpose: str = "To end all tasks with <content> as the result."
 
 
-def text_of_result(value: Any) -> str:
+def text_of_result(value: object) -> str:
     """A result as text; None is none."""
     return "" if value is None else as_text(value)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import update_wrapper
 from inspect import getattr_static
 from types import MethodType
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
 
 from trivium.commander import sync_method
 from trivium.schema import ActionReturn
@@ -47,8 +48,7 @@ class dual(Generic[P, T]):
 
     def __init__(self, core: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
         self.__wrapped__ = core
-        self.__doc__ = core.__doc__
-        vars(self).update(vars(core))  # the marks on it
+        update_wrapper(cast("Callable[..., Any]", self), core, assigned=("__doc__",))  # with the marks of decorators
 
     def __set_name__(self, owner: type, name: str) -> None:
         setattr(owner, f"{name}_async", self.__wrapped__)

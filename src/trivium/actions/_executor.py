@@ -157,7 +157,7 @@ class ActionExecutor(Module):
         return message_of(await self.run(*call), self.name)
 
     @driver_neutral
-    async def run(self, name: str, parameters: str | Mapping[str, Any], *, is_counted: bool = False) -> ActionReturn:
+    async def run(self, name: str, parameters: str | Mapping[str, object], *, is_counted: bool = False) -> ActionReturn:
         """Run a tool by name, and return its result or its failure as an `ActionReturn`.
 
         Args:
@@ -286,7 +286,7 @@ def group_calls(calls: Sequence[ToolCall], tools: Mapping[str, Tool]) -> list[li
     return [group for group in groups if group]
 
 
-def list_actions(actions: Any) -> Iterable[Any]:
+def list_actions(actions: object) -> Iterable[Any]:
     """List the actions given to an executor, one or several; a set in the order of its names."""
     if isinstance(actions, set | frozenset):
         return sorted(cast("Iterable[Any]", actions), key=_name_of)

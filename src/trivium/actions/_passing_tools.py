@@ -25,7 +25,7 @@ class PassTool(ToolMessage):
     request: str = "pass_tool"
     purpose: str = "To pass the message that you have got on, so that another agent handles it."
 
-    def response(self, agent: Any, chat_doc: Message) -> Message:
+    def response(self, agent: object, chat_doc: Message) -> Message:
         """Copy the message that `chat_doc` answers, or `chat_doc` itself if it holds no such call.
 
         Raises:
@@ -54,7 +54,7 @@ class DonePassTool(PassTool):
     request: str = "done_pass_tool"
     purpose: str = "To end the task, with the message that you have got as its result."
 
-    def response(self, agent: Any, chat_doc: Message) -> Message:
+    def response(self, agent: object, chat_doc: Message) -> Message:
         """Copy the incoming message, with the tool that ends the task."""
         passed = super().response(agent, chat_doc)
         return passed.replace(attachments=(*passed.attachments, AgentDoneTool(content=passed.content)))
@@ -76,7 +76,7 @@ class ForwardTool(PassTool):
     purpose: str = 'To pass the message that you have got on to <agent>: the name of an agent, or "user" or "llm".'
     agent: str
 
-    def response(self, agent: Any, chat_doc: Message) -> Message:
+    def response(self, agent: object, chat_doc: Message) -> Message:
         """Copy the incoming message, with the receiver."""
         return super().response(agent, chat_doc).replace(receiver=self.agent)
 
@@ -99,7 +99,7 @@ class SendTool(ToolMessage):
     to: str
     content: str = ""
 
-    def response(self, agent: Any, chat_doc: Message | None = None) -> Message:
+    def response(self, agent: object, chat_doc: Message | None = None) -> Message:
         """Make a message of the text, with the receiver."""
         return message_of_tool(self, self.content, agent, chat_doc, Entity.AGENT).replace(receiver=self.to)
 

@@ -65,7 +65,7 @@ def _result(memory: MemoryManager, id: str) -> str | None:
     return None
 
 
-def whole_text(returned: Any) -> str:
+def whole_text(returned: object) -> str:
     """Return the complete result of a tool, or its error, as text."""
     if isinstance(returned, dict):  # from a saved state
         returned = ActionReturn(**cast("dict[str, Any]", returned))

@@ -109,14 +109,14 @@ class RecipientTool(ToolMessage):
             f"{who}, its `content` your text."
         )
 
-    def response(self, agent: Any, chat_doc: Message | None = None) -> Message:
+    def response(self, agent: object, chat_doc: Message | None = None) -> Message:
         """Make the model's message of the text, with its recipient; or ask the model for the recipient."""
         message = message_of_tool(self, self.content, agent, chat_doc, Entity.LLM)
         recipient = self.intended_recipient or self.default_recipient
         return message.replace(receiver=recipient) if recipient else _question(agent, message)
 
     @staticmethod
-    def handle_message_fallback(agent: Any, msg: Message | str) -> Message | None:
+    def handle_message_fallback(agent: object, msg: Message | str) -> Message | None:
         """Ask the model for the recipient of its message if it called no tool and named none; else return None."""
         if isinstance(msg, str) or msg.entity is not Entity.LLM or msg.receiver:
             return None

@@ -139,7 +139,7 @@ def _references(node: object) -> set[str]:
     return own.union(*map(_references, node.values()))
 
 
-def _definition_name(schema: Mapping[str, Any]) -> str:
+def _definition_name(schema: Mapping[str, object]) -> str:
     """The name of the definition that a schema refers to; "" if it does not."""
     return str(schema.get("$ref", "")).rpartition("/")[2]
 

@@ -39,7 +39,7 @@ def calls_in_text(text: str, known: Classes, handled: Classes | None = None) -> 
     return found or tool_calls_in(text, lambda values: _name_of(values, handled or {}))
 
 
-def _name_of(values: Mapping[str, Any], handled: Classes) -> str | None:
+def _name_of(values: Mapping[str, object], handled: Classes) -> str | None:
     meant = infer_request(values, handled.values())
     return None if meant is None else meant.name()
 

@@ -108,7 +108,7 @@ class Tool:
         """True if a call waits for those before it, and those after it wait, where several run at once."""
         return self.sequential or self.effect == "once" or bool(self.needs_approval)
 
-    def replace(self, **changes: Any) -> Tool:
+    def replace(self, **changes: object) -> Tool:
         """Copy the tool with some of its values replaced; `name`, `description` and `strict` are those of its spec.
 
         Raises:
@@ -127,7 +127,7 @@ class Tool:
     __replace__ = replace
 
     @classmethod
-    def of(cls, function: Tool | Callable[..., Any]) -> Tool:
+    def of(cls, function: Tool | Callable[..., object]) -> Tool:
         """Make the tool of a function from its name, docstring and annotations.
 
         A function's tool is made once and stays with it.
@@ -157,7 +157,7 @@ def mark_of(function: object, name: str) -> Any:
     return getattr(function, name, None)
 
 
-def unless_null(validate: Validate, schema: Mapping[str, Any]) -> Validate:
+def unless_null(validate: Validate, schema: Mapping[str, object]) -> Validate:
     """Wrap the validation of a tool whose schema was made strict: a null for an optional argument means "not given".
 
     Args:
@@ -195,7 +195,7 @@ def set_options(function: Any, options: Mapping[str, Any]) -> None:
         function.__trivium_options__ = {**options_of(function), **options}
 
 
-def check_option_names(options: Mapping[str, Any]) -> None:
+def check_option_names(options: Mapping[str, object]) -> None:
     """Check the names of a tool's options, and that its name and description are text.
 
     Raises:
@@ -325,7 +325,7 @@ def read_parameters(
     return kinds, notes_of
 
 
-def make_validator(name: str, adapter: TypeAdapter[Any]) -> Validate:
+def make_validator(name: str, adapter: TypeAdapter[object]) -> Validate:
     """Make the function that validates the arguments of a call, given as JSON text or as a dict."""
     from_json, from_python = adapter.validator.validate_json, adapter.validator.validate_python
 

@@ -27,7 +27,7 @@ def tool(
     timeout: float | None = None,
     retries: int = 0,
     retry_on: tuple[type[Exception], ...] = (RetryableToolError, ConnectionError),
-    needs_approval: bool | Callable[..., Any] = False,
+    needs_approval: bool | Callable[..., object] = False,
     effect: Effect | None = None,
     sequential: bool = False,
     max_result: int | None = MAX_RESULT,

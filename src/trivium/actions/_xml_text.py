@@ -45,7 +45,7 @@ class Shape(NamedTuple):
     of: Any
 
 
-def shape_of(hint: Any) -> Shape:
+def shape_of(hint: object) -> Shape:
     """The kind of content of an element for a type; None does not count as a type."""
     origin, of = get_origin(hint), get_args(hint)
     if origin is Annotated:
@@ -220,7 +220,7 @@ def _character(found: re.Match[str]) -> str:
     return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else found[0]
 
 
-def _typed(text: str, hints: tuple[Any, ...]) -> Any:
+def _typed(text: str, hints: tuple[object, ...]) -> Any:
     """The text, or the value of a `Literal` or an `Enum` that is written so."""
     for value in _choices(hints):
         if not isinstance(value, str) and _written(value) == text:
@@ -228,7 +228,7 @@ def _typed(text: str, hints: tuple[Any, ...]) -> Any:
     return text
 
 
-def _choices(hints: tuple[Any, ...]) -> Iterator[Any]:
+def _choices(hints: tuple[object, ...]) -> Iterator[Any]:
     for hint in hints:
         if get_origin(hint) is Annotated:
             yield from _choices(get_args(hint)[:1])

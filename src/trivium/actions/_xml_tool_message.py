@@ -71,7 +71,7 @@ class XMLToolMessage(ToolMessage):
             raise ToolArgumentsError(f"the call of {name} cannot be read as XML: {error}", name) from None
 
     @classmethod
-    def parse(cls, formatted_string: str | Mapping[str, Any]) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride] - its documented name
+    def parse(cls, formatted_string: str | Mapping[str, object]) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride] - its documented name
         """Parse the call that a model has written, as XML, or as JSON if it came through the provider's interface.
 
         Raises:
@@ -118,7 +118,7 @@ def _verbatim(model: type[BaseModel], prefix: str, above: tuple[type, ...]) -> I
             yield from _verbatim(inner, path, (*above, model))
 
 
-def _model_in(hint: Any) -> type[BaseModel] | None:
+def _model_in(hint: object) -> type[BaseModel] | None:
     shape = shape_of(hint)
     while shape.kind in ("list", "dict"):
         shape = shape_of(shape.of)
@@ -136,7 +136,9 @@ def _form(model: type[BaseModel], indent: str, above: tuple[type, ...], request:
             yield from _entry(name, told, field.annotation, indent, (*above, model), is_verbatim(name, field))
 
 
-def _entry(name: str, told: str, hint: Any, indent: str, above: tuple[type, ...], exact: bool = False) -> Iterator[str]:
+def _entry(
+    name: str, told: str, hint: object, indent: str, above: tuple[type, ...], exact: bool = False
+) -> Iterator[str]:
     shape = shape_of(hint)
     if shape.kind == "text" or shape.kind == "any":
         kind = hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")

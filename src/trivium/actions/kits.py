@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
-from trivium.actions._tool import Tool
+from trivium.actions._tool import Tool, mark_of
 from trivium.actions._tool_options import make_tool, tool
 from trivium.exceptions import ToolDefinitionError
 from trivium.schema.lowlevel import checked
@@ -42,7 +42,7 @@ class ToolKit:
     def __iter__(self) -> Iterator[Callable[..., Any]]:
         return iter(self.tools)
 
-    def add_tools(self, tools: Iterable[Callable[..., Any]]) -> None:
+    def add_tools(self, tools: Iterable[Callable[..., object]]) -> None:
         """Add functions to the kit."""
         self.tools.extend(tools)
 
@@ -73,11 +73,11 @@ class ToolMetadata(Tool):
         return self.call
 
     @classmethod
-    def of(cls, function: Tool | Callable[..., Any]) -> ToolMetadata:
+    def of(cls, function: Tool | Callable[..., object]) -> ToolMetadata:
         """Return the metadata of a function or a `Tool`."""
         if isinstance(function, ToolMetadata):
             return function
-        made, kit = Tool.of(function), getattr(function, "__tool_kit__", None)
+        made, kit = Tool.of(function), mark_of(function, "__tool_kit__")
         return ToolMetadata(**{each.name: getattr(made, each.name) for each in fields(made)}, tool_kit=kit)
 
 
@@ -110,9 +110,9 @@ def tool_parameter(
     *,
     name: str,
     description: str,
-    default_value: Any = "",
+    default_value: object = "",
     param_type: str | None = None,
-    choices: Collection[Any] | None = None,
+    choices: Collection[object] | None = None,
     required: bool = True,
 ) -> Callable[[F], F]:
     """Describe a parameter of a tool beyond its annotation and docstring; use it below or above `@tool`.

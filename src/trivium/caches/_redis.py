@@ -62,7 +62,7 @@ class RedisCache:
         """Close the connections; the next use opens one again."""
         self._client.close()
 
-    def _run(self, command: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    def _run(self, command: Callable[..., object], *args: object, **options: object) -> Any:
         from redis import RedisError
 
         try:
@@ -75,7 +75,7 @@ class RedisCache:
             ) from error
 
 
-def redis_client(owner: object, url: str, what: str, seconds: float, **options: Any) -> tuple[Any, str]:
+def redis_client(owner: object, url: str, what: str, seconds: float, **options: object) -> tuple[Any, str]:
     """Return a client of a Redis server, closed with its owner, and its redacted address.
 
     Args:

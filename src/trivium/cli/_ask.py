@@ -113,7 +113,7 @@ def split_words(words: Sequence[str], store: Path | None) -> tuple[Sequence[str]
     return given, question
 
 
-def write_delta(event: Event[Any]) -> None:
+def write_delta(event: Event[object]) -> None:
     """Write a piece of the answer: a listener."""
     if isinstance(event, DeltaEvent) and isinstance(event.data, str):
         sys.stdout.write(safe_text(event.data))

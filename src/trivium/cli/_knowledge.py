@@ -183,7 +183,7 @@ def _read(agent: DocChatAgent, places: Places, max_bytes: int, is_own: bool) -> 
         with bar() as progress:
             line = progress.add_task("", total=len(places.paths))
 
-            def listen(event: Event[Any]) -> None:
+            def listen(event: Event[object]) -> None:
                 if isinstance(event, IngestEvent):
                     name = one_line(os.path.basename(event.data.source))
                     progress.update(line, description=name, completed=event.data.done, total=event.data.total)
@@ -240,7 +240,7 @@ class CitationsHook(Hook):
     def __init__(self, show: Callable[[Sequence[Citation]], object]) -> None:
         self._show = show
 
-    def after_agent(self, agent: Any, message: Message, session_id: Hashable) -> None:
+    def after_agent(self, agent: object, message: Message, session_id: Hashable) -> None:
         """Show the citations of an answer."""
         answer = message.content_any
         if isinstance(answer, DocAnswer) and answer.citations:

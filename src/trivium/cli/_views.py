@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import PurePath
-from typing import Any, cast
+from typing import cast
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -51,7 +51,7 @@ def _table(records: Sequence[Record], names: Sequence[str]) -> Table:
     return table
 
 
-def _cell(entry: dict[str, Any], reason: str | None, *, in_list: bool = False) -> Text:
+def _cell(entry: dict[str, object], reason: str | None, *, in_list: bool = False) -> Text:
     """Write a value with its place, or the reason for which it was refused; a table has the reasons below it."""
     if entry["value"] is not None:
         place = f"page {entry['page']}, line {entry['line']}" if entry["page"] else f"line {entry['line']}"

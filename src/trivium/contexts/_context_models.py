@@ -106,7 +106,7 @@ class OpenaiContextModel(ContextModelBase[ChatPiece]):
         """The tokens of a list of pieces."""
         return total_token_num if self._modifier is None else self._modifier(context_piece_list, total_token_num)
 
-    def piece_type_validator(self, context_piece: Any) -> bool:
+    def piece_type_validator(self, context_piece: object) -> bool:
         """True for a `Message`, or a dict with `role` and `content` or `tool_calls`."""
         if not isinstance(context_piece, Mapping):
             return isinstance(context_piece, Message)

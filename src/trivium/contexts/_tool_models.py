@@ -73,7 +73,7 @@ class OpenaiToolModel:
         """The tokens of the manual."""
         return self.tool_token_counter(json.dumps(self.get_tools_manual(tools), ensure_ascii=False))
 
-    async def parse_response(self, source: AsyncIterable[Any]) -> Roles:
+    async def parse_response(self, source: AsyncIterable[object]) -> Roles:
         """Split a streamed answer into text for the user and tool calls without the flag's argument.
 
         Args:
@@ -127,7 +127,7 @@ class CustomToolModel:
         template = PromptTemplate(self.custom_tool_manual_template)
         return template.render(tools=json.dumps(told, ensure_ascii=False)).prompt
 
-    async def parse_response(self, source: AsyncIterable[Any]) -> Roles:
+    async def parse_response(self, source: AsyncIterable[object]) -> Roles:
         """Split a streamed answer into text for the user and tool calls, whatever the boundaries of its chunks.
 
         The two parts may be read at once or one after the other. If the source fails, each reader gets the pieces
@@ -163,7 +163,7 @@ class _TextSplitter:
         self._reader = ToolCallReader()
         self._calls = 0
 
-    def feed(self, item: Any) -> Iterator[Piece]:
+    def feed(self, item: object) -> Iterator[Piece]:
         """Return the pieces that an item adds."""
         if isinstance(item, str):
             yield from self._sorted(self._reader.feed(item))

@@ -110,7 +110,7 @@ class ToolsManager:
         return self._shelves[tool_type]
 
     # ---- metadata
-    def create_tool_metadata(self, tool: Tool | Callable[..., Any]) -> ToolMetadata:
+    def create_tool_metadata(self, tool: Tool | Callable[..., object]) -> ToolMetadata:
         """Return the metadata of a tool or a function."""
         return ToolMetadata.of(tool)
 
@@ -179,7 +179,7 @@ class ToolsManager:
             raise ConfigurationError("a custom tool model's manual is a piece of the context, and counted there")
         return self.tool_model.tool_manual_token_counter(self.get_tools_metadata(by_types, by_names))
 
-    async def parse_response(self, response: AsyncIterable[Any]) -> Roles:
+    async def parse_response(self, response: AsyncIterable[object]) -> Roles:
         """Part a model's streamed answer into what is for the user and the tool calls; see the tool model."""
         return await self.tool_model.parse_response(response)
 

@@ -42,7 +42,7 @@ def maker_text(config: Config | Callable[[], Module]) -> str | Callable[[], Modu
         return config
 
 
-def dotted_path(value: Any) -> str:
+def dotted_path(value: object) -> str:
     """Return the dotted path by which a class or a function can be imported.
 
     Raises:

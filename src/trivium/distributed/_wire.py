@@ -95,7 +95,7 @@ def parse_session(value: object) -> Session:
     return text
 
 
-def parse_messages(value: Any, names: Iterable[str], structured: bool) -> list[Message]:
+def parse_messages(value: object, names: Iterable[str], structured: bool) -> list[Message]:
     """Return the messages that a client sends, as a user's.
 
     Args:

@@ -63,7 +63,7 @@ async def extract_files(
     on_outcome: Callable[[Outcome], object],
     on_start: Callable[[Path], object] = lambda path: None,
     at_once: int = 1,
-    **call: Any,
+    **call: object,
 ) -> None:
     """Run the task on each file; a file that fails is an outcome too, and does not stop the others.
 
@@ -89,7 +89,7 @@ async def extract_files(
     await gather(*workers)
 
 
-async def _outcome(task: Task, path: Path, open_case: Callable[[Path], Case], call: dict[str, Any]) -> Outcome:
+async def _outcome(task: Task, path: Path, open_case: Callable[[Path], Case], call: dict[str, object]) -> Outcome:
     try:
         return Outcome(path, record=await extract_file(task, path, open_case, **call))
     except TriviumError as error:

@@ -136,7 +136,7 @@ class _Search:
         span = self.source.find(proposed, self.near)
         return span if span or bare in ("", proposed) else self.source.find(bare, self.near)
 
-    def evidence(self, value: Any, *spans: Span) -> Evidence:
+    def evidence(self, value: object, *spans: Span) -> Evidence:
         """Return the value with the quote of the span that is nearest to the words of the field."""
         span = self.source.nearest(spans, self.near)
         return Evidence(value, self.source.text[slice(*span)], *span)

@@ -26,7 +26,7 @@ _KINDS: Mapping[str, Kind] = {
 }  # fmt: skip
 
 
-def fields_from_schema(schema: Mapping[str, Any]) -> tuple[Field, ...]:
+def fields_from_schema(schema: Mapping[str, object]) -> tuple[Field, ...]:
     """Read the properties of a JSON schema as fields, in their order; one that cannot be read is an error.
 
     Args:
@@ -131,7 +131,7 @@ def _model_in(module: ModuleType, name: str, path: str) -> type[BaseModel]:
     if name not in models:
         found = [key for key, value in models.items() if value.__module__ == module.__name__]
         listed = f"; it defines {', '.join(found)}" if found else ""
-        what = "has no pydantic model" if name in vars(module) else "has no class"
+        what = "has no pydantic model" if hasattr(module, name) else "has no class"
         raise FieldsError(f"{path} {what} '{name}'{listed}")
     return models[name]
 

@@ -105,9 +105,14 @@ class IngestReport:
 
     def __str__(self) -> str:
         """Summarise the numbers, and the first errors."""
-        counts = {name: len(getattr(self, name)) for name in ("added", "updated", "unchanged", "dropped", "failed")}
+        counts = {**{name: len(sources) for name, sources in self.by_outcome().items()}, "failed": len(self.failed)}
         summary = ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing"
         return "\n  ".join([f"{summary}; {self.chunks} chunks in {self.seconds:.1f} s", *self._reasons()])
+
+    def by_outcome(self) -> dict[str, list[str]]:
+        """The lists of sources that did not fail, by outcome."""
+        lists = {"added": self.added, "updated": self.updated}
+        return {**lists, "unchanged": self.unchanged, "dropped": self.dropped}
 
     def _reasons(self) -> list[str]:
         """Return a line for each of the first failed sources."""
@@ -417,7 +422,7 @@ class _Ingest:
 
     # ---- progress
     def _end(self, name: str, outcome: Literal["added", "updated", "unchanged", "dropped"], chunks: int = 0) -> bool:
-        getattr(self._report, outcome).append(name)
+        self._report.by_outcome()[outcome].append(name)
         self._done += outcome != "dropped"
         self._emit_progress(name, outcome, chunks)
         return True
@@ -449,9 +454,10 @@ def _absolute(name: str) -> str:
     return name if "://" in name else os.path.abspath(name)
 
 
-def _name_of(chunker: Any) -> str:
+def _name_of(chunker: object) -> str:
     """Return the name of a chunker, with its options if it has some."""
     if isinstance(chunker, partial):
         made = cast("partial[Any]", chunker)
         return f"{_name_of(made.func)} {made.args} {sorted(made.keywords.items())}"
-    return f"{getattr(chunker, '__module__', '')}.{getattr(chunker, '__qualname__', type(chunker).__qualname__)}"
+    named: Any = chunker if hasattr(chunker, "__qualname__") else type(chunker)
+    return f"{named.__module__}.{named.__qualname__}"

@@ -38,7 +38,7 @@ class AzureConfig(OpenAIGPTConfig):
 
     @model_validator(mode="before")
     @classmethod
-    def _older_name(cls, given: dict[str, Any]) -> dict[str, Any]:
+    def _older_name(cls, given: dict[str, object]) -> dict[str, Any]:
         return {"chat_model": given["model_name"], **given} if given.get("model_name") else given
 
     def create_model(self) -> AzureGPT:

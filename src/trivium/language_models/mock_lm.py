@@ -78,7 +78,7 @@ class MockLM(LanguageModel):
         return False
 
 
-def last_text(messages: Sequence[Mapping[str, Any]]) -> str:
+def last_text(messages: Sequence[Mapping[str, object]]) -> str:
     """Return the text of the last message, without its files."""
     content = messages[-1].get("content") if messages else ""
     if not isinstance(content, list):

@@ -37,7 +37,7 @@ class _TextModel(ChatModel):
     _chats_with: ClassVar[str | None] = None
     _streams_a_session: ClassVar[bool] = True
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         cls._writes = frozenset(name for name in _NAMES if getattr(cls, name) not in _BUILT_IN)
         cls._chats_with = next((name for name in ("stream_chat", "chat") if name in cls._writes), None)

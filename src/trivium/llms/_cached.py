@@ -258,7 +258,7 @@ def _logprobs(tokens: Any) -> Logprobs:
     )
 
 
-def _state(form: str, model: str, items: list[Any]) -> ReasoningState:
+def _state(form: str, model: str, items: list[object]) -> ReasoningState:
     return ReasoningState(form, model, tuple(items))
 
 

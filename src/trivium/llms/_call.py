@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from itertools import count
 from logging import DEBUG
-from typing import Any, Literal
+from typing import Literal
 
 from trivium.commander import CallNode, Event, current
 from trivium.commander.lowlevel import Budget, driver_neutral, emit, parent_of, pull, scope_of, spend
@@ -55,7 +55,7 @@ class DeltaEvent(Event[str | ToolCallPart | Reasoning, Literal["delta"]]):
         return {"type": "tool_call_part", **self.data._asdict()}
 
     @classmethod
-    def parse(cls, fields: Mapping[str, Any]) -> str | ToolCallPart | Reasoning:
+    def parse(cls, fields: Mapping[str, object]) -> str | ToolCallPart | Reasoning:
         """Return the piece: text or reasoning."""
         text = str(fields.get("text", ""))
         return Reasoning(text) if fields.get("type") == "reasoning" else text

@@ -191,5 +191,5 @@ def as_messages(inputs: object) -> Messages:
     return [cast("ChatMessage", inputs)] if isinstance(inputs, Mapping) else cast("Messages", inputs)
 
 
-def _text(event: Event[Any]) -> str:
+def _text(event: Event[object]) -> str:
     return event.piece if isinstance(event, DeltaEvent) else ""

@@ -88,7 +88,7 @@ class GPTAPI(HTTPModel):
     def _key_headers(key: str) -> Mapping[str, str]:
         return bearer(key)
 
-    def _check_parameters(self, gen_params: dict[str, Any]) -> None:
+    def _check_parameters(self, gen_params: dict[str, object]) -> None:
         super()._check_parameters(gen_params)
         if gen_params.pop("top_k", None) is not None:
             warnings.warn(

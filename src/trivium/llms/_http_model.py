@@ -97,7 +97,7 @@ class HTTPModel(BaseAPILLM):
         self._check_parameters(parameters)
         return super()._request_for(messages, parameters)
 
-    def _check_parameters(self, gen_params: dict[str, Any]) -> None:
+    def _check_parameters(self, gen_params: dict[str, object]) -> None:
         if "max_tokens" in gen_params:
             raise UnsupportedParameterError(
                 f"{type(self).__name__} takes max_new_tokens instead of max_tokens", "max_tokens"

@@ -194,7 +194,7 @@ def _checked(entry: RoleEntry) -> RoleEntry:
     return entry
 
 
-def _check_messages(dialog: Sequence[Any], *kinds: type) -> None:
+def _check_messages(dialog: Sequence[object], *kinds: type) -> None:
     for each in dialog:
         if not isinstance(each, kinds):
             raise ConfigurationError(f"a chat message is a dict with role and content, not {type(each).__name__}")

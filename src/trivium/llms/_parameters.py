@@ -10,7 +10,7 @@ __all__ = ["common_names"]
 _COMMON = {"max_new_tokens": "max_tokens", "max_completion_tokens": "max_tokens", "stop_words": "stop"}
 
 
-def common_names(*parameters: Mapping[str, Any]) -> dict[str, Any]:
+def common_names(*parameters: Mapping[str, object]) -> dict[str, Any]:
     """Sampling parameters by their common names; later ones go before, and None takes one away.
 
     Example:

@@ -243,7 +243,7 @@ class RedisRateStore:
         self._run(_SETTLE, 1, self._keys[1], ticket, tokens)
         return 0.0
 
-    def _run(self, *script: Any) -> Any:
+    def _run(self, *script: object) -> Any:
         from redis import RedisError
 
         try:

@@ -113,7 +113,7 @@ class MCPServer(BaseAction):
     def __repr__(self) -> str:
         return f"MCPServer(name={self.name!r})"
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> MCPServer:
+    def __deepcopy__(self, memo: dict[int, object]) -> MCPServer:
         return self  # copies of an agent share the connection
 
     # ---- its tools
@@ -140,7 +140,7 @@ class MCPServer(BaseAction):
         tools = sync_method(tools_async)
 
     @driver_neutral
-    async def acall(self, inputs: str | Mapping[str, Any] = "", name: str = "") -> ActionReturn:
+    async def acall(self, inputs: str | Mapping[str, object] = "", name: str = "") -> ActionReturn:
         """Run a tool by its name without the prefix; the same as calling the object, for async code.
 
         Args:
@@ -157,7 +157,7 @@ class MCPServer(BaseAction):
         name = f"{self.name}.{definition['name']}"
 
         @driver_neutral
-        async def call(**values: Any) -> ActionReturn:
+        async def call(**values: object) -> ActionReturn:
             return as_action_return(await self._on(partial(self._link.call, definition, values)), self._link.way.hidden)
 
         spec = ToolSpec(name, definition.get("description", ""), definition["inputSchema"])
@@ -320,7 +320,7 @@ class MCPServer(BaseAction):
         await self.close_async()
 
 
-def _as_object(name: str, arguments: str | Mapping[str, Any]) -> dict[str, Any]:
+def _as_object(name: str, arguments: str | Mapping[str, object]) -> dict[str, Any]:
     """The arguments as the object that the protocol wants; the server validates them."""
     try:
         found: object = (

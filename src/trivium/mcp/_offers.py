@@ -94,7 +94,7 @@ class Offers:
                 _log.error("a run failed", exc_info=error)
             return _failure(f"{failure.kind}: {failure.message}")
 
-    async def _ask(self, module: Module, arguments: dict[str, Any], ctx: RequestContext) -> types.CallToolResult:
+    async def _ask(self, module: Module, arguments: dict[str, object], ctx: RequestContext) -> types.CallToolResult:
         message, name = arguments.get("message"), arguments.get("session", "")
         if not isinstance(message, str) or not isinstance(name, str) or arguments.keys() - {"message", "session"}:
             raise ToolArgumentsError("the arguments are `message` and, if wanted, `session`: both texts", module.name)
@@ -151,7 +151,7 @@ def describe_offer(name: str, offered: Tool | Module) -> types.Tool:
     return MCPTool(name=name, description=said, input_schema=schema)
 
 
-def _object(schema: dict[str, Any]) -> dict[str, Any]:
+def _object(schema: dict[str, object]) -> dict[str, Any]:
     return schema if schema.get("type") == "object" else {"type": "object", **schema}
 
 

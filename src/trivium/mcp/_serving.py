@@ -139,7 +139,7 @@ class _Service:
 
 @checked
 def serve_mcp(
-    what: Any,
+    what: object,
     transport: Literal["stdio", "http"] = "stdio",
     host: str = "127.0.0.1",
     port: int = 8091,
@@ -177,7 +177,7 @@ def serve_mcp(
         raise ConfigurationError(f"there is no transport {transport!r}; there are stdio and http")
 
 
-async def serve_stdio(server: Server[Any]) -> None:
+async def serve_stdio(server: Server[object]) -> None:
     """Serve over stdin and stdout until the client leaves."""
     from mcp.server.stdio import stdio_server
 

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from logging import INFO
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trivium.commander import EndedEvent, Event, QueuedEvent, StartedEvent
 from trivium.exceptions import MissingExtraError
@@ -114,5 +114,5 @@ class LiveTree:
             self.console.print(self._draw())
 
 
-def _is_terminal(stream: object) -> bool:
-    return bool(getattr(stream, "isatty", bool)())
+def _is_terminal(stream: Any) -> bool:
+    return hasattr(stream, "isatty") and stream.isatty()

@@ -69,7 +69,7 @@ class LLMAsyncAdapter:
 
     async def llm_to_async_iterable(
         self,
-        response: Iterable[Any] | AsyncIterable[Any],
+        response: Iterable[object] | AsyncIterable[object],
         at_receiving_start: Functions | None = None,
         at_receiving_end: Functions | None = None,
     ) -> AsyncGenerator[Any]:
@@ -101,7 +101,7 @@ class LLMAsyncAdapter:
             self.logger.exception("at_receiving_end failed after a stream that ended early")
 
 
-async def _items_of(source: Iterable[Any] | AsyncIterable[Any]) -> AsyncGenerator[Any]:
+async def _items_of(source: Iterable[object] | AsyncIterable[object]) -> AsyncGenerator[Any]:
     arrived: deque[Any] = deque()
     channel = Channel(source, arrived.append)
     try:

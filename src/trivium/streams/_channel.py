@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, Callable, Iterable
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from contextlib import aclosing
 from contextvars import copy_context
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from trivium.commander.lowlevel import (
     CallNode,
@@ -22,6 +22,20 @@ from trivium.exceptions import RunKilledError
 
 _AHEAD = 16
 """The most items read ahead of the readers."""
+
+
+@runtime_checkable
+class _AsyncClosable(Protocol):
+    """A source with `aclose`."""
+
+    def aclose(self) -> object: ...
+
+
+@runtime_checkable
+class _Closable(Protocol):
+    """A source with `close`, sync or async."""
+
+    def close(self) -> object: ...
 
 
 class Channel:
@@ -91,11 +105,13 @@ class Channel:
 
     async def _close(self) -> None:
         self._closing = True
-        close = getattr(self._source, "aclose", None) or getattr(self._source, "close", None)
+        source, close = self._source, None
+        if isinstance(source, _AsyncClosable | _Closable):
+            close = source.aclose if isinstance(source, _AsyncClosable) else source.close
         try:
             if close is not None:
-                closed = close() if hasattr(self._source, "__aiter__") else await run_in_worker(close)
-                if hasattr(closed, "__await__"):
+                closed = close() if isinstance(source, AsyncIterable) else await run_in_worker(close)
+                if isinstance(closed, Awaitable):
                     await closed
         except Exception as error:
             self._error = self._error or error

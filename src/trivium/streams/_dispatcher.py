@@ -18,7 +18,7 @@ _GRACE = 1.0
 
 
 async def async_dispatcher_tools_call_for_openai(
-    source: AsyncIterable[Any] | Iterable[Any], to_user_flag: str = "to_user"
+    source: AsyncIterable[object] | Iterable[object], to_user_flag: str = "to_user"
 ) -> Callable[[str], AsyncGenerator[str]]:
     """Split a model's answer while it arrives into text for the user and tool calls.
 
@@ -60,7 +60,7 @@ async def async_dispatcher_tools_call_for_openai(
 
 
 async def split_among_readers(
-    source: AsyncIterable[Any] | Iterable[Any], splitter: StreamSplitter
+    source: AsyncIterable[object] | Iterable[object], splitter: StreamSplitter
 ) -> Callable[[str], AsyncGenerator[str]]:
     """Make the generators of a source that `splitter` splits; see `async_dispatcher_tools_call_for_openai`."""
     answer = _Answer(source, splitter)
@@ -84,7 +84,7 @@ class StreamSplitter(Protocol):
     ended: bool
     """True once the answer is complete, even if the source goes on; `end` sets it."""
 
-    def feed(self, item: Any) -> Iterable[Piece]:
+    def feed(self, item: object) -> Iterable[Piece]:
         """Return the pieces of an item."""
         ...
 
@@ -101,7 +101,7 @@ class _Answer:
         self._splitter = splitter
         self._channel = Channel(source, self._receive)
 
-    def _receive(self, item: Any) -> None:
+    def _receive(self, item: object) -> None:
         self._sort(self._splitter.feed(item))
 
     def _sort(self, pieces: Iterable[Piece]) -> None:

@@ -69,7 +69,7 @@ class AnswerSplitter:
         self._waiting: list[_Call] = []
         self._spoken = False
 
-    def feed(self, item: Any) -> Iterator[Piece]:
+    def feed(self, item: object) -> Iterator[Piece]:
         """Return the pieces of an item: a delta, or a chunk of an OpenAI stream as an object or a dict.
 
         Raises:

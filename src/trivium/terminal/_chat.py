@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Hashable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from trivium.commander import Listener
 from trivium.exceptions import ConfigurationError, OutputError, RunKilledError, StateError, TriviumError
@@ -100,7 +100,7 @@ class Conversation:
         text: str,
         listeners: tuple[Listener, ...],
         partial: Callable[[], str],
-        approve: Callable[[ApprovalRequest], Any] | None = None,
+        approve: Callable[[ApprovalRequest], object] | None = None,
     ) -> Message:
         """Call the module for one turn.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from logging import WARNING
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from trivium.actions import ToolCallEvent, ToolResultEvent
 from trivium.commander import EndedEvent, TaskNode
@@ -203,7 +203,7 @@ class Screen:
         self.end_line()
         self._write(f"{text}\n", style)
 
-    def show(self, lines: Iterable[Any]) -> None:
+    def show(self, lines: Iterable[object]) -> None:
         """Write objects that `rich` can print, each from the start of a line."""
         self.end_line()
         for each in lines:

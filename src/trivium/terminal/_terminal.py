@@ -181,4 +181,4 @@ def user_port() -> Callable[[str], str]:
 def is_terminal() -> bool:
     """Return True if the standard input and output of this process are a terminal."""
     streams: tuple[Any, ...] = (sys.stdin, sys.stdout)  # which other code may have replaced, also with None
-    return all(getattr(stream, "isatty", bool)() for stream in streams)
+    return all(hasattr(stream, "isatty") and stream.isatty() for stream in streams)

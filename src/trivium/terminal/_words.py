@@ -6,7 +6,7 @@ import json
 import unicodedata
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, cast
+from typing import cast
 
 from pydantic_core import to_jsonable_python
 
@@ -46,7 +46,7 @@ def safe_line(text: object) -> str:
     return safe_text(" ".join(str(text).split()))
 
 
-def call_text(name: str, arguments: str | Mapping[str, Any]) -> str:
+def call_text(name: str, arguments: str | Mapping[str, object]) -> str:
     """Return a tool call as Python code would write it.
 
     Example:

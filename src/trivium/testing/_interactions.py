@@ -177,7 +177,7 @@ def body_of(data: bytes) -> Any:
     return value if _is_flat(value) else text
 
 
-def _body_form(body: Any) -> dict[str, Any]:
+def _body_form(body: object) -> dict[str, Any]:
     if body is None or body == "":
         return {}
     if isinstance(body, bytes):
@@ -238,7 +238,7 @@ def _lossless(text: str) -> tuple[bool, Any]:
     return _is_flat(value) and packed in forms, value
 
 
-def _is_flat(value: Any, depth: int = MAX_DEPTH) -> bool:
+def _is_flat(value: object, depth: int = MAX_DEPTH) -> bool:
     """True if a value is not nested too deeply to be walked through."""
     if not isinstance(value, dict | list):
         return True
@@ -247,7 +247,7 @@ def _is_flat(value: Any, depth: int = MAX_DEPTH) -> bool:
 
 
 # ---- the file
-def laid_out(value: Any, indent: int = 0, name: str = "") -> str:
+def laid_out(value: object, indent: int = 0, name: str = "") -> str:
     """JSON as people read it: what is short on one line, and each event of a stream on one of its own."""
     line = _line(value)
     if not value or not isinstance(value, dict | list) or name == "event" or indent + len(line) <= _WIDTH:
@@ -263,7 +263,7 @@ def laid_out(value: Any, indent: int = 0, name: str = "") -> str:
     return begin + "\n" + ",\n".join(parts) + "\n" + " " * indent + end
 
 
-def _line(value: Any) -> str:
+def _line(value: object) -> str:
     line = json.dumps(value, ensure_ascii=False)
     try:
         line.encode()

@@ -76,7 +76,7 @@ class ScriptedModel(ChatModel):
             yield from answer
 
 
-def _checked(answer: Any) -> Answer:
+def _checked(answer: object) -> Answer:
     is_one = isinstance(answer, str | BaseException | Usage)
     if not is_one and (isinstance(answer, bytes | dict) or not isinstance(answer, Iterable)):
         kind = type(cast("object", answer)).__name__

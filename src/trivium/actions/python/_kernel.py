@@ -7,7 +7,7 @@ from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from trivium.actions._run import sendable
 from trivium.actions.python._sandbox import TICK, Sandbox, SandboxLimits
@@ -177,7 +177,7 @@ class Kernels:
             self._evicted.discard(session_id)
             return (("text", EVICTED),)
 
-    def _read(self, answer: Mapping[str, Any], seconds: float) -> Execution:
+    def _read(self, answer: Mapping[str, object], seconds: float) -> Execution:
         """Read the sandbox's answer; only its texts and images are used, since the code may have forged it."""
         items = _items(answer.get("items"))
         state, error = answer.get("state"), answer.get("error")

@@ -162,7 +162,7 @@ class Sandbox:
             self.close()
             raise SandboxUnavailableError(start_failure(errors), "bubblewrap")
 
-    def request(self, request: Mapping[str, Any], seconds: float) -> Generator[None, None, dict[str, Any] | None]:
+    def request(self, request: Mapping[str, object], seconds: float) -> Generator[None, None, dict[str, Any] | None]:
         """Send a request; yield a few times a second until the answer has arrived, and return it.
 
         Returns:

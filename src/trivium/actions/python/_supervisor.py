@@ -395,7 +395,7 @@ def link_data() -> None:
             os.symlink(f"/sandbox/data/{name}", f"/sandbox/work/{name}")
 
 
-def send(answer: dict[str, Any]) -> None:
+def send(answer: dict[str, object]) -> None:
     """Send an answer to trivium, as one line."""
     sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
     sys.stdout.buffer.flush()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from functools import partial
-from importlib import import_module
 from itertools import zip_longest
 from typing import Any, Protocol
 
@@ -15,7 +14,7 @@ from trivium.actions.web._fetcher import Fetcher
 from trivium.actions.web._searchers import BLACK_LIST
 from trivium.commander import driver_neutral, gather, invoke, this_session
 from trivium.exceptions import ConfigurationError, FetchError, LimitExceededError, ToolArgumentsError, ToolError
-from trivium.schema.lowlevel import checked, is_mapping, positive
+from trivium.schema.lowlevel import checked, is_mapping, load_class_from_string, positive
 
 __all__ = ["AsyncWebBrowser", "Searcher", "WebBrowser"]
 
@@ -200,7 +199,7 @@ def make_searcher(given: Any, common: Mapping[str, Any], keywords: Mapping[str, 
     if isinstance(given, str):
         if given not in SEARCHERS:
             raise ConfigurationError(f"there is no searcher {given!r}; there are {', '.join(SEARCHERS)}")
-        given = getattr(import_module("trivium.actions.web"), given)
+        given = load_class_from_string(f"trivium.actions.web.{given}")
     if isinstance(given, type):
         return given(**common, **keywords)
     if not hasattr(given, "search"):

@@ -103,7 +103,7 @@ class SharedCalls(Generic[V]):
             # The caller that ran it was cancelled: make the call here.
 
     @driver_neutral
-    async def run_flight(self, key: str, flight: _Flight[V], call: Callable[[], Coroutine[Any, Any, V]]) -> V:
+    async def run_flight(self, key: str, flight: _Flight[V], call: Callable[[], Coroutine[object, object, V]]) -> V:
         """Make the call for which callers with the same key wait."""
         try:
             flight.result = self._recent.get(key)

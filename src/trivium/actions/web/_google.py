@@ -141,17 +141,17 @@ def read_pages(text: str, search_type: str) -> list[SearchResult]:
     ]
 
 
-def _direct_answer(answer: dict[str, Any]) -> str:
+def _direct_answer(answer: dict[str, object]) -> str:
     box = find_object(answer, "answerBox")
     said = find_text(box, "answer") or find_text(box, "snippet")
     marked = [] if said else find_array(box, "snippetHighlighted")
     return said or ", ".join(find_text(marked, n) for n in range(len(marked)))
 
 
-def _describe(result: Any, key: str) -> str:
+def _describe(result: object, key: str) -> str:
     return ". ".join(filter(None, (find_text(result, key).rstrip("."), *_attributes(result))))
 
 
-def _attributes(result: Any) -> list[str]:
+def _attributes(result: object) -> list[str]:
     attributes = find_object(result, "attributes")
     return [f"{on_one_line(name)}: {find_text(attributes, name)}" for name in attributes]

@@ -143,7 +143,7 @@ class Remote:
         read: Callable[[str], T],
         path: str = "",
         *,
-        params: Mapping[str, Any] | None = None,
+        params: Mapping[str, object] | None = None,
         content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> T:

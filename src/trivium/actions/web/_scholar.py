@@ -203,7 +203,7 @@ class GoogleScholar(BaseAction):
         return await self._query(read_author_id, "google_scholar_profiles", params)
 
     @driver_neutral
-    async def _query(self, read: Callable[[str], T], engine: str, params: Mapping[str, Any]) -> T:
+    async def _query(self, read: Callable[[str], T], engine: str, params: Mapping[str, object]) -> T:
         given = {"engine": engine, **params, "output": "json"}
         return await self._remote.request(read, "/search", params=given)
 

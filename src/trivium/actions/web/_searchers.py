@@ -326,7 +326,7 @@ def read_brave(text: str) -> list[SearchResult]:
     ]
 
 
-def _passages(page: Any) -> list[str]:
+def _passages(page: object) -> list[str]:
     more = find_array(page, "extra_snippets")
     return [find_text(page, "description"), *(find_text(more, n) for n in range(len(more)))]
 

@@ -84,7 +84,7 @@ class HTTPAgentClient(Module):
 
     # ---- the call
     @driver_neutral
-    async def forward(self, *message: Message, session_id: Hashable, **kwargs: Any) -> Message:
+    async def forward(self, *message: Message, session_id: Hashable, **kwargs: object) -> Message:
         """Send the messages, pass on the server's events, and return its answer."""
         node = current.get()
         assert node is not None, "a call runs in its node"
@@ -135,7 +135,7 @@ class HTTPAgentClient(Module):
             raise RemoteConnectionError(f"{self.url} sent what is no answer; check host and port") from error
 
     def _asked(
-        self, client: AsyncClient, method: str, path: str, body: Any = None
+        self, client: AsyncClient, method: str, path: str, body: object = None
     ) -> AbstractAsyncContextManager[Response]:
         request = client.build_request(method, self.url + path, json=body)
         return exchange(request, partial(client.send, stream=True), (self._token,))

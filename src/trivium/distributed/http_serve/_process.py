@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, Self
+from typing import Self
 from weakref import finalize
 
 from trivium.commander import invoke, run_sync, wait
@@ -96,7 +96,7 @@ class HTTPAgentServer(HTTPAgentClient):
                 stderr=subprocess.STDOUT,
             )
 
-    def _tell(self, order: dict[str, Any]) -> None:
+    def _tell(self, order: dict[str, object]) -> None:
         assert self.process.stdin is not None
         with suppress(BrokenPipeError):  # it has ended already, and its last lines say why
             self.process.stdin.write(json.dumps(order).encode() + b"\n")

@@ -62,19 +62,19 @@ class AgentRayActor(Module):
         actor = self._ray.remote(num_gpus=num_gpus, max_concurrency=AT_ONCE)(_Actor)
         self.agent_actor = actor.remote(made_of, import_path(given))
         try:
-            run_sync(invoke, self._ask, "ready")
+            run_sync(invoke, self._ask, self.agent_actor.ready)
         except BaseException:
             self.shutdown()
             raise
 
-    async def forward(self, *message: Message, session_id: Hashable, **kwargs: Any) -> Message:
+    async def forward(self, *message: Message, session_id: Hashable, **kwargs: object) -> Message:
         """Ask the agent in the actor; keywords go to its `forward`."""
         sent = json.dumps([to_json_value(each) for each in message])
-        return Message.model_validate(await self._ask("call", sent, session_id, json.dumps(kwargs)))
+        return Message.model_validate(await self._ask(self.agent_actor.call, sent, session_id, json.dumps(kwargs)))
 
-    async def _ask(self, method: str, *arguments: Any) -> Any:
+    async def _ask(self, method: Any, *arguments: object) -> Any:
         """Call a method of the actor and return its answer; if this wait is cancelled, so is the work there."""
-        reference = getattr(self.agent_actor, method).remote(*arguments)
+        reference = method.remote(*arguments)
         try:
             answer = json.loads(await reference)
         except CancelledError:
@@ -91,19 +91,20 @@ class AgentRayActor(Module):
 
     def state_dict(self, session_id: Hashable = 0) -> dict[str, list[dict[str, Any]]]:
         """Return what the agent in the actor remembers of a session."""
-        return run_sync(invoke, self._ask, "state_dict", session_id)
+        return run_sync(invoke, self._ask, self.agent_actor.state_dict, session_id)
 
-    def load_state_dict(self, state: Mapping[str, Sequence[Any]], session_id: Hashable = 0) -> None:
+    def load_state_dict(self, state: Mapping[str, Sequence[object]], session_id: Hashable = 0) -> None:
         """Make the agent in the actor load what `state_dict` returned.
 
         Raises:
             RemoteAgentError: the state does not fit it.
         """
-        run_sync(invoke, self._ask, "load_state_dict", json.dumps(to_json_value(state)), session_id)
+        text = json.dumps(to_json_value(state))
+        run_sync(invoke, self._ask, self.agent_actor.load_state_dict, text, session_id)
 
     def reset(self, session_id: Hashable = 0, keypath: str | None = None, recursive: bool = False) -> None:
         """Make the agent in the actor forget a session; see `Module.reset`."""
-        run_sync(invoke, self._ask, "reset", session_id, keypath, recursive)
+        run_sync(invoke, self._ask, self.agent_actor.reset, session_id, keypath, recursive)
 
     def shutdown(self) -> None:
         """End the actor; its calls fail. Otherwise the actor ends when this object is collected."""

@@ -131,7 +131,7 @@ class EmbeddingModel:
 
     # ---- the documented names
     @classmethod
-    def create(cls, config: Any = "") -> EmbeddingModel:
+    def create(cls, config: object = "") -> EmbeddingModel:
         """Create the model of a config or a name; see `embedding_model`."""
         from trivium.knowledge.embeddings._names import embedding_model
 
@@ -207,7 +207,7 @@ class _Call:
         emit(self._node, EmbeddedEvent, EmbeddingProgress(done, self._rows))
 
 
-def unit_vectors(found: Any, rows: int, model: EmbeddingModel) -> Vectors:
+def unit_vectors(found: object, rows: int, model: EmbeddingModel) -> Vectors:
     """Check the vectors that a model computed, and scale them to norm 1 as float32.
 
     Args:

@@ -57,7 +57,7 @@ class OpenAIEmbeddingsConfig(EmbeddingModelsConfig):
     api_base: str | None = Field(default=None, repr=False)  # it may hold a password
 
 
-def embedding_model(model: Any = "", base_url: str | None = None) -> EmbeddingModel:
+def embedding_model(model: object = "", base_url: str | None = None) -> EmbeddingModel:
     """Create the embedding model of a name or a config.
 
     Args:

@@ -60,11 +60,11 @@ class GraphStore(ABC):
         """Return the labels, types and properties of the graph."""
 
     @abstractmethod
-    def add_nodes(self, label: str, rows: Sequence[Mapping[str, Any]], key: str = "name") -> None:
+    def add_nodes(self, label: str, rows: Sequence[Mapping[str, object]], key: str = "name") -> None:
         """Add nodes, or update those with the same key."""
 
     @abstractmethod
-    def add_edges(self, kind: str, rows: Sequence[Mapping[str, Any]], source: End, target: End) -> None:
+    def add_edges(self, kind: str, rows: Sequence[Mapping[str, object]], source: End, target: End) -> None:
         """Add or update edges between existing nodes; each row names its ends as `source` and `target`."""
 
     @abstractmethod
@@ -107,7 +107,7 @@ def name_of(name: str) -> str:
     return f"`{name}`"
 
 
-def need(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:
+def need(rows: Sequence[Mapping[str, object]], names: Sequence[str]) -> None:
     """Check that each row has these values.
 
     Raises:
@@ -118,7 +118,7 @@ def need(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:
             raise ConfigurationError(f"{dict(row)!r} lacks {', '.join(missing)}")
 
 
-def unknown_end(row: Mapping[str, Any], source: End, target: End) -> ConfigurationError:
+def unknown_end(row: Mapping[str, object], source: End, target: End) -> ConfigurationError:
     """Return the error for an edge without a node at an end."""
     ends = f"no {source[0]} {row['source']!r} or no {target[0]} {row['target']!r}"
     return ConfigurationError(f"there is {ends}: add the nodes first")

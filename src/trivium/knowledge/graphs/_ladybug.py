@@ -74,7 +74,7 @@ class LadybugGraph(GraphStore):
                         edges[str(row[0]), name, str(row[1])] = properties[name]
             return GraphSchema({name: properties[name] for name, kind in tables if kind == "NODE"}, edges)
 
-    def add_nodes(self, label: str, rows: Sequence[Mapping[str, Any]], key: str = "name") -> None:
+    def add_nodes(self, label: str, rows: Sequence[Mapping[str, object]], key: str = "name") -> None:
         """Add nodes, or update those with the same key.
 
         Args:
@@ -95,7 +95,7 @@ class LadybugGraph(GraphStore):
                 sets, values = _sets("n", row, (key,))
                 run(f"MERGE (n:{node} {{{name_of(key)}: $key}}){sets}", {"key": row[key], **values})
 
-    def add_edges(self, kind: str, rows: Sequence[Mapping[str, Any]], source: End, target: End) -> None:
+    def add_edges(self, kind: str, rows: Sequence[Mapping[str, object]], source: End, target: End) -> None:
         """Add or update edges between existing nodes; each row names its ends as `source` and `target`.
 
         Args:
@@ -163,12 +163,12 @@ class LadybugGraph(GraphStore):
             yield database
 
     @contextmanager
-    def _connected(self, database: Any, timeout: float | None) -> Generator[Callable[..., Any]]:
+    def _connected(self, database: object, timeout: float | None) -> Generator[Callable[..., Any]]:
         connection = _library().Connection(database)
         if timeout is not None:
             connection.set_query_timeout(max(1, round(timeout * 1000)))
 
-        def run(cypher: str, values: dict[str, Any] | None = None, limit: int | None = None) -> Any:
+        def run(cypher: str, values: dict[str, object] | None = None, limit: int | None = None) -> Any:
             try:
                 with connection.execute(cypher, values) as result:
                     if limit is None:
@@ -196,7 +196,7 @@ class LadybugGraph(GraphStore):
     def _properties(self, run: Callable[..., Any], table: str) -> dict[str, str]:
         return {str(row[1]): str(row[2]) for row in run(f"CALL table_info({_text(table)}) RETURN *")}
 
-    def _widen(self, run: Callable[..., Any], table: str, kinds: Mapping[str, str]) -> None:
+    def _widen(self, run: Callable[..., object], table: str, kinds: Mapping[str, str]) -> None:
         there = self._properties(run, table)
         for name, kind in kinds.items():
             if name not in there:
@@ -208,7 +208,7 @@ class LadybugGraph(GraphStore):
             run(f"ALTER TABLE {name_of(table)} ADD FROM {name_of(source)} TO {name_of(target)}")
 
 
-def _kinds(rows: Sequence[Mapping[str, Any]], needed: Sequence[str]) -> dict[str, str]:
+def _kinds(rows: Sequence[Mapping[str, object]], needed: Sequence[str]) -> dict[str, str]:
     """Return the type of each property, by its first value that is not None."""
     kinds: dict[str, str] = dict.fromkeys(needed, "STRING")
     seen: set[str] = set()
@@ -227,7 +227,7 @@ def _kinds(rows: Sequence[Mapping[str, Any]], needed: Sequence[str]) -> dict[str
     return kinds
 
 
-def _sets(variable: str, row: Mapping[str, Any], without: Sequence[str]) -> tuple[str, dict[str, Any]]:
+def _sets(variable: str, row: Mapping[str, object], without: Sequence[str]) -> tuple[str, dict[str, Any]]:
     names = [name for name, value in row.items() if name not in without and value is not None]
     if not names:
         return "", {}

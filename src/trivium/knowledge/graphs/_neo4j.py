@@ -81,7 +81,7 @@ class Neo4jGraph(GraphStore):
                     properties[name] = "ANY"
         return GraphSchema(nodes, edges)
 
-    def add_nodes(self, label: str, rows: Sequence[Mapping[str, Any]], key: str = "name") -> None:
+    def add_nodes(self, label: str, rows: Sequence[Mapping[str, object]], key: str = "name") -> None:
         """Add nodes, or update those with the same key.
 
         Args:
@@ -100,7 +100,7 @@ class Neo4jGraph(GraphStore):
             [dict(row) for row in rows],
         )
 
-    def add_edges(self, kind: str, rows: Sequence[Mapping[str, Any]], source: End, target: End) -> None:
+    def add_edges(self, kind: str, rows: Sequence[Mapping[str, object]], source: End, target: End) -> None:
         """Add or update edges between existing nodes; each row names its ends as `source` and `target`.
 
         Args:
@@ -187,8 +187,11 @@ class Neo4jGraph(GraphStore):
             return self._driver
 
     def _failed(self, error: Exception) -> DatabaseError:
-        code = getattr(error, "code", None) or type(error).__name__
-        text = " ".join(str(getattr(error, "message", None) or error).split()).replace(self._password or "\0", "***")
+        from neo4j.exceptions import Neo4jError
+
+        known = error if isinstance(error, Neo4jError) else None
+        code = (known and known.code) or type(error).__name__
+        text = " ".join(str((known and known.message) or error).split()).replace(self._password or "\0", "***")
         if "TransactionTimedOut" in code:
             return QueryTimeoutError("the query took too long and was stopped: ask for less", self._uri)
         if code.startswith("Neo.ClientError.Security"):

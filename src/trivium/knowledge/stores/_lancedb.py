@@ -380,7 +380,7 @@ def _merge(table: Any, rows: list[dict[str, Any]], vectors: Vectors | None) -> N
     table.merge_insert(_KEY).when_matched_update_all().when_not_matched_insert_all().execute(made)
 
 
-def _twins(table: Any, source: str, staged: str) -> list[str]:
+def _twins(table: object, source: str, staged: str) -> list[str]:
     """Return the ids of staged chunks that chunks of other sources have too."""
     mine = {row["id"] for row in _rows(table, staged, ["id"])}
     return [row["id"] for row in _rows(table, f"{_SERVED} AND source <> {source}", ["id"]) if row["id"] in mine]

@@ -159,7 +159,7 @@ class PostgresStore(VectorStore):
             yield tables
 
     @staticmethod
-    def _prepared(connection: Connection[Any]) -> None:
+    def _prepared(connection: Connection[object]) -> None:
         """Register the type of vectors; create the extension at the first use of a database."""
         from pgvector.psycopg import register_vector
 
@@ -317,7 +317,7 @@ def _rows(chunks: Sequence[Chunk], served: bool, vectors: Vectors | None) -> dic
     return dict(sorted({row[0]: row for row in rows}.items()))
 
 
-def _insert(tables: PostgresTables, rows: Mapping[UUID, list[Any]]) -> None:
+def _insert(tables: PostgresTables, rows: Mapping[UUID, list[object]]) -> None:
     """Write rows; they replace those of the same id and the same `served`."""
     columns = [*COLUMNS, *(["vector"] if tables.dimensions else [])]
     changes = ", ".join(f"{each} = excluded.{each}" for each in columns)
@@ -350,7 +350,7 @@ def _keep(tables: PostgresTables, source: UUID, record: SourceRecord, count: int
     )
 
 
-def _record(kept: Sequence[Any]) -> SourceRecord:
+def _record(kept: Sequence[object]) -> SourceRecord:
     values: list[Any] = [from_stored(each) if isinstance(each, str) else each for each in kept]
     return SourceRecord(*values)
 
@@ -383,7 +383,7 @@ def _parameters(config: PostgresStoreConfig) -> dict[str, Any]:
     return made
 
 
-def _place(parameters: dict[str, Any]) -> str:
+def _place(parameters: dict[str, object]) -> str:
     """Return the URL of the server without the password."""
     user = f"{parameters['user']}@" if "user" in parameters else ""
     port = f":{parameters['port']}" if "port" in parameters else ""

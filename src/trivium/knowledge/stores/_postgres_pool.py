@@ -162,7 +162,7 @@ class _Slot:
         """True if no transaction is open."""
         return not self.broken and self._connection.info.transaction_status == 0  # pyright: ignore[reportOptionalMemberAccess]
 
-    def open(self, connect: Callable[[], Connection[Any]]) -> Connection[Any]:
+    def open(self, connect: Callable[[], Connection[object]]) -> Connection[Any]:
         """Return the connection; open one if there is none, or if the server closed it."""
         if self._connection is not None and has_hung_up(self._connection):
             self.close()
@@ -177,7 +177,7 @@ class _Slot:
                 connection.close()
 
 
-def has_hung_up(connection: Connection[Any]) -> bool:
+def has_hung_up(connection: Connection[object]) -> bool:
     """Tell, without waiting, that the server closed an idle connection."""
     import psycopg
 

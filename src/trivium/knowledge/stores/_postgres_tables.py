@@ -64,7 +64,7 @@ class PostgresTables(NamedTuple):
         """Name and dimensions of the embedding model of its vectors; ("", 0) without one."""
         return self.model, self.dimensions
 
-    def run(self, statement: str, *values: Any, where: Filter | None = None) -> Any:
+    def run(self, statement: str, *values: object, where: Filter | None = None) -> Any:
         """Run a statement: "#chunk" is the table of the collection, "#source" and "#collection" are shared."""
         statement = self._named(statement)
         if where is not None:
@@ -74,12 +74,12 @@ class PostgresTables(NamedTuple):
             statement, values = f"{before}{text}{behind}", (*values[:at], *more, *values[at:])
         return self.connection.execute(statement.encode(), values or None)
 
-    def run_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+    def run_many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
         """Run a statement for each row of values."""
         with self.connection.cursor() as cursor:
             cursor.executemany(self._named(statement).encode(), rows)
 
-    def first(self, statement: str, *values: Any, where: Filter | None = None) -> Any:
+    def first(self, statement: str, *values: object, where: Filter | None = None) -> Any:
         """Return the first value of the first row; None without a row."""
         row = self.run(statement, *values, where=where).fetchone()
         return None if row is None else row[0]

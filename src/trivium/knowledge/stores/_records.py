@@ -82,7 +82,7 @@ def chunk_of(content: str, metadata: Mapping[str, Any]) -> Chunk:
     return Chunk(content=content, metadata=ChunkMetaData(**metadata))
 
 
-def json_of(metadata: Mapping[str, Any]) -> str:
+def json_of(metadata: Mapping[str, object]) -> str:
     """Return metadata as JSON text, with letters beyond ASCII as they are."""
     return json.dumps(metadata, ensure_ascii=False, separators=(",", ":"))
 
@@ -94,7 +94,7 @@ def numpy_to_json(value: Any) -> Any:
     raise ValueError(f"{type(value).__name__} has no form in JSON")
 
 
-def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+def _mapped(value: object, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):

@@ -79,7 +79,8 @@ class SQLiteStore(VectorStore):
 
     def __init__(self, config: VectorStoreConfig | None = None) -> None:
         super().__init__(SQLiteStoreConfig() if config is None else config)
-        path, self._busy_seconds = self.config.storage_path, getattr(self.config, "busy_seconds", 30.0)
+        own = self.config if isinstance(self.config, SQLiteStoreConfig) else SQLiteStoreConfig()
+        path, self._busy_seconds = self.config.storage_path, own.busy_seconds
         positive(busy_seconds=self._busy_seconds)
         prepare = self._prepare
         self._place = (

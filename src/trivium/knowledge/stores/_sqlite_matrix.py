@@ -135,7 +135,7 @@ def matching_places(tables: SQLiteTables, matrix: Matrix, where: Filter) -> Any:
     return found
 
 
-def _places(keys: Any, wanted: Any) -> Any:
+def _places(keys: object, wanted: object) -> Any:
     import numpy
 
     return cast("Any", numpy).searchsorted(keys, wanted)  # its types do not take Any

@@ -41,7 +41,7 @@ def sqlite_row(chunk: Chunk) -> Row:
     return Row(columns, to_stored(chunk.content), json_of(metadata), tuple(_fields(metadata)), words)
 
 
-def _fields(metadata: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _fields(metadata: Mapping[str, object]) -> Iterator[tuple[str, Any]]:
     """Return the rows of the table `field`: one for each value, none for a default value."""
     for name, given in metadata.items():
         if name not in COLUMNS and not (name in DEFAULTS and DEFAULTS[name] == given):

@@ -69,7 +69,7 @@ class SQLiteTables(NamedTuple):
         row = database.execute(query, (collection,)).fetchone()
         return None if row is None else cls(database, *row)
 
-    def run(self, query: str, *values: Any, where: Filter | None = None) -> Cursor:
+    def run(self, query: str, *values: object, where: Filter | None = None) -> Cursor:
         """Execute one query; # stands for the number of the collection, and WHERE @ for a condition on `chunk`."""
         given = list(values)
         if where is not None:
@@ -79,7 +79,7 @@ class SQLiteTables(NamedTuple):
             query, given[place:place] = query.replace("@", text), more
         return self.database.execute(query.replace("#", str(self.number)), given)
 
-    def run_many(self, query: str, rows: Iterable[Sequence[Any]]) -> None:
+    def run_many(self, query: str, rows: Iterable[Sequence[object]]) -> None:
         """Execute one query for each row of values."""
         self.database.executemany(query.replace("#", str(self.number)), rows)
 

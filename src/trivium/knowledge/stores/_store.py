@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from trivium.commander import driver_neutral, invoke, sync_method
 from trivium.exceptions import ArgumentTypeError, ConfigurationError
@@ -44,7 +44,7 @@ class VectorStore(StoreKind):
     """
 
     @staticmethod
-    def create(config: VectorStoreConfig | Mapping[str, Any] | None) -> VectorStore | None:
+    def create(config: VectorStoreConfig | Mapping[str, object] | None) -> VectorStore | None:
         """Create the store of a config, of the kind that belongs to the class of the config.
 
         Args:
@@ -345,9 +345,8 @@ class VectorStore(StoreKind):
                 for chunk in page:
                     yield chunk
         finally:
-            close = getattr(items, "close", None)
-            if close is not None:
-                close()
+            if isinstance(items, Generator):
+                items.close()
 
     @driver_neutral
     async def add_context_window_async(

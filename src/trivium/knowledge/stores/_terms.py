@@ -63,7 +63,7 @@ class Widened(NamedTuple):
     exact: bool
 
 
-def terms_of(metadata: Mapping[str, Any]) -> list[str]:
+def terms_of(metadata: Mapping[str, object]) -> list[str]:
     """Return the terms of metadata in the form of `metadata_of`.
 
     >>> terms_of({"page": 3, "tags": ["a", "b"], "note": None})

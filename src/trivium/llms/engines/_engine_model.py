@@ -82,11 +82,11 @@ class EngineModel(TextModel):
         if model is not None:
             self._end(model)
 
-    def _end(self, model: Any) -> None:
+    def _end(self, model: object) -> None:
         """End the engine."""
 
 
-def settings(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def settings(parameters: Mapping[str, object]) -> tuple[dict[str, Any], list[str]]:
     """Split sampling parameters into those by their common names, and the stop words."""
     chosen = {"skip_special_tokens": False, **common_names(parameters)}
     stop = chosen.pop("stop", ())
@@ -119,7 +119,7 @@ def prompt_of(tokenizer: Any, prompt: Prompt, name: str, template: str | None = 
     options: dict[str, Any] = {"add_generation_prompt": True, "tokenize": True, "return_dict": False}
     if template is not None:
         options["chat_template"] = template
-    elif getattr(tokenizer, "chat_template", "") is None:
+    elif hasattr(tokenizer, "chat_template") and tokenizer.chat_template is None:
         return LMTemplateParser()(prompt)
     try:
         return list(cast("list[int]", tokenizer.apply_chat_template(prompt, **options)))

@@ -216,7 +216,7 @@ class _CompletionReader(OpenAIMessageReader):
         return super()._choice({**choice, "message": {"content": choice.get("text")}})
 
 
-def _arguments(options: Mapping[str, Any]) -> list[str]:
+def _arguments(options: Mapping[str, object]) -> list[str]:
     """Return options as command-line arguments: `True` has no value, and None and False are left out."""
     found: list[str] = []
     for name, value in options.items():

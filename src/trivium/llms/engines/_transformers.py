@@ -75,7 +75,7 @@ class HFTransformer(EngineModel):
             if "device_map" not in (model_kwargs or {}):
                 self.model.to("cuda" if self._torch.cuda.is_available() else "cpu")
 
-    def _loaded(self, load: Callable[..., Any], path: str, options: Mapping[str, Any]) -> Any:
+    def _loaded(self, load: Callable[..., object], path: str, options: Mapping[str, object]) -> Any:
         try:
             return load(path, **options)
         except OSError as error:
@@ -119,11 +119,11 @@ class HFTransformer(EngineModel):
         own = [own] if isinstance(own, int) else own or []
         return {*own, *parameters.get("stop_words_id", ()), self.tokenizer.eos_token_id}
 
-    def _decoder(self, parameters: Mapping[str, Any]) -> Decode:
+    def _decoder(self, parameters: Mapping[str, object]) -> Decode:
         skip = parameters["skip_special_tokens"]
         return lambda ids: self.tokenizer.decode(ids, skip_special_tokens=skip)
 
-    def _sampler(self, ids: list[int], parameters: dict[str, Any]) -> _Sampler:
+    def _sampler(self, ids: list[int], parameters: dict[str, object]) -> _Sampler:
         if unknown := parameters.keys() - _KNOWN:
             raise ConfigurationError(f"{type(self).__name__} has no parameters {sorted(unknown)}: it has {_KNOWN}")
         try:
@@ -131,7 +131,7 @@ class HFTransformer(EngineModel):
         except (TypeError, ValueError) as error:
             raise ConfigurationError(f"transformers does not take these parameters: {error}") from error
 
-    def _forward(self, ids: list[int], cache: Any) -> tuple[Any, Any]:
+    def _forward(self, ids: list[int], cache: object) -> tuple[Any, Any]:
         """The logits of the next token, and what was computed for those before it."""
         model, torch = self.model, self._torch
         if model is None:

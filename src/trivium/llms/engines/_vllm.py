@@ -74,7 +74,7 @@ class VllmModel(EngineModel):
                 if piece.finish_reason is not None:
                     yield Finish(piece.finish_reason)
 
-    def _sampling(self, parameters: dict[str, Any], stop_words: list[str]) -> Any:
+    def _sampling(self, parameters: dict[str, object], stop_words: list[str]) -> Any:
         kinds = load_package("vllm.sampling_params").RequestOutputKind
         try:
             return self._package.SamplingParams(stop=stop_words, output_kind=kinds.DELTA, **parameters)

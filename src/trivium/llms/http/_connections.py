@@ -94,7 +94,7 @@ class _Client:
 
     @staticmethod
     async def _keep(
-        client: AsyncClient, roots: list[finalize[..., Any]], forget: Callable[[], None]
+        client: AsyncClient, roots: list[finalize[..., object]], forget: Callable[[], None]
     ) -> AsyncGenerator[None]:
         try:
             async with client:

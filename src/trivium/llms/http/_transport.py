@@ -6,7 +6,7 @@ import contextlib
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from trivium.commander import wait
@@ -112,7 +112,7 @@ class Transport:
         self._connections = ClientPools(parts.scheme, auth, timeout, proxies)
 
     async def stream(
-        self, body: Mapping[str, Any], reader: Callable[[], Reader], tries: int | None = None
+        self, body: Mapping[str, object], reader: Callable[[], Reader], tries: int | None = None
     ) -> AsyncGenerator[Delta]:
         """Send a request and yield the deltas of the answer; closing the generator ends the request.
 
@@ -155,7 +155,7 @@ class Transport:
             if (counted := before_retry.get()) is not None:
                 await counted()
 
-    async def _in_time(self, seconds: float | None, begin: Coroutine[Any, Any, list[Delta]]) -> list[Delta]:
+    async def _in_time(self, seconds: float | None, begin: Coroutine[object, object, list[Delta]]) -> list[Delta]:
         """Return the beginning of the answer if it arrives in time."""
         try:
             return await await_within(seconds, begin)
@@ -281,7 +281,7 @@ def _split(url: str, setting: str) -> SplitResult:
     raise ConfigurationError(f"{setting} begins with http:// or https:// and a host")
 
 
-def _as_json(body: Mapping[str, Any]) -> bytes:
+def _as_json(body: Mapping[str, object]) -> bytes:
     try:
         return json.dumps(body).encode()
     except (TypeError, ValueError, RecursionError) as error:

@@ -102,7 +102,7 @@ def _envelope(request: Request, reply: str | None) -> Constraint:
 def _namespaced(schema: Mapping[str, Any], prefix: str, definitions: Schema) -> Schema:
     """`schema` with its definitions moved to `definitions`, under names that no other tool uses."""
 
-    def renamed(node: Any) -> Any:
+    def renamed(node: object) -> Any:
         if isinstance(node, list):
             return [renamed(item) for item in cast("list[Any]", node)]
         if not isinstance(node, dict):
@@ -146,7 +146,7 @@ def bounded(schema: Mapping[str, Any]) -> Schema:
     return copy
 
 
-def _bounded_any(schema: Any) -> Any:
+def _bounded_any(schema: object) -> Any:
     return bounded(cast("Schema", schema)) if isinstance(schema, dict) else schema
 
 
@@ -247,7 +247,7 @@ def _plain(message: Mapping[str, Any], made: Mapping[str | None, str], advice: s
     return {"role": role, "content": "\n".join(filter(None, [content, *calls]))}
 
 
-def _text(content: Any) -> str:
+def _text(content: object) -> str:
     if isinstance(content, list):
         parts = cast("list[Mapping[str, Any]]", content)
         return "".join(str(part.get("text", "")) for part in parts)

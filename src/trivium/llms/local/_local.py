@@ -124,7 +124,7 @@ class LocalModel(ChatModel):
         return kind(f"{self.name} cannot answer: {error.get('message') or error}")
 
 
-def _body(request: Request, form: Constraint, parameters: Mapping[str, Any]) -> dict[str, Any]:
+def _body(request: Request, form: Constraint, parameters: Mapping[str, object]) -> dict[str, Any]:
     chosen = common_names(parameters, request.parameters)
     if "repetition_penalty" in chosen:
         chosen["repeat_penalty"] = chosen.pop("repetition_penalty")

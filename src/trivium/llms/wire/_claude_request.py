@@ -182,7 +182,7 @@ def _use(call: ChatMessage, names: CallNames) -> Body:
     return {"type": "tool_use", **sent, "input": arguments_of(call)}
 
 
-def _content(content: Any) -> list[Body]:
+def _content(content: object) -> list[Body]:
     """Return content blocks, without blank texts, which the interface refuses."""
     if not isinstance(content, list):
         content = [{"type": "text", "text": "" if content is None else str(content)}]
@@ -190,7 +190,7 @@ def _content(content: Any) -> list[Body]:
     return [part for part in parts if part.get("type") != "text" or str(part.get("text") or "").strip()]
 
 
-def _part(part: Any) -> Body:
+def _part(part: object) -> Body:
     if not isinstance(part, Mapping):
         return {"type": "text", "text": str(part)}
     given = cast("ChatMessage", part)

@@ -19,7 +19,7 @@ class _OpenSchema(Exception):
     """A schema that no decoder can enforce."""
 
 
-def closed_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
+def closed_schema(schema: Mapping[str, object]) -> dict[str, Any] | None:
     """Convert a schema to one that a constrained decoder accepts; None if that is impossible.
 
     Objects are closed. Keywords that no decoder knows, such as `minimum`, move to the description; the caller checks
@@ -40,7 +40,7 @@ def closed_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
     return found
 
 
-def _closed(node: Any) -> dict[str, Any]:
+def _closed(node: object) -> dict[str, Any]:
     if not isinstance(node, Mapping):
         raise _OpenSchema
     given = dict(cast("Mapping[str, Any]", node))
@@ -69,7 +69,7 @@ def _closed(node: Any) -> dict[str, Any]:
     return found
 
 
-def _close(found: dict[str, Any], given: dict[str, Any]) -> None:
+def _close(found: dict[str, object], given: dict[str, object]) -> None:
     if given.pop("additionalProperties", False) is not False or "patternProperties" in given:
         raise _OpenSchema
     properties = given.pop("properties", {})
@@ -79,7 +79,7 @@ def _close(found: dict[str, Any], given: dict[str, Any]) -> None:
     found["additionalProperties"] = False
 
 
-def _refuse_circles(node: Any, definitions: Mapping[str, Any], within: tuple[str, ...]) -> None:
+def _refuse_circles(node: object, definitions: Mapping[str, object], within: tuple[str, ...]) -> None:
     if isinstance(node, list):
         for each in cast("list[Any]", node):
             _refuse_circles(each, definitions, within)

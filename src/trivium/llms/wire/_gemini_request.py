@@ -199,13 +199,13 @@ def _id(call_id: str) -> dict[str, str]:
     return {} if call_id.startswith(MADE_UP) else {"id": call_id}
 
 
-def _parts(content: Any) -> list[Body]:
+def _parts(content: object) -> list[Body]:
     if not isinstance(content, list):
         return [{"text": str(content)}] if content not in (None, "") else []
     return [part for part in map(_part, cast("list[Any]", content)) if part.get("text") != ""]
 
 
-def _part(part: Any) -> Body:
+def _part(part: object) -> Body:
     if not isinstance(part, Mapping):
         return {"text": str(part)}
     given = cast("ChatMessage", part)

@@ -7,7 +7,7 @@ request at its position among the messages and calls of its answer.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from trivium.exceptions import MalformedAnswerError
 from trivium.llms._protocol import ChatMessage, Delta, Finish, Parameters, Reasoning, ReasoningState, Request
@@ -353,5 +353,5 @@ def _rest(whole: JSONValue, came: str) -> JSONValue:
     return None if came else whole
 
 
-def _text(content: Any) -> str:
+def _text(content: object) -> str:
     return "".join(str(part.get("text") or "") for part in parts_of(content))

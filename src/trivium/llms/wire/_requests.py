@@ -43,7 +43,7 @@ def _json(value: object) -> str:
     return to_json(value, fallback=str).decode()
 
 
-def is_strict(schema: Any) -> bool:
+def is_strict(schema: object) -> bool:
     """Tell whether every object of a schema is closed and requires all its keys, as strict decoding demands."""
     if isinstance(schema, list):
         return all(is_strict(item) for item in cast("list[Any]", schema))

@@ -156,7 +156,7 @@ def _comment(field: FieldInfo) -> str:
     return f"{said}; {field.description}" if field.description else said
 
 
-def _model_in(annotation: Any) -> tuple[Model | None, bool]:
+def _model_in(annotation: object) -> tuple[Model | None, bool]:
     """The model that a field holds, alone or as an entry of its list; and whether it is a list."""
     is_list = get_origin(annotation) is list
     many = [annotation, *get_args(annotation)]
