@@ -77,8 +77,8 @@ def check_nesting(trace: dict[str, Any]) -> None:
         for number, (began, end) in enumerate(spans):
             for other, until in spans[:number]:
                 apart = end <= other or until <= began
-                within = (other <= start and end <= until) or (start <= other and until <= end)
-                assert apart or within, f"{(start, end)} and {(other, until)} cross"
+                within = (other <= began and end <= until) or (began <= other and until <= end)
+                assert apart or within, f"{(began, end)} and {(other, until)} cross"
 
 
 @given(MOVES, STEPS)

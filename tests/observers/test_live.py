@@ -227,7 +227,7 @@ def test_a_very_wide_run_and_a_very_deep_one_fit():
     live = LiveTree(console=console())
     root, *_ = watched(live, 1)
     for number in range(5_000):
-        CallNode(f"leaf{number}", root)._start()
+        start(CallNode(f"leaf{number}", root))
     assert len(drawn(live)) == 23
     assert "5,001 running" in drawn(live)[-1]
     deep = LiveTree(console=console())
