@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Union, cast
 
+from typing_extensions import get_original_bases
+
 if TYPE_CHECKING:
     from trivium.actions import ApprovalRequest
     from trivium.commander import Limits, Listener
@@ -82,7 +84,7 @@ class TypedClass:
 
 def type_argument(cls: type, inherited: Any) -> Any:
     """Return the type in the brackets of a class's bases, as in `class Mine(Agent[A])`; else the inherited one."""
-    for base in cls.__dict__.get("__orig_bases__", ()):
+    for base in get_original_bases(cls):
         if isinstance(base, TypedClass):
             return base.__args__[0]
     return inherited

@@ -10,6 +10,8 @@ from pathlib import Path
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Annotated, Any, Final, Literal, TypeGuard, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from typing_extensions import is_protocol
+
 from trivium.exceptions import ArgumentTypeError, ConfigurationError
 
 __all__ = ["checked", "is_mapping", "positive"]
@@ -87,7 +89,7 @@ def _classes(hint: Any) -> list[type] | None:
     if origin is Literal:
         return [type(each) for each in parts]
     kind = origin or getattr(hint, "__origin__", hint)  # also of `Agent[A]`, which `typing` does not know
-    if kind is Any or not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
+    if kind is Any or not isinstance(kind, type) or is_protocol(kind):
         return None
     return _WIDER.get(kind, [kind])
 

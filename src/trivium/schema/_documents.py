@@ -178,8 +178,7 @@ class ChatDocMetaData(DocMetaData):
         super().__setattr__(name, value)
         message = self._message and self._message()
         if message is not None and name in LINKED:
-            given = getattr(self, name)
-            message._take(LINKED[name], as_usage(given) if name == "usage" else given)
+            message._take(LINKED[name], as_usage(value) if name == "usage" else value)
 
     def _link(self, message: Any, values: dict[str, Any]) -> None:
         """Show this message: its values, and from now on what is set there."""

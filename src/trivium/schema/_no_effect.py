@@ -53,8 +53,8 @@ class ConfigModel(BaseModel):
 
     def model_post_init(self, context: Any, /) -> None:
         """Warn of the options without effect that were set to another value than their default."""
-        for name in self.model_fields_set & self.options_without_effect.keys():
-            if getattr(self, name) != type(self).model_fields[name].get_default(call_default_factory=True):
-                reason = self.options_without_effect[name]
-                text = f"{type(self).__name__}({name}=…) has no effect: {reason}"
+        names = self.model_fields_set & self.options_without_effect.keys()
+        for name, value in self if names else ():
+            if name in names and value != type(self).model_fields[name].get_default(call_default_factory=True):
+                text = f"{type(self).__name__}({name}=…) has no effect: {self.options_without_effect[name]}"
                 warnings.warn(text, NoEffectWarning, stacklevel=3)

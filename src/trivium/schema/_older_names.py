@@ -20,8 +20,10 @@ else:
         """The names of pydantic's first version, as the documents have them, without its warnings."""
 
         dict, json = BaseModel.model_dump, BaseModel.model_dump_json
-        construct, schema = vars(BaseModel)["model_construct"], vars(BaseModel)["model_json_schema"]
-        parse_obj, parse_raw = vars(BaseModel)["model_validate"], vars(BaseModel)["model_validate_json"]
+        construct = classmethod(BaseModel.model_construct.__func__)
+        schema = classmethod(BaseModel.model_json_schema.__func__)
+        parse_obj = classmethod(BaseModel.model_validate.__func__)
+        parse_raw = classmethod(BaseModel.model_validate_json.__func__)
         __fields__ = property(lambda self: type(self).model_fields)
         __fields_set__ = BaseModel.model_fields_set
 
