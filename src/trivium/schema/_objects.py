@@ -15,7 +15,7 @@ from typing import Any, cast
 from trivium.exceptions import ConfigurationError, ObjectNotFoundError
 from trivium.schema._arguments import checked
 
-__all__ = ["create_object", "factory_of", "is_config", "load_class_from_string"]
+__all__ = ["create_object", "factory_of", "load_class_from_string"]
 
 
 def create_object(config: Any) -> Any:
@@ -64,11 +64,6 @@ def factory_of(config: Mapping[str, Any]) -> partial[Any]:
             "'trivium.memory.Memory', or a function"
         )
     return partial(kind, **keywords)
-
-
-def is_config(value: Any) -> bool:
-    """Return True if a value is a dict that stands for an object."""
-    return isinstance(value, dict) and "type" in value
 
 
 @checked

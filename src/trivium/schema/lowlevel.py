@@ -2,26 +2,23 @@
 
 from trivium.schema._addresses import recipient_in
 from trivium.schema._arguments import checked, is_mapping, positive
-from trivium.schema._chat_document import Changes, Links, is_tainted, link, linked, links_of
+from trivium.schema._chat_document import Changes, is_tainted, link, linked, links_of
 from trivium.schema._lenient_json import DEEPEST, read_json
 from trivium.schema._message import message_of
-from trivium.schema._objects import create_object, factory_of, is_config, load_class_from_string
+from trivium.schema._objects import create_object, factory_of, load_class_from_string
 from trivium.schema._older_names import OlderNames
 from trivium.schema._tool_text import ToolCallReader, tool_calls_in
-from trivium.schema._values import USAGE, copied
+from trivium.schema._values import copied
 
 __all__ = [
     "DEEPEST",
-    "USAGE",
     "Changes",
-    "Links",
     "OlderNames",
     "ToolCallReader",
     "checked",
     "copied",
     "create_object",
     "factory_of",
-    "is_config",
     "is_mapping",
     "is_tainted",
     "link",
