@@ -52,8 +52,6 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Chunk": "parsing",
-    "ChunkMetaData": "parsing",
     "EmbeddingModel": "knowledge.embeddings",
     "FileSource": "knowledge.loading",
     "Hit": "knowledge.stores",
@@ -61,10 +59,6 @@ _HOMES = {
     "IngestProgress": "knowledge._library",
     "IngestReport": "knowledge._library",
     "Library": "knowledge._library",
-    "Locator": "parsing",
-    "Passage": "parsing",
-    "PassageIndex": "parsing",
-    "Place": "parsing",
     "Retriever": "knowledge.retrieval",
     "SQLiteStore": "knowledge.stores",
     "SQLiteStoreConfig": "knowledge.stores",
@@ -75,9 +69,5 @@ _HOMES = {
     "VectorStoreConfig": "knowledge.stores",
     "WebSource": "knowledge.loading",
     "find_sources": "knowledge.loading",
-    "locate": "parsing",
-    "read": "parsing",
-    "select": "parsing",
-    "split": "parsing",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__, below="trivium")
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__, below="trivium", rest="parsing")

@@ -51,16 +51,11 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AllOf": "_filters",
-    "AnyOf": "_filters",
     "ChromaStore": "_chroma",
     "ChromaStoreConfig": "_chroma",
-    "Compare": "_filters",
-    "Filter": "_filters",
     "Hit": "_kind",
     "LanceStore": "_lancedb",
     "LanceStoreConfig": "_lancedb",
-    "Not": "_filters",
     "PostgresStore": "_postgres",
     "PostgresStoreConfig": "_postgres",
     "QdrantStore": "_qdrant",
@@ -70,8 +65,5 @@ _HOMES = {
     "SourceRecord": "_kind",
     "VectorStore": "_store",
     "VectorStoreConfig": "_kind",
-    "Where": "_filters",
-    "matches_filter": "_filters",
-    "parse_filter": "_filters",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__, rest="_filters")
