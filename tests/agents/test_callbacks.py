@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,9 +19,10 @@ from hypothesis import strategies as st
 from llms._servers import ChatServer, event_stream
 from trivium import Agent, ChatAgent, Message, Task, this_call
 from trivium.agents._callbacks import AgentCallbacks, TaskCallbacks
+from trivium.caches import SQLiteCache
 from trivium.commander.lowlevel import scope_of
 from trivium.exceptions import ConfigurationError, ModelError, RunKilledError
-from trivium.llms import OpenAIModel, Reasoning, ToolCallPart
+from trivium.llms import CachedModel, OpenAIModel, Reasoning, ToolCallPart
 from trivium.testing import ScriptedModel, call_tool
 
 from ._recording import SHOWN, Seen, called, given_to, names, recorded
@@ -69,13 +71,13 @@ def test_an_answer_that_comes_whole_is_no_stream():
     }  # fmt: skip
 
 
-def test_an_answer_of_a_cache_is_cancelled_and_shown_as_cached():
-    class Cache(ScriptedModel):
-        def stream(self, request: Any) -> Any:
-            this_call().cached = True  # type: ignore[attr-defined] - as a model that caches says it
-            yield from ("Hel", "lo")
-
-    agent = Agent(Cache([]))
+def test_an_answer_of_a_cache_is_cancelled_and_shown_as_cached(tmp_path: Path):
+    model = CachedModel(ScriptedModel([["Hel", "lo"]]), SQLiteCache(tmp_path / "answers.db"))
+    first = Agent(model)
+    seen = recorded(first)
+    first("hi")
+    assert names(seen)[-1] == "finish_llm_stream"
+    agent = Agent(model)
     seen = recorded(agent)
     agent("hi")
     assert names(seen)[-4:] == ["token", "token", "cancel_llm_stream", "show_llm_response"]

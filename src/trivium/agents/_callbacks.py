@@ -210,6 +210,7 @@ class _Notifier:
         )
         self._held: dict[TaskNode, list[Piece] | None] = {}
         """The pieces of the answers under way that are not handed on yet; None: the stream flows."""
+        self._cached: set[TaskNode] = set()
         self._queue: deque[Callable[[], Coroutine[Any, Any, Any]]] = deque()
         self._stream: Callback = _nothing
         self._stream_takes_kind = True
@@ -260,11 +261,13 @@ class _Notifier:
                 self._held[node] = None
             else:
                 self._held[node] = pieces
+        elif event.kind == "cache" and event.data.hit:
+            self._cached.add(node)
         elif isinstance(event, EndedEvent):
             self._end(node, event.data)
 
     def _end(self, node: ModelNode, error: BaseException | None) -> None:
-        is_cached = bool(getattr(node, "cached", False))
+        is_cached = node in self._cached
         is_shown = self._held.pop(node) is None and error is None and not is_cached
         if self._streams and not is_shown:
             self._add("cancel_llm_stream")
