@@ -39,7 +39,7 @@ from trivium.exceptions import (
 )
 from trivium.llms import OpenAIModel
 from trivium.testing import Cassette, FaultyTransport, Reset, Status, cassette
-from trivium.testing._interactions import laid_out, pieces_of, stored_body
+from trivium.testing._interactions import layout, pieces_of, stored_body
 
 from ._asking import HI, KEY, ask, echoed, recorded, whole
 from ._echo import Asked, Given, Server
@@ -162,7 +162,7 @@ def test_the_file_is_read_like_a_text_and_is_the_same_at_each_recording(file: Pa
 )
 def test_a_body_is_kept_in_the_form_that_is_best_to_read_and_comes_back(body: bytes, kind: str, form: dict[str, Any]):
     assert stored_body(body, kind) == form
-    text = laid_out({"body": form})
+    text = layout({"body": form})
     back = b"".join(pieces_of(json.loads(text.encode())["body"]))
     assert (
         back == body or json.loads(back) == json.loads(body) or back.replace(b": ", b":") == body.replace(b": ", b":")

@@ -1,4 +1,4 @@
-"""Tests without a network: scripted models, recorded requests, and faults. Used by trivium's own tests too."""
+"""Tests without a network: scripted models, recorded requests, and faults. trivium's own tests use them too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cassettes: what was asked and answered over HTTP once, kept in a file and given out again."""
+"""Cassettes: HTTP requests and answers, recorded once in a file and replayed from it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from trivium.exceptions import CassetteError, CassetteMismatchError, ConfigurationError
 from trivium.llms.http import Layer, Send, add_layer
 from trivium.schema.lowlevel import checked
-from trivium.testing._interactions import RecordedRequest, Recording, Scrubber, laid_out, pieces_of
-from trivium.testing._responses import made, remade
+from trivium.testing._interactions import RecordedRequest, Recording, Scrubber, layout, pieces_of
+from trivium.testing._responses import make_response, replace_body
 
 if TYPE_CHECKING:
     from httpx2 import Request, Response
@@ -41,32 +41,33 @@ def cassette(
     scrub: Callable[[str], str] | None = None,
     allow_unused: bool = False,
 ) -> Generator[Cassette]:
-    """Record what models ask and are answered over HTTP once, and from then on replay it with no network.
+    """Record HTTP requests and answers in the first run, and replay them without a network in later runs.
 
-    It holds in this context and in all that starts from it: agents, tasks and tools, sync or async. A thread that you
-    start yourself takes part where you give it a copy of the context. A replay needs no API key.
+    It applies to this context and everything started from it: agents, tasks and tools, sync or async. A thread that
+    you start yourself takes part if it runs in a copy of the context. A replay needs no API key.
 
-    Each recorded answer is given once, to a request of the same content; where several are the same, in order. Which
-    of several requests comes first does not matter. Asked but not recorded, or recorded but not asked, is an error,
-    and one that was caught within the block is raised at its end.
+    Each recorded answer is used once, for a request with the same content; equal requests are answered in order. The
+    order of different requests does not matter. A request that is not recorded, and a recorded request that is not
+    made, are errors; an error that is caught within the block is raised again at its end.
 
-    Nothing is written if the block fails, so put checks that may fail below it. Neither the headers of requests nor
-    cookies are kept. API keys, passwords in addresses, and what stands in the query by a name such as `key` or
-    `token`, are written as `***` wherever they stand, but for those of fewer than 8 characters in a body.
+    Nothing is written if the block fails, so put assertions below it. Headers of requests and cookies are not stored.
+    API keys, passwords in addresses, and query parameters with names such as `key` or `token`, are replaced by `***`
+    everywhere, except for texts of fewer than 8 characters in a body.
 
     Args:
-        path: the file. Its folder is made.
-        record: "once" records where there is no file yet; "none" never, so that a missing file is an error; "all"
-            records anew; "new" replays what is there and records the rest. Default `$TRIVIUM_RECORD`, else "once".
-        match: what of a request must be as recorded; default method, URL and body. JSON is compared by value.
-        scrub: from each text that would be kept (the URL, the texts in a body and its keys, a line) to the one that is.
-        allow_unused: whether recorded requests may be left out in a replay.
+        path: the file. Its folder is created.
+        record: "once" records if there is no file yet; "none" never records, so that a missing file is an error; "all"
+            records again; "new" replays recorded requests and records others. Default `$TRIVIUM_RECORD`, else "once".
+        match: a function from a request to the value that must be as recorded; default: method, URL and body. JSON is
+            compared by value.
+        scrub: a function from each text to store (the URL, texts and keys in a body, a line) to the stored text.
+        allow_unused: if True, recorded requests need not be made in a replay.
 
     Raises:
-        CassetteError: there is no file and "none" was said; it is no cassette; or a request was still under way when
-            the block ended.
-        CassetteMismatchError: a request is not among the recorded ones, or a recorded one was not made.
-        ConfigurationError: `record` is none of the four.
+        CassetteError: there is no file and `record` is "none"; the file is not a cassette; or a request was still
+            running when the block ended.
+        CassetteMismatchError: a request is not recorded, or a recorded request was not made.
+        ConfigurationError: `record` is not one of the four values.
 
     Example::
 
@@ -90,13 +91,13 @@ def cassette(
 
 
 class Cassette(Layer):
-    """A recording that is made or replayed; `cassette` makes it, and its arguments are described there.
+    """A recording in progress or in replay, made by `cassette`.
 
     Attributes:
         path: the file.
-        is_new: whether there was no file yet, or none that counts.
-        recorded: how many requests went to the network.
-        replayed: how many were answered from the file.
+        is_new: True if there was no file yet, or it is recorded again.
+        recorded: the number of requests sent to the network.
+        replayed: the number of requests answered from the file.
         mismatches: the errors of requests that were not recorded.
     """
 
@@ -130,7 +131,7 @@ class Cassette(Layer):
 
     @property
     def recorded(self) -> int:
-        """The number of requests that went to the network."""
+        """The number of requests sent to the network."""
         return len(self._new)
 
     @property
@@ -140,21 +141,21 @@ class Cassette(Layer):
 
     # ---- one request
     async def respond(self, request: Request, send: Send, secrets: Collection[str]) -> Response:
-        """Answer a request from the file, or record what `send` answers."""
+        """Answer a request from the file, or record the answer of `send`."""
         await request.aread()
         with self._lock:
             self._scrubber.learn(request, secrets)
             asked = self._scrubber.request(request)
-            found = None if self.is_over else self._taken(asked)
+            found = None if self.is_over else self._find_answer(asked)
             recording = None if found or self.is_over or not self._records else Recording(asked, is_open=True)
             if recording is not None:
                 self._new.append(recording)
             elif found is None:
                 self.mismatches.append(error := self._mismatch(asked))
                 raise error
-        return await _recorded(request, send, recording) if recording else self._replayed(request, found)
+        return await _record(request, send, recording) if recording else self._replay(request, found)
 
-    def _taken(self, asked: RecordedRequest) -> Recording | None:
+    def _find_answer(self, asked: RecordedRequest) -> Recording | None:
         wanted = self._key(asked)
         for place, (key, _) in enumerate(self._unused):
             if key == wanted:
@@ -164,11 +165,11 @@ class Cassette(Layer):
     def _key(self, request: RecordedRequest) -> str:
         return json.dumps(self._match(request), sort_keys=True, default=repr)
 
-    def _replayed(self, request: Request, found: Recording | None) -> Response:
+    def _replay(self, request: Request, found: Recording | None) -> Response:
         assert found is not None, "a request is recorded or replayed"
         if not found.status:
             raise self._end_of(found, request)
-        return made(request, self._pieces(request, found), found.status, found.headers)
+        return make_response(request, self._pieces(request, found), found.status, found.headers)
 
     async def _pieces(self, request: Request, found: Recording) -> AsyncGenerator[bytes]:
         for piece in pieces_of(found.body):
@@ -177,7 +178,7 @@ class Cassette(Layer):
             raise self._end_of(found, request)
 
     def _end_of(self, found: Recording, request: Request) -> Exception:
-        """The error with which a recorded answer ends."""
+        """Make the error with which a recorded answer ends."""
         import httpx2
 
         if found.error is None:
@@ -189,7 +190,7 @@ class Cassette(Layer):
             kind = httpx2.ReadError
         return kind(found.error[1], request=request)
 
-    # ---- what does not fit
+    # ---- mismatches
     def _mismatch(self, asked: RecordedRequest) -> CassetteMismatchError:
         if self.is_over:
             return self._error(f"{_named(asked)} was asked after the block of the cassette had ended")
@@ -228,10 +229,10 @@ class Cassette(Layer):
             raise CassetteError(text, str(self.path)) from error
 
     def close(self, allow_unused: bool = False) -> None:
-        """Write what was recorded, and tell what does not fit.
+        """Write the recording, and raise mismatches.
 
         Raises:
-            CassetteError: a request is still under way, or the file cannot be written.
+            CassetteError: a request is still running, or the file cannot be written.
             CassetteMismatchError: a request was not recorded, or a recorded one was not made.
         """
         if self.mismatches:
@@ -247,8 +248,8 @@ class Cassette(Layer):
             self._write([each.stored(self._scrubber) for each in (*self._old, *self._new)])
 
     def _write(self, interactions: list[Any]) -> None:
-        """Write the file so that it is whole at every moment, however many write it."""
-        text = laid_out({"trivium_cassette": FORMAT, "interactions": interactions}, name="file") + "\n"
+        """Write the file atomically, so that it is always complete, also with several writers."""
+        text = layout({"trivium_cassette": FORMAT, "interactions": interactions}, name="file") + "\n"
         part = self.path.with_name(f".{self.path.name}.{token_hex(4)}.part")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -264,7 +265,7 @@ class Cassette(Layer):
             raise CassetteError(text, str(self.path)) from error
 
 
-async def _recorded(request: Request, send: Send, recording: Recording) -> Response:
+async def _record(request: Request, send: Send, recording: Recording) -> Response:
     import httpx2
 
     try:
@@ -283,11 +284,11 @@ async def _recorded(request: Request, send: Send, recording: Recording) -> Respo
     def ended() -> None:
         recording.is_open = False
 
-    return remade(request, response, _kept_pieces(response, recording), ended=ended)
+    return replace_body(request, response, _record_pieces(response, recording), ended=ended)
 
 
-async def _kept_pieces(response: Response, recording: Recording) -> AsyncGenerator[bytes]:
-    """The pieces of an answer, unpacked, as they are kept."""
+async def _record_pieces(response: Response, recording: Recording) -> AsyncGenerator[bytes]:
+    """Yield the decompressed pieces of an answer while they are recorded."""
     import httpx2
 
     try:
@@ -309,7 +310,7 @@ def _named(request: RecordedRequest) -> str:
 
 
 def _readable(request: RecordedRequest) -> list[str]:
-    """A request in lines: JSON indented, long texts broken where their lines and sentences end."""
+    """Render a request in lines: JSON indented, long texts broken at the ends of lines and sentences."""
     body = request.body
     text = body if isinstance(body, str) else json.dumps(body, indent=2, ensure_ascii=False, default=repr)
     return [_named(request), *(piece for line in text.splitlines() for piece in _broken(line))]

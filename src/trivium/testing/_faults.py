@@ -1,4 +1,4 @@
-"""Faults: what goes wrong between a model and its server, at will, without a server that does so."""
+"""Faults: simulated failures between a model and its server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trivium.commander import wait
 from trivium.exceptions import ConfigurationError
 from trivium.llms.http import Layer, Send, add_layer
 from trivium.schema.lowlevel import checked, positive
-from trivium.testing._responses import made, remade
+from trivium.testing._responses import make_response, replace_body
 
 if TYPE_CHECKING:
     from httpx2 import Request, Response
@@ -44,50 +44,50 @@ _EVENT_ENDS: Final = re.compile(rb"(?<=\n\n)|(?<=\r\n\r\n)|(?<=\r\r)")
 
 
 class Fault:
-    """A fault of one request. A subclass writes `respond`, or `pieces` to change only the answer's body."""
+    """A fault of one request. A subclass implements `respond`, or `pieces` to change only the answer's body."""
 
     async def respond(self, request: Request, send: Send) -> Response:
         """Answer the request, with `send` or without.
 
         Args:
-            request: what is asked, of httpx2.
-            send: asks what stands below.
+            request: the request, of httpx2.
+            send: sends the request to the next layer.
 
         Raises:
-            httpx2.RequestError: as the client would, where there is no answer.
+            httpx2.RequestError: as the client does when there is no answer.
         """
         response = await send(request)
-        return remade(request, response, self.pieces(request, response), self.headers())
+        return replace_body(request, response, self.pieces(request, response), self.headers())
 
     def pieces(self, request: Request, response: Response) -> Pieces:
-        """The body, from that of an answer."""
+        """Yield the changed body of an answer."""
         return _unpacked(response)
 
     def headers(self) -> Mapping[str, str]:
-        """Headers that go before those of the answer."""
+        """Headers that replace those of the answer."""
         return {}
 
 
 class FaultyTransport(Layer):
-    """A context in which requests over HTTP go wrong, by a script or at random.
+    """A context in which HTTP requests fail, by a script or at random.
 
-    It holds in this context and in all that starts from it, and for whatever asks over HTTP: models, tools of the web,
-    clients of served agents. A request that gets no fault goes on to what is around: a `cassette`, another
-    `FaultyTransport`, the network. Within a cassette, faults disturb what is replayed; around one, they are recorded.
+    It applies to this context and everything started from it, and to all HTTP requests of trivium: models, web tools,
+    clients of served agents. A request without a fault goes to the next layer: a `cassette`, another
+    `FaultyTransport`, the network. Within a cassette, faults disturb the replay; around one, they are recorded.
 
     Args:
-        faults: what happens to each request, in order; None is nothing, and so it is after the last. With `rate`, what
-            may happen.
-        rate: how likely a request is to get one of `faults`, from 0 to 1, instead of each in turn.
-        seed: with `rate`, decides together with the request's content; so the same requests get the same faults,
-            whichever comes first.
+        faults: the fault of each request, in order; None lets a request pass, as do requests after the last. With
+            `rate`, the faults to choose from.
+        rate: the probability of a fault, from 0 to 1; faults are then chosen at random instead of in order.
+        seed: with `rate`, determines the faults together with the content of the request, so that equal requests get
+            equal faults in any order.
 
     Attributes:
-        requests: how many requests there were.
-        injected: the faults that requests got, oldest first.
+        requests: the number of requests.
+        injected: the injected faults, oldest first.
 
     Raises:
-        ConfigurationError: an entry is no fault, or `rate` is not from 0 to 1.
+        ConfigurationError: an entry is not a fault, or `rate` is not from 0 to 1.
 
     Example:
         >>> from trivium.llms import OpenAIModel
@@ -129,7 +129,7 @@ change what it says is wrong, or try another model
         return Counter(type(each).__name__ for each in self.injected)
 
     async def respond(self, request: Request, send: Send, secrets: Collection[str]) -> Response:
-        """Let the next fault answer, or what stands below."""
+        """Answer by the next fault, or by the next layer."""
         await request.aread()
         with self._lock:
             fault = self._next(f"{request.method} {request.url.path} ".encode() + request.content)
@@ -146,15 +146,15 @@ change what it says is wrong, or try another model
         return chance.choice(self._faults) if chance.random() < self._rate else None
 
 
-# ---- no answer, or another
+# ---- errors and canned answers
 @dataclass(frozen=True)
 class Status(Fault):
-    """An answer that is made up: an error status, or with 200 any body.
+    """A canned answer: an error status, or with 200 any body.
 
     Args:
-        status: the status of HTTP.
+        status: the HTTP status.
         body: text, bytes, or a value that is sent as JSON.
-        retry_after: seconds after which the server wants to be asked again, or the header's text.
+        retry_after: the seconds to wait before a retry, or the text of the header.
     """
 
     status: int
@@ -166,18 +166,18 @@ class Status(Fault):
             raise ConfigurationError(f"the status of an answer is a number from 200 to 599, not {self.status!r}")
 
     async def respond(self, request: Request, send: Send) -> Response:
-        """Answer without asking anybody."""
+        """Answer without sending the request."""
         text = self.body if isinstance(self.body, str | bytes) else json.dumps(self.body, default=dict)
         data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
         kind = "text/event-stream" if data.startswith((b"data:", b"event:")) else "application/json"
         wanted = {} if self.retry_after is None else {"retry-after": f"{self.retry_after}"}
-        return made(request, _given([data]), self.status, {"content-type": kind, **wanted})
+        return make_response(request, _given([data]), self.status, {"content-type": kind, **wanted})
 
 
 @dataclass(frozen=True)
 class _NoConnection(Fault):
     async def respond(self, request: Request, send: Send) -> Response:
-        """Fail as a client does that has no connection."""
+        """Fail like a client without a connection."""
         import httpx2
 
         raise httpx2.ConnectError(self.reason(), request=request)
@@ -189,7 +189,7 @@ class _NoConnection(Fault):
 
 @dataclass(frozen=True)
 class ConnectionRefused(_NoConnection):
-    """Nobody listens at the address."""
+    """No server listens at the address."""
 
     def reason(self) -> str:
         """The text of the system's error."""
@@ -207,32 +207,32 @@ class DNSFailure(_NoConnection):
 
 @dataclass(frozen=True)
 class TLSFailure(_NoConnection):
-    """The server's certificate is not to be trusted."""
+    """The server's certificate is not trusted."""
 
     def reason(self) -> str:
         """The text of the TLS error."""
         return "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate"
 
 
-# ---- the body goes wrong
+# ---- faults of the body
 @dataclass(frozen=True)
 class Reset(Fault):
     """The connection breaks.
 
     Args:
-        after: bytes of the body that arrive before; None breaks it before the answer begins.
+        after: bytes of the body that arrive before; None: it breaks before the answer begins.
     """
 
     after: int | None = None
 
     async def respond(self, request: Request, send: Send) -> Response:
-        """Break off at once, or after the answer began."""
+        """Break the connection at once, or after the answer began."""
         if self.after is None:
             raise _reset(request)
         return await super().respond(request, send)
 
     async def pieces(self, request: Request, response: Response) -> Pieces:
-        """The beginning, then the error."""
+        """Yield the beginning, then raise the error."""
         async for piece in _first(_unpacked(response), self.after or 0):
             yield piece
         raise _reset(request)
@@ -240,10 +240,10 @@ class Reset(Fault):
 
 @dataclass(frozen=True)
 class Truncated(Fault):
-    """The body ends early, as if it were whole.
+    """The body ends early, as if it were complete.
 
     Args:
-        after: bytes of it that arrive.
+        after: the number of bytes that arrive.
     """
 
     after: int = 0
@@ -255,22 +255,22 @@ class Truncated(Fault):
 
 @dataclass(frozen=True)
 class Stall(Fault):
-    """Nothing comes any more, until the client's timeout is over or the run is stopped.
+    """No more bytes arrive, until the client's timeout or the cancellation of the run.
 
     Args:
-        after: bytes of the body that arrive before; None stalls before the answer begins, which then is not asked for.
+        after: bytes of the body that arrive before; None: it stalls before the answer, and the request is not sent.
     """
 
     after: int | None = None
 
     async def respond(self, request: Request, send: Send) -> Response:
-        """Wait for nothing."""
+        """Stall at once, or after the answer began."""
         if self.after is None:
             raise await _waited(request)
         return await super().respond(request, send)
 
     async def pieces(self, request: Request, response: Response) -> Pieces:
-        """The beginning, then nothing."""
+        """Yield the beginning, then stall."""
         async for piece in _first(_unpacked(response), self.after or 0):
             yield piece
         raise await _waited(request)
@@ -292,7 +292,7 @@ class Slow(Fault):
         positive(size=self.size)
 
     async def pieces(self, request: Request, response: Response) -> Pieces:
-        """The body, cut up."""
+        """Yield the body in small pieces."""
         async for piece in _unpacked(response):
             for start in range(0, len(piece), self.size):
                 await wait(self.seconds)
@@ -301,10 +301,10 @@ class Slow(Fault):
 
 @dataclass(frozen=True)
 class Duplicated(Fault):
-    """Each event of a stream comes twice."""
+    """Each event of a stream arrives twice."""
 
     async def pieces(self, request: Request, response: Response) -> Pieces:
-        """The body, doubled up to the end of the last event."""
+        """Yield the body with each complete event doubled."""
         left = b""
         async for piece in _unpacked(response):
             *events, left = _EVENT_ENDS.split(left + piece)
@@ -315,7 +315,7 @@ class Duplicated(Fault):
 
 @dataclass(frozen=True)
 class Garbage(Fault):
-    """The body is replaced by bytes that mean nothing.
+    """The body is replaced by meaningless bytes.
 
     Args:
         data: the bytes.
@@ -334,7 +334,7 @@ class Garbage(Fault):
 
 @dataclass(frozen=True)
 class BrokenGzip(Garbage):
-    """The answer says that its body is packed, and it is not."""
+    """The header says that the body is compressed, but it is not."""
 
     def headers(self) -> Mapping[str, str]:
         """The false header."""
@@ -343,10 +343,10 @@ class BrokenGzip(Garbage):
 
 @dataclass(frozen=True)
 class WrongContentType(Fault):
-    """The answer is sent as something else; its body is as it should be.
+    """The answer has a wrong content type; its body is unchanged.
 
     Args:
-        content_type: what it is sent as.
+        content_type: the wrong content type.
     """
 
     content_type: str = "text/html"
@@ -368,7 +368,7 @@ async def _unpacked(response: Response) -> Pieces:
 
 
 async def _first(pieces: Pieces, count: int) -> Pieces:
-    """The first bytes, and no more."""
+    """Yield only the first bytes."""
     if count <= 0:
         return
     async for piece in pieces:
@@ -385,7 +385,7 @@ def _reset(request: Request) -> Exception:
 
 
 async def _waited(request: Request) -> Exception:
-    """The client's timeout, when it is over."""
+    """Wait for the client's timeout, and return its error."""
     import httpx2
 
     seconds: float | None = None

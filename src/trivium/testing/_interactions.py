@@ -1,4 +1,4 @@
-"""What a cassette keeps: requests and answers as JSON that people can read, without what is secret."""
+"""The content of a cassette: requests and answers as readable JSON, without secrets."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from trivium.llms.http import HIDDEN, redact_url, secrets_of
 if TYPE_CHECKING:
     from httpx2 import Request
 
-__all__ = ["RecordedRequest", "Recording", "Scrubber", "body_of", "laid_out", "pieces_of", "stored_body"]
+__all__ = ["RecordedRequest", "Recording", "Scrubber", "body_of", "layout", "pieces_of", "stored_body"]
 
 MIN_SECRET: Final = 8
-"""A shorter text is no secret but a stand-in, as "EMPTY"; to hide it everywhere would spoil what is recorded."""
+"""Shorter texts are placeholders such as "EMPTY", not secrets; hiding them everywhere would damage the recording."""
 MAX_DEPTH: Final = 100
 _WIDTH: Final = 100
 _KEPT_HEADERS: Final = frozenset(
@@ -31,12 +31,12 @@ _EVENT_ENDS: Final = re.compile(r"(?<=\n\n)|(?<=\r\n\r\n)|(?<=\r\r)")
 
 
 class RecordedRequest(NamedTuple):
-    """A request as a cassette keeps it; secrets stand there as `***`, headers not at all.
+    """A request as stored in a cassette, without headers, with `***` in place of secrets.
 
     Args:
-        method: "POST" and the like.
-        url: the address, without a user and a password.
-        body: the value where it is JSON, else the text, or bytes that are none; None where there is nothing.
+        method: the method, such as "POST".
+        url: the address, without user and password.
+        body: the value of a JSON body, else the text, else the bytes; None if there is no body.
     """
 
     method: str
@@ -45,10 +45,10 @@ class RecordedRequest(NamedTuple):
 
 
 class Scrubber:
-    """Blots out what is secret: what the requests seen so far were sent with, and what the user says.
+    """Replaces secrets: the keys of the requests so far, and texts by the user's function.
 
     Args:
-        own: the user's own, from each text to the one that may be kept.
+        own: the user's function from each text to the text that may be stored.
     """
 
     def __init__(self, own: Callable[[str], str] | None = None) -> None:
@@ -56,7 +56,7 @@ class Scrubber:
         self._secrets: tuple[str, ...] = ()
 
     def learn(self, request: Request, secrets: Collection[str]) -> None:
-        """Have the secrets of a request blotted out from here on: its keys, those in its headers and its address."""
+        """Add the secrets of a request: its keys, and those in its headers and its address."""
         found = [part.strip() for each in secrets for part in (each, *each.split(","))]
         found += secrets_of(str(request.url), request.headers)
         known = {form for each in found if len(each) >= MIN_SECRET for form in _forms(each)}
@@ -70,11 +70,11 @@ class Scrubber:
     def _scrubbed(self, text: str) -> str:
         kept: Any = self._own(text) if self._own is not None else text
         if not isinstance(kept, str):
-            raise ConfigurationError(f"scrub gives back the text that may be kept, not {type(kept).__name__}")
+            raise ConfigurationError(f"scrub returns the text that may be kept, not {type(kept).__name__}")
         return kept
 
     def value(self, value: Any) -> Any:
-        """A value with every text in it, keys too, as it may be kept."""
+        """Scrub every text in a value, keys included."""
         if isinstance(value, str):
             for secret in self._secrets:
                 value = value.replace(secret, HIDDEN)
@@ -91,23 +91,23 @@ class Scrubber:
 
 
 def _forms(secret: str) -> Collection[str]:
-    """The forms in which a text may stand in an address and in JSON."""
+    """The encodings of a text in an address and in JSON."""
     return {secret, quote(secret, safe=""), json.dumps(secret)[1:-1]}
 
 
 @dataclass
 class Recording:
-    """A request and what came of it.
+    """A request and its answer.
 
     Args:
-        request: what was asked.
-        status: of the answer; 0 where none came.
-        headers: those of the answer that are kept.
-        body: what was read of the answer, as it is stored.
-        pieces: the same, while it is recorded.
-        error: the kind of the transport's error with which it ended, and its text.
-        is_cut: whether the reader left before the end.
-        is_open: whether it goes on.
+        request: the request.
+        status: the status of the answer; 0 if there was none.
+        headers: the stored headers of the answer.
+        body: the body of the answer, as stored.
+        pieces: the body while it is recorded.
+        error: the class and the text of the transport's error with which it ended.
+        is_cut: True if the reader stopped before the end.
+        is_open: True while it is recorded.
     """
 
     request: RecordedRequest
@@ -120,12 +120,12 @@ class Recording:
     is_open: bool = False
 
     def keep_headers(self, headers: Mapping[str, str]) -> None:
-        """Keep those of an answer's headers that say something to a client; the others change from day to day."""
+        """Store the headers of an answer that clients use; the others change with each answer."""
         low = {name.lower(): value for name, value in headers.items()}
         self.headers = {name: low[name] for name in sorted(low) if name in _KEPT_HEADERS or "ratelimit" in name}
 
     def stored(self, scrubber: Scrubber) -> dict[str, Any]:
-        """As it stands in the file."""
+        """Return the JSON form in the file."""
         request = {"method": self.request.method, "url": self.request.url, **_body_form(self.request.body)}
         body = self.body
         if self.pieces:
@@ -140,10 +140,10 @@ class Recording:
 
     @classmethod
     def loaded(cls, stored: Mapping[str, Any]) -> Recording:
-        """From the file.
+        """Read the JSON form in the file.
 
         Raises:
-            ValueError, LookupError, TypeError: it is none.
+            ValueError, LookupError, TypeError: it is malformed.
         """
         request, answer = stored["request"], stored["response"]
         data = b"".join(pieces_of(request))
@@ -165,7 +165,7 @@ class Recording:
 
 # ---- bodies
 def body_of(data: bytes) -> Any:
-    """The value of a body that is JSON, else its text, else the bytes."""
+    """Return the value of a JSON body, else its text, else the bytes."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -186,7 +186,7 @@ def _body_form(body: object) -> dict[str, Any]:
 
 
 def stored_body(data: bytes, content_type: str) -> dict[str, Any]:
-    """A body in the form that is best to read and loses nothing but white space between the parts of JSON."""
+    """Render a body in the most readable form that loses nothing but whitespace between the parts of JSON."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -198,10 +198,10 @@ def stored_body(data: bytes, content_type: str) -> dict[str, Any]:
 
 
 def pieces_of(stored: Mapping[str, Any]) -> list[bytes]:
-    """The body in pieces: the events of a stream, else one.
+    """Return the pieces of a body: the events of a stream, else one piece.
 
     Raises:
-        ValueError, LookupError, TypeError: it is no stored body.
+        ValueError, LookupError, TypeError: it is not a stored body.
     """
     if "events" in stored:
         return [_event_text(each).encode() for each in stored["events"]]
@@ -228,7 +228,7 @@ def _event_text(event: Any) -> str:
 
 
 def _lossless(text: str) -> tuple[bool, Any]:
-    """True if a text is JSON that can be written again without loss, and its value."""
+    """Return True and the value if a text is JSON that can be written again without loss."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -239,7 +239,7 @@ def _lossless(text: str) -> tuple[bool, Any]:
 
 
 def _is_flat(value: object, depth: int = MAX_DEPTH) -> bool:
-    """True if a value is not nested too deeply to be walked through."""
+    """Return True if a value is not nested too deeply to be traversed."""
     if not isinstance(value, dict | list):
         return True
     parts = cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
@@ -247,18 +247,18 @@ def _is_flat(value: object, depth: int = MAX_DEPTH) -> bool:
 
 
 # ---- the file
-def laid_out(value: object, indent: int = 0, name: str = "") -> str:
-    """JSON as people read it: what is short on one line, and each event of a stream on one of its own."""
+def layout(value: object, indent: int = 0, name: str = "") -> str:
+    """Render readable JSON: short values on one line, and each event of a stream on its own line."""
     line = _line(value)
     if not value or not isinstance(value, dict | list) or name == "event" or indent + len(line) <= _WIDTH:
         return line
     inner = " " * (indent + 2)
     if isinstance(value, dict):
         items = cast("dict[str, Any]", value).items()
-        parts = [f"{inner}{_line(key)}: {laid_out(each, indent + 2, key)}" for key, each in items]
+        parts = [f"{inner}{_line(key)}: {layout(each, indent + 2, key)}" for key, each in items]
     else:
         below = "event" if name == "events" else ""
-        parts = [inner + laid_out(each, indent + 2, below) for each in cast("list[Any]", value)]
+        parts = [inner + layout(each, indent + 2, below) for each in cast("list[Any]", value)]
     begin, end = "{}" if isinstance(value, dict) else "[]"
     return begin + "\n" + ",\n".join(parts) + "\n" + " " * indent + end
 
@@ -267,6 +267,6 @@ def _line(value: object) -> str:
     line = json.dumps(value, ensure_ascii=False)
     try:
         line.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, which UTF-8 has no form for
+    except UnicodeEncodeError:  # an unpaired surrogate, which UTF-8 cannot encode
         return json.dumps(value)
     return line

@@ -1,4 +1,4 @@
-"""An answer of HTTP made of pieces, as those make it that stand between a model and its server."""
+"""HTTP answers made of pieces, for layers between a model and its server."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from httpx2 import Request, Response
 
-__all__ = ["made", "remade"]
+__all__ = ["make_response", "replace_body"]
 
 _OF_THE_BYTES = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
-def made(
+def make_response(
     request: Request,
     pieces: AsyncGenerator[bytes],
     status: int = 200,
@@ -21,7 +21,7 @@ def made(
     below: Response | None = None,
     ended: Callable[[], None] | None = None,
 ) -> Response:
-    """An answer whose body is `pieces`; with it they and the answer `below` are closed, and `ended` is called."""
+    """Make an answer from `pieces`; closing it closes them and the answer `below`, and calls `ended`."""
     import httpx2
 
     class Stream(httpx2.AsyncByteStream):
@@ -38,13 +38,13 @@ def made(
     return httpx2.Response(status, headers=dict(headers or {}), stream=Stream(), request=request)
 
 
-def remade(
+def replace_body(
     request: Request,
     response: Response,
     pieces: AsyncGenerator[bytes],
     headers: Mapping[str, str] | None = None,
     ended: Callable[[], None] | None = None,
 ) -> Response:
-    """The answer with another body, made of its own unpacked one; `headers` go before its headers."""
+    """Replace the body of an answer; the pieces are decompressed, and `headers` replace its headers."""
     kept = {name: value for name, value in response.headers.items() if name.lower() not in _OF_THE_BYTES}
-    return made(request, pieces, response.status_code, {**kept, **(headers or {})}, response, ended)
+    return make_response(request, pieces, response.status_code, {**kept, **(headers or {})}, response, ended)

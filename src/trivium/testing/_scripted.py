@@ -17,7 +17,7 @@ Answer = str | BaseException | Delta | Iterable[Delta]
 
 
 def call_tool(name: str, index: int = 0, /, **arguments: Any) -> ToolCallPart:
-    """A tool call for a script; `index` tells several calls of one answer apart.
+    """Make a tool call for a script; `index` distinguishes several calls of one answer.
 
     Example:
         >>> call_tool("add", a=1).arguments
@@ -29,7 +29,7 @@ def call_tool(name: str, index: int = 0, /, **arguments: Any) -> ToolCallPart:
 
 
 class ScriptedModel(ChatModel):
-    """Answers from a script: one entry for each request, the last one for ever; or what a function returns.
+    """Answers from a script: one entry for each request, the last repeated for ever; or from a function.
 
     Args:
         answers: each a text, a tool call (`call_tool`), a list of deltas, or an error to raise; or a function
@@ -37,10 +37,10 @@ class ScriptedModel(ChatModel):
         name: the model's name.
 
     Raises:
-        ConfigurationError: an entry is no answer; or, when it is asked, there is none.
+        ConfigurationError: an entry is not an answer; or, at a request, the script is empty.
 
     Attributes:
-        requests: what it was asked, oldest first.
+        requests: the requests so far, oldest first.
 
     Example:
         >>> from trivium import Agent
@@ -60,7 +60,7 @@ class ScriptedModel(ChatModel):
         self._answers = [] if callable(answers) else [_checked(answer) for answer in answers]
 
     def stream(self, request: Request) -> Iterator[Delta]:
-        """Give the next answer, whole or delta by delta."""
+        """Yield the deltas of the next answer."""
         self.requests.append(request)
         if self._function is None and not self._answers:
             raise ConfigurationError("the script is empty: give at least one answer, the last one is given for ever")
