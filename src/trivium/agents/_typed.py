@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Union, cast
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from typing_extensions import get_original_bases
 
@@ -33,53 +34,21 @@ class Entry(Protocol[R_co]):
     ) -> R_co: ...
 
 
-class TypedClass:
+class TypedClass(GenericAlias):
     """A class with the type of its results, as `Agent[A]` or `Task[A]`.
 
     Calling it makes an object that knows the type before its `__init__` runs; a class may inherit from it.
-
-    Args:
-        origin: the class.
-        argument: the type.
     """
 
-    __parameters__ = ()
-
-    def __init__(self, origin: type[Any], argument: Any) -> None:
-        self.__origin__, self.__args__ = origin, (argument,)
-
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        made: Any = object.__new__(self.__origin__)
+        made: Any = object.__new__(cast("type[Any]", self.__origin__))
         made.answer_type = self.__args__[0]
         made.__init__(*args, **kwargs)
         return made
 
-    def __or__(self, other: Any) -> Any:  # `Agent[A] | None` in hints that are evaluated
-        return Union[self, other]  # noqa: UP007
-
-    def __ror__(self, other: Any) -> Any:
-        return Union[other, self]  # noqa: UP007
-
-    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type]:
-        return (self.__origin__,)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return getattr(self.__origin__, name)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, TypedClass) and (self.__origin__, self.__args__) == (other.__origin__, other.__args__)
-
-    def __hash__(self) -> int:
-        return hash((self.__origin__, self.__args__))
-
     def __repr__(self) -> str:
         argument = self.__args__[0]
         return f"{self.__origin__.__name__}[{argument.__name__ if isinstance(argument, type) else argument}]"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return TypedClass, (self.__origin__, self.__args__[0])
 
 
 def type_argument(cls: type, inherited: Any) -> Any:

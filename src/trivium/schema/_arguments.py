@@ -88,7 +88,7 @@ def _classes(hint: Any) -> list[type] | None:
         return _classes(parts[0])
     if origin is Literal:
         return [type(each) for each in parts]
-    kind = origin or getattr(hint, "__origin__", hint)  # also of `Agent[A]`, which `typing` does not know
+    kind = origin or hint
     if kind is Any or not isinstance(kind, type) or is_protocol(kind):
         return None
     return _WIDER.get(kind, [kind])
