@@ -18,20 +18,6 @@ from trivium.schema._lenient_json import read_json
 from trivium.schema._older_names import OlderNames
 from trivium.schema._values import ToolCall, ToolSpec, Usage
 
-__all__ = [
-    "LLMFunctionCall",
-    "LLMFunctionSpec",
-    "LLMMessage",
-    "LLMMessages",
-    "LLMResponse",
-    "LLMTokenUsage",
-    "OpenAIJsonSchemaSpec",
-    "OpenAIToolCall",
-    "OpenAIToolSpec",
-    "Role",
-    "StreamEventType",
-]
-
 
 class Role(str, Enum):
     """The author of a message in a chat with a model."""
