@@ -14,10 +14,9 @@ from trivium.commander._drivers import (
     wait,
 )
 from trivium.commander._events import EndedEvent, Event, Listener, QueuedEvent, RetriedEvent, StartedEvent
-from trivium.commander._iteration import iterate
+from trivium.commander._iteration import for_each, iterate
 from trivium.commander._jobs import PASS_WORD, BasicJob, HandlerCoroutine, Job, handler, tasker
 from trivium.commander._node import NodeState, TaskNode, current
-from trivium.commander._pool import for_each
 from trivium.commander._scope import Budget, Limits, Scope
 from trivium.commander._streams import AsyncStream, Stream
 from trivium.exceptions import (

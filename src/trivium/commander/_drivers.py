@@ -18,7 +18,6 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import nullcontext
-from contextvars import copy_context
 from functools import partial, wraps
 from inspect import CO_COROUTINE
 from types import NoneType
@@ -27,9 +26,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 from trivium.commander._loops import (
     await_on_loop,
     cancel_once,
-    current_level,
-    enter_worker,
     home_loop_here,
+    in_worker,
     is_blocking,
     lender,
     local,
@@ -38,7 +36,7 @@ from trivium.commander._loops import (
     uncancel,
 )
 from trivium.commander._node import TaskNode, WokenBy, checkpoint, current, time_left
-from trivium.commander._workers import Outcome, capture, get_running_loop, post, post_later, submit, wait_slices
+from trivium.commander._workers import Outcome, get_running_loop, post, post_later, submit, unwrap, wait_slices
 from trivium.exceptions import SuspendedError, WouldDeadlockError
 
 T = TypeVar("T")
@@ -224,23 +222,18 @@ async def invoke_or_abandon(
     if is_async(function) or hasattr(function, "__driver_neutral__") or is_in_loop:
         return await invoke(function, **arguments)
     ended, outcome = ThreadEvent(), list[Outcome[Any]]()
-    context, home, level = copy_context(), get_running_loop() or home_loop_here(), current_level()
 
-    def body() -> None:
-        enter_worker(home, level)
-        outcome.append(capture(partial(context.run, partial(function, **arguments))))
+    def reply(given: Outcome[Any]) -> None:
+        outcome.append(given)
         ended.set()
 
-    submit(body)
+    submit(in_worker(partial(function, **arguments), reply, get_running_loop() or home_loop_here()))
     try:
         await wait(event=ended)
     finally:
         if not ended.is_set():
             on_abandoned()
-    out, error = outcome[0]
-    if error is not None:
-        raise error
-    return await settle(out)
+    return await settle(unwrap(outcome[0]))
 
 
 async def await_foreign(node: TaskNode | None, awaitable: Awaitable[T]) -> T:

@@ -7,17 +7,28 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Generator, Iterable
-from contextlib import aclosing, closing, suppress
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterable,
+    Sized,
+)
+from contextlib import AbstractAsyncContextManager, aclosing, closing, suppress
+from itertools import count
 from types import GeneratorType
 from typing import Any, Generic, TypeVar, cast
 
-from trivium.commander._drivers import await_foreign, driver_neutral, settle
-from trivium.commander._loops import Give, is_blocking, iterate_on_loop, lender, run_in_worker, shield
+from trivium.commander._drivers import await_foreign, driver_neutral, gather, is_driver_neutral, settle
+from trivium.commander._loops import Give, await_on_loop, is_blocking, iterate_on_loop, lender, run_in_worker, shield
 from trivium.commander._node import TaskNode, checkpoint, current
 from trivium.commander._workers import post
 
 T = TypeVar("T")
+_END = object()
 _AHEAD = 16
 """The most items by which an async source may be ahead of a consumer in sync code."""
 
@@ -34,25 +45,7 @@ async def iterate(function: Callable[..., Any], *args: Any) -> AsyncGenerator[An
     source = function(*args)
     if hasattr(source, "__await__"):
         source = await settle(source)
-    is_sync = is_blocking()
-    in_place = is_sync or issubclass(type(source), (list, tuple))
-    if hasattr(source, "__aiter__"):
-        is_core = is_sync and getattr(function, "__driver_neutral__", None) == ""
-        items = source if is_core else _from_async_blocking(source) if is_sync else _from_async(node, source)
-    elif in_place:  # the short way: nothing waits between two items
-        items = iter(source)
-        try:
-            for item in items:
-                yield item
-                if (scope := node._scope).pipes or scope.deadline or node._stopping:
-                    await _between_items(node)
-        finally:
-            if isinstance(items, Generator):
-                items.close()
-        return
-    else:
-        items = _from_sync(node, source)
-    async with aclosing(items):
+    async with aclosing(_items_of(source, node, function)) as items:
         async for item in items:
             yield item
             await _between_items(node)
@@ -71,9 +64,8 @@ async def pull(take: Callable[[Any], object], function: Callable[..., Any], *arg
         kind = source.__class__
     is_sync = is_blocking()
     if not is_sync and hasattr(source, "__aiter__"):  # what waits is woken by a kill once for all items
-        await await_foreign(node, _take_all(node, source, take))
-        return
-    if kind is list or (kind is GeneratorType and is_sync):  # most turns
+        await await_foreign(node, _take_all(node, _Opened(source), take))
+    elif kind is list or (kind is GeneratorType and is_sync):  # most turns
         try:
             for item in source:
                 take(item)
@@ -82,20 +74,33 @@ async def pull(take: Callable[[Any], object], function: Callable[..., Any], *arg
         finally:
             if kind is GeneratorType:
                 source.close()
-        return
-
-    def same() -> Any:
-        return source
-
-    if getattr(function, "__driver_neutral__", None) == "":
-        driver_neutral(same)
-    async with aclosing(iterate(same)) as rest:
-        async for item in rest:
-            take(item)
+    else:
+        await _take_all(node, aclosing(_items_of(source, node, function)), take)
 
 
-async def _take_all(node: TaskNode, source: AsyncIterable[T], take: Callable[[T], object]) -> None:
-    async with _Opened(source) as items:
+def _items_of(source: Any, node: TaskNode, function: Callable[..., Any]) -> AsyncGenerator[Any]:
+    is_sync = is_blocking()
+    if not hasattr(source, "__aiter__"):
+        return _in_place(source) if is_sync or issubclass(type(source), list | tuple) else _from_sync(node, source)
+    if not is_sync:
+        return _from_async(node, source)
+    return source if is_driver_neutral(function) else _from_async_blocking(source)
+
+
+async def _in_place(source: Iterable[T]) -> AsyncGenerator[T]:
+    items = iter(source)
+    try:
+        for item in items:
+            yield item
+    finally:
+        if isinstance(items, Generator):
+            items.close()
+
+
+async def _take_all(
+    node: TaskNode, opened: AbstractAsyncContextManager[AsyncIterator[T]], take: Callable[[T], object]
+) -> None:
+    async with opened as items:
         async for item in items:
             take(item)
             if (scope := node._scope).pipes or scope.deadline or node._stopping:
@@ -185,3 +190,37 @@ async def _from_sync(node: TaskNode, source: Iterable[T]) -> AsyncGenerator[T]:
         wanted.release()
         await shield(asyncio.wait([worker]))
     worker.result()
+
+
+@driver_neutral
+async def for_each(
+    items: Iterable[T] | AsyncIterable[T], work: Callable[[int, T], Coroutine[Any, Any, object]], at_once: int = 1
+) -> None:
+    """Await `work(index, item)` for each item, in the order of the items; the next starts when one ends.
+
+    The first failure cancels the others, and is raised when they have ended. It must run inside a node. With one at a
+    time, a sync call stays in its thread.
+
+    Args:
+        items: any iterable, sync or async; it is pulled only as fast as the work proceeds, and closed at the end.
+        work: a driver-neutral coroutine function.
+        at_once: the most that run at the same time.
+    """
+    if isinstance(items, Sized):
+        at_once = min(at_once, len(items))
+    if at_once > 1 and is_blocking():  # here, so that the source too is pulled on the loop
+        return await_on_loop(lambda: for_each(items, work, at_once), lend=False)
+    indexes, pulling = count(), asyncio.Lock()
+    async with aclosing(iterate(lambda: items)) as source:
+
+        @driver_neutral
+        async def worker() -> None:
+            while True:
+                async with pulling:  # a kill reaches the worker that pulls, whose failure cancels those that wait
+                    item: Any = await anext(source, _END)
+                    index = next(indexes)
+                if item is _END:
+                    return
+                await work(index, item)
+
+        await gather(*[worker] * max(1, at_once))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import queue
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import nullcontext, suppress
@@ -23,6 +24,7 @@ from trivium.commander._node import (
 )
 from trivium.commander._workers import (
     GLANCE,
+    Outcome,
     background_loop,
     capture,
     get_item,
@@ -31,6 +33,7 @@ from trivium.commander._workers import (
     post,
     post_later,
     submit,
+    unwrap,
 )
 
 T = TypeVar("T")
@@ -75,7 +78,7 @@ class _Letter(NamedTuple):
     """A message from a loop to the thread that waits for it."""
 
     kind: str  # "item": something to give out; "run": sync code to run here; "end": the work is over
-    what: Any
+    what: Any  # "end": the outcome
     reply: Any = None
     alone: Callable[[], object] | None = None  # "run": the same for a worker, if the thread no longer reads its inbox
 
@@ -106,38 +109,33 @@ class _Errand:
 
     def __init__(self, work: Callable[[Give], Awaitable[Any]], lend: bool) -> None:
         self.inbox = _Inbox()
-        self._work = work
-        self._context = copy_context()
+        self._work, self._context = work, copy_context()
         self._context.run(lender.set, self.inbox if lend else None)
-        self._task: asyncio.Task[None] | None = None
-        self._stopped = False
+        self._task: asyncio.Task[Outcome[Any]] | None = None
         self.loop = local.here.home or background_loop(current_level())  # the one that this thread may wait for
 
     def start(self) -> None:
         self.loop.call_soon_threadsafe(self._start)
 
     def _start(self) -> None:
-        if not self._stopped:
-            self._task = self.loop.create_task(self._run(), context=self._context)
-            self._task.add_done_callback(self._ended)
+        self._task = self.loop.create_task(self._run(), context=self._context)
+        self._task.add_done_callback(self._ended)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        if task.cancelled():  # before its first step: `_run` never ran
-            self.inbox.put(_Letter("end", None, asyncio.CancelledError()))
-
-    async def _run(self) -> None:
+    async def _run(self) -> Outcome[Any]:
         try:
-            out = await self._work(lambda item: self.inbox.put(_Letter("item", item)))
+            return await self._work(lambda item: self.inbox.put(_Letter("item", item))), None
         except BaseException as error:
-            self.inbox.put(_Letter("end", None, error))
-        else:
-            self.inbox.put(_Letter("end", out))
+            return None, error
+
+    def _ended(self, task: asyncio.Task[Outcome[Any]] | None) -> None:
+        outcome = None if task is None or task.cancelled() else task.result()  # None: before its first step
+        self.inbox.put(_Letter("end", outcome or (None, asyncio.CancelledError())))
 
     def drain(self) -> None:
         """Wait for the end; sync code that is to run here meanwhile is cancelled."""
         while (letter := get_item(self.inbox)).kind != "end":
             if letter.kind == "run":
-                letter.reply(None, asyncio.CancelledError())
+                letter.reply((None, asyncio.CancelledError()))
 
     def stop(self) -> None:
         post_later(self.loop, self._cancel)
@@ -145,36 +143,30 @@ class _Errand:
     def _cancel(self) -> None:
         if self._task is not None:
             self._task.cancel()
-        elif not self._stopped:  # a kill or Ctrl-C came before the start
-            self._stopped = True
-            self.inbox.put(_Letter("end", None, asyncio.CancelledError()))
+        else:  # Ctrl-C came before the start
+            self._ended(None)
 
 
 def iterate_on_loop(work: Callable[[Give], Awaitable[Any]], lend: bool = True) -> Generator[Any, None, Any]:
     """Run `work` on a loop; yield the items that it gives, and run its sync user code in this thread meanwhile."""
     errand, node, ended = _Errand(work, lend), current.get(), False
-    letter = _Letter("end", None)
-    with nullcontext() if node is None else WokenBy(node, errand.stop):
-        try:
-            errand.start()
-            while not ended:
-                letter = _next_letter(errand.inbox, node)
+    try:
+        errand.start()
+        with nullcontext() if node is None else WokenBy(node, errand.stop):
+            while (letter := _next_letter(errand.inbox, node)).kind != "end":
                 if letter.kind == "item":
                     yield letter.what
-                elif letter.kind == "run":
-                    _run_lent(letter)
                 else:
-                    ended = True
-        finally:
-            if not ended:  # Ctrl-C, or the consumer stopped early: stop the work and wait for its end
-                errand.stop()
-                errand.drain()
-            errand.inbox.close()
+                    _run_lent(letter)
+        ended = True
+    finally:
+        if not ended:  # Ctrl-C, or the consumer stopped early: stop the work and wait for its end
+            errand.stop()
+            errand.drain()
+        errand.inbox.close()
     if node is not None:
         checkpoint(node)
-    if letter.reply is not None:
-        raise letter.reply
-    return letter.what
+    return unwrap(letter.what)
 
 
 def _next_letter(inbox: queue.SimpleQueue[_Letter], node: TaskNode | None) -> _Letter:
@@ -187,16 +179,12 @@ def _next_letter(inbox: queue.SimpleQueue[_Letter], node: TaskNode | None) -> _L
 
 
 def _run_lent(letter: _Letter) -> None:
-    try:
-        out = letter.what()
-    except (Exception, SystemExit) as error:  # a tool that exits the program has failed
-        letter.reply(None, error)
-    except BaseException as error:  # Ctrl-C or Cancellation inside lent code ends this thread's wait too
-        letter.reply(None, error if isinstance(error, Cancellation) else asyncio.CancelledError())
-        if not isinstance(error, Cancellation):
-            raise
-    else:
-        letter.reply(out, None)
+    out, error = capture(letter.what)
+    if error is None or isinstance(error, Exception | SystemExit | Cancellation):  # a tool that exits has failed
+        letter.reply((out, error))
+    else:  # Ctrl-C inside lent code ends this thread's wait too
+        letter.reply((None, asyncio.CancelledError()))
+        raise error
 
 
 def await_on_loop(work: Callable[[], Awaitable[T]], lend: bool = True) -> T:
@@ -213,6 +201,25 @@ def enter_worker(home: asyncio.AbstractEventLoop | None, level: int) -> None:
     """Set, in a worker, the loop that owns its work, and the level of background loop that it stands below."""
     here = local.here
     here.home, here.level, here.driving = home, level, _NOT_DRIVING
+
+
+def in_worker(
+    function: Callable[[], T], reply: Callable[[Outcome[T]], object], home: asyncio.AbstractEventLoop | None
+) -> Callable[[], None]:
+    """Return the call as work for a worker, in the context of this thread and below its loop.
+
+    Args:
+        function: it runs in the worker.
+        reply: called there with the outcome.
+        home: the loop that owns the work.
+    """
+    context, level = copy_context(), current_level()
+
+    def body() -> None:
+        enter_worker(home, level)
+        reply(capture(partial(context.run, function)))
+
+    return body
 
 
 def home_loop_here() -> asyncio.AbstractEventLoop | None:
@@ -268,31 +275,51 @@ async def await_within(seconds: float | None, work: Awaitable[T]) -> T:
 
 async def run_in_worker(function: Callable[[], T]) -> T:
     """Run sync user code under the async driver. A cancelled wait still waits for the thread: no orphans."""
-    loop, node = asyncio.get_running_loop(), current.get()
-    done: asyncio.Future[tuple[T | None, BaseException | None]] = loop.create_future()
-    context, level = copy_context(), current_level()
+    loop, node, inbox = asyncio.get_running_loop(), current.get(), lender.get()
+    done: asyncio.Future[Outcome[T]] = loop.create_future()
 
-    def reply(out: T | None, error: BaseException | None) -> None:
-        post(loop, lambda: None if done.done() else done.set_result((out, error)))
+    def reply(outcome: Outcome[T]) -> None:
+        post(loop, lambda: None if done.done() else done.set_result(outcome))
 
-    def body() -> None:
-        enter_worker(loop, level)
-        reply(*capture(partial(context.run, function)))
-
-    inbox = lender.get()
+    alone = in_worker(function, reply, loop)
     if inbox is not None:
-        inbox.lend(_Letter("run", partial(context.run, function), reply, body))
+        inbox.lend(_Letter("run", partial(copy_context().run, function), reply, alone))
     else:
-        submit(body)
+        submit(alone)
     try:
-        out, error = await asyncio.shield(done)
+        outcome = await asyncio.shield(done)
     except asyncio.CancelledError:
         if node is not None and stopped_by(node) is None:
             node.kill("cancelled")
         await shield(done)
         raise
-    if isinstance(error, StopIteration):
-        raise RuntimeError("user code raised StopIteration") from error
-    if error is not None:
-        raise error
-    return cast("T", out)
+    if isinstance(outcome[1], StopIteration):
+        raise RuntimeError("user code raised StopIteration") from outcome[1]
+    return unwrap(outcome)
+
+
+# ---- the bridge from trio: a call runs in a worker, and trio's cancellation is a kill
+def is_in_trio() -> bool:
+    """Return True in a task of a trio program."""
+    trio: Any = sys.modules.get("trio")
+    return trio is not None and get_running_loop() is None and not is_blocking() and trio.lowlevel.in_trio_task()
+
+
+async def run_from_trio(node: TaskNode, work: Callable[[], T]) -> T:
+    """Run blocking work in a worker; a cancellation kills the node, and is raised when the work has ended."""
+    trio: Any = sys.modules["trio"]
+    over, token, outcome = trio.Event(), trio.lowlevel.current_trio_token(), list[Outcome[T]]()
+
+    def reply(given: Outcome[T]) -> None:
+        outcome.append(given)
+        token.run_sync_soon(over.set)
+
+    submit(in_worker(work, reply, None))
+    try:
+        await over.wait()
+    except trio.Cancelled:
+        node.kill("cancelled")
+        with trio.CancelScope(shield=True):
+            await over.wait()
+        raise
+    return unwrap(outcome[0])

@@ -6,12 +6,12 @@ import asyncio
 import queue
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from trivium.commander._drivers import ThreadEvent, drive, wait
-from trivium.commander._loops import current_level, enter_worker, home_loop_here, is_blocking, shield
+from trivium.commander._loops import home_loop_here, in_worker, is_blocking, shield
 from trivium.commander._node import TaskNode, change_scope, current, scope_of
-from trivium.commander._workers import capture, get_item, get_running_loop, post, submit
+from trivium.commander._workers import Outcome, get_item, get_running_loop, post, submit, unwrap
 
 if TYPE_CHECKING:
     from trivium.events import RunEvent
@@ -76,7 +76,7 @@ class Stream(Generic[T]):
         self.node, self._work = node, work
         self._queue: queue.SimpleQueue[RunEvent | None] = queue.SimpleQueue()
         self._pipe = _Pipe(self._queue.put)
-        self._outcome: tuple[T | None, BaseException | None] | None = None
+        self._outcome: Outcome[T] | None = None
         self._started = False
         _attach(node, self._pipe)
 
@@ -88,8 +88,7 @@ class Stream(Generic[T]):
                 yield event
         finally:
             self.close()
-        if self._outcome is not None and self._outcome[1] is not None:
-            raise self._outcome[1]
+        _ = self.result
 
     def _next(self) -> RunEvent | None:
         event = get_item(self._queue)
@@ -100,15 +99,14 @@ class Stream(Generic[T]):
 
     def _start(self) -> None:
         self._started = True
-        context, home, level = copy_context(), home_loop_here(), current_level()
+        context = copy_context()
         context.run(current.set, self.node)
 
-        def body() -> None:
-            enter_worker(home, level)
-            self._outcome = capture(lambda: context.run(drive, self._work()))
+        def reply(outcome: Outcome[T]) -> None:
+            self._outcome = outcome
             self._queue.put(None)
 
-        submit(body)
+        submit(context.run(in_worker, lambda: drive(self._work()), reply, home_loop_here()))
 
     def close(self) -> None:
         """Stop the call if it still runs, and wait for its end."""
@@ -132,9 +130,7 @@ class Stream(Generic[T]):
             for _ in self:
                 pass
         assert self._outcome is not None
-        if self._outcome[1] is not None:
-            raise self._outcome[1]
-        return cast("T", self._outcome[0])
+        return unwrap(self._outcome)
 
 
 class AsyncStream(Generic[T]):

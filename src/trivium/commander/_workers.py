@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from contextvars import Context
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 T = TypeVar("T")
 get_running_loop = asyncio._get_running_loop  # pyright: ignore[reportPrivateUsage] - None without a loop, no error
@@ -27,11 +27,6 @@ signals and the wait itself is not seen before it ends (CPython 3.11: one of som
 _lock = threading.Lock()
 _idle: deque[queue.SimpleQueue[Callable[[], object]]] = deque()
 _loops: list[asyncio.AbstractEventLoop] = []
-
-
-def running_loop() -> asyncio.AbstractEventLoop | None:
-    """Return the event loop that runs on this thread, or None."""
-    return get_running_loop()
 
 
 def post(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *args: object) -> None:
@@ -57,6 +52,14 @@ def capture(function: Callable[[], T]) -> Outcome[T]:
         return function(), None
     except BaseException as error:
         return None, error
+
+
+def unwrap(outcome: Outcome[T]) -> T:
+    """Return the result that `capture` caught, or raise the error."""
+    out, error = outcome
+    if error is not None:
+        raise error
+    return cast("T", out)
 
 
 def wait_slices(seconds: float | None) -> Iterator[float]:

@@ -28,7 +28,15 @@ from trivium.commander._drivers import (
     wait,
 )  # fmt: skip
 from trivium.commander._iteration import iterate, pull
-from trivium.commander._loops import await_within, enter_worker, is_blocking, run_in_worker, shield
+from trivium.commander._loops import (
+    await_within,
+    enter_worker,
+    is_blocking,
+    is_in_trio,
+    run_from_trio,
+    run_in_worker,
+    shield,
+)
 from trivium.commander._node import (
     Cancellation,
     TaskNode,
@@ -48,8 +56,8 @@ from trivium.commander._node import (
 )
 from trivium.commander._scope import Budget, Scope
 from trivium.commander._streams import AsyncStream, Stream
-from trivium.commander._trio import is_in_trio, run_from_trio
-from trivium.commander._workers import capture, get_item, running_loop, submit
+from trivium.commander._workers import capture, get_item, submit
+from trivium.commander._workers import get_running_loop as running_loop
 from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
