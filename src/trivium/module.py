@@ -46,10 +46,9 @@ from trivium.commander.lowlevel import (
     settle,
     spent_by,
 )
-from trivium.events import on_one_line
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, StateError
 from trivium.hooks import Hook, RemovableHandle
-from trivium.memory import Memory, MemoryManager
+from trivium.memory import Memory, MemoryManager, MessageEvent
 from trivium.schema import AgentStatusCode, Message
 from trivium.schema.lowlevel import create_object, message_of
 
@@ -62,16 +61,6 @@ _handle_ids = count()
 Work = Callable[[], Coroutine[Any, Any, Message]]
 Hooks: TypeAlias = Hook | dict[str, Any] | Iterable[Hook | dict[str, Any]] | None
 """Hooks, or configs of them (see `trivium.utils.create_object`), one or several."""
-
-
-class MessageEvent(Event[Message, Literal["message"]], level=DEBUG):
-    """A message entered or left an agent's memory, or is the result of a task's step."""
-
-    __slots__ = ()
-
-    def detail(self, content: bool = False) -> str:
-        """Name the sender."""
-        return on_one_line(f"{self.data.sender}: {self.data.content}") if content else self.data.sender
 
 
 class PartialEvent(Event[Message, Literal["partial"]], level=DEBUG):
@@ -288,9 +277,6 @@ class Module:
     def _remember(self, node: CallNode, messages: list[Message]) -> None:
         assert self.memory is not None
         self.memory.open(node.scope.session_id).add(messages)
-        if node.scope.listeners:
-            for message in messages:
-                emit(node, MessageEvent, message)
 
     async def _before(self, hook: Hook, messages: list[Message], session_id: Hashable) -> list[Message]:
         changed = await settle(hook.before_agent(self, messages, session_id))

@@ -147,8 +147,9 @@ def test_an_exit_may_wait_for_the_end():
 
 
 def test_an_exit_need_not_wait():
-    gate = threading.Event()
-    beside = Beside(Do(lambda job: gate.wait(GUARD)))
+    begun, gate = threading.Event(), threading.Event()
+    beside = Beside(Do(lambda job: (begun.set(), gate.wait(GUARD))[1]))
+    assert begun.wait(GUARD)
     in_thread(lambda: beside.commander.exit(return_result="bye", wait=False))
     assert beside.thread.is_alive()
     gate.set()

@@ -27,6 +27,7 @@ from trivium.exceptions import ContextOverflowError, ProviderConnectionError
 from trivium.knowledge._library import IngestProgress
 from trivium.knowledge.embeddings import EmbeddingProgress
 from trivium.llms import Fallback, Lookup, Overflow, Reasoning, Request, Retry, ToolCallPart
+from trivium.memory import MemoryChange
 from trivium.observers import LiveTree
 from trivium.observers._redaction import mask_secrets
 from trivium.schema import Usage
@@ -45,6 +46,7 @@ SAMPLES: dict[str, list[Any]] = {
     "ended": [None, ValueError("broken")],
     "fallback": [Fallback("a", FAILED, "b")],
     "ingest": [IngestProgress("a.pdf", "added", 1, 2)],
+    "memory": [MemoryChange("erase", (Message(content=SECRET),)), MemoryChange("reset", ())],
     "message": [Message(content=SECRET, sender="ada")],
     "note": ["half of it", None, 3],
     "overflow": [Overflow(ContextOverflowError("too long"), ({"role": "user", "content": SECRET},), 3)],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import pytest
@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from trivium import Message
+from trivium import ChatAgent, ChatAgentConfig, Message, Module, Task
+from trivium.events import RunEvent
 from trivium.memory import Memory, MemoryManager
+from trivium.schema import LLMMessage, Role
 
 texts = st.text("abc", max_size=3)
 
@@ -171,3 +173,90 @@ def test_threads_that_open_one_session_share_it():
     for thread in threads:
         thread.join()
     assert {len(memory) for memory in manager.memory_map.values()} == {8}
+
+
+# ---- every change is an event
+def changes(work: Callable[[Module], object], *said: str) -> list[tuple[Any, ...]]:
+    """The events of the changes that work makes to the memory of a module, below a call of it."""
+    found: list[tuple[Any, ...]] = []
+
+    def listen(event: RunEvent) -> None:
+        if event.kind == "memory":
+            found.append((event.data.action, contents(list(event.data.messages))))
+        elif event.kind == "message":
+            found.append(("add", event.data.content))
+
+    module = Module("keeper", memory=MemoryManager())
+    module.forward = lambda *messages: Message(content=str(work(module) or ""))
+    assert module.memory is not None
+    module.memory.open().add(said)
+    module("go", listeners=[listen])
+    assert found[0] == ("add", "go")
+    assert found[-1][0] == "add"  # the answer
+    return found[1:-1]
+
+
+def of(module: Module) -> Memory:
+    memory = module.current_memory()
+    assert memory is not None
+    return memory
+
+
+def test_each_change_of_a_memory_is_an_event():
+    assert changes(lambda module: of(module).add(["x", Message(content="y")])) == [("add", "x"), ("add", "y")]
+    assert changes(lambda module: of(module).erase([0, -1]), "a", "b") == [("erase", ["a", "go"])]
+    assert changes(lambda module: of(module).delete(0), "a", "b") == [("erase", ["a"])]
+    assert changes(lambda module: of(module).load([Message(content="z")]), "a") == [("load", ["z"])]
+    assert changes(lambda module: of(module).edit(0, "A"), "a") == [("edit", ["A"])]
+    assert changes(lambda module: of(module).reset(), "a") == [("reset", ["a", "go"])]
+    assert changes(lambda module: module.reset(), "a") == [("reset", ["a", "go"])]
+    assert changes(lambda module: len(of(module)), "a") == []
+
+
+def test_a_message_is_edited_in_place():
+    memory = memory_of("a", "b")
+    last = memory.messages[-1]
+    memory.edit(-1, "c")
+    assert (last.content, contents(memory.get_memory())) == ("c", ["a", "c"])
+    with pytest.raises(IndexError):
+        memory.edit(2, "d")
+
+
+def test_a_change_outside_a_call_is_told_to_nobody():
+    memory = memory_of("a")
+    memory.reset()
+    assert len(memory) == 0
+
+
+def test_the_edits_of_a_message_history_are_changes_of_its_memory():
+    found: list[tuple[str, list[Any]]] = []
+
+    def listen(event: RunEvent) -> None:
+        if event.kind == "memory":
+            found.append((event.data.action, contents(list(event.data.messages))))
+        elif event.kind == "message":
+            found.append(("add", [event.data.content]))
+
+    class Editing(ChatAgent):
+        def agent_response(self, msg: Any = None) -> Any:
+            history = self.message_history
+            history.append(entry("one"))
+            history.extend([entry("two"), entry("three")])
+            history[-1].content = "last"
+            del history[-2:]
+            history[1:2] = [entry("four"), entry("five")]
+            history.insert(1, entry("zero"))
+            del history[1]
+            history.clear()
+            return "done"
+
+    agent = Editing(ChatAgentConfig(llm=None, system_message="Be brief."))
+    task = Task(agent, interactive=False, single_round=True)
+    task.run("hi", listeners=[listen])
+    assert found[:3] == [("add", [text]) for text in ("one", "two", "three")]
+    assert found[3:6] == [("edit", ["last"]), ("erase", ["two", "last"]), ("load", ["four", "five"])]
+    assert found[6:9] == [("load", ["zero", "four", "five"]), ("erase", ["zero"]), ("erase", ["five"])]
+
+
+def entry(text: str) -> LLMMessage:
+    return LLMMessage(role=Role.USER, content=text)

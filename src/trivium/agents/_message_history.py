@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 from pydantic import PrivateAttr
 
 from trivium.commander import this_session
+from trivium.memory import Memory
 from trivium.schema import LLMMessage, Message, Role
 
 if TYPE_CHECKING:
@@ -28,14 +29,11 @@ class MessageHistory(MutableSequence[LLMMessage]):
     def __init__(self, agent: ChatAgent[Any]) -> None:
         self._agent = agent
 
-    def _messages(self) -> list[Message]:
-        memory = self._agent.current_memory()
-        return [] if memory is None else memory.messages
-
     def _all(self) -> list[LLMMessage]:
-        if self._agent.current_memory() is None:
+        memory = self._agent.current_memory()
+        if memory is None:
             return []
-        return [self.system_entry(), *(_entry(message, self._agent) for message in self._messages())]
+        return [self.system_entry(), *(_entry(message, memory, self._agent) for message in memory.messages)]
 
     def system_entry(self) -> LLMMessage:
         """Return the system message as an entry of the history."""
@@ -65,15 +63,23 @@ class MessageHistory(MutableSequence[LLMMessage]):
         self.replace_all(entries)
 
     def __delitem__(self, index: int | slice) -> None:
-        entries = self._all()
-        del entries[index]
-        self.replace_all(entries)
+        entries, memory = self._all(), self._agent.current_memory()
+        positions = range(len(entries))[index]
+        gone = [positions] if isinstance(positions, int) else list(positions)
+        if memory is not None and gone and 0 not in gone:
+            memory.erase(position - 1 for position in gone)
+        elif gone:  # the system message too
+            del entries[index]
+            self.replace_all(entries)
 
     def insert(self, index: int, value: LLMMessage) -> None:
         """Put a message before another; a system message becomes the agent's."""
-        entries = self._all() or [self.system_entry()]
-        entries.insert(index, value)
-        self.replace_all(entries)
+        entries = self._all()
+        if index >= len(entries) and (entries or value.role is not Role.SYSTEM):
+            self._agent.memory.open(this_session()).add(_message(value, self._agent))
+        else:
+            entries.insert(index, value)
+            self.replace_all(entries)
 
     def replace_all(self, entries: list[LLMMessage]) -> None:
         """Make the memory what these entries say; entries that were there keep their messages."""
@@ -100,14 +106,19 @@ class _Entry(LLMMessage):
     """A message of the history: what is set on it is set on the message that the agent remembers."""
 
     _of: Message | None = PrivateAttr(None)
+    _memory: Memory | None = PrivateAttr(None)
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
-        if name == "content" and self._of is not None:
-            self._of.content = value
+        if name == "content" and self._of is not None and self._memory is not None:
+            at = next((at for at, each in enumerate(self._memory.messages) if each is self._of), None)
+            if at is None:  # it was forgotten meanwhile
+                self._of.content = value
+            else:
+                self._memory.edit(at, value)
 
 
-def _entry(message: Message, agent: Any) -> LLMMessage:
+def _entry(message: Message, memory: Memory, agent: Any) -> LLMMessage:
     made = Message.to_LLMMessage(message)[0]
     values = dict(vars(made))
     if message.tool_call_id is not None:
@@ -115,7 +126,7 @@ def _entry(message: Message, agent: Any) -> LLMMessage:
     elif message.entity is None:
         values["role"] = Role.ASSISTANT if message.sender == agent.name else Role.USER
     entry = _Entry.model_construct(**values)
-    entry._of = message
+    entry._of, entry._memory = message, memory
     return entry
 
 

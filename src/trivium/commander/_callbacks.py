@@ -75,8 +75,8 @@ class Callback:
 
     def update(self, callbacks: Callback | Iterable[Callback | None] | None) -> Callback:
         """Add all functions of another callback, or of several; returns itself."""
-        for each in callbacks if isinstance(callbacks, Iterable) else (callbacks,):
-            for which, functions in list(checked_callback(each)._functions.items()) if each is not None else ():
+        for each in callbacks_of(callbacks):
+            for which, functions in list(each._functions.items()):
                 self._functions.setdefault(which, []).extend(list(functions))
         return self
 
@@ -116,15 +116,17 @@ class Callback:
         return f"Callback({counts})"
 
 
-def checked_callback(value: Any) -> Callback:
-    """Return the callback itself.
+def callbacks_of(value: Callback | Iterable[Callback | None] | None) -> list[Callback]:
+    """Return one callback or several as a list.
 
     Raises:
-        ConfigurationError: it is no Callback.
+        ConfigurationError: one of them is no Callback.
     """
-    if not isinstance(value, Callback):
-        raise ConfigurationError(f"{value!r} is not a Callback: write Callback(at_job_end=…)")
-    return value
+    found = [each for each in (value if isinstance(value, Iterable) else (value,)) if each is not None]
+    for each in found:
+        if not isinstance(each, Callback):  # type: ignore[unnecessary] - users pass anything
+            raise ConfigurationError(f"{each!r} is not a Callback: write Callback(at_job_end=…)")
+    return found
 
 
 def _checked(which: str, entry: Any) -> CallbackInfo:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
 from trivium.commander._drivers import ThreadEvent
-from trivium.commander._events import StartedEvent
-from trivium.commander._node import NodeState, TaskNode, checkpoint, current, emit, node_name, parent_of, scope_of
+from trivium.commander._node import NodeState, TaskNode, current, node_name, parent_of, scope_of
 from trivium.commander._scope import Scope
 from trivium.exceptions import CommanderNotRunError, WouldDeadlockError
 
@@ -40,12 +39,12 @@ class CallNode(TaskNode):
 
     def __enter__(self) -> Self:
         self._token: Token[TaskNode | None] = current.set(self)
+        scope = self._scope
+        if self._stopping is None and scope.deadline is None and not scope.listeners:
+            self._state = NodeState.ACTIVE  # most calls
+            return self
         try:
-            if self._stopping is not None or self._scope.deadline is not None:
-                checkpoint(self)
-            self._state = NodeState.ACTIVE
-            if self._scope.listeners:
-                emit(self, StartedEvent, None)
+            self._start()
         except BaseException as error:
             self.__exit__(type(error), error, None)
             raise

@@ -19,10 +19,9 @@ from typing import Any, Generic
 from typing_extensions import TypeVar
 
 from trivium.commander._drivers import ThreadEvent, run_on_loop, run_sync, wait
-from trivium.commander._events import StartedEvent
 from trivium.commander._jobs import HandlerCoroutine, Job, waiters
 from trivium.commander._loops import is_in_trio, run_from_trio, shield
-from trivium.commander._node import Cancellation, NodeState, TaskNode, checkpoint, current, emit
+from trivium.commander._node import Cancellation, NodeState, TaskNode, current
 from trivium.commander._scope import Scope
 from trivium.commander._work import OVER, WorkNode
 from trivium.commander._workers import get_running_loop, post, post_later
@@ -75,18 +74,15 @@ class CommanderAsync(WorkNode, Generic[T]):
         self._prepare(name)
         self.logger = logger or logging.getLogger("trivium.commander")
         self.raise_errors, self.max_running, self.max_queued = raise_errors, max_running, max_queued
-        self.failures: list[tuple[TaskNode, BaseException]] = []
         self._queue: OrderedDict[Job, None] = OrderedDict()
         self._waiting: OrderedDict[HandlerCoroutine[Any], None] = OrderedDict()
-        self._running, self._leaving = 0, False
+        self._reset()
         self._job: Job | None = None
         self._gate, self._accepts = RLock(), False  # guards what other threads post, and the end of a run
         self._posted: deque[tuple[Job | HandlerCoroutine[Any], TaskNode]] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._changed, self._room, self._over = ThreadEvent(), ThreadEvent(), ThreadEvent()
+        self._changed, self._room = ThreadEvent(), ThreadEvent()
         self._over.set()
-        self._return: T | None = None
-        self._fatal: BaseException | None = None  # SystemExit or KeyboardInterrupt: it ends the run, and is raised
         self._ids = count(2)
         self._last_calls: dict[WorkNode, None] = {}
         self._commander, self._id = self, 1
@@ -118,9 +114,7 @@ class CommanderAsync(WorkNode, Generic[T]):
         self._begin()
         token, error = current.set(self), None
         try:
-            checkpoint(self)
-            self._state = NodeState.ACTIVE
-            emit(self, StartedEvent, None)
+            self._start()
             for each in _checked(job):
                 self._admit(each, self)
             await self._take_jobs(auto_exit)
@@ -222,13 +216,10 @@ class CommanderAsync(WorkNode, Generic[T]):
             if iscoroutine(handler):
                 handler.close()  # or Python would say that it was never awaited
             raise NotHandlerError(f"{handler!r} is no called handler: decorate its function with @handler(PASS_WORD)")
-        if get_running_loop() is self._loop and self._loop is not None:
-            self._admit(handler, parent or self)
-        else:
-            self._post(handler, parent or self)
+        self._place(handler, parent or self)
 
-    def _place(self, job: Job, parent: TaskNode) -> None:
-        (self._admit if self._loop is not None and get_running_loop() is self._loop else self._post)(job, parent)
+    def _place(self, node: Job | HandlerCoroutine[Any], parent: TaskNode) -> None:
+        (self._admit if self._loop is not None and get_running_loop() is self._loop else self._post)(node, parent)
 
     def _post(self, node: Job | HandlerCoroutine[Any], parent: TaskNode) -> None:
         """Start a job or handler soon on the loop of the run, unless the run is over by then."""
@@ -254,12 +245,17 @@ class CommanderAsync(WorkNode, Generic[T]):
     # ---- the life of a run
     def _begin(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._open, self._running, self._leaving = 0, 0, False
-        self._return, self._fatal, self.failures, heard = None, None, [], self._scope.listeners
-        self._over = ThreadEvent()
+        heard = self._scope.listeners
+        self._reset()
         TaskNode.__init__(self, self._name, current.get())
         self._scope = self._scope.replace(listeners=(*self._scope.listeners, *heard))
         self._accepts = True
+
+    def _reset(self) -> None:
+        self._open, self._running, self._leaving, self._over = 0, 0, False, ThreadEvent()
+        self.failures: list[tuple[TaskNode, BaseException]] = []
+        self._return: T | None = None
+        self._fatal: BaseException | None = None  # SystemExit or KeyboardInterrupt: it ends the run, and is raised
 
     async def _take_jobs(self, auto_exit: bool) -> None:
         while self._stopping is None and not self._leaving:

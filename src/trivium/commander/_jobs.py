@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
 from contextlib import suppress
 from functools import partial, update_wrapper
 from inspect import isawaitable, iscoroutinefunction
+from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, Self, cast, overload
 
 from typing_extensions import TypeVar
@@ -110,14 +111,15 @@ class Job(_Queued):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         job = super().__new__(cls)  # here, not in __init__: a subclass may set attributes before it calls that
-        job._prepare(cls.__name__, getattr(getattr(cls, "task", None), "__policy__", None))
+        job._prepare(cls.__name__, cls.task.__policy__ if hasattr(cls.task, "__policy__") else None)  # type: ignore[attr-defined]
         return job
 
     def __init__(self, callback: Callback | None = None) -> None:
         self.add_callback(callback)
 
-    task: Callable[[], Any]
-    """What the job does; it may return a handler, which is then started below the job."""
+    def task(self) -> Any:
+        """Do the work of the job; it may return a handler, which is then started below the job."""
+        raise NotImplementedError
 
     async def _work(self) -> Any:
         if is_async(self.task):
@@ -126,7 +128,7 @@ class Job(_Queued):
         return await out if isawaitable(out) and not isinstance(out, WorkNode) else out
 
     def _check_task(self) -> None:
-        if not hasattr(getattr(type(self), "task", None), "__tasker__"):
+        if not hasattr(type(self).task, "__tasker__"):
             raise NotTaskerError(f"{type(self).__name__} needs a task: write `@tasker(PASS_WORD) async def task(self)`")
 
     def _sync_task(self) -> Any:
@@ -137,22 +139,19 @@ class Job(_Queued):
 class HandlerCoroutine(_Queued, Generic[R]):
     """A handler that was called: start it with `call_handler`, return it from a task, or await it."""
 
-    __slots__ = ("_arguments", "_bound", "_function", "_keywords")
+    __slots__ = ("_arguments", "_function", "_keywords")
     _kind = "handler"
     __handler__ = True
 
-    def __init__(self, source: _Handler, bound: tuple[Any, ...], /, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, source: _Handler, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
         self._prepare(source.name, source.policy)
-        self._function, self._bound, self._arguments, self._keywords = source.function, bound, args, kwargs
+        self._function, self._arguments, self._keywords = function, args, kwargs
         for each in (*args, *kwargs.values()) if kwargs else args:
             if isinstance(each, Callback):
                 self.add_callback(each)
 
     def _work(self) -> Awaitable[R]:
-        if self._keywords or self._bound:
-            out = self._function(*self._bound, self, *self._arguments, **self._keywords)
-        else:
-            out = self._function(self, *self._arguments)
+        out = self._function(self, *self._arguments, **self._keywords)
         return out if self._task is not None else await_foreign(self, out)
 
     def __await__(self) -> Generator[Any, None, R]:
@@ -165,7 +164,7 @@ class HandlerCoroutine(_Queued, Generic[R]):
         if self._parent is not None:
             await self._joined(node)
         elif node is None or not isinstance(node.ancestor_chain[-1], WorkNode):
-            return await invoke(self._function, *self._bound, self, *self._arguments, **self._keywords)
+            return await invoke(self._function, self, *self._arguments, **self._keywords)
         else:
             self._enter(node.commander, node)
             node.commander._number(self)
@@ -261,6 +260,12 @@ def _checked(password: object, policy: Policy) -> Policy | None:
     raise ConfigurationError("timeout must be > 0, retries an integer >= 0, retry_delay >= 0, retry_on exceptions")
 
 
+class _BoundHandler(partial[HandlerCoroutine[Any]]):
+    """A handler that is a method, of an object."""
+
+    __handler__ = True
+
+
 class _Handler:
     """The descriptor that `handler` makes; bound to an object it is a method."""
 
@@ -268,15 +273,16 @@ class _Handler:
 
     def __init__(self, policy: Policy | None, function: Callable[..., Any]) -> None:
         if not iscoroutinefunction(function):
-            raise NotHandlerError(f"{getattr(function, '__name__', function)} must be `async def`, and no generator")
+            name = function.__name__ if hasattr(function, "__name__") else function
+            raise NotHandlerError(f"{name} must be `async def`, and no generator")
         self.function, self.policy, self.name = function, policy, function.__name__
         update_wrapper(self, function)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        return self if instance is None else partial(HandlerCoroutine, self, (instance,))
+        return self if instance is None else _BoundHandler(HandlerCoroutine, self, MethodType(self.function, instance))
 
     def __call__(self, *args: Any, **kwargs: Any) -> HandlerCoroutine[Any]:
-        return HandlerCoroutine(self, (), *args, **kwargs)
+        return HandlerCoroutine(self, self.function, *args, **kwargs)
 
 
 class BasicJob(Job):

@@ -112,14 +112,16 @@ class _Errand:
         self._work, self._context = work, copy_context()
         self._context.run(lender.set, self.inbox if lend else None)
         self._task: asyncio.Task[Outcome[Any]] | None = None
+        self._stopped = False
         self.loop = local.here.home or background_loop(current_level())  # the one that this thread may wait for
 
     def start(self) -> None:
         self.loop.call_soon_threadsafe(self._start)
 
     def _start(self) -> None:
-        self._task = self.loop.create_task(self._run(), context=self._context)
-        self._task.add_done_callback(self._ended)
+        if not self._stopped:
+            self._task = self.loop.create_task(self._run(), context=self._context)
+            self._task.add_done_callback(self._ended)
 
     async def _run(self) -> Outcome[Any]:
         try:
@@ -143,27 +145,28 @@ class _Errand:
     def _cancel(self) -> None:
         if self._task is not None:
             self._task.cancel()
-        else:  # Ctrl-C came before the start
+        elif not self._stopped:  # a kill or Ctrl-C came before the start
+            self._stopped = True
             self._ended(None)
 
 
 def iterate_on_loop(work: Callable[[Give], Awaitable[Any]], lend: bool = True) -> Generator[Any, None, Any]:
     """Run `work` on a loop; yield the items that it gives, and run its sync user code in this thread meanwhile."""
     errand, node, ended = _Errand(work, lend), current.get(), False
-    try:
-        errand.start()
-        with nullcontext() if node is None else WokenBy(node, errand.stop):
+    with nullcontext() if node is None else WokenBy(node, errand.stop):  # first: a kill must not come after the start
+        try:
+            errand.start()
             while (letter := _next_letter(errand.inbox, node)).kind != "end":
                 if letter.kind == "item":
                     yield letter.what
                 else:
                     _run_lent(letter)
-        ended = True
-    finally:
-        if not ended:  # Ctrl-C, or the consumer stopped early: stop the work and wait for its end
-            errand.stop()
-            errand.drain()
-        errand.inbox.close()
+            ended = True
+        finally:
+            if not ended:  # Ctrl-C, or the consumer stopped early: stop the work and wait for its end
+                errand.stop()
+                errand.drain()
+            errand.inbox.close()
     if node is not None:
         checkpoint(node)
     return unwrap(letter.what)

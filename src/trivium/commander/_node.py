@@ -16,7 +16,7 @@ from operator import attrgetter
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from trivium.commander._events import EndedEvent, Event, Listener
+from trivium.commander._events import EndedEvent, Event, Listener, StartedEvent
 from trivium.commander._scope import ROOT, Budget, Limits, Scope
 from trivium.exceptions import (
     ArgumentTypeError,
@@ -253,6 +253,12 @@ class TaskNode:
             node._scope = pair[1]
 
     # ---- life
+    def _start(self) -> None:
+        checkpoint(self)
+        self._state = _ACTIVE
+        if self._scope.listeners:
+            emit(self, StartedEvent, None)
+
     def _close(self, error: BaseException | None = None) -> None:
         started = self._state is _ACTIVE
         if self._stopping is not None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from inspect import isasyncgen, isawaitable, isgenerator
+from inspect import isasyncgen, isawaitable, iscoroutine, isgenerator
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from trivium.commander._callbacks import Callback, Functions, Stage, checked_callback
+from trivium.commander._callbacks import Callback, Functions, Stage, callbacks_of
 from trivium.commander._drivers import ThreadEvent, invoke_in_place, wait
-from trivium.commander._events import QueuedEvent, RetriedEvent, StartedEvent
+from trivium.commander._events import QueuedEvent, RetriedEvent
 from trivium.commander._loops import shield, uncancel
 from trivium.commander._node import Cancellation, NodeState, TaskNode, change_scope, checkpoint, current, emit
 from trivium.commander._scope import ROOT
@@ -138,10 +138,9 @@ class WorkNode(TaskNode):
         Raises:
             ConfigurationError: it is something else.
         """
-        for each in callback if isinstance(callback, Iterable) else (callback,):
-            if each is not None:
-                checked_callback(each).task_node = self
-                self._callbacks = [*(self._callbacks or ()), each]
+        for each in callbacks_of(callback):
+            each.task_node = self
+            self._callbacks = [*(self._callbacks or ()), each]
 
     async def close_task_node(self) -> None:
         """Stop this node and everything below, and wait for their end unless the caller is one of them."""
@@ -171,8 +170,12 @@ class WorkNode(TaskNode):
     def _end_event(self) -> ThreadEvent:
         """Return an event that is set when the node has ended."""
         ended = ThreadEvent()
-        self._next = [*(self._next or ()), ended.set]
+        self._after(ended.set)
         return ended
+
+    def _after(self, function: Callable[[], object]) -> None:
+        """Call a function each time the node has ended, before the node above may end."""
+        self._next = [*(self._next or ()), function]
 
     def _runs_here(self) -> bool:
         """Return True if the running code belongs to this node or to one below, and so cannot wait for its end."""
@@ -188,8 +191,11 @@ class WorkNode(TaskNode):
         holds = isinstance(parent, WorkNode)
         if holds and parent._commander is not commander:
             raise FinishedNodeError(f"nothing can be put below {parent._name}: it does not run below this commander")
-        if self._parent is not None:
-            self._renew()
+        if self._parent is not None:  # it has run before
+            if self._state is _PENDING or self._state is _ACTIVE:
+                raise CommanderError(f"{self._name} is queued or running already: make another one")
+            TaskNode.__init__(self, self._name)
+            self._task, self._phase = None, AROUND
         self._scope = parent._scope
         self._join(parent)
         self._commander = commander
@@ -197,13 +203,6 @@ class WorkNode(TaskNode):
             emit(self, QueuedEvent, None)
         if holds:
             parent._open += 1
-
-    def _renew(self) -> None:
-        """Reset a node that has ended, so that it may run again."""
-        if self._state is _PENDING or self._state is _ACTIVE:
-            raise CommanderError(f"{self._name} is queued or running already: make another one")
-        TaskNode.__init__(self, self._name)
-        self._task, self._phase = None, AROUND
 
     def _work(self) -> Awaitable[Any]:
         raise NotImplementedError
@@ -217,13 +216,10 @@ class WorkNode(TaskNode):
         try:
             if self._policy is not None and self._policy.timeout is not None:
                 self._set_deadline(self._policy.timeout)
-            checkpoint(self)
-            self._state = _ACTIVE
-            emit(self, StartedEvent, None)
+            self._start()
             if self._callbacks is not None:
                 await self._stage(f"at_{self._kind}_start")
-                if self._stopping is not None:
-                    raise Cancellation
+                checkpoint(self)
             self._phase = RUNNING
             result = await (self._work() if self._policy is None else self._tries(self._policy))
             self._phase = AROUND
@@ -301,11 +297,14 @@ class WorkNode(TaskNode):
             raise TaskResultError(
                 f"{self._name} returned the job {result._name}: put it with `await self.put_job(job)`"
             )
-        elif getattr(getattr(result, "func", result), "__handler__", False):
+        elif hasattr(result, "__handler__"):
             raise TaskResultError(f"{self._name} returned a handler that was not called: write `return handler(…)`")
         elif isawaitable(result) or isgenerator(result) or isasyncgen(result):
-            getattr(result, "close", bool)()  # or Python would say that it was never awaited
-            raise TaskResultError(f"{self._name} returned a {type(result).__name__} that nobody runs: await it there")
+            if iscoroutine(result) or isgenerator(result):
+                result.close()  # or Python would say that it was never awaited
+            raise TaskResultError(
+                f"{self._name} returned a {result.__class__.__name__} that nobody runs: await it there"
+            )
 
     def _keep(self, error: BaseException) -> None:
         outward = self._outward(error)
@@ -316,10 +315,8 @@ class WorkNode(TaskNode):
         self.exception = outward
 
     async def _last_stage(self, which: str) -> None:
-        if self._stopping is not None:
-            await shield(self._stage(which))  # whoever else is woken by the kill
-        else:
-            await self._stage(which)
+        stage = self._stage(which)
+        await (stage if self._stopping is None else shield(stage))  # whoever else is woken by the kill
 
     async def _stage(self, which: str) -> None:
         """Call the callbacks of a stage; a function that fails is reported, and stops nothing."""

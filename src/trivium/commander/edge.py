@@ -87,12 +87,7 @@ def _join(from_node: Any, choose: Callable[[Any], Work | None], targets: list[An
             if to_node is not None:
                 _start(to_node, from_node, data)
 
-    _after(from_node, follow)
-
-
-def _after(node: Work, function: Callable[[], None]) -> None:
-    """Call a function each time the node has ended, before the node above may end."""
-    node._next = [*(node._next or ()), function]
+    from_node._after(follow)
 
 
 def _start(to_node: Work, from_node: Work, data: Any) -> None:
@@ -102,7 +97,7 @@ def _start(to_node: Work, from_node: Work, data: Any) -> None:
             to_node._next = [each for each in to_node._next or () if each is not again]
             _start(to_node, from_node, data)
 
-        _after(to_node, again)
+        to_node._after(again)
         return
     if data is not None:
         to_node.data = data

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
         RetryEvent,
         UsageEvent,
     )
-    from trivium.module import MessageEvent, PartialEvent
+    from trivium.memory import MemoryEvent, MessageEvent
+    from trivium.module import PartialEvent
     from trivium.tasks import ResponseEvent
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "JSONObject",
     "JSONValue",
     "Listener",
+    "MemoryEvent",
     "MessageEvent",
     "OverflowEvent",
     "PartialEvent",

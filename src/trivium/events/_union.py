@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         | events.EndedEvent
         | events.FallbackEvent
         | events.IngestEvent
+        | events.MemoryEvent
         | events.MessageEvent
         | events.OverflowEvent
         | events.PartialEvent

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Literal, cast
 
-from trivium.commander.lowlevel import SessionLocks
+from trivium.commander.lowlevel import SessionLocks, current, emit, scope_of
 from trivium.exceptions import ArgumentTypeError
+from trivium.memory._events import MemoryChange, MemoryEvent, MessageEvent
 from trivium.schema import Message
 from trivium.schema.lowlevel import factory_of
 
@@ -18,6 +19,9 @@ Loadable = dict[str, Any] | Message
 
 class Memory:
     """The messages of one session, oldest first.
+
+    They change only by the methods `add`, `erase`, `load`, `edit` and `reset`. Those who listen to the call that runs
+    receive a `MessageEvent` for each message that is added, and a `MemoryEvent` for every other change.
 
     Args:
         recent_n: the number of latest messages that `get_memory` returns; None: all.
@@ -76,18 +80,42 @@ class Memory:
         else:
             is_several = isinstance(messages, Iterable) and not isinstance(messages, str | Message | Mapping)
             many = cast("Any", messages if is_several else [messages])
+        start = len(self._messages)
         for each in many:
             if isinstance(each, Message):
                 self._messages.append(each)
             elif isinstance(each, str):
                 self._messages.append(Message(content=each))
+        node = current.get()
+        if node is not None and scope_of(node).listeners:
+            for message in self._messages[start:]:
+                emit(node, MessageEvent, message)
 
-    def delete(self, index: int | Iterable[int]) -> None:
+    def erase(self, index: int | Iterable[int]) -> None:
         """Remove the messages at these positions; all positions are of the list as it was."""
         positions = {index} if isinstance(index, int) else set(index)
         length = len(self._messages)
         gone = {position % length for position in positions if -length <= position < length}
+        erased = [message for at, message in enumerate(self._messages) if at in gone]
         self._messages = [message for at, message in enumerate(self._messages) if at not in gone]
+        self._emit("erase", erased)
+
+    delete = erase
+
+    def edit(self, index: int, content: Any) -> None:
+        """Replace the content of the message at a position; all that hold the message see it."""
+        message = self._messages[index]
+        message.content = content
+        self._emit("edit", [message])
+
+    def reset(self) -> None:
+        """Forget all messages."""
+        erased, self._messages = self._messages, []
+        self._emit("reset", erased)
+
+    def _emit(self, action: Literal["reset", "erase", "load", "edit"], messages: list[Message]) -> None:
+        if (node := current.get()) is not None:
+            emit(node, MemoryEvent, MemoryChange(action, tuple(messages)))
 
     def load(self, messages: Loadable | Sequence[Loadable], overwrite: bool = True) -> None:
         """Load saved messages, in place of the present ones or after them.
@@ -101,6 +129,7 @@ class Memory:
             raise TypeError(f"a memory loads a list of messages, not {type(many).__name__}")
         loaded = [Message.model_validate(each) for each in cast("list[Any]", many)]
         self._messages = loaded if overwrite else self._messages + loaded
+        self._emit("load", loaded)
 
     def save(self) -> list[dict[str, Any]]:
         """Return all messages as dicts."""
@@ -152,4 +181,6 @@ class MemoryManager:
 
     def reset(self, session_id: Hashable = 0) -> None:
         """Forget a session."""
-        self.memory_map.pop(session_id, None)
+        memory = self.memory_map.pop(session_id, None)
+        if memory is not None:
+            memory.reset()
