@@ -24,6 +24,8 @@ GLANCE = 1.0
 """A wait of the main thread lasts no longer at a time, in seconds: a Ctrl-C that falls between Python's last look for
 signals and the wait itself is not seen before it ends (CPython 3.11: one of some 400 on a busy machine)."""
 
+running_loop: Callable[[], asyncio.AbstractEventLoop | None] = get_running_loop
+"""Return the event loop that runs on this thread, or None."""
 _lock = threading.Lock()
 _idle: deque[queue.SimpleQueue[Callable[[], object]]] = deque()
 _loops: list[asyncio.AbstractEventLoop] = []

@@ -56,8 +56,7 @@ from trivium.commander._node import (
 )
 from trivium.commander._scope import Budget, Scope
 from trivium.commander._streams import AsyncStream, Stream
-from trivium.commander._workers import capture, get_item, submit
-from trivium.commander._workers import get_running_loop as running_loop
+from trivium.commander._workers import capture, get_item, running_loop, submit
 from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
