@@ -98,7 +98,7 @@ class Memory:
         gone = {position % length for position in positions if -length <= position < length}
         erased = [message for at, message in enumerate(self._messages) if at in gone]
         self._messages = [message for at, message in enumerate(self._messages) if at not in gone]
-        self._emit("erase", erased)
+        self._notify("erase", erased)
 
     delete = erase
 
@@ -106,14 +106,14 @@ class Memory:
         """Replace the content of the message at a position; all that hold the message see it."""
         message = self._messages[index]
         message.content = content
-        self._emit("edit", [message])
+        self._notify("edit", [message])
 
     def reset(self) -> None:
         """Forget all messages."""
         erased, self._messages = self._messages, []
-        self._emit("reset", erased)
+        self._notify("reset", erased)
 
-    def _emit(self, action: Literal["reset", "erase", "load", "edit"], messages: list[Message]) -> None:
+    def _notify(self, action: Literal["reset", "erase", "load", "edit"], messages: list[Message]) -> None:
         if (node := current.get()) is not None:
             emit(node, MemoryEvent, MemoryChange(action, tuple(messages)))
 
@@ -129,7 +129,7 @@ class Memory:
             raise TypeError(f"a memory loads a list of messages, not {type(many).__name__}")
         loaded = [Message.model_validate(each) for each in cast("list[Any]", many)]
         self._messages = loaded if overwrite else self._messages + loaded
-        self._emit("load", loaded)
+        self._notify("load", loaded)
 
     def save(self) -> list[dict[str, Any]]:
         """Return all messages as dicts."""
