@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from running import running
 
 import trivium
-from trivium import Agent, ChatAgent, Document, Task, ToolMessage
+from trivium import Agent, ChatAgent, ChatAgentConfig, Document, Task, ToolMessage
 from trivium.agents.special import DocChatAgent, DocChatAgentConfig
 from trivium.extraction import Case, extraction_task, parse_fields
 from trivium.knowledge import read
@@ -89,7 +89,8 @@ def turn(_: ExitStack) -> Run:
 def task(_: ExitStack) -> Run:
     """A task whose agent writes a ToolMessage, which the agent of its sub-task handles."""
     call = json.dumps({"request": "add", "a": 1, "b": 2})
-    boss = ChatAgent(ScriptedModel([call, "DONE 3"] * (1 + MEASURED)), name="boss")
+    llm = ScriptedModel([call, "DONE 3"] * (1 + MEASURED))
+    boss = ChatAgent(ChatAgentConfig(name="boss", llm=llm, search_for_tools_everywhere=True))
     boss.enable_message(Add, handle=False)
     helper = ChatAgent(name="helper")
     helper.enable_message(Add, use=False)

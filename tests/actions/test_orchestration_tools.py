@@ -192,7 +192,7 @@ def test_tools_are_sent_to_somebody():
 def test_a_model_addresses_its_message():
     tool = RecipientTool(intended_recipient="Bob", content="hi")
     said = tool.response(agent(), calling(tool))
-    assert (said.content, said.receiver, said.entity, said.origin) == ("hi", "Bob", Entity.LLM, Origin.MODEL)
+    assert (said.content, said.receiver, said.entity, said.origin) == ("hi", "Bob", Entity.LLM, Origin.USER)
 
 
 @pytest.mark.shows("RecipientTool.create(recipients)", "RecipientTool.create(default)", "RecipientTool.instructions()",
@@ -287,7 +287,7 @@ def test_a_model_goes_back_and_says_something_else():
         by(text)
     tool = RewindTool(n=2, content="second, better")
     said = tool.response(by, calling(tool))
-    assert (said.content, said.entity, said.origin) == ("second, better", Entity.LLM, Origin.MODEL)
+    assert (said.content, said.entity, said.origin) == ("second, better", Entity.LLM, Origin.USER)
     assert [each.content for each in by.memory.get_memory()] == ["a", "one", "b", "second, better"]
     for n in (0, 3, -1, 10**9):
         wrong = RewindTool(n=n, content="x").response(by)
@@ -303,12 +303,13 @@ def test_a_model_goes_back_and_says_something_else():
     ("answer", "content"),
     [
         (call_tool("done_tool", content="42"), "42"),
-        ('I call {"request": "done_tool", "content": "42"}', "42"),
+        ('{"request": "done_tool", "content": "42"}', "42"),
         (call_tool("done_pass_tool"), "the question"),
     ],
 )
 def test_a_model_ends_its_task_by_a_tool(answer: Any, content: str):
     by = agent(answer, "not reached")
+    by.config.use_tools = True
     by.enable_message([DoneTool, DonePassTool])
     result = Task(by, interactive=False).run("the question")
     assert result is not None
@@ -392,12 +393,9 @@ def test_a_persons_words_stay_a_persons_whatever_tool_carries_them(
 
 
 @given(st.text())
-def test_what_a_model_wrote_into_a_tool_is_the_models(text: str):
+def test_what_a_model_wrote_into_a_tool_is_text(text: str):
     for tool in (SendTool(to="Bob", content=text), RecipientTool(intended_recipient="Bob", content=text)):
-        assert handled(tool, calling(tool)).origin is Origin.MODEL
-        assert handled(tool, calling(tool).replace(origin=None)).origin is Origin.USER
-        other = tool.model_copy(update={"content": text + "!"})
-        assert handled(tool, calling(other)).origin is Origin.USER, "it is not what the model wrote"
+        assert handled(tool, calling(tool)).origin is Origin.USER
 
 
 @given(st.sampled_from([PassTool(), ForwardTool(agent="Bob"), DonePassTool()]))

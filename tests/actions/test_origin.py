@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commander._helpers import Entry, every_entry
-from trivium import ChatAgent, Entity, Hook, Message, Task, TaskConfig, ToolMessage
+from trivium import ChatAgent, ChatAgentConfig, Entity, Hook, Message, Task, TaskConfig, ToolMessage
 from trivium.schema import Origin, ToolCall
 from trivium.testing import ScriptedModel, call_tool
 
@@ -36,7 +36,8 @@ class Site(ChatAgent):
     def __init__(self, answers: Sequence[Any], text: str = "") -> None:
         self.launched: list[str] = []
         self.text = text
-        super().__init__(ScriptedModel(answers), tools=[self.read, self.fire], name="Site")
+        config = ChatAgentConfig(name="Site", llm=ScriptedModel(answers), search_for_tools_everywhere=True)
+        super().__init__(config, tools=[self.read, self.fire])
         self.enable_message([Launch, Fetch])
 
     def launch(self, message: Launch) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
+import jiter
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -23,17 +24,15 @@ scraps = st.sampled_from(
 texts = st.lists(scraps, max_size=12).map("".join) | st.text()
 
 
-def plainly(text: str) -> tuple[str, list[tuple[str, Any]]]:
+def plainly(text: str) -> tuple[str, list[tuple[str, str]]]:
     """What is text and what is called, found in the slowest and plainest way: an object may end at any brace."""
-    said, calls, at = "", list[tuple[str, Any]](), 0
+    said, calls, at = "", list[tuple[str, str]](), 0
     while at < len(text):
         end = next((e for e in range(at + 1, len(text) + 1) if text[at] == "{" and is_object(text[at:e])), None)
         values: dict[str, Any] = {} if end is None else read_json(text[at:end])
-        if "request" not in values and isinstance(inner := values.get("properties"), dict) and "request" in inner:
-            values = cast("dict[str, Any]", inner)
         name = values.pop("request", None)
         if isinstance(name, str) and name:
-            calls.append((name, values))
+            calls.append((name, json.dumps(values, ensure_ascii=False) if is_strict(text[at:end]) else text[at:end]))
         else:
             said += text[at : end or at + 1]
         at = end or at + 1
@@ -42,7 +41,7 @@ def plainly(text: str) -> tuple[str, list[tuple[str, Any]]]:
 
 def is_object(text: str) -> bool:
     first = text[1:].lstrip()
-    if not re.match(r"""["}]|['“]?(request|properties)""", first):
+    if not re.match(r"""["}]|['“]?request""", first):
         return False
     try:
         return text.endswith("}") and isinstance(read_json(text, '"' if first[0] in '"}' else QUOTES), dict)
@@ -50,13 +49,21 @@ def is_object(text: str) -> bool:
         return False
 
 
-def read(*pieces: str) -> tuple[str, list[tuple[str, Any]]]:
+def is_strict(text: str) -> bool:
+    try:
+        jiter.from_json(text.encode(), catch_duplicate_keys=True, allow_inf_nan=False)
+    except ValueError:
+        return False
+    return True
+
+
+def read(*pieces: str) -> tuple[str, list[tuple[str, str]]]:
     reader = ToolCallReader()
     parts = [part for piece in pieces for part in reader.feed(piece)] + reader.feed("", is_end=True)
     calls = [part for part in parts if isinstance(part, ToolCall)]
     assert {call.id for call in calls} <= {""}, "they were written as text"
     said = "".join(part for part in parts if isinstance(part, str))
-    return said, [(call.name, json.loads(call.arguments)) for call in calls]
+    return said, [(call.name, call.arguments) for call in calls]
 
 
 @given(texts, st.lists(st.integers(0, 200)))
@@ -66,7 +73,7 @@ def test_how_a_text_is_cut_changes_nothing(text: str, cuts: list[int]):
     places = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     pieces = [text[one:other] for one, other in pairwise(places)]
     assert read(*pieces) == read(*text) == plainly(text)
-    assert [(call.name, json.loads(call.arguments)) for call in tool_calls_in(text)] == plainly(text)[1]
+    assert [(call.name, call.arguments) for call in tool_calls_in(text)] == plainly(text)[1]
 
 
 @pytest.mark.parametrize("text", ["{x", "a { b", "{{ name }}", "f() {\n  return", '{"a": 1}', '{"a" 1}', "}", '"'])

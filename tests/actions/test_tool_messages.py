@@ -14,7 +14,6 @@ import pytest
 from pydantic import BaseModel, Field
 
 from trivium import ToolMessage
-from trivium.actions import infer_request, tool_calls_in
 from trivium.exceptions import ToolArgumentsError, ToolDefinitionError
 from trivium.schema import LLMFunctionSpec
 
@@ -340,30 +339,3 @@ class Note(ToolMessage):
     purpose: str = "none"
     text: str
     number: int = 0
-
-
-@pytest.mark.parametrize(
-    ("values", "meant"),
-    [
-        ({"text": "a"}, Note),
-        ({"text": "a", "number": 1}, Note),
-        ({"number": 1}, Square),
-        ({"text": 1}, None),
-        ({"text": "a", "other": 1}, None),
-        ({"purpose": "p"}, None),
-        ({}, None),
-    ],
-)
-def test_the_only_tool_that_fits_is_meant(values: dict[str, Any], meant: type[ToolMessage] | None):
-    assert infer_request(values, [Square, Note, Plain]) is meant
-    assert infer_request(values, []) is None
-
-
-def test_where_two_tools_fit_none_is_meant():
-    class Other(Note):
-        request: str = "other"
-
-    assert infer_request({"text": "a"}, [Note, Other]) is None
-    assert infer_request({"text": "a"}, [Note, Note]) is Note
-    (call,) = tool_calls_in('{"text": "a"}', lambda values: "note" if values == {"text": "a"} else None)
-    assert (call.name, json.loads(call.arguments)) == ("note", {"text": "a"})

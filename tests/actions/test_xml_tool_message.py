@@ -189,7 +189,7 @@ def test_no_text_breaks_the_reader(text: str):
     for candidate in Run.find_candidates(text):
         assert candidate.startswith("<tool")
         assert candidate.endswith(">")
-    for call in calls_in_text(text, {"run": Run}, {"run": Run}):
+    for call in calls_in_text(text, {"run": Run}):
         try:
             assert Run.parse(call.arguments).request == "run"
         except ToolArgumentsError as error:
@@ -228,17 +228,8 @@ def test_a_class_has_its_own_element():
     assert sorted(call.name for call in found) == ["act", "run"]
 
 
-def test_a_call_without_its_name_is_inferred_where_one_tool_fits():
-    class Note(XMLToolMessage):
-        request: str = "note"
-        purpose: str = "To note <text>."
-        text: str
-
-    known: dict[str, type[ToolMessage]] = {"run": Run, "note": Note}
-    (call,) = calls_in_text("<tool><text>hi</text></tool>", known, known)
-    assert (call.name, json.loads(call.arguments)) == ("note", {"text": "hi"})
-    assert calls_in_text("<tool><text>hi</text></tool>", known) == ()
-    assert calls_in_text("<tool><x>hi</x></tool>", known, known) == ()
+def test_a_call_names_its_tool():
+    assert calls_in_text("<tool><code>hi</code></tool>", {"run": Run}) == ()
 
 
 def test_a_call_that_cannot_be_read_goes_to_its_tool_as_it_stands():

@@ -251,7 +251,8 @@ def test_tool_messages_can_be_used_handled_and_forced():
 @every_entry
 @pytest.mark.parametrize("answer", [call_tool("note", text="x"), 'So: {"request": "note", "text": "x"}'])
 def test_a_tool_message_is_left_to_who_handles_it(entry: Entry, answer: Any):
-    agent = ChatAgent(ScriptedModel([answer]), tools=[add])
+    config = ChatAgentConfig(llm=ScriptedModel([answer]), search_for_tools_everywhere=True)
+    agent = ChatAgent(config, tools=[add])
     agent.enable_message(Note)
     said = entry(agent, "go")
     assert [(call.name, json.loads(call.arguments)) for call in said.tool_calls] == [("note", {"text": "x"})]

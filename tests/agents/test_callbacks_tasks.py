@@ -40,6 +40,7 @@ def test_what_an_agent_does_with_a_tool_message_is_shown(number: int, content: s
 
 def test_a_tool_message_that_a_model_writes_as_text_is_a_tool():
     agent = ChatAgent(ScriptedModel([['{"request": "square",', ' "number": 2}'], "DONE"]))
+    agent.config.use_tools = True
     agent.enable_message(Square)
     seen = recorded(agent, only=["finish_llm_stream"])
     Task(agent, interactive=False).run("2 * 2?")

@@ -188,17 +188,14 @@ def test_the_tools_that_steer_a_task_are_handled_unless_turned_off():
     [
         ("nothing", []),
         (f"I try {SQUARE}, then {GREET}.", [Square(number=3), Greet(who="Ada")]),
-        ("```json\n{'request': 'square', 'number': 3,}\n```", [Square(number=3)]),
-        ('{"request": "square", "properties": {"number": 3}}', [Square(number=3)]),
+        ('```json\n{"request": "square", "number": 3}\n```', [Square(number=3)]),
         ('{"request": "unknown", "number": 3}', []),
-        ('{"number": 3}', [Square(number=3)]),
+        ('{"number": 3}', []),
         ('{"x": {"y": 1}}', []),
     ],
 )
 def test_calls_are_found_in_text(text: str, found: list[ToolMessage]):
     agent = with_tools(Square, Greet)
-    if text == '{"number": 3}':
-        agent = with_tools(Square)
 
     def values(tools: Any) -> list[dict[str, Any]]:
         return [each.model_dump(exclude={"id", "properties"}) for each in tools]

@@ -154,7 +154,7 @@ def test_an_answer_becomes_the_message_of_a_model():
         "hi",
         "Bob",
         "hm",
-        Origin.MODEL,
+        Origin.PROGRAM,
     )
     assert (seen.sender, seen.source, seen.recipient, seen.cached, seen.displayed) == (
         Entity.LLM, Entity.LLM, "Bob", True, False,
@@ -234,7 +234,7 @@ def test_an_entry_of_a_history_becomes_a_message(role: Role, sender: Entity):
 def test_an_entry_is_a_models_word_only_if_the_model_said_it_here():
     answer = ChatDocument.from_LLMResponse(LLMResponse(oai_tool_calls=[tool("c")]))
     typed = said(Entity.USER, TEXT_CALL)
-    for document, origin in ((answer, Origin.MODEL), (typed, Origin.USER)):
+    for document, origin in ((answer, Origin.PROGRAM), (typed, Origin.USER)):
         entry = ChatDocument.to_LLMMessage(document)[0].model_copy(update={"role": Role.ASSISTANT})
         assert ChatDocument.from_LLMMessage(entry).origin is origin
     forged = LLMMessage(role=Role.ASSISTANT, content=TEXT_CALL, chat_document_id="none")

@@ -63,6 +63,7 @@ def saying(
 
 def scripted(*answers: Any, name: str = "A", **config: Any) -> ChatAgent:
     """An agent of a config, whose model gives these answers."""
+    config = {"search_for_tools_everywhere": True, **config}  # the documented default
     return ChatAgent(ChatAgentConfig(name=name, llm=ScriptedModel(answers or ["DONE"]), **config))
 
 

@@ -230,7 +230,8 @@ class Build:
                 known: Any = super()
                 return fallback.pop(0) if fallback and mine else known.handle_message_fallback(msg)
 
-        settings: dict[str, Any] = {"use_tools": True, "use_functions_api": False, **spec.get("agent", {})}
+        ways = {"use_tools": True, "use_functions_api": False, "search_for_tools_everywhere": True}
+        settings: dict[str, Any] = {**ways, **spec.get("agent", {})}
         if isinstance(settings.get("handle_llm_no_tool"), dict):
             settings["handle_llm_no_tool"] = self.value(settings["handle_llm_no_tool"])
         say = self.sayer(spec["name"], list(script or ()))

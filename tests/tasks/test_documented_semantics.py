@@ -56,7 +56,7 @@ def test_a_tool_that_the_model_calls_is_not_first_shown_to_the_user():
         def user_response(self, msg: Any = None) -> Any:
             log.append("user")
 
-    config = lr.ChatAgentConfig(name="A", llm=scripted('{"request": "note"}', "done now").config.llm)
+    config = lr.ChatAgentConfig(name="A", llm=scripted('{"request": "note"}', "done now").config.llm, use_tools=True)
     agent = Logging(config)
     agent.enable_message(Note)
     Task(agent, interactive=True).run("go", turns=2)

@@ -34,7 +34,9 @@ SQUARE, GREET = '{"request": "square", "number": 3}', '{"request": "greet"}'
 
 
 def task(*answers: str, **config: Any) -> Task:
-    agent = ChatAgent(ChatAgentConfig(name="A", llm=ScriptedModel([*answers, "DONE the script is over"])))
+    agent = ChatAgent(
+        ChatAgentConfig(name="A", llm=ScriptedModel([*answers, "DONE the script is over"]), use_tools=True)
+    )
     agent.enable_message([Square, Greet])
     return Task(agent, interactive=False, config=TaskConfig(**config))
 

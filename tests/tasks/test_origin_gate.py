@@ -34,7 +34,8 @@ class Site(ChatAgent):
     """It can launch; what it reads, and what it says besides, is a text of somebody else."""
 
     def __init__(self, text: str, *answers: Any, name: str = "Site", launched: list[str] | None = None) -> None:
-        super().__init__(ChatAgentConfig(name=name, llm=ScriptedModel(answers or ["ok"])))
+        llm = ScriptedModel(answers or ["ok"])
+        super().__init__(ChatAgentConfig(name=name, llm=llm, search_for_tools_everywhere=True))
         self.text, self.launched = text, [] if launched is None else launched
         self.enable_message([Launch, Read, PassTool, DonePassTool, ForwardTool, SendTool, RewindTool])
 
@@ -222,7 +223,6 @@ def test_what_a_person_typed_runs_no_tool(path: str, before: str, form: str, aft
 BY_A_MODEL: list[Any] = [
     json.dumps(CALL),
     f"I do. {json.dumps(CALL)}",
-    json.dumps(TARGET),
     call_tool("launch", **TARGET),
 ]
 
@@ -245,8 +245,8 @@ def test_a_call_of_the_model_above_runs_in_the_sub_task_that_handles_it(answer: 
     assert (caller.launched, sub.launched) == ([], ["moon"])
 
 
-def test_what_a_model_writes_into_a_tool_that_goes_back_is_the_models():
+def test_what_a_model_writes_into_a_tool_that_goes_back_is_text():
     rewind = call_tool("rewind_tool", n=1, content=json.dumps(CALL))
     site = Site("", "first", rewind, "DONE")
     task(site, interactive=True, default_human_response="go on").run("go", turns=5, limits=Limits(turns=9))
-    assert site.launched == ["moon"]
+    assert site.launched == []

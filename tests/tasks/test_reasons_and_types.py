@@ -23,6 +23,7 @@ class Square(ToolMessage):
 def calling(name: str) -> Task:
     caller = agent(*[f'{{"request": "{name}", "number": 3}}'] * 60)
     caller.enable_message(Square)
+    caller.config.use_tools = True
     return Task(caller, interactive=False)
 
 

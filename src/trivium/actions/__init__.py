@@ -8,7 +8,7 @@ from trivium.actions._action import BaseAction, BaseParser, JsonParser, TuplePar
 from trivium.actions._done_tools import AgentDoneTool, DoneTool, FinalResultTool, ResultTool
 from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions._executor import ActionExecutor, AsyncActionExecutor
-from trivium.actions._handlers import find_handler, infer_request
+from trivium.actions._handlers import find_handler
 from trivium.actions._outcomes import FinishAction, InvalidAction, NoAction
 from trivium.actions._run import (
     OnToolError,
@@ -127,7 +127,6 @@ __all__ = [
     "descriptions_of",
     "dual",
     "find_handler",
-    "infer_request",
     "run_tool",
     "tool",
     "tool_api",

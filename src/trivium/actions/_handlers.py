@@ -1,14 +1,12 @@
-"""Handlers of tool messages: the search for one, and for the tool that a call without a name means."""
+"""Handlers of tool messages: the search for one."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine
 from types import CodeType
 from typing import Any, TypeAlias
-
-from pydantic import ValidationError
 
 from trivium.actions._run import call_function
 from trivium.actions._tool import mark_of
@@ -19,7 +17,7 @@ from trivium.exceptions import ToolDefinitionError
 from trivium.module import Module
 from trivium.schema import Message
 
-__all__ = ["find_handler", "infer_request"]
+__all__ = ["find_handler"]
 
 _MESSAGES = frozenset({"Message", "AgentMessage", "ChatDocument", "ChatDoc"})
 Handler: TypeAlias = Callable[[Message], Coroutine[Any, Any, Any]]
@@ -105,36 +103,3 @@ def role_of(parameter: inspect.Parameter, agent: object) -> str | None:
         if _MESSAGES.intersection(words):
             return "message"
     return {"agent": "agent", "chat_doc": "message", "message": "message", "msg": "message"}.get(parameter.name)
-
-
-def infer_request(values: Mapping[str, Any], classes: Iterable[type[ToolMessage]]) -> type[ToolMessage] | None:
-    """Find the tool that a model means by an object without `request`: the only one that the object fits.
-
-    An object fits a tool if each of its keys is a field of the tool, at least one of them a field of its own, and the
-    values are valid.
-
-    Args:
-        values: the object.
-        classes: the candidates: the tools that the receiver handles.
-
-    Example:
-        >>> class Square(ToolMessage):
-        ...     request: str = "square"
-        ...     purpose: str = "To square a <number>."
-        ...     number: int
-        >>> infer_request({"number": 3}, [Square]), infer_request({"name": "Ada"}, [Square])
-        (<class 'trivium.actions._handlers.Square'>, None)
-    """
-    fitting = [each for each in dict.fromkeys(classes) if _fits(values, each)]
-    return fitting[0] if len(fitting) == 1 else None
-
-
-def _fits(values: Mapping[str, Any], kind: type[ToolMessage]) -> bool:
-    fields, common = kind.model_fields.keys(), ToolMessage.model_fields.keys()
-    if not values.keys() <= fields or not values.keys() - common:
-        return False
-    try:
-        kind.model_validate(dict(values))
-    except ValidationError:
-        return False
-    return True

@@ -1,22 +1,22 @@
 """The tools that pass on, forward and send messages.
 
-A message that is passed on keeps its origin: a user's message stays a user's message.
+A message that is passed on keeps its origin: a user's message stays a user's message. A text that a model writes into
+one of these tools is text for whoever gets it, and calls nothing there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 from pydantic import Field, SerializeAsAny
 
 from trivium.actions._done_tools import AgentDoneTool
 from trivium.actions._tool_message import ToolMessage
-from trivium.exceptions import ToolArgumentsError, ToolError
-from trivium.schema import Entity, Message, Origin
+from trivium.exceptions import ToolError
+from trivium.schema import Entity, Message
 
-__all__ = ["AgentSendTool", "DonePassTool", "ForwardTool", "PassTool", "SendTool", "message_of_tool"]
+__all__ = ["AgentSendTool", "DonePassTool", "ForwardTool", "PassTool", "SendTool"]
 
 
 class PassTool(ToolMessage):
@@ -101,7 +101,7 @@ class SendTool(ToolMessage):
 
     def response(self, agent: object, chat_doc: Message | None = None) -> Message:
         """Make a message of the text, with the receiver."""
-        return message_of_tool(self, self.content, agent, chat_doc, Entity.AGENT).replace(receiver=self.to)
+        return Message(content=self.content, sender=agent.name, entity=Entity.AGENT, receiver=self.to)
 
     @classmethod
     def instructions(cls) -> str:
@@ -139,15 +139,3 @@ class AgentSendTool(ToolMessage):
         """Make a message of the text and the tool messages, with the receiver."""
         said = Message(content=self.content, sender=agent.name, entity=Entity.AGENT, receiver=self.to)
         return said.replace(attachments=tuple(self.tools) or None)
-
-
-def message_of_tool(tool: ToolMessage, content: str, agent: Any, chat_doc: Message | None, entity: Entity) -> Message:
-    """Make a message of a tool's content. Its origin is the model only if the model has written this call."""
-    message = Message(content=content, sender=agent.name, entity=entity)
-    if chat_doc is None or chat_doc.origin is not Origin.MODEL:
-        return message
-    for call in chat_doc.tool_calls:
-        with suppress(ToolArgumentsError):
-            if call.name == tool.request and type(tool).parse(call.arguments).arguments() == tool.arguments():
-                return message.replace(origin=Origin.MODEL)
-    return message

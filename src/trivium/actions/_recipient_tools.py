@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field, ValidationInfo, create_model, field_validator
 
-from trivium.actions._passing_tools import message_of_tool
 from trivium.actions._tool_message import ToolMessage
 from trivium.schema import Entity, Message
 
@@ -111,7 +110,7 @@ class RecipientTool(ToolMessage):
 
     def response(self, agent: object, chat_doc: Message | None = None) -> Message:
         """Make the model's message of the text, with its recipient; or ask the model for the recipient."""
-        message = message_of_tool(self, self.content, agent, chat_doc, Entity.LLM)
+        message = Message(content=self.content, sender=agent.name, entity=Entity.LLM)
         recipient = self.intended_recipient or self.default_recipient
         return message.replace(receiver=recipient) if recipient else _question(agent, message)
 

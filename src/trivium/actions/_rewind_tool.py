@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trivium.actions._passing_tools import message_of_tool
 from trivium.actions._tool_message import ToolMessage
 from trivium.schema import Entity, Message, ObjectRegistry
 
@@ -43,7 +42,7 @@ class RewindTool(ToolMessage):
             return Message(content=text, sender=agent.name, entity=Entity.AGENT, receiver=Entity.LLM)
         at = own[self.n - 1]
         forget_answers(messages[at])
-        new = message_of_tool(self, self.content, agent, chat_doc, Entity.LLM)
+        new = Message(content=self.content, sender=agent.name, entity=Entity.LLM)
         memory.delete(range(at, len(messages)))
         memory.add(new)
         return new

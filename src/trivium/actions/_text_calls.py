@@ -7,67 +7,63 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trivium.actions._handlers import infer_request
+from trivium.actions._tool import unfenced
 from trivium.actions._tool_message import ToolMessage
 from trivium.exceptions import ToolArgumentsError
 from trivium.schema import ToolCall
-from trivium.schema.lowlevel import tool_calls_in
+from trivium.schema.lowlevel import ToolCallReader, tool_calls_in
 
 __all__ = ["calls_in_text"]
 
 _REQUEST = re.compile(r"<request>\s*+(?:<!\[CDATA\[)?\s*+([\w.-]+)")
+_FRAME = re.compile(r"\A\s*(?:TOOL:)?\s*|</?tool_call>")
 Classes = Mapping[str, type[ToolMessage]]
 
 
-def calls_in_text(text: str, known: Classes, handled: Classes | None = None) -> tuple[ToolCall, ...]:
+def calls_in_text(text: str, known: Classes, *, everywhere: bool = True) -> tuple[ToolCall, ...]:
     """Find the calls in a model's text: those in XML if an `XMLToolMessage` is known, else those in JSON.
 
     Args:
         text: the text of a model; never of anybody else.
         known: the tool messages by name. Calls of other tools in JSON are found too.
-        handled: the tool messages that a call without a name may mean (see `infer_request`); default: none.
+        everywhere: find calls within sentences too; else a text is calls, one or several, or text. A code fence,
+            `<tool_call>` and the word TOOL may stand around a call.
 
     Example:
         >>> class Square(ToolMessage):
         ...     request: str = "square"
         ...     purpose: str = "To square a <number>."
         ...     number: int
-        >>> calls_in_text('I call {"number": 3}.', {}, {"square": Square})
+        >>> calls_in_text('I call {"request": "square", "number": 3}.', {"square": Square})
         (ToolCall(id='', name='square', arguments='{"number": 3}'),)
+        >>> calls_in_text('I call {"request": "square", "number": 3}.', {"square": Square}, everywhere=False)
+        ()
     """
-    found = tuple(find_xml_calls(text, known, handled or {})) if "<" in text else ()
-    return found or tool_calls_in(text, lambda values: _name_of(values, handled or {}))
+    body = text if everywhere else _FRAME.sub("", unfenced(text)).strip()
+    if "<" in body and (found := tuple(find_xml_calls(body, known))):
+        is_whole = everywhere or (body.startswith("<") and body.endswith(">"))
+        return found if is_whole else ()
+    if everywhere:
+        return tool_calls_in(body)
+    parts = ToolCallReader().feed(body, is_end=True)
+    if any(isinstance(part, str) and part.strip(" \n\t,[]") for part in parts):
+        return ()
+    return tuple(part for part in parts if isinstance(part, ToolCall))
 
 
-def _name_of(values: Mapping[str, object], handled: Classes) -> str | None:
-    meant = infer_request(values, handled.values())
-    return None if meant is None else meant.name()
-
-
-def find_xml_calls(text: str, known: Classes, handled: Classes) -> Iterator[ToolCall]:
+def find_xml_calls(text: str, known: Classes) -> Iterator[ToolCall]:
     """Find the calls that are written as XML; see `calls_in_text`."""
     kinds: list[Any] = [each for each in known.values() if _is_xml(each)]
     by_root = {each._get_root_element(): each for each in kinds}
     for kind in by_root.values():
         for candidate in kind.find_candidates(text):
             found = _REQUEST.search(candidate)
-            name = infer_xml_request(candidate, handled) if found is None else found[1]
-            if name is not None and _is_xml(known.get(name)):
-                yield ToolCall("", name, _arguments(known[name], candidate))
+            if found is not None and _is_xml(known.get(found[1])):
+                yield ToolCall("", found[1], _arguments(known[found[1]], candidate))
 
 
 def _is_xml(kind: type[ToolMessage] | None) -> bool:
     return hasattr(kind, "find_candidates")  # not by isinstance: most programs need not load the class
-
-
-def infer_xml_request(candidate: str, handled: Classes) -> str | None:
-    """Return the name of the only tool that an XML call without a name fits; None if there is no such tool."""
-    fitting: list[str] = []
-    for name, kind in handled.items():
-        values = _values(kind, candidate) if _is_xml(kind) else None
-        if values and infer_request(values, [kind]) is not None:
-            fitting.append(name)
-    return fitting[0] if len(fitting) == 1 else None
 
 
 def _values(kind: Any, candidate: str) -> dict[str, Any] | None:

@@ -8,6 +8,7 @@ from random import choice
 from types import UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Union, cast, get_args, get_origin
 
+import jiter
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
@@ -17,7 +18,7 @@ from trivium.actions._tool import Arguments, Effect, Tool, describe_errors, mark
 from trivium.actions._tool_schema import NOT_ARGUMENTS, parameters_of, simple_schema_of, without_key
 from trivium.exceptions import RetryableToolError, ToolArgumentsError, ToolDefinitionError
 from trivium.schema import Message, ToolSpec
-from trivium.schema.lowlevel import OlderNames, read_json
+from trivium.schema.lowlevel import OlderNames
 
 if TYPE_CHECKING:
     from trivium.schema import LLMFunctionSpec
@@ -267,7 +268,7 @@ class ToolMessage(OlderNames):
     # ---- values
     @classmethod
     def parse(cls, arguments: str | Mapping[str, Any]) -> Self:
-        """Parse the arguments that a model has written; faults of the JSON that leave one meaning are repaired.
+        """Parse the arguments that a model has written: one JSON object, in a code fence or not, that fits the schema.
 
         Raises:
             ToolArgumentsError: the arguments do not fit; the text says which and why.
@@ -280,15 +281,13 @@ class ToolMessage(OlderNames):
 
     @classmethod
     def _read(cls, text: str) -> object:
-        values: object = read_json(unfenced(text).strip() or "{}")
-        return read_json(values) if isinstance(values, str) else values  # written as text within text
+        return jiter.from_json(
+            (unfenced(text).strip() or "{}").encode(), catch_duplicate_keys=True, allow_inf_nan=False
+        )
 
     @classmethod
     def _made_of(cls, values: object) -> Self:
         if is_json_object(values):
-            inner = values.get("properties")
-            if is_json_object(inner) and "properties" not in cls.model_fields:
-                values = inner  # some models answer in the form of the schema
             # The call names the tool: a model cannot choose another handler.
             values = {name: value for name, value in values.items() if name not in ("request", "purpose")}
             if cls._strict:

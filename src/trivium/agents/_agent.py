@@ -300,9 +300,21 @@ class Agent(AgentNames, Generic[T_co]):
         if calls:
             given["tool_calls"] = calls
         made = message_of(text, self.name, formatted, given)
-        if not calls and "request" in text and (calls := read_calls(self.toolbox, made)):
+        if not calls and ("request" in text or self.overridden) and (calls := self._calls_in_own_text(text)):
             given["tool_calls"] = calls
         return made
+
+    def _calls_in_own_text(self, text: str) -> tuple[ToolCall, ...]:
+        """Return the calls that the agent's model has just written as text; none where it has another way to call."""
+        everywhere = self.config is not None and self.config.search_for_tools_everywhere
+        own = ("get_formatted_tool_messages", "get_json_tool_messages")
+        if everywhere or self._writes_calls_as_text() or overrides(self, *own):
+            return read_calls(self, text, everywhere=everywhere)
+        return ()
+
+    def _writes_calls_as_text(self) -> bool:
+        """Return whether the model has no tool interface, so that it writes its calls as text."""
+        return not getattr(self.model, "takes_tools", True)
 
     # ---- the responder of the model
     def llm_can_respond(self, message: Message | str | None = None) -> bool:

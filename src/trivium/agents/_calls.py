@@ -11,11 +11,11 @@ from trivium.actions import ToolMessage, calls_in_text
 from trivium.agents._toolbox import ORCHESTRATION
 from trivium.commander.lowlevel import current
 from trivium.schema import Message, Origin, ToolCall
-from trivium.schema.lowlevel import linked, links_of
+from trivium.schema.lowlevel import linked
 
 if TYPE_CHECKING:
     from trivium.agents._names import AgentNames
-    from trivium.agents._toolbox import Toolbox, ToolClass
+    from trivium.agents._toolbox import ToolClass
 
 __all__ = [
     "as_message",
@@ -31,7 +31,7 @@ __all__ = [
     "recipient_of",
 ]
 
-_MODEL = Origin.MODEL  # a member is slow to look up
+_MODEL, _PROGRAM = Origin.MODEL, Origin.PROGRAM  # a member is slow to look up
 
 
 def overrides(agent: AgentNames, *names: str) -> bool:
@@ -39,31 +39,32 @@ def overrides(agent: AgentNames, *names: str) -> bool:
     return not agent.overridden.isdisjoint(names) or not vars(agent).keys().isdisjoint(names)
 
 
-def read_calls(box: Toolbox, message: Message) -> tuple[ToolCall, ...]:
-    """Return the calls in the text of a message that a model wrote. They are parsed once for each toolbox."""
-    text = message.content
-    if not isinstance(text, str) or ("{" not in text and "<" not in text):
+def read_calls(agent: AgentNames, text: object, *, everywhere: bool = True) -> tuple[ToolCall, ...]:
+    """Return the calls in a text that the agent's own model, or a program in its name, has written.
+
+    Args:
+        agent: the agent.
+        text: the text.
+        everywhere: find calls within sentences too; else the text is calls, or it is text.
+    """
+    if not isinstance(text, str):
         return ()
-    kept = links_of(message).get("calls")
-    if kept is not None and kept[0] is box and kept[1] is text:
-        return kept[2]
-    calls = calls_in_text(text, box.known, box.handled_classes)
-    linked(message)["calls"] = (box, text, calls)
-    return calls
+    for name in ("get_json_tool_messages", "get_formatted_tool_messages"):
+        if overrides(agent, name):
+            tools: list[ToolMessage] = getattr(agent, name)(text)
+            return tuple(ToolCall(tool.id, tool.request, tool.to_json()) for tool in tools)
+    return calls_in_text(text, agent.toolbox.known, everywhere=everywhere) if "request" in text else ()
 
 
 def calls_in(agent: AgentNames, message: Message) -> tuple[ToolCall, ...]:
-    """Return the calls of a message that a model wrote, known to the agent or not. Nobody else's words are calls."""
+    """Return the calls of a message: those that a model made, or that stand in a text that a program gave for one."""
     extra = message.__pydantic_extra__
-    if extra.get("origin") is not _MODEL:
+    origin = extra.get("origin")
+    if origin is not _MODEL and origin is not _PROGRAM:
         return ()
     if extra.get("tool_calls"):
         return message.tool_calls
-    if agent.overridden.isdisjoint(("get_formatted_tool_messages", "get_json_tool_messages")):
-        return read_calls(agent.toolbox, message)
-    own = "get_json_tool_messages" if "get_json_tool_messages" in agent.overridden else "get_formatted_tool_messages"
-    found = getattr(agent, own)(message.content) if isinstance(message.content, str) else ()
-    return tuple(ToolCall(tool.id, tool.request, tool.to_json()) for tool in found)
+    return read_calls(agent, message.content) if origin is _PROGRAM else ()
 
 
 def parse_call(agent: AgentNames, call: ToolCall) -> ToolMessage | None:
@@ -140,7 +141,7 @@ def as_message(message: Message | str, said_by_program: bool = False) -> Message
     if isinstance(message, Message):
         return message
     if said_by_program and current.get() is None:
-        return Message(content=message, origin=_MODEL)
+        return Message(content=message, origin=_PROGRAM)
     return Message(content=message)
 
 

@@ -107,7 +107,7 @@ class ChatAgent(Agent[T_co]):
             return False
         if "use_tools" in config.model_fields_set or "use_functions_api" in config.model_fields_set:
             return config.use_tools
-        return not getattr(self.model, "takes_tools", True)
+        return super()._writes_calls_as_text()
 
     def _specs(self) -> tuple[ToolSpec, ...]:
         config = self.config

@@ -52,6 +52,10 @@ class AgentConfig(ConfigModel):
         instructions_output_format: describe the format in the system message.
         output_format_include_defaults: describe fields of the format that have defaults.
         recognize_recipient_in_content: read `TO[name]: text` and a `recipient` in JSON as an address.
+        search_for_tools_everywhere: take each JSON object that names a tool for a call wherever it stands in the
+            model's answer, also where the model has a tool interface of its own; for models that use theirs badly.
+            By default a text is a call only where the model has no other way, and only as the whole answer: a mail
+            that a model quotes must not become a call.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -81,6 +85,7 @@ class AgentConfig(ConfigModel):
     instructions_output_format: bool = True
     output_format_include_defaults: bool = True
     recognize_recipient_in_content: bool = True
+    search_for_tools_everywhere: bool = False
 
     @field_validator("llm")
     @classmethod
@@ -127,7 +132,6 @@ class ChatAgentConfig(AgentConfig):
         use_tools_api: no effect.
         use_tools_on_output_format: no effect.
         full_citations: no effect.
-        search_for_tools_everywhere: no effect.
         context_overflow_strategy: no effect.
     """
 
@@ -141,7 +145,6 @@ class ChatAgentConfig(AgentConfig):
         bool, NoEffect("`use_tools` and `use_functions_api` decide, with a format too")
     ] = True
     full_citations: Annotated[bool, NoEffect("a cited answer always has the text of its sources as data")] = True
-    search_for_tools_everywhere: Annotated[bool, NoEffect("tool calls in the model's text are always found")] = True
     context_overflow_strategy: Annotated[
         Literal["truncate", "drop_turns"], NoEffect("wrap the model in an `OverflowModel` and choose its strategy")
     ] = "truncate"

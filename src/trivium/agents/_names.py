@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 from pydantic import ValidationError
 
-from trivium.actions import ToolMessage, as_text
+from trivium.actions import ToolMessage, as_text, calls_in_text
 from trivium.actions.lowlevel import describe_errors
 from trivium.agents._answer_format import value_in
 from trivium.agents._calls import (
@@ -406,7 +406,7 @@ class AgentNames(Module):
         """
         if not from_llm:
             return []
-        calls = read_calls(self.toolbox, Message(content=input_str, origin=Origin.MODEL))
+        calls = calls_in_text(input_str, self.toolbox.known)
         return [tool for call in calls if (tool := parse_call(self, call)) is not None]
 
     get_json_tool_messages = get_formatted_tool_messages
@@ -452,7 +452,9 @@ class AgentNames(Module):
         metadata = ChatDocMetaData(sender=e, sender_name=self.name, recipient=recipient, tainted=tainted)
         given = {name: value for name, value in values.items() if value is not None and name != "oai_tool_choice"}
         made = Message(content=content or "", metadata=metadata, **given)
-        return made.replace(origin=None) if tainted else made
+        if tainted or e is not Entity.LLM:
+            return made.replace(origin=None)
+        return made.replace(origin=Origin.MODEL, tool_calls=made.tool_calls or read_calls(self, content) or None)
 
     def to_ChatDocument(
         self,
@@ -480,7 +482,9 @@ class AgentNames(Module):
         made = Message(content=content, sender=name, entity=author_entity)
         if not isinstance(msg, str):
             made = made.replace(attachments=(msg,))
-        return made.replace(origin=Origin.MODEL) if author_entity is Entity.LLM else made
+        if author_entity is not Entity.LLM:
+            return made
+        return made.replace(origin=Origin.MODEL, tool_calls=read_calls(self, content) or None)
 
     def from_ChatDocument(self, msg: Message, output_type: type[R]) -> R | None:
         """Return the value of a type that a message holds; None where it holds none. See `value_in`."""

@@ -103,7 +103,7 @@ class ChatDocumentForm(Conversions):
         values |= {"status": message.status, "usage": token_usage(message.usage), "oai_tool_id": message.tool_call_id}
         if found.source in ("context", *Entity):
             values["source"] = entity
-        values["tools_from_agent"] = message.origin is Origin.MODEL
+        values["tools_from_agent"] = message.origin is not Origin.USER
         found._link(self, {**values, **ids_in(links_of(self))})
         return found
 
@@ -236,7 +236,7 @@ def from_older_form(values: Mapping[str, Any], message: Any = None) -> dict[str,
         found |= _linked(metadata)
         found["metadata"] = metadata._copy() if metadata._message is not None else metadata
         if metadata.sender is Entity.LLM and (metadata._message is None or metadata.tools_from_agent):
-            found["origin"] = Origin.MODEL
+            found["origin"] = Origin.PROGRAM if metadata._message is None else Origin.MODEL
     elif metadata is not None:
         found["metadata"] = dict(metadata)
     made = message is None  # a new message holds nothing that is None

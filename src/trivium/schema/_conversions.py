@@ -11,7 +11,7 @@ from trivium.schema._addresses import recipient_in
 from trivium.schema._documents import ChatDocMetaData
 from trivium.schema._older_names import OlderNames
 from trivium.schema._registry import ObjectRegistry
-from trivium.schema._status import Entity, Origin
+from trivium.schema._status import Entity
 from trivium.schema._tool_text import tool_calls_in
 from trivium.schema._values import ToolCall, Usage
 
@@ -191,8 +191,7 @@ class Conversions:
         calls: Any = {"function_call": message.function_call, "oai_tool_calls": message.tool_calls}
         made: Any = cls(content=message.content or "", files=tuple(message.files) or None, metadata=metadata, **calls)
         before: Message | None = ObjectRegistry.get(message.chat_document_id)
-        is_models = sender is Entity.LLM and before is not None and before.origin is Origin.MODEL
-        return made.replace(origin=Origin.MODEL if is_models else None)
+        return made.replace(origin=before.origin if sender is Entity.LLM and before is not None else None)
 
     # ---- to a model
     @staticmethod

@@ -30,7 +30,7 @@ MessageExtra = Literal[
 ]  # fmt: skip
 """What a message may carry beside its seven fields; anything else is an error, so that typing errors are seen."""
 
-_MODEL, _USER = Origin  # a member is slow to look up
+_USER = Origin.USER  # a member is slow to look up
 _EXTRA = get_args(MessageExtra)
 _ANY = ("content", "formatted", "extra_info")  # the fields that can hold what changes
 _UNSHOWN = ("logprobs", "metadata", "origin", "output", "reasoning_state", "usage")
@@ -127,12 +127,13 @@ stream_state=<AgentStatusCode.END: 0>)
 
     @property
     def origin(self) -> Origin:
-        """Who wrote the message: MODEL only where a model did so in this process, else USER.
+        """The author of the message, see `Origin`; USER unless a model or a program has written it in this process.
 
-        It travels with the message through every hand-off; tool calls run only if it is MODEL. It is neither shown
+        It travels with the message through every hand-off; tool calls run only if it is not USER. It is neither shown
         nor dumped: what is read again is nobody's word but the reader's.
         """
-        return _MODEL if self.__pydantic_extra__.get("origin") is _MODEL else _USER
+        found = self.__pydantic_extra__.get("origin")
+        return found if isinstance(found, Origin) else _USER
 
     @property
     def entity(self) -> Entity | None:

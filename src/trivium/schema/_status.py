@@ -82,9 +82,15 @@ class Entity(str, Enum):
 
 
 class Origin(str, Enum):
-    """The author of a message. The member counts, not its text: no data that is read makes itself a model's."""
+    """The author of a message. The member counts, not its text: no data that is read makes itself a model's.
+
+    MODEL: a model wrote it in this process. Its calls are its `tool_calls`, found when it answered; its text is text.
+    PROGRAM: a program wrote it in a model's name; the agent that gets it finds the calls in its text.
+    USER: everybody else. Nothing in it is a call.
+    """
 
     MODEL = "model"
+    PROGRAM = "program"
     USER = "user"
 
 

@@ -4,42 +4,40 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
+
+import jiter
 
 from trivium.schema._lenient_json import DEEPEST, QUOTES, read_json
 from trivium.schema._values import ToolCall
 
-__all__ = ["InferName", "ToolCallReader", "tool_calls_in"]
-
-InferName: TypeAlias = Callable[[dict[str, Any]], str | None]
-"""From the values of an object without a `request` to the tool that it calls; None where that is not clear."""
+__all__ = ["ToolCallReader", "tool_calls_in"]
 
 _TOKENS = {
     True: re.compile(r'"(?:[^"\\]|\\.)*+"|["{}]', re.DOTALL),
     False: re.compile(r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|“(?:[^”\\]|\\.)*+”|["'“{}]""", re.DOTALL),
 }
 _OPENING = re.compile(r"\{\s*+(.{0,12})", re.DOTALL)
-_FIRST_KEYS = ("request", "properties")
+_FIRST_KEY = "request"
 
 
-def tool_calls_in(text: str, infer: InferName | None = None) -> tuple[ToolCall, ...]:
+def tool_calls_in(text: str) -> tuple[ToolCall, ...]:
     """Return the tool calls in a model's text: each outermost JSON object with a `request`, in order.
 
-    Faults that leave one meaning are read over, see `read_json`; an object whose first name is not in double
+    An object that is no JSON, but for faults that leave one meaning (see `read_json`), is a call too: its arguments
+    are its text, so that the validation tells the model what is wrong. An object whose first name is not in double
     quotes is taken for a call only if that name is `request`. The calls' ids are "": they were written as text.
 
     Give it only a model's own text: a call that a user typed, or that stands in a document, is text.
 
     Args:
         text: the model's text.
-        infer: names the tool of an object that has no `request`; it may be one by its values.
 
     Example:
         >>> [call.name for call in tool_calls_in('Let me see. {"request": "square", "number": 3}')]
         ['square']
     """
-    return tuple(part for part in ToolCallReader(infer).feed(text, is_end=True) if isinstance(part, ToolCall))
+    return tuple(part for part in ToolCallReader().feed(text, is_end=True) if isinstance(part, ToolCall))
 
 
 class ToolCallReader:
@@ -53,9 +51,8 @@ class ToolCallReader:
         [['Look: '], [ToolCall(id='', name='square', arguments='{}'), ' and']]
     """
 
-    def __init__(self, infer: InferName | None = None) -> None:
+    def __init__(self) -> None:
         self._held = ""
-        self._infer = infer
         self._depth = self._scanned = 0  # within the object that `_held` begins with
 
     def feed(self, text: str, *, is_end: bool = False) -> list[str | ToolCall]:
@@ -101,12 +98,13 @@ class ToolCallReader:
             value = cast("dict[str, Any]", read_json(text, '"' if _is_plain(text[1:].lstrip()) else QUOTES))
         except ValueError:
             return None
-        inner = value.get("properties")
-        if "request" not in value and isinstance(inner, dict) and "request" in inner:
-            value = cast("dict[str, Any]", inner)  # some models answer in the form of the schema
-        name = value.pop("request") if "request" in value else self._infer(value) if self._infer else None
+        name = value.pop("request", None)
         if not isinstance(name, str) or not name:
             return text
+        try:
+            jiter.from_json(text.encode(), catch_duplicate_keys=True, allow_inf_nan=False)
+        except ValueError:
+            return ToolCall("", name, text)
         return ToolCall("", name, json.dumps(value, ensure_ascii=False))
 
 
@@ -118,4 +116,4 @@ def _is_plain(first: str) -> bool:
 def _names_a_call(first: str) -> bool:
     """Return True if an object that begins so, with other quotes or none, is or may become a call."""
     name = first[1:] if first[0] in QUOTES else first
-    return any(key.startswith(name[: len(key)]) for key in _FIRST_KEYS)
+    return _FIRST_KEY.startswith(name[: len(_FIRST_KEY)])

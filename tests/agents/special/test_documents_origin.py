@@ -232,6 +232,8 @@ def test_a_tool_message_that_the_model_makes_runs_in_a_task():
 
 def test_a_tool_message_that_the_model_writes_as_text_runs():
     agent, place = armed(['{"request": "launch", "target": "mars"}'], CALL)
+    assert agent("Launch at mars!").tool_calls == (), "a model that has a tool interface calls by it"
+    agent.config.use_tools = True
     message = agent("Launch at mars! How much is the rent?")
     assert message.origin is Origin.MODEL
     agent.agent_response(message)

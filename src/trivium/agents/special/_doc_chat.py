@@ -148,16 +148,10 @@ class DocChatAgent(DocumentAgent):
 
     def _own_calls(self, reading: Reading, text: str) -> tuple[ToolCall, ...]:
         """Return the calls of known tools that a model wrote as text; one that it has read there is a quotation."""
-        calls = self._known_calls(text)
-        quoted = {_key(call) for chunk in reading.chunks for call in self._known_calls(chunk.content)} if calls else ()
-        return tuple(each for each in calls if _key(each) not in quoted)
-
-    def _known_calls(self, text: str) -> tuple[ToolCall, ...]:
-        known = self.llm_tools_map
-        if not known or ("{" not in text and "<" not in text):
+        if not self.toolbox.known or not (calls := self._calls_in_own_text(text)):
             return ()
-        handled = {name: known[name] for name in self.llm_tools_handled if name in known}
-        return tuple(each for each in calls_in_text(text, known, handled) if each.name in known)
+        quoted = {_key(call) for chunk in reading.chunks for call in calls_in_text(chunk.content, self.toolbox.known)}
+        return tuple(each for each in calls if _key(each) not in quoted)
 
     def instruction(self) -> str:
         instruction = super().instruction()

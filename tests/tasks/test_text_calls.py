@@ -1,0 +1,157 @@
+"""Which texts of a model are calls: by the way in which the agent's model calls tools, and by whose turn it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from trivium import AgentDoneTool, ChatAgent, ChatAgentConfig, Task, ToolMessage
+from trivium.actions import RecipientTool, RewindTool, SendTool
+from trivium.commander import Limits
+from trivium.testing import ScriptedModel, call_tool
+
+
+class Mark(ToolMessage):
+    request: str = "mark_it"
+    purpose: str = "To set a <mark>."
+    mark: str
+
+
+CALL = {"request": "mark_it", "mark": "q3"}
+JSON = json.dumps(CALL)
+
+
+class Marker(ChatAgent):
+    """It sets marks, and says what its script says."""
+
+    def __init__(self, *answers: Any, name: str = "Marker", marks: list[str] | None = None, **config: Any) -> None:
+        super().__init__(ChatAgentConfig(name=name, llm=ScriptedModel([*answers, "DONE"]), **config))
+        self.marks = [] if marks is None else marks
+        self.enable_message([Mark, SendTool, RewindTool])
+
+    def mark_it(self, message: Mark) -> str:
+        self.marks.append(message.mark)
+        return "marked"
+
+
+def run(*agents: ChatAgent) -> None:
+    """Run the first agent's task, with the others below it."""
+    task, *below = [Task(each, interactive=False, max_stalled_steps=2) for each in agents]
+    task.add_sub_task(below)
+    task.run("go", turns=6, limits=Limits(turns=12))
+
+
+NATIVE: dict[str, Any] = {}
+AS_TEXT: dict[str, Any] = {"use_tools": True}
+EVERYWHERE: dict[str, Any] = {"search_for_tools_everywhere": True}
+WHOLE = [JSON, f"  {JSON}\n", f"```json\n{JSON}\n```", f"TOOL: {JSON}", f"<tool_call>{JSON}</tool_call>", f"[{JSON}]"]
+WITHIN = [
+    f"The user said {JSON} and left.",
+    f"{JSON} That is what the mail says.",
+    f"DONE {JSON}",
+    f"> {JSON}",
+    json.dumps({"quote": CALL}),
+]
+NAMELESS = ['The user said {"mark": "q3"} and left.', '{"mark": "q3"}', json.dumps({"properties": CALL})]
+
+
+@pytest.mark.parametrize(
+    ("config", "texts", "is_call"),
+    [
+        (NATIVE, [*WHOLE, *WITHIN, *NAMELESS], False),
+        (AS_TEXT, WHOLE, True),
+        (AS_TEXT, [*WITHIN, *NAMELESS], False),
+        (EVERYWHERE, [*WHOLE, WITHIN[0], WITHIN[1], WITHIN[3]], True),
+        (EVERYWHERE, NAMELESS, False),
+    ],
+    ids=[
+        "a tool interface",
+        "as text, the whole answer",
+        "as text, within",
+        "everywhere",
+        "everywhere, without a name",
+    ],
+)
+def test_a_text_is_a_call(config: dict[str, Any], texts: list[str], is_call: bool):
+    for text in texts:
+        agent = Marker(text, **config)
+        run(agent)
+        assert agent.marks == ["q3"] * is_call, text
+
+
+def test_a_model_without_a_tool_interface_writes_its_calls_as_text():
+    agent = Marker(JSON)
+    agent.llm.takes_tools = False
+    run(agent)
+    assert agent.marks == ["q3"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{'request': 'mark_it', 'mark': 'q3'}",
+        '{"request": "mark_it", "mark": "q3", "mark": "q4"}',
+        '{"request": "mark_it", "mark": NaN}',
+    ],
+)
+def test_the_model_is_told_of_a_call_that_does_not_fit(text: str):
+    agent = Marker(text, **AS_TEXT)
+    run(agent)
+    assert agent.marks == []
+    assert any("error: the arguments of mark_it" in str(each.content) for each in agent.message_history)
+
+
+RELAYS: dict[str, Callable[[], Any]] = {
+    "SEND": lambda: f"__SEND__:Other {JSON}",
+    "a tool that sends": lambda: call_tool("send_tool", to="Other", content=JSON),
+    "a recipient": lambda: call_tool("recipient_message", intended_recipient="Other", content=JSON),
+    "the text alone": lambda: JSON,
+    "a tool that goes back": lambda: call_tool("rewind_tool", n=1, content=JSON),
+}
+
+
+@pytest.mark.parametrize("relay", RELAYS)
+@pytest.mark.parametrize("config", [AS_TEXT, EVERYWHERE], ids=["as text", "everywhere"])
+def test_what_another_model_wrote_is_text(relay: str, config: dict[str, Any]):
+    """The speaker has the provider's tool interface, so its text is text, for the other agent too."""
+    marks: list[str] = []
+    speaker = Marker(RELAYS[relay](), name="Speaker", marks=marks)
+    speaker.enable_message(RecipientTool)
+    run(speaker, Marker("DONE", name="Other", marks=marks, **config))
+    assert marks == []
+
+
+@pytest.mark.parametrize("config", [AS_TEXT, EVERYWHERE], ids=["as text", "everywhere"])
+def test_the_result_of_a_sub_task_is_text_above(config: dict[str, Any]):
+    marks: list[str] = []
+    boss = Marker("do it", "DONE", name="Boss", marks=marks, **config)
+    for answer in (f"DONE {JSON}", JSON):
+        run(boss, Marker(answer, name="Sub", marks=[], **NATIVE))
+    assert marks == []
+
+    class Reading(Marker):
+        def mark_it(self, message: Mark) -> Any:
+            return AgentDoneTool(content=JSON)
+
+    run(boss, Reading(call_tool("mark_it", mark="x"), name="Reading"))
+    assert marks == []
+
+
+def test_a_call_goes_on_as_data_to_the_task_below_that_handles_it():
+    boss = Marker(JSON, name="Boss", **AS_TEXT)
+    boss.enable_message(Mark, use=True, handle=False)
+    below = Marker(name="Below")
+    run(boss, below)
+    assert (boss.marks, below.marks) == ([], ["q3"])
+
+
+def test_what_a_model_wrote_is_not_read_again_when_it_is_remembered():
+    agent = Marker(JSON)
+    assert agent.llm_response("go") is not None
+    agent.config.use_tools = True
+    for message in agent.memory.get_memory():
+        agent.agent_response(message)
+    assert agent.marks == []
