@@ -143,7 +143,7 @@ def test_the_result_of_a_sub_task_is_text_above(config: dict[str, Any]):
 def test_a_call_goes_on_as_data_to_the_task_below_that_handles_it():
     boss = Marker(JSON, name="Boss", **AS_TEXT)
     boss.enable_message(Mark, use=True, handle=False)
-    below = Marker(name="Below")
+    below = Marker("DONE ok", name="Below")
     run(boss, below)
     assert (boss.marks, below.marks) == ([], ["q3"])
 
