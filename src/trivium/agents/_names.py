@@ -11,19 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 from pydantic import ValidationError
 
+import trivium.agents._calls as reading
 from trivium.actions import ToolMessage, as_text, calls_in_text
 from trivium.actions.lowlevel import describe_errors
 from trivium.agents._answer_format import value_in
-from trivium.agents._calls import (
-    as_message,
-    calls_in,
-    class_of,
-    handled_by,
-    handled_in,
-    overrides,
-    parse_call,
-    read_calls,
-)
 from trivium.agents._config import AgentConfig
 from trivium.agents._toolbox import ORCHESTRATION, NameSet, Toolbox, ToolClasses, ToolTable
 from trivium.agents._user import AskUser, ask_other
@@ -377,11 +368,15 @@ class AgentNames(Module):
         """
         if msg is None:
             return []
-        message = as_message(msg, said_by_program=True)
+        message = reading.as_message(msg, said_by_program=True)
         self.tool_error = False
-        wanted = (*message.tool_messages, *calls_in(self, message)) if all_tools else handled_in(self, message)
+        wanted = (
+            (*message.tool_messages, *reading.calls_in(self, message))
+            if all_tools
+            else reading.handled_in(self, message)
+        )
         try:
-            found = [parse_call(self, each) if isinstance(each, ToolCall) else each for each in wanted]
+            found = [reading.parse_call(self, each) if isinstance(each, ToolCall) else each for each in wanted]
         except ToolArgumentsError:
             self.tool_error = True
             raise
@@ -407,23 +402,25 @@ class AgentNames(Module):
         if not from_llm:
             return []
         calls = calls_in_text(input_str, self.toolbox.known)
-        return [tool for call in calls if (tool := parse_call(self, call)) is not None]
+        return [tool for call in calls if (tool := reading.parse_call(self, call)) is not None]
 
     get_json_tool_messages = get_formatted_tool_messages
 
     def has_tool_message_attempt(self, msg: Message | str | None) -> bool:
         """Return whether a model tries to call a tool that the agent handles, well or badly."""
-        return msg is not None and bool(handled_by(self, as_message(msg, said_by_program=True)))
+        return msg is not None and bool(reading.handled_by(self, reading.as_message(msg, said_by_program=True)))
 
     def has_only_unhandled_tools(self, msg: Message | str | None) -> bool:
         """Return whether a message calls tools, and this agent handles none of them."""
         if msg is None:
             return False
-        message = msg if isinstance(msg, Message) else as_message(msg, said_by_program=True)
-        has_calls = any([call.id or class_of(self, call.name) is not None for call in calls_in(self, message)])
+        message = msg if isinstance(msg, Message) else reading.as_message(msg, said_by_program=True)
+        has_calls = any(
+            [call.id or reading.class_of(self, call.name) is not None for call in reading.calls_in(self, message)]
+        )
         if not has_calls and not message.tool_messages:  # text that calls no tool it knows is text
             return False
-        return not handled_by(self, message)
+        return not reading.handled_by(self, message)
 
     def can_respond(self, message: Message | str | None = None) -> bool:
         """Return whether it is of use to ask this agent: not where all tools of the message are somebody else's."""
@@ -454,7 +451,9 @@ class AgentNames(Module):
         made = Message(content=content or "", metadata=metadata, **given)
         if tainted or e is not Entity.LLM:
             return made.replace(origin=None)
-        return made.replace(origin=Origin.MODEL, tool_calls=made.tool_calls or read_calls(self, content) or None)
+        return made.replace(
+            origin=Origin.MODEL, tool_calls=made.tool_calls or reading.read_calls(self, content) or None
+        )
 
     def to_ChatDocument(
         self,
@@ -476,7 +475,7 @@ class AgentNames(Module):
         if isinstance(msg, Message):
             return msg if msg.__pydantic_extra__.get("entity") is not None else msg.replace(entity=author_entity)
         content = as_text(getattr(msg, "content", "") if isinstance(msg, ToolMessage) else msg)
-        if author_entity is Entity.AGENT and overrides(self, "create_agent_response"):
+        if author_entity is Entity.AGENT and reading.overrides(self, "create_agent_response"):
             return self.create_agent_response(content, **({} if isinstance(msg, str) else {"content_any": msg}))
         name = "user" if author_entity is Entity.USER else self.name
         made = Message(content=content, sender=name, entity=author_entity)
@@ -484,7 +483,7 @@ class AgentNames(Module):
             made = made.replace(attachments=(msg,))
         if author_entity is not Entity.LLM:
             return made
-        return made.replace(origin=Origin.MODEL, tool_calls=read_calls(self, content) or None)
+        return made.replace(origin=Origin.MODEL, tool_calls=reading.read_calls(self, content) or None)
 
     def from_ChatDocument(self, msg: Message, output_type: type[R]) -> R | None:
         """Return the value of a type that a message holds; None where it holds none. See `value_in`."""
