@@ -131,7 +131,7 @@ CALLS: list[tuple[str, list[tuple[str, Any]]]] = [  # None: the arguments are th
 
 @pytest.mark.shows("semantic 9")
 @pytest.mark.parametrize(("text", "calls"), CALLS)
-def test_calls_in_a_models_text(text: str, calls: list[tuple[str, dict[str, Any]]]):
+def test_calls_in_a_models_text(text: str, calls: list[tuple[str, Any]]):
     found = tool_calls_in(text)
     assert [call.name for call in found] == [name for name, _ in calls]
     for call, (_, arguments) in zip(found, calls, strict=True):

@@ -14,6 +14,7 @@ from pydantic import Field, SerializeAsAny
 from trivium.actions._done_tools import AgentDoneTool
 from trivium.actions._tool_message import ToolMessage
 from trivium.exceptions import ToolError
+from trivium.module import Module
 from trivium.schema import Entity, Message
 
 __all__ = ["AgentSendTool", "DonePassTool", "ForwardTool", "PassTool", "SendTool"]
@@ -99,7 +100,7 @@ class SendTool(ToolMessage):
     to: str
     content: str = ""
 
-    def response(self, agent: object, chat_doc: Message | None = None) -> Message:
+    def response(self, agent: Module, chat_doc: Message | None = None) -> Message:
         """Make a message of the text, with the receiver."""
         return Message(content=self.content, sender=agent.name, entity=Entity.AGENT, receiver=self.to)
 

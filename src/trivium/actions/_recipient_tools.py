@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 from pydantic import Field, ValidationInfo, create_model, field_validator
 
 from trivium.actions._tool_message import ToolMessage
+from trivium.module import Module
 from trivium.schema import Entity, Message
 
 __all__ = ["AddRecipientTool", "RecipientTool"]
@@ -108,7 +109,7 @@ class RecipientTool(ToolMessage):
             f"{who}, its `content` your text."
         )
 
-    def response(self, agent: object, chat_doc: Message | None = None) -> Message:
+    def response(self, agent: Module, chat_doc: Message | None = None) -> Message:
         """Make the model's message of the text, with its recipient; or ask the model for the recipient."""
         message = Message(content=self.content, sender=agent.name, entity=Entity.LLM)
         recipient = self.intended_recipient or self.default_recipient

@@ -231,15 +231,7 @@ class AgentNames(Module):
                 ObjectRegistry.registry[self._id] = self
         return self._id
 
-    @staticmethod
-    def from_id(id: str) -> Any:
-        """Return the agent with this id, if somebody still holds it."""
-        return ObjectRegistry.get(id)
-
-    @staticmethod
-    def delete_id(id: str) -> None:
-        """Remove an agent from what `from_id` finds."""
-        ObjectRegistry.remove(id)
+    from_id, delete_id = staticmethod(ObjectRegistry.get), staticmethod(ObjectRegistry.remove)
 
     # ---- documents
     @property
@@ -370,11 +362,9 @@ class AgentNames(Module):
             return []
         message = reading.as_message(msg, said_by_program=True)
         self.tool_error = False
-        wanted = (
-            (*message.tool_messages, *reading.calls_in(self, message))
-            if all_tools
-            else reading.handled_in(self, message)
-        )
+        wanted = reading.handled_in(self, message)
+        if all_tools:
+            wanted = (*message.tool_messages, *reading.calls_in(self, message))
         try:
             found = [reading.parse_call(self, each) if isinstance(each, ToolCall) else each for each in wanted]
         except ToolArgumentsError:
@@ -415,9 +405,8 @@ class AgentNames(Module):
         if msg is None:
             return False
         message = msg if isinstance(msg, Message) else reading.as_message(msg, said_by_program=True)
-        has_calls = any(
-            [call.id or reading.class_of(self, call.name) is not None for call in reading.calls_in(self, message)]
-        )
+        calls = reading.calls_in(self, message)
+        has_calls = any([call.id or reading.class_of(self, call.name) is not None for call in calls])
         if not has_calls and not message.tool_messages:  # text that calls no tool it knows is text
             return False
         return not reading.handled_by(self, message)
@@ -451,9 +440,8 @@ class AgentNames(Module):
         made = Message(content=content or "", metadata=metadata, **given)
         if tainted or e is not Entity.LLM:
             return made.replace(origin=None)
-        return made.replace(
-            origin=Origin.MODEL, tool_calls=made.tool_calls or reading.read_calls(self, content) or None
-        )
+        calls = made.tool_calls or reading.read_calls(self, content)
+        return made.replace(origin=Origin.MODEL, tool_calls=calls or None)
 
     def to_ChatDocument(
         self,
