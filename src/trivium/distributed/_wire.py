@@ -26,6 +26,8 @@ Session = int | str
 """A session as clients name it: a number or a text; a text that writes a number is that number."""
 
 MAX_NAME: Final = 256
+MAX_DEPTH: Final = 100
+"""Levels of objects and lists in a body: what is remembered of it is written as JSON within more of them."""
 _ROLES = frozenset(
     {"assistant", "model", "tool", *(str(entity).lower() for entity in Entity if entity is not Entity.USER)}
 )
@@ -63,7 +65,7 @@ def parse_body(body: bytes | str) -> Any:
     """Parse JSON as the standard has it: no NaN, and no text that cannot be encoded again.
 
     Raises:
-        Failure: it is no such JSON; status 422.
+        Failure: it is no such JSON, or nested too deeply; status 422.
     """
 
     def refuse(name: str) -> NoReturn:
@@ -74,7 +76,24 @@ def parse_body(body: bytes | str) -> Any:
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise Failure(422, "InvalidRequest", "the body is not JSON") from None
+    if is_deeper(value, MAX_DEPTH):
+        raise Failure(422, "InvalidRequest", f"the body is nested deeper than {MAX_DEPTH} levels")
     return value
+
+
+def is_deeper(value: object, most: int) -> bool:
+    """Tell that a value of JSON has more levels of objects and lists.
+
+    >>> is_deeper([{"a": []}], 3), is_deeper([{"a": []}], 2)
+    (False, True)
+    """
+    level = [value]
+    for _ in range(most + 1):
+        nested = [cast("JSONObject | list[Any]", each) for each in level if isinstance(each, dict | list)]
+        if not nested:
+            return False
+        level = [child for each in nested for child in (each.values() if isinstance(each, dict) else each)]
+    return True
 
 
 def parse_session(value: object) -> Session:

@@ -43,6 +43,7 @@ class ToolServer(HTTPServing):
         timeout: seconds that an agent's run may take; None: no limit.
         max_bytes: size of a request's body.
         grace: seconds that calls have to end when the server stops.
+        connections: the limits of its connections; default `ConnectionLimits()`.
 
     Raises:
         ConfigurationError: there is nothing to serve, or an option cannot be used.
@@ -72,8 +73,9 @@ class ToolServer(HTTPServing):
         timeout: float | None = None,
         max_bytes: int = 4 << 20,
         grace: float = 5.0,
+        connections: ConnectionLimits | None = None,
     ) -> None:
-        super().__init__(host, port, token, grace)
+        super().__init__(host, port, token, grace, connections)
         positive(timeout=1.0 if timeout is None else timeout, max_bytes=max_bytes)
         self.name = name
         guard = partial(Guard, tokens=check_tokens(self.token), hosts=self._hosts, origins=origins, max_bytes=max_bytes)

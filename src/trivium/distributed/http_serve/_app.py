@@ -46,6 +46,8 @@ class ServeOptions(TypedDict, total=False):
         limits: what each run may spend; default None: no limit.
         max_runs: runs at once; further requests are answered 429. Default 100.
         max_bytes: the largest body of a request in bytes; default 1 MiB.
+        max_sessions: sessions that the agent remembers for one user; more are answered 429 until some are forgotten by
+            `DELETE /memory/{session}`. Default 10,000.
         structured: accept contents that are not text; default False. An executor among the agents runs such a content
             as a call, so it stays off unless the agents are made for it.
     """
@@ -56,6 +58,7 @@ class ServeOptions(TypedDict, total=False):
     limits: Limits | None
     max_runs: int
     max_bytes: int
+    max_sessions: int
     structured: bool
 
 
@@ -69,6 +72,7 @@ class Chosen:
     limits: Limits | None = None
     max_runs: int = 100
     max_bytes: int = 1 << 20
+    max_sessions: int = 10_000
     structured: bool = False
 
 
@@ -117,6 +121,7 @@ class Service:
         if reserved := _RESERVED.intersection(self.options.keywords):
             raise ConfigurationError(f"no client may set {', '.join(sorted(reserved))}: leave it out of keywords")
         self.runs: set[RunResponse] = set()
+        self.sessions: dict[str, set[Hashable]] = {}
         self.app = self.build(check_tokens(token), hosts)
 
     def build(self, tokens: Mapping[str, str], hosts: Collection[str] | None) -> Starlette:
@@ -159,16 +164,13 @@ class Service:
 
     async def chat_completion(self, request: Request) -> Response:
         """Call the agent with the messages of the body."""
-        options, content = self.options, bytearray()
-        async for piece in request.stream():
-            content += piece
-            if len(content) > options.max_bytes:
-                raise Failure(413, "TooLarge", f"the body is larger than {options.max_bytes} bytes")
-        body = parse_body(bytes(content))
+        options = self.options
+        body = parse_body(await _read_body(request, options.max_bytes))
         if not isinstance(body, dict) or "message" not in body:
             raise Failure(422, "InvalidRequest", 'the body is an object with "message"')
         given = cast("JSONObject", body)
-        names = [module.name for _, module in self.agent.named_modules()]
+        modules = [module for _, module in self.agent.named_modules()]
+        names = [module.name for module in modules]
         messages = parse_messages(given.pop("message"), names, options.structured)
         session_id = _session(request, given.pop("session_id", 0))
         streamed = given.pop("stream", False) is True or "text/event-stream" in request.headers.get("accept", "")
@@ -178,9 +180,21 @@ class Service:
             raise Failure(422, "InvalidRequest", f"{refused[0][:100]!r} is no keyword of a call here; {known}")
         if len(self.runs) >= options.max_runs:
             raise Failure(429, "Overloaded", "the server runs as much as it may; try again later")
+        if any(module.memory is not None for module in modules):
+            self.enter_session(request.scope["trivium.user"], session_id)
         settings = {"timeout": options.timeout, "limits": options.limits}
         call = self.agent.open(*messages, session_id=session_id, **settings, **given)
         return cast("Response", RunResponse(self.runs, call, streamed))
+
+    def enter_session(self, user: str, session_id: Hashable) -> None:
+        """Note a session; raise a Failure if its user has too many."""
+        most, mine = self.options.max_sessions, self.sessions.setdefault(user, set())
+        if session_id not in mine and len(mine) >= most:
+            text = (
+                f"there are {most} sessions, as many as the server takes (max_sessions): forget some by DELETE /memory"
+            )
+            raise Failure(429, "TooManySessions", text)
+        mine.add(session_id)
 
     async def memory(self, request: Request) -> Response:
         """Show or forget what the agent remembers of a session."""
@@ -190,6 +204,7 @@ class Service:
             raise Failure(404, "UnknownSession", "nothing was said in that session")
         if request.method == "DELETE":
             self.agent.reset(session_id, recursive=True)
+            self.sessions.get(request.scope["trivium.user"], set()).discard(session_id)
             return _json({"status": "success"})
         return _json(to_json_value(self.agent.state_dict(session_id)))
 
@@ -251,6 +266,20 @@ class RunResponse:
             response = _json(last, status)
             await send({"type": "http.response.start", "status": status, "headers": response.raw_headers})
             await send({"type": "http.response.body", "body": response.body})
+
+
+async def _read_body(request: Request, most: int) -> bytes:
+    from starlette.requests import ClientDisconnect
+
+    content = bytearray()
+    try:
+        async for piece in request.stream():
+            content += piece
+            if len(content) > most:
+                raise Failure(413, "TooLarge", f"the body is larger than {most} bytes")
+    except ClientDisconnect:  # or its time was over
+        raise Failure(408, "Disconnected", "the body did not arrive") from None
+    return bytes(content)
 
 
 def _session(request: Request, value: object) -> Hashable:

@@ -12,6 +12,7 @@ from typing import Any, Protocol, Self, Unpack
 from trivium.commander import ThreadEvent, driver_neutral, gather, sync_method, wait
 from trivium.commander.lowlevel import capture, enter_worker, run_on_loop, submit
 from trivium.distributed.http_serve._app import ServeOptions, Service
+from trivium.distributed.http_serve._connections import ConnectionLimits, bounded_log, make_protocol
 from trivium.distributed.http_serve._guard import LOOPBACK, is_loopback
 from trivium.exceptions import ConfigurationError, MissingExtraError
 from trivium.module import Module
@@ -40,6 +41,7 @@ class HTTPServing:
         port: 0: any free port.
         token: the token that clients send, as for `AgentServer`.
         grace: seconds that runs have to end.
+        connections: the limits of its connections.
 
     Raises:
         ConfigurationError: there is no token, and other machines can reach the server.
@@ -47,7 +49,14 @@ class HTTPServing:
 
     _service: Served
 
-    def __init__(self, host: str, port: int, token: str | Mapping[str, str] | None, grace: float) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        token: str | Mapping[str, str] | None,
+        grace: float,
+        connections: ConnectionLimits | None = None,
+    ) -> None:
         positive(grace=grace or 1)
         given = os.environ.get("TRIVIUM_SERVE_TOKEN") or None if token is None else token
         self.token_is_made = given is None
@@ -55,6 +64,7 @@ class HTTPServing:
         if not self._chosen and not is_loopback(host):
             raise ConfigurationError(f"{host} can be reached from other machines: give a token")
         self.host, self.port, self.grace = host, port, grace
+        self.connections = connections or ConnectionLimits()
         self.token = self._chosen if isinstance(self._chosen, str) else ""
         self._hosts = (*LOOPBACK, host) if is_loopback(host) else None
         self._server: Any = None
@@ -80,9 +90,9 @@ class HTTPServing:
     async def serve_async(self, ready: Callable[[], object] = bool) -> None:
         """Serve as `serve` does, on the running loop."""
         listener = self._listen()
-        with listener:
+        with listener, bounded_log():
             self.port = listener.getsockname()[1]
-            self._server = make_uvicorn(self._service, self.grace, ready)
+            self._server = make_uvicorn(self._service, self.grace, self.connections, ready)
             if not self._stopped:
                 await self._server.serve(sockets=[listener])
 
@@ -158,6 +168,7 @@ class AgentServer(HTTPServing):
         token: the token that clients send; default `$TRIVIUM_SERVE_TOKEN`, else one is made. `""` admits everybody, on
             this machine only. A dict gives each user, by name, a token and sessions of their own.
         grace: seconds that runs have to end when the server stops; then they are killed.
+        connections: the limits of its connections; default `ConnectionLimits()`.
         **options: see `ServeOptions`.
 
     Attributes:
@@ -187,9 +198,10 @@ class AgentServer(HTTPServing):
         *,
         token: str | Mapping[str, str] | None = None,
         grace: float = 5.0,
+        connections: ConnectionLimits | None = None,
         **options: Unpack[ServeOptions],
     ) -> None:
-        super().__init__(host, port, token, grace)
+        super().__init__(host, port, token, grace, connections)
         self.agent = agent
         self._service = Service(agent, self._chosen, self._hosts, options)
 
@@ -197,7 +209,7 @@ class AgentServer(HTTPServing):
         return f"AgentServer({self.agent.name!r}, {self.url!r})"
 
 
-def make_uvicorn(service: Served, grace: float, ready: Callable[[], object]) -> Any:
+def make_uvicorn(service: Served, grace: float, limits: ConnectionLimits, ready: Callable[[], object]) -> Any:
     """Make a uvicorn server that calls `ready` when it listens, and kills runs that outlive `grace` after its stop."""
     try:
         import uvicorn
@@ -221,7 +233,8 @@ def make_uvicorn(service: Served, grace: float, ready: Callable[[], object]) -> 
 
     config = uvicorn.Config(
         service.app,
-        http="h11",
+        http=make_protocol(limits),
+        h11_max_incomplete_event_size=limits.header_bytes,
         ws="none",
         lifespan="off",
         log_config=None,

@@ -1,0 +1,232 @@
+"""Limits of a server's connections, so that clients that say nothing, or little at a time, shut out no others."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address
+from types import TracebackType
+from typing import Any, Final, Protocol
+
+from trivium.exceptions import MissingExtraError
+from trivium.schema.lowlevel import positive
+
+__all__ = ["ConnectionLimits", "OncePerSecond", "bounded_log", "make_protocol"]
+
+_SPARE_FILES: Final = 128
+"""Descriptors that are left to the program itself."""
+_MOST_FAULTS: Final = 1000
+_LOGGERS: Final = ("asyncio", "trivium.serve", "uvicorn.error")
+_REFUSED: Final = b"HTTP/1.1 %b\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionLimits:
+    """The limits of a server's connections.
+
+    Where there are as many as may be, a new one takes the place of the one that has waited longest without a request
+    that is being answered; if all are being answered, the new one is refused with status 503.
+
+    Args:
+        total: connections at once; never more than the process may open files, less 128.
+        per_address: connections from one address (of IPv6, from one network of 64 bits). Raise it behind a proxy, from
+            which all come.
+        header_bytes: bytes of the headers of a request; more are answered with status 400.
+        header_seconds: time for the headers of a request, then the connection is closed with status 408.
+        body_seconds: time for the body of a request, then the connection is closed with status 408.
+
+    Raises:
+        ConfigurationError: one of them is not more than 0.
+    """
+
+    total: int = 1000
+    per_address: int = 200
+    header_bytes: int = 32 << 10
+    header_seconds: float = 10.0
+    body_seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        positive(
+            total=self.total, per_address=self.per_address, header_bytes=self.header_bytes,
+            header_seconds=self.header_seconds, body_seconds=self.body_seconds,
+        )  # fmt: skip
+
+    def most(self) -> int:
+        """Return the number of connections for which this process has descriptors."""
+        with suppress(ImportError, OSError):
+            import resource
+
+            files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+            if files != resource.RLIM_INFINITY:
+                return max(1, min(self.total, files - _SPARE_FILES))
+        return self.total
+
+
+class Connected(Protocol):
+    """A connection, as `Connections` sees it."""
+
+    address: str
+
+    def refuse(self, status: bytes) -> None:
+        """Close it with a status."""
+
+
+class Connections:
+    """The connections of one server, in the order of their arrival, and those that wait for a request."""
+
+    def __init__(self, limits: ConnectionLimits) -> None:
+        self._most, self._per_address = limits.most(), limits.per_address
+        self._by_address: dict[str, dict[Connected, None]] = {}
+        self._waiting: dict[Connected, None] = {}
+        self._count = 0
+
+    def enter(self, new: Connected) -> None:
+        """Note a connection; where there are too many, one is refused."""
+        mine = self._by_address.setdefault(new.address, {})
+        is_full = self._count >= self._most
+        victim: Connected | None = None
+        if len(mine) >= self._per_address:
+            victim = next((each for each in mine if each in self._waiting), new)
+        elif is_full:
+            victim = next(iter(self._waiting), new)
+        mine[new] = self._waiting[new] = None
+        self._count += 1
+        if victim is not None:
+            self.leave(victim)
+            victim.refuse(b"503 Service Unavailable")
+
+    def leave(self, gone: Connected) -> None:
+        """Forget a connection, if it is known."""
+        self._waiting.pop(gone, None)
+        mine = self._by_address.get(gone.address, {})
+        if gone in mine:
+            del mine[gone]
+            self._count -= 1
+            if not mine:
+                del self._by_address[gone.address]
+
+    def wait(self, connection: Connected, waits: bool) -> None:
+        """Note that a connection waits for a request, from now on, or no longer."""
+        if not waits:
+            self._waiting.pop(connection, None)
+        elif connection in self._by_address.get(connection.address, {}):
+            self._waiting.setdefault(connection)
+
+
+def network_of(client: tuple[str, int] | None) -> str:
+    """Return the address for which connections are counted.
+
+    >>> network_of(("192.0.2.1", 99)), network_of(("2001:db8::1", 99)), network_of(("::ffff:192.0.2.1", 99))
+    ('192.0.2.1', '2001:db8::', '192.0.2.1')
+    """
+    if client is None:
+        return ""
+    try:
+        address = ip_address(client[0].partition("%")[0])
+    except ValueError:
+        return client[0]
+    if not isinstance(address, IPv6Address):
+        return str(address)
+    return str(address.ipv4_mapped or IPv6Address(int(address) >> 64 << 64))
+
+
+def make_protocol(limits: ConnectionLimits) -> type[Any]:
+    """Make the class of uvicorn's connections that keeps to the limits."""
+    try:
+        import h11
+        from uvicorn.protocols.http.h11_impl import H11Protocol
+    except ImportError:
+        raise MissingExtraError("uvicorn", "serve") from None
+
+    connections = Connections(limits)
+    seconds = {h11.IDLE: limits.header_seconds, h11.SEND_BODY: limits.body_seconds}
+
+    class Connection(H11Protocol):
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self.address = network_of(self.client)
+            self._timed: Any = None
+            self._timer: Any = None
+            connections.enter(self)
+            self.watch()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            connections.leave(self)
+            self.watch(is_lost=True)
+            super().connection_lost(exc)
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self.watch()
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            self.watch()
+
+        def watch(self, is_lost: bool = False) -> None:
+            """Give what is to come next its time: the headers, or the body."""
+            state = None if is_lost or self.transport.is_closing() else self.conn.their_state
+            connections.wait(self, state in seconds)
+            if state is not self._timed:
+                self._timed = state
+                if self._timer is not None:
+                    self._timer.cancel()
+                late = seconds.get(state)
+                self._timer = None if late is None else self.loop.call_later(late, self.refuse, b"408 Request Timeout")
+
+        def refuse(self, status: bytes) -> None:
+            if not self.transport.is_closing():
+                if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
+                    self.transport.write(_REFUSED % status)
+                self.transport.close()
+
+    return Connection
+
+
+class OncePerSecond(logging.Filter):
+    """Lets one record a second pass for one fault, and says in the next how many were left out.
+
+    Records are of one fault if they come from one line of code, with an exception of one class from one line.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last: dict[tuple[object, ...], tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell that a record may pass."""
+        kind, _, trace = record.exc_info or (None, None, None)
+        key = (record.pathname, record.lineno, kind, _raised_at(trace))
+        at, left_out = self._last.get(key, (-1.0, 0))
+        now = time.monotonic()
+        if now - at < 1:
+            self._last[key] = (at, left_out + 1)
+            return False
+        if left_out:
+            record.msg, record.args = f"{record.getMessage()} ({left_out} more like this were left out)", ()
+        if len(self._last) >= _MOST_FAULTS:
+            self._last.clear()
+        self._last[key] = (now, 0)
+        return True
+
+
+def _raised_at(trace: TracebackType | None) -> tuple[str, int]:
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return ("", 0) if trace is None else (trace.tb_frame.f_code.co_filename, trace.tb_lineno)
+
+
+@contextmanager
+def bounded_log() -> Generator[None]:
+    """Bound what is logged of connections and runs while a server runs."""
+    once = OncePerSecond()
+    for name in _LOGGERS:
+        logging.getLogger(name).addFilter(once)
+    try:
+        yield
+    finally:
+        for name in _LOGGERS:
+            logging.getLogger(name).removeFilter(once)
