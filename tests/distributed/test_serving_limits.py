@@ -112,7 +112,7 @@ def test_a_kept_connection_has_the_time_of_headers_again() -> None:
         client = connect(ask, head(16) + b'{"message":"hi"}')
         assert client.recv(10_000).startswith(b"HTTP/1.1 200")
         client.sendall(b"POST /chat_com")
-        assert said_by(client).startswith(b"HTTP/1.1 408")
+        assert b"HTTP/1.1 408" in said_by(client)
 
 
 def test_a_new_connection_takes_the_place_of_the_one_that_waits_longest() -> None:

@@ -280,11 +280,13 @@ def _serve_command(
     allow: Annotated[list[str] | None, _option(_ALLOW, "NAME")] = None,
     timeout: Annotated[float | None, _option("Seconds that a run may take; else no limit.", "S", min=0.001)] = None,
     max_runs: Annotated[int, typer.Option(min=1, metavar="N", help="Runs at once; more are refused.")] = 100,
+    max_sessions: Annotated[int, typer.Option(min=1, metavar="N", help="Remembered sessions of a user.")] = 10_000,
 ) -> None:
     """Serve the agent MODULE:OBJECT over HTTP; modules of this folder are found."""
     from trivium.cli import _serve
 
-    options: Any = {"origins": origin or (), "keywords": allow or (), "timeout": timeout, "max_runs": max_runs}
+    options: Any = {"origins": origin or (), "keywords": allow or (), "timeout": timeout}
+    options |= {"max_runs": max_runs, "max_sessions": max_sessions}
     _serve.serve_agent(reference, host, port, token, options)
 
 

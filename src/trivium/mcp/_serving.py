@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from trivium.commander import ThreadEvent, wait
 from trivium.commander.lowlevel import run_on_loop, submit
+from trivium.distributed import ConnectionLimits
 from trivium.distributed.lowlevel import Guard, HTTPServing, check_tokens
 from trivium.exceptions import ConfigurationError
 from trivium.mcp._offers import Offers

@@ -117,6 +117,9 @@ ATTEMPTS: dict[str, Attempt] = {
     "have rights": Attempt(
         "got([l for l in open('/proc/self/status') if l[:6] in ('CapEff', 'CapPrm') and int(l[7:], 16)])"
     ),
+    "keep rights for a program to gain": Attempt(
+        f"got({os.geteuid() == 0} and [l for l in open('/proc/self/status') if l[:6] == 'CapBnd' and int(l[7:], 16)])"
+    ),
     "gain rights from a program": Attempt("got('NoNewPrivs:\\t0' in open('/proc/self/status').read())", MAY_GAIN),
     "run a program that makes root": Attempt(
         "got(b'root' in subprocess.run(['su', '-c', 'id'], capture_output=True, stdin=-3).stdout)",

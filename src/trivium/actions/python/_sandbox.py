@@ -274,7 +274,7 @@ def isolation_options(is_root: bool) -> list[str]:
     common = [f"--unshare-{name}" for name in names]
     common += ["--hostname", "sandbox", "--new-session", "--as-pid-1", "--cap-drop", "ALL"]
     if is_root:
-        return [*common, "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+        return [*common, "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]
     return [*common, "--unshare-user", "--disable-userns", "--uid", "1000", "--gid", "1000"]
 
 

@@ -37,7 +37,7 @@ QUIET = 1.0
 """Seconds to wait for the last output, which the kernel may have dropped."""
 IMAGE_BYTES = 6_000_000
 IMAGES = 16
-SET_DUMPABLE = 4
+SET_DUMPABLE, DROP_CAPABILITY = 4, 24
 CODES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]|\r(?=\n)")
 
 # Run in the kernel before any other code: a program that prints faster than can be sent waits, so memory stays bounded.
@@ -373,12 +373,23 @@ def files_used() -> int:
 def protect(settings: dict[str, Any]) -> None:
     """Drop all privileges, and deny other processes access to the memory and files of this one."""
     if settings["user"] is not None:
+        drop_bounding_set()
         os.setgroups([])
         os.setresgid(*[settings["user"]] * 3)
         os.setresuid(*[settings["user"]] * 3)
     set_dumpable(False)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # process 1 ignores it
     os.closerange(3, 4096)
+
+
+def drop_bounding_set() -> None:
+    """Give up all capabilities that a program could bring, for this process and all that it starts."""
+    import ctypes
+
+    prctl = ctypes.CDLL(None).prctl
+    for capability in range(64):
+        if prctl(DROP_CAPABILITY, capability, 0, 0, 0) != 0:  # the last one is passed
+            return
 
 
 def set_dumpable(value: bool) -> None:

@@ -142,7 +142,7 @@ def make_protocol(limits: ConnectionLimits) -> type[Any]:
         raise MissingExtraError("uvicorn", "serve") from None
 
     connections = Connections(limits)
-    seconds = {h11.IDLE: limits.header_seconds, h11.SEND_BODY: limits.body_seconds}
+    seconds: dict[object, float] = {h11.IDLE: limits.header_seconds, h11.SEND_BODY: limits.body_seconds}
 
     class Connection(H11Protocol):
         def connection_made(self, transport: Any) -> None:
@@ -179,7 +179,8 @@ def make_protocol(limits: ConnectionLimits) -> type[Any]:
 
         def refuse(self, status: bytes) -> None:
             if not self.transport.is_closing():
-                if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
+                cycle: Any = self.cycle  # None before the first request
+                if cycle is None or cycle.response_complete or not cycle.response_started:
                     self.transport.write(_REFUSED % status)
                 self.transport.close()
 
