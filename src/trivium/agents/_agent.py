@@ -32,7 +32,7 @@ from trivium.schema import Entity, Message, MessageExtra, Origin, ToolCall, Tool
 from trivium.schema.lowlevel import create_object, linked, message_of
 
 if TYPE_CHECKING:
-    from trivium.agents._typed import Entry
+    from trivium.agents._typed import CallMethod
     from trivium.commander.lowlevel import AsyncStream, Stream
     from trivium.schema import Answer
 
@@ -100,10 +100,10 @@ class Agent(AgentNames, Generic[T_co]):
         memory: MemoryManager  # pyright: ignore[reportIncompatibleVariableOverride] # fmt: skip
 
         # Static types of the calls of the base class: they answer with a value of type T_co.
-        __call__: Entry[Answer[T_co]]  # pyright: ignore[reportIncompatibleMethodOverride]
-        acall: Entry[Coroutine[Any, Any, Answer[T_co]]]  # pyright: ignore[reportIncompatibleMethodOverride]
-        stream: Entry[Stream[Answer[T_co]]]  # pyright: ignore[reportIncompatibleMethodOverride]
-        open: Entry[AsyncStream[Answer[T_co]]]  # pyright: ignore[reportIncompatibleMethodOverride]
+        __call__: CallMethod[Answer[T_co]]  # pyright: ignore[reportIncompatibleMethodOverride]
+        acall: CallMethod[Coroutine[Any, Any, Answer[T_co]]]  # pyright: ignore[reportIncompatibleMethodOverride]
+        stream: CallMethod[Stream[Answer[T_co]]]  # pyright: ignore[reportIncompatibleMethodOverride]
+        open: CallMethod[AsyncStream[Answer[T_co]]]  # pyright: ignore[reportIncompatibleMethodOverride]
     else:
 
         def __class_getitem__(cls, argument):

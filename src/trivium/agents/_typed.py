@@ -18,7 +18,7 @@ __all__ = ["TypedClass", "type_argument"]
 R_co = TypeVar("R_co", covariant=True)
 
 
-class Entry(Protocol[R_co]):
+class CallMethod(Protocol[R_co]):
     """A way to call an agent, as type checkers see it: all of them take the same keywords."""
 
     def __call__(
