@@ -85,7 +85,7 @@ class AgentNames(Module):
 
     @property
     def orchestrates(self) -> bool:
-        """Whether the agent handles the tools that steer tasks without their being enabled."""
+        """True if the agent handles the tools that steer tasks without their being enabled."""
         return self.options.enable_orchestration_tool_handling
 
     @property
