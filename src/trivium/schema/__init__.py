@@ -1,4 +1,4 @@
-"""What travels between modules: messages, documents, tool calls, usage, status codes. No I/O, no logic."""
+"""The values that travel between modules: messages, documents, tool calls, usage, status codes. No I/O, no logic."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Links(TypedDict, total=False):
     handled: tuple[object, object, str, tuple[Any, ...]]
     """The toolbox, config and name of an agent, and what of the message it handles."""
     watched: list[Changes]
-    """Whom to tell that a value of it was set anew."""
+    """The counters of its changes."""
 
 
 OF_ITSELF: Final = frozenset({"handled", "same", "watched"})
@@ -51,7 +51,7 @@ OF_ITSELF: Final = frozenset({"handled", "same", "watched"})
 
 
 def links_of(message: Any) -> Links:
-    """What is known of the message's place in a conversation."""
+    """Return the message's place in a conversation, as far as it is known."""
     found: Any = message.__pydantic_private__
     return Links() if found is None else found
 
@@ -82,7 +82,7 @@ def link(parent: Any, child: Any) -> None:
 
 
 class ChatDocumentForm(Conversions):
-    """What a message is called in a task's conversation: views of the same values."""
+    """The names of a message in a task's conversation: views of the same values."""
 
     __slots__ = ()
     if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class ChatDocumentForm(Conversions):
     # ---- metadata
     @property
     def metadata(self) -> ChatDocMetaData:
-        """Who speaks to whom, and how the message came about: a live view."""
+        """The speaker, the recipient and the history of the message: a live view."""
         found, message = self._kept_metadata(), cast("Message", self)
         entity = message.entity or Entity.USER
         name = "" if message.sender == entity else message.sender
@@ -108,7 +108,7 @@ class ChatDocumentForm(Conversions):
         return found
 
     def _kept_metadata(self) -> ChatDocMetaData:
-        """What of the metadata is kept with the message; made, and the message's id known, when it is first asked."""
+        """Return the stored part of the metadata; the first call makes it, and the message's id known."""
         extra = cast("dict[str, Any]", self.__pydantic_extra__)
         found = extra.get("metadata")
         if not isinstance(found, ChatDocMetaData):  # none yet, or read again as data
@@ -184,7 +184,7 @@ class ChatDocumentForm(Conversions):
 
     @property
     def oai_tool_choice(self) -> Any:
-        """How the model may choose among tools in its answer: "auto", "none", "required", or one tool."""
+        """The choice that the model has among tools in its answer: "auto", "none", "required", or one tool."""
         return cast("dict[str, Any]", self.__pydantic_extra__).get("tool_choice", "auto")
 
     def pop_tool_ids(self) -> None:
@@ -194,7 +194,7 @@ class ChatDocumentForm(Conversions):
 
 
 def is_tainted(message: Any) -> bool:
-    """Whether a message repeats what came from outside: its text steers nothing."""
+    """Return True if a message repeats text from outside: its text steers nothing."""
     found: Any = cast("dict[str, Any]", message.__pydantic_extra__).get("metadata")
     if isinstance(found, dict):  # read again as data
         found = ChatDocMetaData.model_validate({**cast("dict[str, Any]", found), "sender": Entity.USER})

@@ -1,4 +1,4 @@
-"""The message: what travels between modules. No I/O, no logic."""
+"""The message between modules. No I/O, no logic."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MessageExtra = Literal[
     "attachments", "entity", "files", "logprobs", "metadata", "origin", "output", "reasoning", "reasoning_state",
     "status", "tool_call_id", "tool_calls", "tool_choice", "tool_results", "usage", "why",
 ]  # fmt: skip
-"""What a message may carry beside its seven fields; anything else is an error, so that typing errors are seen."""
+"""The values of a message beside its seven fields; any other is an error, so that typing errors are seen."""
 
 _USER = Origin.USER  # a member is slow to look up
 _EXTRA = get_args(MessageExtra)
@@ -37,7 +37,7 @@ _UNSHOWN = ("logprobs", "metadata", "origin", "output", "reasoning_state", "usag
 
 
 class Message(ChatDocumentForm, OlderNames):
-    """What travels between modules.
+    """A message between modules.
 
     The seven fields are always there; the others (`MessageExtra`) are given by keyword, read as attributes,
     and appear in `repr` and dumps only when they are set.
@@ -122,7 +122,7 @@ stream_state=<AgentStatusCode.END: 0>)
 
     @property
     def usage(self) -> Usage | None:
-        """What the message cost, where a model wrote it."""
+        """The cost of the message, if a model wrote it."""
         return as_usage(self.__pydantic_extra__.get("usage"))
 
     @property
@@ -137,13 +137,13 @@ stream_state=<AgentStatusCode.END: 0>)
 
     @property
     def entity(self) -> Entity | None:
-        """Who of a task's responders spoke, where a task is concerned."""
+        """The responder of a task that spoke, if there is a task."""
         entity = self.__pydantic_extra__.get("entity")
         return entity if entity is None or entity.__class__ is Entity else Entity(entity)
 
     @property
     def status(self) -> StatusCode | None:
-        """How the task ended whose result this is."""
+        """The end of the task whose result this is."""
         status = self.__pydantic_extra__.get("status")
         return status if status is None or status.__class__ is StatusCode else StatusCode(status)
 
@@ -173,17 +173,17 @@ stream_state=<AgentStatusCode.END: 0>)
 
     @property
     def reasoning(self) -> str:
-        """What the model thought before it answered, where it said so."""
+        """The thoughts of the model before it answered, if it gave them."""
         return self.__pydantic_extra__.get("reasoning", "")
 
     @property
     def reasoning_state(self) -> Any:
-        """What the model's provider wants back of its thoughts: a `ReasoningState`, or None."""
+        """The part of its thoughts that the model's provider wants back: a `ReasoningState`, or None."""
         return self.__pydantic_extra__.get("reasoning_state")
 
     @property
     def logprobs(self) -> tuple[Any, ...]:
-        """How likely each token was, a `TokenLogprob` each, where that was asked for."""
+        """The probability of each token, a `TokenLogprob` each, if they were requested."""
         return tuple(self.__pydantic_extra__.get("logprobs", ()))
 
     @property
