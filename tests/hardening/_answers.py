@@ -19,8 +19,8 @@ __all__ = ["AGAIN", "BOTH", "CASES", "REPAIRED", "RUNS", "SHOWN", "Case"]
 SHOWN: Final = "the text is the answer"
 RUNS: Final = "the tool runs"
 BOTH: Final = "both calls run"
-REPAIRED: Final = "the model is told"
-AGAIN: Final = "asked again"
+REPAIRED: Final = "the model reads the error"
+AGAIN: Final = "the request is retried"
 MALFORMED: Final = "MalformedAnswerError"
 STATUS: Final = "ProviderStatusError"
 BUSY: Final = "ProviderBusyError"
@@ -28,12 +28,12 @@ BUSY: Final = "ProviderBusyError"
 
 @dataclass(frozen=True)
 class Case:
-    """A bad answer.
+    """A malformed response.
 
     Args:
         number: in the list of thirty.
         what: what the server sends, in words for the table.
-        becomes: what becomes of it.
+        becomes: the outcome.
         said: the answer.
         way: what goes wrong on the way.
         otherwise: what becomes of it in some formats. A text that begins with "-" says why it does not apply there.
