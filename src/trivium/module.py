@@ -306,13 +306,19 @@ class Module:
             if isinstance(value, Module):
                 yield name, value
 
-    def named_modules(self, prefix: str = "", _above: frozenset[int] = frozenset()) -> Iterator[tuple[str, Module]]:
+    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
         """This module and all below, depth first, by attribute path; one that holds itself is not entered again."""
-        if id(self) in _above:
-            return
-        yield prefix, self
-        for name, child in self.named_children():
-            yield from child.named_modules(f"{prefix}.{name}" if prefix else name, _above | {id(self)})
+        found, waiting = list[tuple[str, Module]](), list[tuple[str, Module, frozenset[int]]]()
+        waiting.append((prefix, self, frozenset()))
+        while waiting:
+            path, module, above = waiting.pop()
+            if id(module) not in above:
+                found.append((path, module))
+                above |= {id(module)}
+                children = list(module.named_children())
+                for name, child in reversed(children):
+                    waiting.append((f"{path}.{name}" if path else name, child, above))
+        return iter(found)
 
     def current_memory(self) -> Memory | None:
         """Return the memory of the session whose call runs here; None if the session has no messages."""

@@ -28,3 +28,11 @@ def test_each_walk_is_counted(walks: dict[str, dict[str, int]]):
 
 def test_a_pdf_becomes_a_line_in_a_third_of_the_calls_that_it_once_took(walks: dict[str, dict[str, int]]):
     assert walks["pdf"]["calls"] <= 35_058 / 3
+
+
+def test_a_task_with_a_sub_task_takes_three_fifths_of_the_calls_and_switches_that_it_once_took(
+    walks: dict[str, dict[str, int]],
+):
+    assert walks["task"]["calls"] <= 0.6 * 1_055
+    assert walks["task"]["switches"] <= 0.6 * 695
+    assert walks["task"]["files"] <= 35  # the aim is 30

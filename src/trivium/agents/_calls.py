@@ -62,8 +62,8 @@ def calls_in(agent: AgentNames, message: Message) -> tuple[ToolCall, ...]:
     origin = extra.get("origin")
     if origin is not _MODEL and origin is not _PROGRAM:
         return ()
-    if extra.get("tool_calls"):
-        return message.tool_calls
+    if calls := extra.get("tool_calls"):
+        return calls if isinstance(calls[0], ToolCall) else message.tool_calls
     return read_calls(agent, message.content) if origin is _PROGRAM else ()
 
 
@@ -94,7 +94,7 @@ def handled_by(agent: AgentNames, message: Message) -> Sequence[ToolCall | ToolM
 
     Else it is found out once, as long as neither the message nor what the agent knows is changed.
     """
-    if overrides(agent, "get_tool_messages"):
+    if "get_tool_messages" in agent.overridden or "get_tool_messages" in vars(agent):
         return agent.get_tool_messages(message)
     extra, box, config = message.__pydantic_extra__, agent.toolbox, agent.config
     if "origin" not in extra and "attachments" not in extra:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, cast
+from typing import Any
 
 import jiter
 
@@ -94,18 +94,18 @@ class ToolCallReader:
 
     def _call(self, text: str) -> ToolCall | str | None:
         """Return the call that a text is; the text itself if it is another object, None if it is none."""
+        value: dict[str, Any]
         try:
-            value = cast("dict[str, Any]", read_json(text, '"' if _is_plain(text[1:].lstrip()) else QUOTES))
+            value, is_json = jiter.from_json(text.encode(), catch_duplicate_keys=True, allow_inf_nan=False), True
         except ValueError:
-            return None
+            try:
+                value, is_json = read_json(text, '"' if _is_plain(text[1:].lstrip()) else QUOTES), False
+            except ValueError:
+                return None
         name = value.pop("request", None)
         if not isinstance(name, str) or not name:
             return text
-        try:
-            jiter.from_json(text.encode(), catch_duplicate_keys=True, allow_inf_nan=False)
-        except ValueError:
-            return ToolCall("", name, text)
-        return ToolCall("", name, json.dumps(value, ensure_ascii=False))
+        return ToolCall("", name, json.dumps(value, ensure_ascii=False) if is_json else text)
 
 
 def _is_plain(first: str) -> bool:

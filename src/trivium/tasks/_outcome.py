@@ -11,10 +11,10 @@ from trivium.commander import CallNode, current
 from trivium.commander.lowlevel import scope_of, stopped_by
 from trivium.exceptions import AnswerFormatError, DeadlineExceededError, RunKilledError
 from trivium.schema import Entity, Message, StatusCode
-from trivium.schema.lowlevel import link, linked
+from trivium.schema.lowlevel import is_tainted, link, linked
 from trivium.tasks._responders import responders_of
 from trivium.tasks._run import TaskRun, own_names
-from trivium.tasks._signals import is_data, without_done
+from trivium.tasks._signals import without_done
 
 if TYPE_CHECKING:
     from trivium.tasks._task import Task
@@ -72,7 +72,7 @@ def result_of_run(run: TaskRun, status: StatusCode | None) -> Message | None:
     if attachments and is_done_tool(pending):
         value, attachments = result_of(pending)
         content, calls = text_of_result(value), None
-    elif task.config.recognize_string_signals and not is_data(pending):
+    elif task.config.recognize_string_signals and not is_tainted(pending):
         content = without_done(content, as_substring=task.config.done_as_substring)
     if calls and (typed := agent.try_get_tool_messages(pending, all_tools=True)):
         attachments = (*attachments, *(each for each in typed if each not in attachments))

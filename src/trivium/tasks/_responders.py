@@ -120,6 +120,9 @@ class UserResponder(EntityResponder):
 
     def may_respond(self, run: TaskRun) -> bool:
         """Return whether the message is open to the user, and the user is asked now."""
+        pending = run.pending_message
+        if not (run.task.interactive or (pending is not None and pending.receiver)):
+            return False  # most tasks ask nobody
         return run.user_can_respond() and super().may_respond(run) and self.is_due(run)
 
     async def respond(self, run: TaskRun, turns: int) -> Any:

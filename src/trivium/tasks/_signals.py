@@ -57,11 +57,15 @@ SILENCE: Final = Signs()
 
 def read_signs(message: Message, agent: Agent, config: TaskConfig) -> Signs:
     """Read a message for a task of this agent."""
-    content, entity, extra = message.content, message.entity, message.__pydantic_extra__
+    content, extra = message.content, message.__pydantic_extra__
+    entity = extra.get("entity")
+    if entity is not None and not isinstance(entity, Entity):
+        entity = message.entity
     text = content if isinstance(content, str) else ""
     ends = "attachments" in extra and is_done_tool(message)
     signals = config.recognize_string_signals
-    says_done = DONE in text and signals and not ends and has_done(message, as_substring=config.done_as_substring)
+    is_steering = signals and not ends and not ("metadata" in extra and is_tainted(message))
+    says_done = DONE in text and is_steering and has_done(text, as_substring=config.done_as_substring)
     is_empty = content is None or (isinstance(content, str) and text.strip() in (("", PASS) if signals else ("",)))
     has_refusal = NO_ANSWER in text
     return Signs(
@@ -73,23 +77,15 @@ def read_signs(message: Message, agent: Agent, config: TaskConfig) -> Signs:
         has_refusal,
         says_done,
         ends,
-        PASS in text and signals and parse_route(message).passes,
+        PASS in text and is_steering and parse_route(message).passes,
         entity is _USER and (ends or says_done or str(content).strip().lower() in _USER_QUIT),
         calls_in(agent, message) if "origin" in extra else (),
     )
 
 
-def is_data(message: Message) -> bool:
-    """Return whether the text of a message steers nothing: a tool's result, or text from outside."""
-    return is_done_tool(message) or is_tainted(message)
-
-
-def has_done(message: Message, *, as_substring: bool = False) -> bool:
-    """Return whether a text contains DONE, as a word of its own or anywhere; data contains no signals."""
-    content = message.content
-    if not isinstance(content, str) or is_data(message):
-        return False
-    return DONE in content if as_substring else _DONE.search(content) is not None
+def has_done(text: str, *, as_substring: bool = False) -> bool:
+    """Return whether a text contains DONE, as a word of its own or anywhere."""
+    return as_substring or _DONE.search(text) is not None
 
 
 def without_done(content: Any, *, as_substring: bool = False) -> Any:
@@ -128,7 +124,9 @@ def parse_route(message: Message, addressing_prefix: str = "") -> Route:
         Route(passes=False, receiver='sub-2', content='what is 2+2?')
     """
     content, receiver = message.content, message.receiver
-    if not isinstance(content, str) or ("__" not in content and not addressing_prefix) or is_data(message):
+    if not isinstance(content, str) or ("__" not in content and not addressing_prefix):
+        return Route(False, receiver, content)
+    if is_done_tool(message) or is_tainted(message):
         return Route(False, receiver, content)
     if message.tool_calls and not content.startswith((PASS, SEND_TO)):
         return Route(False, receiver, content)
