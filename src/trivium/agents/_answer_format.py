@@ -22,7 +22,7 @@ __all__ = ["REPAIRS", "AnswerFormat", "answer_format", "is_class", "typed_answer
 
 T = TypeVar("T")
 REPAIRS = 2
-"""How often a model is asked again where its answer has not the type that was asked for."""
+"""The most times that a model is asked again where its answer has not the type that was asked for."""
 
 
 class AnswerFormat:
@@ -102,9 +102,7 @@ class AnswerFormat:
             return None
 
 
-@lru_cache(maxsize=256)
-def _cached_format(kind: Any, include_defaults: bool) -> AnswerFormat:
-    return AnswerFormat(kind, include_defaults)
+_cached_format = lru_cache(maxsize=256)(AnswerFormat)
 
 
 def answer_format(kind: Any, include_defaults: bool = True) -> AnswerFormat | None:

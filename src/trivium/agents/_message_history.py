@@ -33,7 +33,7 @@ class MessageHistory(MutableSequence[LLMMessage]):
         memory = self._agent.current_memory()
         if memory is None:
             return []
-        return [self.system_entry(), *(_entry(message, memory, self._agent) for message in memory.messages)]
+        return [self.system_entry(), *(_Entry.of(message, memory, self._agent) for message in memory.messages)]
 
     def system_entry(self) -> LLMMessage:
         """Return the system message as an entry of the history."""
@@ -91,7 +91,7 @@ class MessageHistory(MutableSequence[LLMMessage]):
             if not isinstance(entries[0], _Entry):
                 self._agent.system_message = entries[0].content or ""
             entries = entries[1:]
-        manager.open(this_session()).load([_message(each, self._agent) for each in entries])
+        manager.open(this_session()).load([_Entry.to_message(each, self._agent) for each in entries])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Iterable) and self._all() == list(cast("Iterable[Any]", other))
@@ -117,21 +117,22 @@ class _Entry(LLMMessage):
             else:
                 self._memory.edit(at, value)
 
+    @classmethod
+    def of(cls, message: Message, memory: Memory, agent: ChatAgent[Any]) -> _Entry:
+        """Return the entry for a message of the agent's memory."""
+        values = dict(Message.to_LLMMessage(message)[0])
+        if message.tool_call_id is not None:
+            values |= {"role": Role.TOOL, "tool_call_id": message.tool_call_id}
+        elif message.entity is None:
+            values["role"] = Role.ASSISTANT if message.sender == agent.name else Role.USER
+        entry = cls.model_construct(**values)
+        entry._of, entry._memory = message, memory
+        return entry
 
-def _entry(message: Message, memory: Memory, agent: Any) -> LLMMessage:
-    made = Message.to_LLMMessage(message)[0]
-    values = dict(vars(made))
-    if message.tool_call_id is not None:
-        values |= {"role": Role.TOOL, "tool_call_id": message.tool_call_id}
-    elif message.entity is None:
-        values["role"] = Role.ASSISTANT if message.sender == agent.name else Role.USER
-    entry = _Entry.model_construct(**values)
-    entry._of, entry._memory = message, memory
-    return entry
-
-
-def _message(entry: LLMMessage, agent: Any) -> Message:
-    if isinstance(entry, _Entry) and entry._of is not None:
-        return entry._of
-    made = Message.from_LLMMessage(entry)
-    return made.replace(sender=agent.name) if entry.role is Role.ASSISTANT else made
+    @classmethod
+    def to_message(cls, entry: LLMMessage, agent: ChatAgent[Any]) -> Message:
+        """Return the message that an entry stands for, or a new one."""
+        if isinstance(entry, cls) and entry._of is not None:
+            return entry._of
+        made = Message.from_LLMMessage(entry)
+        return made.replace(sender=agent.name) if entry.role is Role.ASSISTANT else made

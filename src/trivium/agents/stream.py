@@ -226,12 +226,9 @@ class AgentForInternLM(ToolLoop):
         return self.agent
 
     def _default_parser(self, plugins: Any) -> MixedToolParser:
-        told = get_plugin_prompt(plugins) if plugins else ""
-        known = [PluginParser(template=_PLUGINS, prompt=told)] if plugins else [PluginParser()]
-        return MixedToolParser(
-            template=_META,
-            parsers=[*known, InterpreterParser(template=_INTERPRETER if self.interpreter_executor else "")],
-        )
+        code = InterpreterParser(template=_INTERPRETER if self.interpreter_executor else "")
+        calls = PluginParser(template=_PLUGINS, prompt=get_plugin_prompt(plugins)) if plugins else PluginParser()
+        return MixedToolParser(template=_META, parsers=[calls, code])
 
     async def run_call(self, answer: Message) -> Message:
         """Run what an answer calls.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from inspect import isclass, isroutine
 from operator import attrgetter
 from typing import Any, TypeVar, Unpack
 
@@ -225,7 +226,7 @@ async def run_batch_function_async(
     async def work(index: int, item: T) -> Any:
         return await invoke(function, item)
 
-    name = str(getattr(function, "__name__", "function"))
+    name = function.__name__ if isroutine(function) or isclass(function) else "function"
     return await Batch(name, items, work, sequential, batch_size, has_sessions=False, **keywords).run()
 
 
