@@ -76,7 +76,7 @@ class MessageHistory(MutableSequence[LLMMessage]):
         """Put a message before another; a system message becomes the agent's."""
         entries = self._all()
         if index >= len(entries) and (entries or value.role is not Role.SYSTEM):
-            self._agent.memory.open(this_session()).add(_message(value, self._agent))
+            self._agent.memory.open(this_session()).add(_Entry.to_message(value, self._agent))
         else:
             entries.insert(index, value)
             self.replace_all(entries)
