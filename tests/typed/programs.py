@@ -13,7 +13,7 @@ from typing import Literal, assert_type
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from trivium import Agent, ChatAgent, ChatAgentConfig, Limits, Message, Task, Tool, ToolMessage
+from trivium import Agent, AsyncAgent, ChatAgent, ChatAgentConfig, Limits, Message, Task, Tool, ToolMessage
 from trivium.agent.chat_agent import ChatAgent as DocumentedChatAgent
 from trivium.agent.task import Task as DocumentedTask
 from trivium.agent.tool_message import ToolMessage as DocumentedToolMessage
@@ -59,6 +59,7 @@ def an_agent_of_a_type_answers_with_it() -> None:
 
 async def it_does_so_in_async_code() -> None:
     assert_type((await Agent[City](model()).acall("Which city?")).output, City)
+    assert_type((await AsyncAgent[City](model())("Which city?")).output, City)
     answer = await ChatAgent[int](counts()).acall("6 * 7?")
     assert_type(answer.output, int)
     assert answer.output == 42

@@ -100,10 +100,10 @@ class Agent(AgentNames, Generic[T_co]):
         memory: MemoryManager  # pyright: ignore[reportIncompatibleVariableOverride] # fmt: skip
 
         # Static types of the calls of the base class: they answer with a value of type T_co.
-        __call__: CallMethod[Answer[T_co]]  # pyright: ignore[reportIncompatibleMethodOverride]
-        acall: CallMethod[Coroutine[Any, Any, Answer[T_co]]]  # pyright: ignore[reportIncompatibleMethodOverride]
-        stream: CallMethod[Stream[Answer[T_co]]]  # pyright: ignore[reportIncompatibleMethodOverride]
-        open: CallMethod[AsyncStream[Answer[T_co]]]  # pyright: ignore[reportIncompatibleMethodOverride]
+        __call__: CallMethod[Answer[T_co]]  # type: ignore[override]
+        acall: CallMethod[Coroutine[Any, Any, Answer[T_co]]]  # type: ignore[override]
+        stream: CallMethod[Stream[Answer[T_co]]]  # type: ignore[override]
+        open: CallMethod[AsyncStream[Answer[T_co]]]  # type: ignore[override]
     else:
 
         def __class_getitem__(cls, argument):
@@ -487,5 +487,8 @@ class Agent(AgentNames, Generic[T_co]):
         return new
 
 
-class AsyncAgent(AsyncModule, Agent):
+class AsyncAgent(AsyncModule, Agent[T_co]):
     """An `Agent` whose call gives a coroutine."""
+
+    if TYPE_CHECKING:
+        __call__: CallMethod[Coroutine[Any, Any, Answer[T_co]]]  # type: ignore[override]

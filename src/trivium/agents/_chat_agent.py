@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from typing_extensions import TypeVar
-
 from trivium.actions import ToolMessage
-from trivium.agents._agent import Agent, Model
+from trivium.agents._agent import Agent, Model, R, T_co
 from trivium.agents._calls import overrides
 from trivium.agents._config import AgentConfig, ChatAgentConfig
 from trivium.agents.aggregator import DefaultAggregator
@@ -22,11 +20,10 @@ from trivium.schema import Entity, LLMMessage, Message, Role, ToolSpec
 
 if TYPE_CHECKING:
     from trivium.agents._message_history import MessageHistory
+    from trivium.agents._typed import CallMethod
+    from trivium.schema import Answer
 
 __all__ = ["AsyncChatAgent", "ChatAgent"]
-
-T_co = TypeVar("T_co", default=Any, covariant=True)
-R = TypeVar("R")
 
 
 class _Paragraphs(DefaultAggregator):
@@ -338,8 +335,11 @@ class ChatAgent(Agent[T_co]):
         """Override it to give a clone what your subclass keeps."""
 
 
-class AsyncChatAgent(AsyncModule, ChatAgent[Any]):
+class AsyncChatAgent(AsyncModule, ChatAgent[T_co]):
     """A `ChatAgent` whose call gives a coroutine."""
+
+    if TYPE_CHECKING:
+        __call__: CallMethod[Coroutine[Any, Any, Answer[T_co]]]  # type: ignore[override]
 
 
 def _entry(role: str, content: str) -> LLMMessage:
