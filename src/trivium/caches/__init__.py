@@ -1,4 +1,4 @@
-"""Caches: texts by key, kept in a file or on a server, for any number of processes."""
+"""Caches: texts by key, stored in a file or on a server, for any number of processes."""
 
 from trivium.caches._cache import Cache
 from trivium.caches._redis import RedisCache

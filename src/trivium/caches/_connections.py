@@ -22,7 +22,7 @@ class SQLiteConnections:
     Args:
         path: the file; its folder is made too.
         busy_seconds: how long a writer waits for others.
-        prepare: what is done with each new connection, as making the tables.
+        prepare: a function that prepares each new connection, such as creating the tables.
     """
 
     def __init__(self, path: Path, busy_seconds: float, prepare: Callable[[Connection], None]) -> None:
@@ -44,7 +44,7 @@ class SQLiteConnections:
         self._idle.put(database)
 
     def close(self) -> None:
-        """Close those that nobody uses; the next use opens one again."""
+        """Close unused connections; the next use opens one again."""
         self._idle.close()
 
     def _opened(self) -> Connection:
@@ -64,7 +64,7 @@ class SQLiteConnections:
 
 
 class _Idle:
-    """Connections that nobody uses now. A child process leaves those of its parent alone: closing them would undo
+    """Unused connections. A child process leaves those of its parent alone: closing them would undo
     the parent's locks."""
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class _Idle:
 
     @contextmanager
     def _own(self) -> Generator[None]:
-        if self._pid != os.getpid():  # nobody else runs in a child that was just made; its lock may have been held
+        if self._pid != os.getpid():  # a new child has one thread; the lock may have been held at the fork
             self._of_parent.append(self._connections)
             self._lock, self._pid, self._connections = Lock(), os.getpid(), []
         with self._lock:

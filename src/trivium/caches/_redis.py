@@ -20,7 +20,7 @@ class RedisCache:
 
     Args:
         url: the server: redis://HOST:PORT/NUMBER, rediss:// or unix://; its password is never displayed.
-        prefix: stands before every key.
+        prefix: the beginning of every key.
 
     Raises:
         MissingExtraError: the package is not installed; it comes with the extra "redis".

@@ -1,7 +1,7 @@
 """Messages, sessions, events and errors as JSON, as they travel between processes. No I/O.
 
-A message that comes in is a user's, whatever it claims: only its content, its sender and what goes along with it are
-read. So nobody outside can forge a tool call, an answer of the model or the end of a task.
+An incoming message is a user's, whatever it claims: only its content, its sender and its attachments are read. So no
+client can forge a tool call, an answer of the model or the end of a task.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def parse_body(body: bytes | str) -> Any:
     """Parse JSON as the standard has it: no NaN, and no text that cannot be encoded again.
 
     Raises:
-        Failure: it is no such JSON, or nested too deeply; status 422.
+        Failure: it is malformed, or nested too deeply; status 422.
     """
 
     def refuse(name: str) -> NoReturn:

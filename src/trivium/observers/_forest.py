@@ -1,4 +1,4 @@
-"""The runs as they stand now: what the live view draws. Nodes that have ended are folded into counts."""
+"""The present state of runs, for the live view. Nodes that have ended are folded into counts."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ class Branch:
 
 
 class Forest:
-    """All runs that are watched. It grows with the open nodes, not with those that were; one thread at a time.
+    """All watched runs. Its size is that of the open nodes, not of all nodes; for one thread at a time.
 
     Attributes:
-        top: stands above the roots.
+        top: the branch above the roots.
         failures: the last nodes that failed, each with an error that no other in the list has.
         queued: the nodes that wait to start.
-        done: how many nodes have ended, `failed` of them with an error of their own; `usage` is the sum of all.
+        done: the number of nodes that have ended, `failed` of them with their own error; `usage` is the sum of all.
     """
 
     def __init__(self) -> None:
@@ -122,7 +122,7 @@ class Forest:
             branch.error = exception_line(event.data)
             if all(each.error != branch.error for each in self.failures):
                 self.failures.append(branch)
-        for child in branch.below.values():  # nobody awaited them: they are being stopped, and end later
+        for child in branch.below.values():  # they were not awaited: they are being cancelled, and end later
             child.above = above
         above.below.update(branch.below)
         branch.below = {}

@@ -27,7 +27,7 @@ _MOST_WAITING = 10_000
 class LiveTree:
     """A tree of the nodes that run, drawn in the terminal: their time, their tokens, and what happened there last.
 
-    Behind a node stand the last words of its model, or the summary of its last event: a tool call, a retry, a fallback,
+    After a node comes the end of its model's text, or the summary of its last event: a tool call, a retry, a fallback,
     a wait for a rate limit, a cache hit, an approval, or an event of your own. Nodes that have ended fold into counts,
     so a run of any size stays within the height of the terminal; the last picture stays. Without a terminal nothing is
     written. Enter it, and give it as a listener to any number of calls and commanders, from any thread. It is drawn
@@ -35,7 +35,7 @@ class LiveTree:
 
     Args:
         console: a `rich` console to draw on; stderr by default, so that stdout stays clean.
-        summary: write the last picture, without colours, also where there is no terminal.
+        summary: write the last picture, without colours, also without a terminal.
         refresh_per_second: how often it is drawn; default 8.
 
     Raises:

@@ -1,4 +1,4 @@
-"""A recorder of runs: a listener that keeps what the tree forgets when its nodes end."""
+"""A recorder of runs: a listener that stores nodes, which the tree drops when they end."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ class RecordedEvent:
 
 @dataclass(slots=True, eq=False)
 class RecordedNode:
-    """A node as it was: its name and session, its time in seconds, what it used, and what was below it.
+    """A recorded node: its name and session, its time in seconds, its usage, and its children.
 
     Args:
-        name: what was called.
+        name: the name of the call.
         session_id: the session that it belongs to.
         started: when its code began, in seconds on the monotonic clock; for one that never began, when it was queued.
         seconds: how long it took; 0 until it ends.
         own_usage: what its own model call used.
         error: what ended it, on one line.
-        children: what was started below it, in order.
+        children: the nodes started below it, in order.
         kind: "call", "job", "handler" or "commander".
         state: the last state that is known.
-        queued: when it was put in a queue, if it was.
+        queued: the time when it was queued, if it was.
         wall_time: when a root began, in seconds since the epoch; None below.
         events: tool calls, retries, notes and the like, and the first piece of a model's stream.
     """
@@ -71,7 +71,7 @@ class RecordedNode:
 
     @property
     def usage(self) -> Usage:
-        """Tokens and dollars of this node and all below, those of requests that failed included."""
+        """Tokens and dollars of this node and all below, failed requests included."""
         return sum((node.own_usage for node in self.walk()), Usage())
 
     @property
@@ -94,13 +94,13 @@ class RecordedNode:
 
 
 class RunRecord:
-    """A listener that keeps the tree of every run; it may listen to several at once, from any thread.
+    """A listener that records the tree of every run; it may listen to several at once, from any thread.
 
-    By default it keeps names, times, counts and errors, and nothing of messages, arguments and results: such a record
-    can be shown to people who may not read these.
+    By default it records names, times, counts and errors, but no messages, arguments and results: such a record can be
+    given to readers who may not see these.
 
     Args:
-        content: keep contents too, in the `data` of the events: the requests that models got and their replies,
+        content: record contents too, in the `data` of the events: the requests that models got and their replies,
             messages, arguments and results of tools. Values under names such as `password` or `api_key`, and texts
             of the form of a key, become `***`.
 
@@ -154,7 +154,7 @@ class RunRecord:
     def as_json(self) -> JSONObject:
         """Return the record as JSON values: `runs`, and all `nodes` in one flat list, with the `id` of each `parent`.
 
-        Parents stand before their children. Times are seconds after the first run began; `seconds` is null for a
+        Parents come before their children. Times are seconds after the first run began; `seconds` is null for a
         node that has not ended. A session that is no JSON value is written as its repr.
         The `data` of an event are its fields; it is left out where there are none.
 
@@ -171,7 +171,7 @@ class RunRecord:
     def as_chrome_trace(self) -> JSONObject:
         """Return the record in the Trace Event Format, which ui.perfetto.dev and chrome://tracing open.
 
-        Nodes that ran at the same time lie on lanes of their own. Each slice names its parent in its arguments.
+        Nodes that ran at the same time have separate lanes. Each slice names its parent in its arguments.
 
         Example:
             >>> from trivium import Agent
@@ -217,7 +217,7 @@ class RunRecord:
         return recorded
 
     def _keep(self, event: Event, recorded: RecordedNode) -> None:
-        """Keep an event; of those that happen in every run only the contents."""
+        """Record an event; of kinds that occur in every run only the contents."""
         fields = event.fields()
         if self.content:
             known, fields = fields, event.fields(content=True)

@@ -1,4 +1,4 @@
-"""Secrets are taken out of contents before they are recorded."""
+"""The redaction of secrets in contents before they are recorded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _VALUE: Final = re.compile(
     r"\b[srp]k-[\w-]{16,}|\bgh[opsur]_\w{30,}|\bxox[a-z]-[\w-]{10,}|\bAKIA[0-9A-Z]{16}\b|\bAIza[\w-]{30,}"
     r"|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]+|(?<=\bBearer )[\w.~+/=-]{8,}"
 )
-"""Forms of keys that large providers give out, JSON web tokens, and what stands behind "Bearer"."""
+"""The forms of keys of large providers, JSON web tokens, and tokens after "Bearer"."""
 
 
 def mask_secrets(value: object, name: str = "") -> Any:

@@ -1,4 +1,4 @@
-"""Prompts: templates whose variables are filled in, and the parsers of what a model answers."""
+"""Prompts: templates with variables, and parsers of a model's answers."""
 
 from trivium.exceptions import PromptTemplateError
 from trivium.prompts._config import PromptsConfig

@@ -1,4 +1,4 @@
-"""The prompt template: a text with named places. Values are put in; nothing in a template is ever run."""
+"""The prompt template: a text with variables. Values are inserted; no part of a template is ever executed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trivium.schema.lowlevel import checked
 __all__ = ["PromptTemplate", "find_unfilled_variables", "is_prompt_fully_filled", "render_prompt"]
 
 _DOUBLE = re.compile(r"\{\{\s*(?P<name>\w+)\s*\}\}")
-# What `format` meets in each style: a variable, or a sign that has no name and so is refused. In json, as in
+# The tokens of `format` in each style: a variable, or a brace without a variable, which is refused. In json, as in
 # Python's own format strings, a doubled brace is one brace.
 _STYLES = {
     "json": re.compile(r"(?P<brace>\{\{|\}\})|\{(?P<name>\w+)\}|[{}]"),
@@ -21,17 +21,17 @@ _STYLES = {
 
 
 class PromptTemplate:
-    """A text with places for variables, filled at once by `format` or step by step by `render`.
+    """A text with variables, filled at once by `format` or step by step by `render`.
 
-    Only plain variables are filled in: no expressions, filters or blocks, and no code. A value is text for
-    good: what looks like a variable inside it is never filled.
+    Only plain variables are filled in: no expressions, filters or blocks, and no code. Values are plain text: a
+    variable in a value is never filled.
 
     Args:
         prompt_template: the text. `render` fills `{{ name }}`.
         format_type: what `format` fills: "json" fills `{name}`, and `{{` is a brace; "jinja" fills `{{ name }}`.
 
     Raises:
-        ConfigurationError: there is no such format type.
+        ConfigurationError: the format type is unknown.
 
     Example:
         >>> PromptTemplate("Hello, {name}!").format(name="Ada")
@@ -50,28 +50,30 @@ class PromptTemplate:
 
     @classmethod
     def load_template(cls, prompt_template: str) -> Self:
-        """A new template of this text."""
+        """Return a new template of this text."""
         return cls(prompt_template)
 
     @property
     def variables(self) -> list[str]:
-        """The variables that `format` fills in, each once, in the order of the text."""
+        """The variables that `format` fills in, without repetition, in the order of the text."""
         places = _STYLES[self.format_type].finditer(self.template)
         return list(dict.fromkeys(place["name"] for place in places if place["name"]))
 
     def format(self, /, **variables: object) -> str:
-        """The text with every variable filled in; the template stays as it is.
+        """Return the text with every variable filled in; the template is unchanged.
 
         Raises:
-            PromptTemplateError: a variable is missing or is not in the template, or the template holds a brace
-                that belongs to no variable.
+            PromptTemplateError: a variable is missing or is not in the template, or the template has a brace
+                outside a variable.
         """
         names = set(self.variables)
         missing, unknown = sorted(names - variables.keys()), sorted(variables.keys() - names)
         if missing or unknown:
-            told = [f"{word} {', '.join(found)}" for word, found in (("lacks", missing), ("has no", unknown)) if found]
+            problems = [
+                f"{word} {', '.join(found)}" for word, found in (("lacks", missing), ("has no", unknown)) if found
+            ]
             raise PromptTemplateError(
-                f"the call of format {' and '.join(told)}: give the template's variables, no more and no less",
+                f"the call of format {' and '.join(problems)}: give the template's variables, no more and no less",
                 (*missing, *unknown),
             )
         return _STYLES[self.format_type].sub(lambda found: self._formatted(found, variables), self.template)
@@ -99,7 +101,7 @@ class PromptTemplate:
 
     @property
     def prompt_template(self) -> str:
-        """The text as it is now, with what has been rendered so far."""
+        """The present text, with the variables rendered so far."""
         return _filled(self.template, self._values)
 
     @property
@@ -116,11 +118,11 @@ class PromptTemplate:
 
     @property
     def unfilled_variables(self) -> list[str]:
-        """The variables that have no value yet, each once, in the order of the text."""
+        """The variables without a value, without repetition, in the order of the text."""
         return [name for name in find_unfilled_variables(self.template) if name not in self._values]
 
     def is_fully_filled(self) -> bool:
-        """Tell whether every variable has a value."""
+        """Return True if every variable has a value."""
         return not self.unfilled_variables
 
     def __str__(self) -> str:
@@ -132,7 +134,7 @@ class PromptTemplate:
 
 @checked
 def render_prompt(prompt_template: str, **variables: object) -> str:
-    """The text with the `{{ name }}` filled in for which there is a value; the others stay.
+    """Fill in each `{{ name }}` that has a value; the others stay.
 
     Example:
         >>> render_prompt("{{ a }} and {{ b }}", a=1, c=3)
@@ -147,7 +149,7 @@ def _filled(template: str, values: Mapping[str, object]) -> str:
 
 @checked
 def is_prompt_fully_filled(prompt: str) -> bool:
-    """Tell whether a text has no `{{ name }}`.
+    """Return True if a text has no `{{ name }}`.
 
     Example:
         >>> is_prompt_fully_filled("Hello, {{ name }}!")
@@ -158,7 +160,7 @@ def is_prompt_fully_filled(prompt: str) -> bool:
 
 @checked
 def find_unfilled_variables(prompt_template: str) -> list[str]:
-    """The names in the `{{ name }}` of a text, each once, in order.
+    """The names in the `{{ name }}` of a text, without repetition, in order.
 
     Example:
         >>> find_unfilled_variables("{{ b }} {{ a }} {{b}}")

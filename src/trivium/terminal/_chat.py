@@ -25,7 +25,7 @@ __all__ = ["COMMANDS", "Conversation", "chat", "chat_at_terminal", "chat_on_line
 
 COMMANDS = {
     "/help": "show this list",
-    "/tools": "show the last tool calls in full; /tools on and /tools off for those to come",
+    "/tools": "show the last tool calls in full; /tools on and /tools off for later ones",
     "/history": "show the conversation so far",
     "/reset": "forget the conversation",
     "/save": "write the conversation to a file: /save FILE",

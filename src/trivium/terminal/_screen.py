@@ -225,7 +225,7 @@ class Screen:
         self._cut = ""
 
     def stop(self) -> None:
-        """End the answers and tool calls under way: nothing more comes of them."""
+        """End the answers and tool calls in progress, which were cancelled."""
         self._live, self._thinks, self._cut = None, False, ""
         self._texts.clear()
         self._calls.clear()

@@ -75,7 +75,7 @@ class Terminal(Screen):
         return _QUIT if answer is None else answer
 
     def approve(self, request: ApprovalRequest) -> bool | Denied:
-        """Ask the user whether a call may run: y is yes, n is no, anything else is no with this reason."""
+        """Ask the user to approve a call: y approves, n refuses, any other text refuses with this reason."""
         self.note(f"{request.name} wants to run:", "yellow")
         self.note(call_text(request.name, request.arguments), "")
         answer = (self.read("run it? y, n, or why not") or "").strip()
@@ -90,7 +90,7 @@ class Terminal(Screen):
         with suppress(EOFError, KeyboardInterrupt):
             if self._session is None:
                 text = input(f"{name}: ")
-            else:  # the input line is a loop of its own: on a loop's thread it needs another one
+            else:  # the input line runs its own loop: on a loop's thread it needs another thread
                 style = f"bold ansi{COLOURS['user']}"
                 text = self._session.prompt([(style, f"{name}: ")], in_thread=running_loop() is not None)
         self._is_at_start = True

@@ -1,4 +1,4 @@
-"""The routes: a module behind HTTP. The guard in front of them decides who may call."""
+"""The routes: a module over HTTP. The guard in front of them authenticates requests."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def agent_app(
 
     Args:
         agent: an agent, a task, or any other module, sync or async.
-        token: the token that clients send as `Authorization: Bearer …`; `""` admits everybody. A dict gives each user,
-            by name, a token and sessions of their own.
+        token: the token that clients send as `Authorization: Bearer …`; `""` admits all requests. A dict gives each
+            user, by name, a token and separate sessions.
         hosts: the names that a request's Host header may have; None: any, for a server behind a known name.
         options: see `ServeOptions`.
 
@@ -197,7 +197,7 @@ class Service:
         mine.add(session_id)
 
     async def memory(self, request: Request) -> Response:
-        """Show or forget what the agent remembers of a session."""
+        """Return or delete the agent's memory of a session."""
         session_id = _session(request, request.path_params["session_id"])
         memories = [module.memory for _, module in self.agent.named_modules() if module.memory is not None]
         if all(memory.get(session_id) is None for memory in memories):
@@ -283,7 +283,7 @@ async def _read_body(request: Request, most: int) -> bytes:
 
 
 def _session(request: Request, value: object) -> Hashable:
-    """Return the session inside the server: each user has sessions of their own."""
+    """Return the session inside the server: each user has separate sessions."""
     session_id, user = parse_session(value), request.scope["trivium.user"]
     return f"{user}:{session_id}" if user else session_id
 

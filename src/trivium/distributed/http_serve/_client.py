@@ -131,7 +131,7 @@ class HTTPAgentClient(Module):
                 f"no answer from {self.url} ({str(error) or type(error).__name__}): check that the server runs, "
                 "and its host and port"
             ) from error
-        except ModelError as error:  # the decoder's: the server is no server of agents
+        except ModelError as error:  # of the decoder: the server does not serve agents
             raise RemoteConnectionError(f"{self.url} sent what is no answer; check host and port") from error
 
     def _asked(
@@ -141,7 +141,7 @@ class HTTPAgentClient(Module):
         return exchange(request, partial(client.send, stream=True), (self._token,))
 
     async def _checked(self, response: Response) -> bytes:
-        """Return the body of an answer that is no stream; b"" for a stream.
+        """Return the body of an answer that is not a stream; b"" for a stream.
 
         Raises:
             RemoteAgentError: the server refused.
@@ -170,11 +170,11 @@ class HTTPAgentClient(Module):
         return RemoteAgentError(f"{self.url} answered {status}: {text}{hint}", status, kind)
 
     def _object(self, data: str | bytes) -> dict[str, Any]:
-        """Parse what the server sent.
+        """Parse the server's response.
 
         Raises:
             RemoteAgentError: it is an error of the run.
-            RemoteConnectionError: it is no object.
+            RemoteConnectionError: it is not an object.
         """
         try:
             told = json.loads(data)
@@ -188,7 +188,7 @@ class HTTPAgentClient(Module):
             raise self._refusal(status if isinstance(status, int) else 500, found)
         return found
 
-    # ---- beside the call
+    # ---- other requests
     async def _ask(self, method: str, path: str, silent: float | None = None) -> Any:
         async with self._connected(silent) as client, self._asked(client, method, path) as response:
             return self._object(await self._checked(response))
@@ -207,7 +207,7 @@ class HTTPAgentClient(Module):
         return run_sync(invoke, self.is_alive_async)
 
     async def state_dict_async(self, session_id: Hashable = 0) -> dict[str, list[JSONObject]]:
-        """Return what the agent at the server remembers of a session.
+        """Return the memory of a session of the agent at the server.
 
         Raises:
             RemoteAgentError: the session is unknown (`status` is 404), or the server refused.
@@ -223,7 +223,7 @@ class HTTPAgentClient(Module):
                 raise
 
     def state_dict(self, session_id: Hashable = 0) -> dict[str, list[JSONObject]]:
-        """Return what the agent at the server remembers of a session; see `state_dict_async`."""
+        """Return the memory of a session of the agent at the server; see `state_dict_async`."""
         return run_sync(invoke, self.state_dict_async, session_id)
 
     def reset(self, session_id: Hashable = 0, keypath: str | None = None, recursive: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""Limits of a server's connections, so that clients that say nothing, or little at a time, shut out no others."""
+"""Limits of a server's connections, so that idle and slow clients cannot block others."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ConnectionLimits:
 
 
 class Connected(Protocol):
-    """A connection, as `Connections` sees it."""
+    """The interface of a connection for `Connections`."""
 
     address: str
 
@@ -134,7 +134,7 @@ def network_of(client: tuple[str, int] | None) -> str:
 
 
 def make_protocol(limits: ConnectionLimits) -> type[Any]:
-    """Make the class of uvicorn's connections that keeps to the limits."""
+    """Make the class of uvicorn's connections that enforces the limits."""
     try:
         import h11
         from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -167,7 +167,7 @@ def make_protocol(limits: ConnectionLimits) -> type[Any]:
             self.watch()
 
         def watch(self, is_lost: bool = False) -> None:
-            """Give what is to come next its time: the headers, or the body."""
+            """Start the time limit of the next part: the headers, or the body."""
             state = None if is_lost or self.transport.is_closing() else self.conn.their_state
             connections.wait(self, state in seconds)
             if state is not self._timed:
@@ -188,7 +188,7 @@ def make_protocol(limits: ConnectionLimits) -> type[Any]:
 
 
 class OncePerSecond(logging.Filter):
-    """Lets one record a second pass for one fault, and says in the next how many were left out.
+    """Passes one record a second for each fault; the next one has the number of those left out.
 
     Records are of one fault if they come from one line of code, with an exception of one class from one line.
     """
@@ -222,7 +222,7 @@ def _raised_at(trace: TracebackType | None) -> tuple[str, int]:
 
 @contextmanager
 def bounded_log() -> Generator[None]:
-    """Bound what is logged of connections and runs while a server runs."""
+    """Limit the log records of connections and runs while a server runs."""
     once = OncePerSecond()
     for name in _LOGGERS:
         logging.getLogger(name).addFilter(once)

@@ -30,7 +30,7 @@ _BOOT = "import sys; sys.path[:] = sys.argv[1:]; from trivium.distributed.http_s
 
 
 class HTTPAgentServer(HTTPAgentClient):
-    """An agent in a process of its own, made there from a config, and its client here.
+    """An agent in its own process, created there from a config, and its client here.
 
     The process ends with `shutdown`, at the end of a `with` block, when this object is collected, and when this
     process ends, in whatever way. Its output is kept in a file that is removed with it.
@@ -91,7 +91,7 @@ class HTTPAgentServer(HTTPAgentClient):
             return subprocess.Popen(  # noqa: S603 - this very interpreter, with code that stands here
                 [sys.executable, "-c", _BOOT, *path],
                 env={**os.environ, **settings},
-                stdin=subprocess.PIPE,  # what it is to do, the token too; its end tells the child that we are gone
+                stdin=subprocess.PIPE,  # its settings and token; its end tells the child that the parent has ended
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )

@@ -1,4 +1,4 @@
-"""Agents as actors of Ray: in a process of their own, on this machine or another of the cluster."""
+"""Agents as actors of Ray: in separate processes, on this machine or another of the cluster."""
 
 from trivium.distributed.ray_serve._actor import AgentRayActor, AsyncAgentRayActor
 

@@ -90,7 +90,7 @@ class AgentRayActor(Module):
         return answer["value"]
 
     def state_dict(self, session_id: Hashable = 0) -> dict[str, list[dict[str, Any]]]:
-        """Return what the agent in the actor remembers of a session."""
+        """Return the memory of a session of the agent in the actor."""
         return run_sync(invoke, self._ask, self.agent_actor.state_dict, session_id)
 
     def load_state_dict(self, state: Mapping[str, Sequence[object]], session_id: Hashable = 0) -> None:

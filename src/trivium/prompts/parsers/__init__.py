@@ -1,4 +1,4 @@
-"""Parsers: how a model is told to answer, what its answer says, and how it would have written one."""
+"""Parsers: the instruction of a format for a model, and the parser and the renderer of its answers."""
 
 from trivium.prompts.parsers._models import CustomFormatParser, JSONParser
 from trivium.prompts.parsers._text import StrParser, write_json

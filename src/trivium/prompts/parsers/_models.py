@@ -20,11 +20,11 @@ Values: TypeAlias = dict[str, Any]
 
 
 class JSONParser(StrParser):
-    """Has a model answer with one of several pydantic models, as JSON.
+    """Parses answers that are one of several pydantic models, as JSON.
 
     Args:
-        template: the instruction; the name of a model stands for its form, with a comment on each field.
-        **fields: the models, in the order in which they are tried, and other values of the template.
+        template: the instruction; the name of a model is replaced by its form, with a comment on each field.
+        **fields: the models, in the order of trial, and other values of the template.
 
     Raises:
         ConfigurationError: there is no model among the fields.
@@ -51,28 +51,30 @@ class JSONParser(StrParser):
             raise ConfigurationError(f"{type(self).__name__} needs a pydantic model as a keyword, as in answer=Answer")
 
     def format_to_string(self, value: object) -> str:
-        """A model as the form of its answer, anything else as text."""
+        """Render a model as the form of its answer, and other values as text."""
         return "\n".join(self._form(value, "")) if _is_model(value) else super().format_to_string(value)
 
     @checked
     def parse_response(self, data: str) -> Values:
-        """The values of the first model that fits the answer.
+        """Return the values of the first model that fits the answer.
 
         Raises:
-            AnswerFormatError: none fits; the text says for each why not.
+            AnswerFormatError: none fits; the message has the reason for each.
         """
         problems: list[str] = []
         for name, model in self.models.items():
             try:
                 return self._read(model, data).model_dump()
             except ValidationError as error:
-                said = "; ".join(f"{'.'.join(map(str, each['loc'])) or name}: {each['msg']}" for each in error.errors())
-                problems.append(f"as {name}: {said}")
+                errors = "; ".join(
+                    f"{'.'.join(map(str, each['loc'])) or name}: {each['msg']}" for each in error.errors()
+                )
+                problems.append(f"as {name}: {errors}")
         raise AnswerFormatError(f"the answer fits no model; {' | '.join(problems)}; ask the model again", data)
 
     @checked
     def format_response(self, parsed: BaseModel | Mapping[str, object]) -> str:
-        """The answer that says this."""
+        """Render an answer with these values."""
         return self._written(_values(parsed))
 
     def _written(self, values: Values) -> str:
@@ -99,13 +101,13 @@ class JSONParser(StrParser):
 
 
 class CustomFormatParser(JSONParser):
-    """Has a model answer with one of several pydantic models, each field between tags of its name.
+    """Parses answers that are one of several pydantic models, each field between tags of its name.
 
-    A field that is a list has its tags once for each entry.
+    A list has its tags once for each entry.
 
     Args:
-        template: the instruction; the name of a model stands for its form.
-        **fields: the models, in the order in which they are tried, and other values of the template.
+        template: the instruction; the name of a model is replaced by its form.
+        **fields: the models, in the order of trial, and other values of the template.
 
     Example:
         >>> class Person(BaseModel):
@@ -152,12 +154,12 @@ def _type_name(annotation: Any) -> str:
 
 def _comment(field: FieldInfo) -> str:
     default = field.get_default(call_default_factory=True, validated_data={}) if not field.is_required() else None
-    said = "required" if field.is_required() else f"default: {default!r}"
-    return f"{said}; {field.description}" if field.description else said
+    comment = "required" if field.is_required() else f"default: {default!r}"
+    return f"{comment}; {field.description}" if field.description else comment
 
 
 def _model_in(annotation: object) -> tuple[Model | None, bool]:
-    """The model that a field holds, alone or as an entry of its list; and whether it is a list."""
+    """Return the model of a field or of its list's entries, and True for a list."""
     is_list = get_origin(annotation) is list
     many = [annotation, *get_args(annotation)]
     return next((each for each in many if _is_model(each)), None), is_list

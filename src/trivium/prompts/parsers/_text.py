@@ -15,14 +15,14 @@ __all__ = ["StrParser", "write_json"]
 
 
 class StrParser:
-    """Tells a model how to answer, reads its answer, and writes one as the model would have.
+    """Makes the instruction of an answer's format, parses answers, and renders them.
 
-    This one leaves text as it is. For any answer that it can read, `format_response(parse_response(text))` says
-    the same as `text`, in the parser's own writing.
+    This parser leaves text unchanged. For any valid answer, `format_response(parse_response(text))` has the same
+    meaning as `text`, in the parser's own format.
 
     Args:
-        template: the instruction; `{name}` stands for the field of that name, `{{` is a brace.
-        **fields: the values; each is put in as `format_to_string` writes it.
+        template: the instruction; `{name}` is replaced by the field with that name, `{{` is a brace.
+        **fields: the values; each is rendered by `format_to_string`.
 
     Raises:
         PromptTemplateError: the template names a field that is not given, or cannot be filled in.
@@ -39,7 +39,9 @@ class StrParser:
         missing = tuple(name for name in self._template.variables if name not in fields)
         if missing:
             raise PromptTemplateError(f"the template needs {', '.join(missing)}: give each as a keyword", missing)
-        self._template.format(**dict.fromkeys(self._template.variables, ""))  # a stray brace is told now
+        self._template.format(
+            **dict.fromkeys(self._template.variables, "")
+        )  # raises now if a brace is outside a variable
 
     def format_instruction(self) -> Any:
         """Return the instruction to the model: text, or chat messages; empty for none."""

@@ -21,17 +21,16 @@ ParsedAnswer: TypeAlias = Mapping[str, Any]
 
 
 class ToolParser(StrParser):
-    """Finds the action in an answer: what stands between `begin` and `end`; what stands before is the thought.
+    """Finds the action in an answer: the text between `begin` and `end`; the text before it is the thought.
 
-    The end may be missing, for it may be the stop word at which the model was cut. What follows it is dropped.
+    The end may be missing, since it may be the model's stop word. Text after it is dropped.
 
     Args:
-        tool_type: what kind of action it is, for whoever runs it.
+        tool_type: the kind of the action, for the code that runs it.
         template: the instruction; see `StrParser`. It may name the marks: `{begin}`, `{end}`.
         begin: the mark before the action.
-        end: the mark behind it; "" where the action is all of the rest.
-        validate: turns the action's text into what it means, and raises where it means nothing; or the dotted
-            path of such a function, as your program writes it.
+        end: the mark after it; "" if the action is the rest of the answer.
+        validate: parses the action's text, and raises if it is invalid; or the dotted path of such a function.
         **fields: the template's values.
 
     Raises:
@@ -61,10 +60,10 @@ class ToolParser(StrParser):
 
     @checked
     def parse_response(self, data: str) -> Parsed:
-        """The answer as `tool_type`, `thought`, `action` and `status`.
+        """Parse an answer into `tool_type`, `thought`, `action` and `status`.
 
-        Without an action, the first and the third are None. An action that `validate` refuses stays text, with
-        the status PARSING_ERROR.
+        Without an action, `tool_type` and `action` are None. An action that `validate` refuses stays text, with the
+        status PARSING_ERROR.
         """
         thought, found, action = data.partition(self.begin)
         if not found:
@@ -78,7 +77,7 @@ class ToolParser(StrParser):
 
     @checked
     def format_response(self, parsed: ParsedAnswer) -> str:
-        """The answer that says this; an action that is no text is written as JSON.
+        """Render an answer with these values; an action that is not text is written as JSON.
 
         Raises:
             ConfigurationError: it lacks `thought` or `action`, or the action has no JSON form.
@@ -106,7 +105,7 @@ class InterpreterParser(ToolParser):
 
 
 def read_call(text: str) -> Parsed:
-    """A call that is written as a JSON object; other JSON is none, and text is never code here."""
+    """Parse a call written as a JSON object; other JSON and plain text are invalid."""
     call = json.loads(text)
     if not isinstance(call, dict):
         raise ValueError(f"a call is a JSON object, not {type(call).__name__}")
@@ -134,11 +133,11 @@ class MixedToolParser(StrParser):
     Args:
         tool_type: the name of the common instruction.
         template: the common instruction, before those of the parsers; see `StrParser`.
-        parsers: tool parsers, or configs of them; each with a `tool_type` of its own.
+        parsers: tool parsers, or configs of them; each with its own `tool_type`.
         **fields: the template's values.
 
     Raises:
-        ConfigurationError: one of the parsers is none, or two have the same tool type.
+        ConfigurationError: a value is not a tool parser, or two have the same tool type.
 
     Example:
         >>> parser = MixedToolParser(parsers=[InterpreterParser(), PluginParser()])
@@ -164,7 +163,7 @@ class MixedToolParser(StrParser):
             self.parsers[name] = each
 
     def format_instruction(self) -> list[Parsed]:
-        """The instructions as system messages, each with its tool type as name; those that say nothing are left out."""
+        """Return the instructions as system messages, each with its tool type as name, without empty ones."""
         texts = [(self.tool_type, super().format_instruction())]
         texts += [(name, parser.format_instruction()) for name, parser in self.parsers.items()]
         return [
@@ -175,14 +174,14 @@ class MixedToolParser(StrParser):
 
     @checked
     def parse_response(self, data: str) -> Parsed:
-        """The answer as `tool_type`, `thought`, `action` and `status`; see `ToolParser`."""
+        """Parse an answer into `tool_type`, `thought`, `action` and `status`; see `ToolParser`."""
         found = (parser.parse_response(data) for parser in self.parsers.values())
         nothing = _parsed(None, data, None, ToolStatusCode.NO_TOOL)
         return next((each for each in found if each["status"] != ToolStatusCode.NO_TOOL), nothing)
 
     @checked
     def format_response(self, parsed: ParsedAnswer) -> str:
-        """The answer that says this, as the parser of its tool type writes it.
+        """Render an answer by the parser of its tool type.
 
         Raises:
             ConfigurationError: it lacks `tool_type`, `thought` or `action`.
