@@ -70,7 +70,10 @@ class DefaultAggregator:
         Where the model's tool calls were answered by a plain message, that message is their result, and calls
         that nobody answered get an error: a history with open calls is refused by providers.
         """
-        entry = chat_message(message, name)
+        if message.content.__class__ is str and _TOLD.isdisjoint(message.__pydantic_extra__):  # as most messages
+            entry = {"role": "assistant" if message.sender == name else "user", "content": message.content}
+        else:
+            entry = chat_message(message, name)
         role, last = entry["role"], found[-1] if found else _NOTHING
         before = last.get("role")
         if role == "user" and before == "user" and _are_texts(last, entry):
@@ -138,8 +141,6 @@ def chat_message(message: Message, name: str) -> dict[str, Any]:
     content = message.content
     text = content if content.__class__ is str else text_of(message)
     extra = message.__pydantic_extra__
-    if _TOLD.isdisjoint(extra):
-        return {"role": "assistant" if message.sender == name else "user", "content": text}
     if (call_id := extra.get("tool_call_id")) is not None:
         return {"role": "tool", "tool_call_id": call_id, "content": text}
     entity = extra.get("entity")

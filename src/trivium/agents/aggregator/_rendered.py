@@ -59,8 +59,8 @@ def rendered(
     before = memory.rendered if isinstance(memory.rendered, _Rendered) else None
     if before is None or not before.is_of((name, separator, system), messages):
         changes = Changes() if before is None else before.changes
-        key = (name, separator, _copies(system))
-        before = _Rendered(key, messages, 0, messages[0], _copies(system), changes, changes.count)
+        own = [{**each} for each in system]  # a program's instruction may be changed by the program, or by a model
+        before = _Rendered((name, separator, own), messages, 0, messages[0], own, changes, changes.count)
     ready = end_of_plain(messages, before.covered, len(messages) - _FRESH)
     if ready - before.covered >= _STEP:
         chat = before.chat.copy()
@@ -71,7 +71,7 @@ def rendered(
             append(chat, message, name)
         before = before._replace(covered=ready, last=messages[ready - 1], chat=chat)
         memory.rendered = before
-    found = [*_copies(before.chat[: len(system)]), *before.chat[len(system) :]]
+    found = [{**each} for each in before.chat[: len(system)]] + before.chat[len(system) :]
     for message in messages[before.covered :]:
         append(found, message, name)
     return found
@@ -88,8 +88,3 @@ def end_of_plain(messages: list[Message], start: int, end: int) -> int:
         ):
             return at
     return end
-
-
-def _copies(chat: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return entries of their own: a program's instruction may be changed by the program, or by a model."""
-    return [{**each} for each in chat]
