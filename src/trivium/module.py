@@ -105,11 +105,10 @@ class Module:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if not isinstance(getattr(cls, "name", None), property) and "name" not in cls.__dict__:
+        if not isinstance(cls.name, property) and "name" not in cls.__dict__:
             cls.name = cls.__name__
-        forward = getattr(cls, "forward", None)
-        if forward is not None:  # its signature is the one below its decorators
-            parameters = signature(forward).parameters.values()
+        if hasattr(cls, "forward"):  # its signature is the one below its decorators
+            parameters = signature(cls.forward).parameters.values()
             cls._forward_takes_session = any(
                 each.name == "session_id" or each.kind is each.VAR_KEYWORD for each in parameters
             )
@@ -214,7 +213,10 @@ class Module:
         if context is not None:
             changes["context"] = context
         if (approve := approve or self.approve) is not None:
-            changes["approve"] = _checked_approver(approve)
+            if not callable(approve):
+                kind = type(approve).__name__
+                raise ArgumentTypeError(f"a call takes a function as approve, not {kind}", "approve")
+            changes["approve"] = approve
         if timeout is not None or limits is not None or listeners:
             heard = _checked_options(timeout, limits, listeners)
             change_scope(node, timeout=timeout, limits=limits, listeners=heard, **changes)
@@ -244,9 +246,9 @@ class Module:
             self._remember(node, messages)
         if self._forward_takes_session:
             kwargs["session_id"] = session_id
-        if (forward := getattr(self, "forward", None)) is None:
+        if not hasattr(self, "forward"):
             raise NotImplementedError(f"{type(self).__name__} has no forward: write `def forward(self, message)`")
-        out = await invoke(forward, *messages, **kwargs)
+        out = await invoke(self.forward, *messages, **kwargs)
         if not isinstance(out, Message):
             out = await self._last(node, out)
         if self.memory is not None:
@@ -397,12 +399,6 @@ def _taken_in(message: Any) -> Message:
     if isinstance(message, str):  # first: pydantic makes it slow to learn that something is no message
         return message_of(message)
     return message.__deepcopy__() if isinstance(message, Message) else Message(content=message)
-
-
-def _checked_approver(approve: Any) -> Callable[[Any], Any]:
-    if not callable(approve):
-        raise ArgumentTypeError(f"a call takes a function as approve, not {type(approve).__name__}", "approve")
-    return approve
 
 
 def _checked_options(timeout: Any, limits: Any, listeners: Any) -> tuple[Listener, ...]:

@@ -343,30 +343,22 @@ async def wait(seconds: float | None = None, event: ThreadEvent | None = None) -
         checkpoint(node)
         left = time_left(node)
         seconds = left if seconds is None or (left is not None and left < seconds) else seconds
-    if is_blocking():
-        _wait_blocking(node, seconds, event)
+    if not is_blocking():
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+        if event is not None:
+            event.add_callback(partial(post, loop, lambda: None if future.done() else future.set_result(None)))
+        await await_foreign(node, asyncio.wait([future], timeout=seconds))
+        future.cancel()
+    elif event is not None and get_running_loop() is not None:
+        raise WouldDeadlockError(
+            "a sync call on a running event loop would wait for another run; use the async form: await …"
+        )
     else:
-        await await_foreign(node, _wait_async(seconds, event))
+        woken = threading.Event()
+        if event is not None:
+            event.add_callback(woken.set)
+        with nullcontext() if node is None else WokenBy(node, woken.set):
+            any(map(woken.wait, wait_slices(seconds)))
     if node is not None:
         checkpoint(node)
-
-
-def _wait_blocking(node: TaskNode | None, seconds: float | None, event: ThreadEvent | None) -> None:
-    woken = threading.Event()
-    if event is not None:
-        if get_running_loop() is not None:
-            raise WouldDeadlockError(
-                "a sync call on a running event loop would wait for another run; use the async form: await …"
-            )
-        event.add_callback(woken.set)
-    with nullcontext() if node is None else WokenBy(node, woken.set):
-        any(map(woken.wait, wait_slices(seconds)))
-
-
-async def _wait_async(seconds: float | None, event: ThreadEvent | None) -> None:
-    loop = asyncio.get_running_loop()
-    woken: asyncio.Future[None] = loop.create_future()
-    if event is not None:
-        event.add_callback(partial(post, loop, lambda: None if woken.done() else woken.set_result(None)))
-    await asyncio.wait([woken], timeout=seconds)
-    woken.cancel()

@@ -83,26 +83,21 @@ class TaskNode:
     )
     _kind: str = "call"
     """The kind of node, for views: "call", "job", "handler" or "commander"."""
-    _name: str
-    _parent: TaskNode | None
-    _children: dict[TaskNode, None] | None
     _ordinals: dict[str, count[int]]
     """The counters of the names of its children; there are some where there is `_children`."""
-    _run_id: str | None
-    _stopping: tuple[TaskNode, str] | None
-    _wakers: list[Callable[[], object]] | None
-    _key: str | None
-    _ordinal: int
-    _spent: Any
-    _state: NodeState
-    exception: BaseException | None
-    result: Any
 
     def __init__(self, name: str, parent: TaskNode | None = None, scope: Scope | None = None) -> None:
         self._name = name
-        self._state = _PENDING
-        self._children = self._parent = self._stopping = self._key = self._run_id = None
-        self._wakers = self._spent = self.exception = self.result = None
+        self._state: NodeState = _PENDING
+        self._parent: TaskNode | None = None
+        self._children: dict[TaskNode, None] | None = None
+        self._stopping: tuple[TaskNode, str] | None = None
+        self._wakers: list[Callable[[], object]] | None = None
+        self._key: str | None = None
+        self._run_id: str | None = None
+        self._spent: Any = None
+        self.exception: BaseException | None = None
+        self.result: Any = None
         self._ordinal = 0
         self._scope = scope or (ROOT if parent is None else parent._scope)
         if parent is not None:

@@ -130,18 +130,16 @@ class Scope:
     """
 
     __slots__ = ("approve", "budget", "context", "deadline", "listeners", "pipes", "session_id", "task_run")
-    session_id: Hashable
-    listeners: tuple[Listener, ...]
-    budget: Budget | None
-    deadline: tuple[float, TaskNode] | None
-    context: Any
-    pipes: tuple[Any, ...]
-    approve: Callable[[Any], Any] | None
-    task_run: object
 
     def __init__(self) -> None:
-        self.session_id, self.listeners, self.pipes = 0, (), ()
-        self.budget = self.deadline = self.context = self.approve = self.task_run = None
+        self.session_id: Hashable = 0
+        self.listeners: tuple[Listener, ...] = ()
+        self.budget: Budget | None = None
+        self.deadline: tuple[float, TaskNode] | None = None
+        self.context: Any = None
+        self.pipes: tuple[Any, ...] = ()
+        self.approve: Callable[[Any], Any] | None = None
+        self.task_run: object = None
 
     def replace(self, **changes: Any) -> Scope:
         """Return a copy with some of its values replaced."""

@@ -215,7 +215,11 @@ class WorkNode(TaskNode):
         current.set(self)  # no token is stored: it would live as long as the body
         try:
             if self._policy is not None and self._policy.timeout is not None:
-                self._set_deadline(self._policy.timeout)
+                change_scope(self, timeout=self._policy.timeout)
+                loop = cast(
+                    "AbstractEventLoop", get_running_loop()
+                )  # its timer: nodes below may wait for anything
+                self._timer = loop.call_later(self._policy.timeout, self.kill, "deadline")
             self._start()
             if self._callbacks is not None:
                 await self._stage(f"at_{self._kind}_start")
@@ -273,11 +277,6 @@ class WorkNode(TaskNode):
             if node._task is None and not node._joiners and node._open == 0:
                 node._phase = OVER
                 node._settle()
-
-    def _set_deadline(self, seconds: float) -> None:
-        """Watch the deadline by a timer of the loop, since the nodes below may wait for anything."""
-        change_scope(self, timeout=seconds)
-        self._timer = cast("AbstractEventLoop", get_running_loop()).call_later(seconds, self.kill, "deadline")
 
     async def _tries(self, policy: Policy) -> Any:
         for attempt in range(policy.retries):
