@@ -15,6 +15,7 @@ from trivium.exceptions import CommanderNotRunError, WouldDeadlockError
 
 __all__ = ["CallNode", "SessionLocks", "is_within", "step", "this_call", "this_session"]
 
+_ACTIVE = NodeState.ACTIVE  # a member of an enum is slow to read
 _lock = Lock()  # one for all, since a deadlock spans several sessions; held for a few lines only
 
 
@@ -41,7 +42,7 @@ class CallNode(TaskNode):
         self._token: Token[TaskNode | None] = current.set(self)
         scope = self._scope
         if self._stopping is None and scope.deadline is None and not scope.listeners:
-            self._state = NodeState.ACTIVE  # most calls
+            self._state = _ACTIVE  # most calls
             return self
         try:
             self._start()

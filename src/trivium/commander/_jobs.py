@@ -59,8 +59,7 @@ def tasker(
     policy = _checked(password, Policy(timeout, retries, retry_delay, retry_on))
 
     def mark(function: Function) -> Function:
-        function.__tasker__ = True  # type: ignore[attr-defined] - a mark on the function
-        function.__policy__ = policy  # type: ignore[attr-defined]
+        function.__policy__ = policy  # type: ignore[attr-defined] - a mark on the function
         return function
 
     return mark
@@ -128,7 +127,7 @@ class Job(_Queued):
         return await out if isawaitable(out) and not isinstance(out, WorkNode) else out
 
     def _check_task(self) -> None:
-        if not hasattr(type(self).task, "__tasker__"):
+        if not hasattr(type(self).task, "__policy__"):
             raise NotTaskerError(f"{type(self).__name__} needs a task: write `@tasker(PASS_WORD) async def task(self)`")
 
     def _sync_task(self) -> Any:

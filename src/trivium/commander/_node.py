@@ -348,8 +348,6 @@ class WokenBy:
 # ---- beside the class, since a user's `Job` is a node: what the runtime and other packages ask of any node
 node_name: Callable[[TaskNode], str] = attrgetter("_name")
 """The name of the node."""
-node_kind: Callable[[TaskNode], str] = attrgetter("_kind")
-"""The kind of the node: "call", "job", "handler" or "commander"."""
 parent_of: Callable[[TaskNode], TaskNode | None] = attrgetter("_parent")
 """The node above; None at the root."""
 scope_of: Callable[[TaskNode], Scope] = attrgetter("_scope")

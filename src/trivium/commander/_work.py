@@ -216,9 +216,7 @@ class WorkNode(TaskNode):
         try:
             if self._policy is not None and self._policy.timeout is not None:
                 change_scope(self, timeout=self._policy.timeout)
-                loop = cast(
-                    "AbstractEventLoop", get_running_loop()
-                )  # its timer: nodes below may wait for anything
+                loop = cast("AbstractEventLoop", get_running_loop())  # its timer: nodes below may wait for anything
                 self._timer = loop.call_later(self._policy.timeout, self.kill, "deadline")
             self._start()
             if self._callbacks is not None:

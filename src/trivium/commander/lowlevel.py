@@ -9,19 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trivium.commander._calls import CallNode, SessionLocks, is_within, step, this_call, this_session
+from trivium.commander._calls import CallNode, SessionLocks, is_within, step
 from trivium.commander._drivers import (
     ThreadEvent,
-    await_foreign,
     drive,
     driver_neutral,
-    gather,
     invoke,
     invoke_in_place,
     invoke_or_abandon,
     is_async,
     run_on_loop,
-    run_sync,
     settle,
     sync_function,
     sync_method,
@@ -45,7 +42,6 @@ from trivium.commander._node import (
     current,
     emit,
     forget_name,
-    node_kind,
     node_name,
     parent_of,
     scope_of,
@@ -66,10 +62,9 @@ else:  # few programs need it
 
 __all__ = [
     "AsyncStream", "Budget", "CallNode", "Cancellation", "OwnerLoop", "Scope", "SessionLocks", "Stream", "TaskNode",
-    "ThreadEvent", "await_foreign", "await_within", "capture", "change_scope", "checkpoint", "current", "drive",
-    "driver_neutral", "emit", "enter_worker", "forget_name", "gather", "get_item", "invoke", "invoke_in_place",
-    "invoke_or_abandon", "is_async", "is_blocking", "is_in_trio", "is_within", "iterate", "node_kind", "node_name",
-    "parent_of", "pull", "run_from_trio", "run_in_worker", "run_on_loop", "run_sync", "running_loop", "scope_of",
-    "settle", "shield", "spend", "spent_by", "step", "stopped_by", "submit", "sync_function", "sync_method",
-    "this_call", "this_session", "time_left", "wait",
+    "ThreadEvent", "await_within", "capture", "change_scope", "checkpoint", "current", "drive", "driver_neutral",
+    "emit", "enter_worker", "forget_name", "get_item", "invoke", "invoke_in_place", "invoke_or_abandon", "is_async",
+    "is_blocking", "is_in_trio", "is_within", "iterate", "node_name", "parent_of", "pull", "run_from_trio",
+    "run_in_worker", "run_on_loop", "running_loop", "scope_of", "settle", "shield", "spend", "spent_by", "step",
+    "stopped_by", "submit", "sync_function", "sync_method", "time_left", "wait",
 ]  # fmt: skip
