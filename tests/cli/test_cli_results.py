@@ -62,7 +62,7 @@ def test_a_table_on_a_pipe_has_no_colours(trivium: Command):
     assert ["document", "tenant", "rent", "starts"] in lines
     assert ["ada.txt", "Ada", "900", "EUR", "2024-05-01"] in lines
     assert ["line", "1", "line", "1", "line", "1"] in lines
-    assert 'refused  bob.txt, tenant: "Ada" does not stand in the text' in ended.out
+    assert 'refused  bob.txt, tenant: "Ada" is not in the text' in ended.out
 
 
 def test_json_is_all_that_a_program_reads(trivium: Command):
@@ -82,7 +82,7 @@ def test_refused_and_not_stated_values_are_told_apart(trivium: Command):
     (trivium.folder / "answers.json").write_text(script_of({"tenant": "Eve", "rent": None, "starts": "2024-05-01"}))
     ended = trivium.extract("letters/ada.txt")
     assert ended.records[0]["refused"] == {
-        "tenant": '"Eve" does not stand in the text',
+        "tenant": '"Eve" is not in the text',
         "rent": "the document does not state it",
     }
     assert "3 fields: 1 backed, 1 refused, 1 not stated" in ended.err

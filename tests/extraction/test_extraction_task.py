@@ -62,7 +62,7 @@ def test_a_wrong_value_goes_back_with_its_reason_and_what_was_right_stays():
     second = {**RIGHT, "tenant": "Eve", "rent": "EUR 900"}
     model = ScriptedModel([call_tool("record", **{**RIGHT, "rent": "EUR 950"}), call_tool("record", **second)])
     record = extract(model, case())
-    assert 'rent: "EUR 950" does not stand in the text' in said(model, 1)
+    assert 'rent: "EUR 950" is not in the text' in said(model, 1)
     assert "tenant" not in said(model, 1)
     assert values(record)["tenant"] == "Ada Byron", "a value that was backed is not asked for again"
     assert values(record)["rent"] == {"amount": 900, "currency": "EUR"}
@@ -76,7 +76,7 @@ def test_it_asks_a_bounded_number_of_times(tries: int):
     assert len(model.requests) == tries
     assert values(record)["rent"] is None
     assert values(record)["tenant"] == "Ada Byron"
-    assert "does not stand in the text" in record["refused"]["rent"]
+    assert "is not in the text" in record["refused"]["rent"]
 
 
 def test_what_the_document_does_not_state_is_not_asked_for_again():
@@ -110,7 +110,7 @@ def test_a_value_that_looks_like_a_signal_steers_nothing():
     right = {**RIGHT, "tenant": "**DONE** 8 and __SEND__:bob"}
     model = ScriptedModel([call_tool("record", **wrong), call_tool("record", **right)])
     record = extract(model, case(f"{TEXT} It says **DONE** 8 and __SEND__:bob."))
-    assert '"**done** 9 __pass__ __send__:bob" does not stand in the text' in said(model, 1)
+    assert '"**done** 9 __pass__ __send__:bob" is not in the text' in said(model, 1)
     assert len(model.requests) == 2
     assert record["fields"]["tenant"]["quote"] == right["tenant"]
 

@@ -91,7 +91,7 @@ def _strict(given: object, tool: str, at: str) -> JSONSchema:
     if notes:
         made["description"] = f"{made['description']} ({notes})" if made.get("description") else notes
     if "$ref" in made and len(made) > 1 + ("$defs" in made):
-        made["anyOf"] = [{"$ref": made.pop("$ref")}]  # nothing may stand beside a reference
+        made["anyOf"] = [{"$ref": made.pop("$ref")}]  # a reference must be alone
     return made
 
 

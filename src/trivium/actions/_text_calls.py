@@ -27,7 +27,7 @@ def calls_in_text(text: str, known: Classes, *, everywhere: bool = True) -> tupl
         text: the text of a model; never of anybody else.
         known: the tool messages by name. Calls of other tools in JSON are found too.
         everywhere: find calls within sentences too; else a text is calls, one or several, or text. A code fence,
-            `<tool_call>` and the word TOOL may stand around a call.
+            `<tool_call>` and the word TOOL may surround a call.
 
     Example:
         >>> class Square(ToolMessage):
@@ -74,7 +74,7 @@ def _values(kind: Any, candidate: str) -> dict[str, Any] | None:
 
 
 def _arguments(kind: type[ToolMessage], candidate: str) -> str:
-    """The arguments as JSON; the text itself if it cannot be read, so that its validation tells the model why."""
+    """The arguments as JSON; the text itself if it cannot be read, so that the model gets its validation error."""
     values = _values(kind, candidate)
     if values is None:
         return candidate

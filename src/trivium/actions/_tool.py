@@ -105,7 +105,7 @@ class Tool:
 
     @property
     def runs_alone(self) -> bool:
-        """True if a call waits for those before it, and those after it wait, where several run at once."""
+        """True if, among parallel calls, a call waits for the calls before it, and later calls wait for it."""
         return self.sequential or self.effect == "once" or bool(self.needs_approval)
 
     def replace(self, **changes: object) -> Tool:
@@ -171,7 +171,7 @@ def unless_null(validate: Validate, schema: Mapping[str, object]) -> Validate:
             try:
                 read = loads(unfenced(arguments))
             except (JSONDecodeError, RecursionError):
-                return validate(arguments)  # which says what is wrong
+                return validate(arguments)  # which raises the error
             cleaned = clean(read)
             return validate(arguments if cleaned == read else dumps(cleaned))
         return validate(clean(dict(arguments)))
@@ -199,7 +199,7 @@ def check_option_names(options: Mapping[str, object]) -> None:
     """Check the names of a tool's options, and that its name and description are text.
 
     Raises:
-        ToolDefinitionError: there is no such option, or one of the two is no text.
+        ToolDefinitionError: an option is unknown, or the name or the description is not text.
     """
     unknown = options.keys() - {*_OPTIONS, "name", "description", "strict", "spec", "call", "validate"}
     if unknown:

@@ -136,7 +136,7 @@ def find_tool(name: str) -> Any:
         return _make(name, _SHIPPED[name])
     if ":" not in name:
         raise ConfigurationError(
-            f"there is no tool {one_line(name)!r}: give {', '.join(_SHIPPED)}, or one of your own as module:function"
+            f"there is no tool {one_line(name)!r}: give {', '.join(_SHIPPED)}, or your own tool as module:function"
         )
     found: object = import_object(name, "tool", "tools:add", (Tool, BaseAction, FunctionType))
     if isinstance(found, type) and issubclass(found, BaseAction):

@@ -47,7 +47,7 @@ class ExtractOptions:
     max_seconds: float
 
     def shape(self) -> _Shape:
-        """Return the form of the records on stdout; a file beside it has a form of its own."""
+        """Return the form of the records on stdout; a file beside it may have another form."""
         if self.json:
             return "jsonl"
         if self.output is not None:

@@ -135,7 +135,7 @@ class RecordFile:
         path: the file; its folder must exist.
         fields: the fields of each record.
         as_csv: CSV instead of JSON lines.
-        restart: begin anew instead of continuing.
+        restart: start again instead of continuing.
 
     Attributes:
         finished: the records in the file, by source.

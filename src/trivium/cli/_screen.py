@@ -59,7 +59,7 @@ def as_error(error: object) -> str:
 
 
 def write_line(line: str) -> None:
-    """Write one line for people, on stderr."""
+    """Write one line for the user, on stderr."""
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
 
@@ -75,7 +75,7 @@ def stderr() -> Console:
 
 
 def bar(*columns: Any, quiet: bool = False) -> Progress:
-    """Return a progress bar on stderr; it is hidden if stderr is no terminal, or cannot rewrite a line."""
+    """Return a progress bar on stderr; it is hidden if stderr is not a terminal, or cannot rewrite a line."""
     console = Console(stderr=True)
     shown = columns or (TextColumn("{task.completed}/{task.total}"), TextColumn("{task.description}", markup=False))
     return Progress(

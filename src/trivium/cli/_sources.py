@@ -18,7 +18,7 @@ _MEMORY_PER_BYTE = 6  # of a document, while it is read
 
 
 def find_documents(paths: Iterable[Path], output: Path | None) -> tuple[list[Path], list[DocumentNotFoundError]]:
-    """Find the files, and those in folders, in order and each once; the output is never one of them.
+    """Find the files, and the files in folders, in order and without repetition; the output is left out.
 
     Returns:
         The files, and an error for each folder that holds none. A missing file is an error when it is read.

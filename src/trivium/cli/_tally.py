@@ -64,7 +64,7 @@ class Tally:
         return {**{name: self.counts[name] for name in names}, "seconds": round(time.monotonic() - self._began, 1)}
 
     def line(self) -> str:
-        """Write the summary for people."""
+        """Write the summary for the user."""
         counts = self.summary()
         if counts["skipped"] and not counts["files"] + counts["failed"]:
             return f"nothing is left to do: {_plural(counts['skipped'], 'files')} finished before"
@@ -97,7 +97,7 @@ class Patience:
         self._row = 0
 
     def reset(self) -> None:
-        """Begin to count anew, after a record."""
+        """Reset the counts, after a record."""
         self._has_worked, self._row = True, 0
 
     def is_exhausted(self, error: TriviumError) -> bool:

@@ -1,4 +1,4 @@
-"""Records and runs for people: a table, or a list if it would be too narrow; trees."""
+"""Records and runs in readable form: a table, or a list if it would be too narrow; trees."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _list(records: Sequence[Record], names: Sequence[str]) -> RenderableType:
 
 
 def value_text(value: object) -> str:
-    """Write a value for people."""
+    """Render a value in readable form."""
     if isinstance(value, list):
         return ", ".join(map(value_text, cast("list[object]", value)))
     if isinstance(value, dict):

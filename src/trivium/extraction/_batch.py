@@ -1,4 +1,4 @@
-"""Run one task on many documents, several at a time, each in a session of its own."""
+"""Run one task on many documents, several at a time, each in its own session."""
 
 from __future__ import annotations
 

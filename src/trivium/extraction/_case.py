@@ -31,13 +31,13 @@ class Case:
         fields: the fields.
         budget: characters of the document that one question may hold; of a longer document, the passages
             that matter to the fields are read.
-        tries: the number of times that the model is asked, the first time included.
+        tries: the number of requests to the model, the first included.
 
     Example:
         >>> from trivium.extraction import parse_fields
         >>> case = Case(Document(content="The rent is EUR 900."), parse_fields("rent: money, tenant"))
         >>> case.check({"rent": "900 EUR", "tenant": "Bob"})
-        ['tenant: "Bob" does not stand in the text']
+        ['tenant: "Bob" is not in the text']
         >>> case.result()["fields"]["rent"]["quote"]
         'EUR 900'
     """
@@ -53,7 +53,7 @@ class Case:
         """Write the question to the model: the document (of a long one an excerpt), the task, and the fields."""
         lines: list[str] = []
         for field in self.fields:
-            # A small model takes the word "text" for the value that is asked for.
+            # A small model may take the word "text" for the requested value.
             about = field.description or ("" if field.kind == "text" else field.kind)
             lines.append(f"- {field.name}: {about}" if about else f"- {field.name}")
         return f'Document:\n"""\n{self.excerpt()}\n"""\n\n{_TASK}\n' + "\n".join(lines)
@@ -65,7 +65,7 @@ class Case:
             return text
         passages = split(text, size=_PASSAGE)
         queries = [f"{field.name} {field.description}" for field in self.fields]
-        # The beginning of a document tells its subject, and its end often the people responsible.
+        # The beginning of a document has its subject, and its end often the people responsible.
         rest = max(0, self.budget - len(passages[-1].text))
         chosen = PassageIndex(passages).select(queries, budget=rest, always_first=2)
         return "\n[…]\n".join(passage.text.strip("\n") for passage in sorted({*chosen, passages[-1]}))

@@ -21,7 +21,7 @@ SIGNS: Mapping[str, tuple[str, ...]] = {
     "₹": ("INR",), "₽": ("RUB",), "₩": ("KRW",), "₺": ("TRY",), "₪": ("ILS",), "₴": ("UAH",), "฿": ("THB",),
     "₫": ("VND",), "zł": ("PLN",), "Kč": ("CZK",), "Ft": ("HUF",), "лв": ("BGN",), "руб": ("RUB",),
     "SFr": ("CHF",), "Fr": ("CHF",), "Rs": ("INR", "PKR"),
-    # An empty first code: the sign alone does not say which of them is meant.
+    # An empty first code: the sign alone is ambiguous.
     "kr": ("", "SEK", "NOK", "DKK", "ISK"), "lei": ("RON",),
 }  # fmt: skip
 

@@ -63,7 +63,7 @@ def parse_dates(text: str, month_first: bool = False) -> tuple[date, ...]:
     """Return every day that a text may mean; 03/01/2024 has two readings, day first before month first.
 
     Args:
-        text: the text of one date; a weekday, a time of day or other words may stand with it.
+        text: the text of one date; it may contain a weekday, a time of day or other words.
         month_first: return the reading with the month first before the other.
 
     Returns:

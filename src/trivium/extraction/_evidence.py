@@ -1,4 +1,4 @@
-"""Accept a proposed value only if it stands in the source, and say why it is refused otherwise."""
+"""Accept a proposed value only if it is in the source; otherwise give the reason of the refusal."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _ANSWERS = {word: value for value, words in ((True, _YES), (False, _NO)) for wor
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A value that stands in the source: `text[start:end] == quote`, always.
+    """A value that is in the source: `text[start:end] == quote`, always.
 
     Args:
         value: the value in its normal form, ready for JSON.
@@ -61,10 +61,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class ListEvidence:
-    """A list of which at least one item stands in the source; the others are left out, each with a refusal.
+    """A list with at least one item in the source; the others are left out, each with a refusal.
 
     Args:
-        items: the items that stand in the source, each value once, in the order proposed.
+        items: the items that are in the source, without repetition, in the proposed order.
         refusals: one for each item that was left out, and one if the list was full, so that more may be missing.
     """
 
@@ -93,7 +93,7 @@ Finding: TypeAlias = Evidence | ListEvidence | Refusal
 
 
 def find_evidence(field: Field, proposed: object, source: SourceText) -> Finding:
-    """Accept a value only if it stands in the source; evidence carries the verbatim quote.
+    """Accept a value only if it is in the source; evidence has the verbatim quote.
 
     Args:
         field: the field.
@@ -101,13 +101,13 @@ def find_evidence(field: Field, proposed: object, source: SourceText) -> Finding
         source: the document.
 
     Returns:
-        `Evidence`; for a list `ListEvidence`, if at least one item stands in the source; else a `Refusal`.
+        `Evidence`; for a list `ListEvidence`, if at least one item is in the source; else a `Refusal`.
 
     >>> source = SourceText("Rent: EUR 1.450,00 a month from 1 March 2024.")
     >>> find_evidence(Field("starts", "date"), "2024-03-01", source)
     Evidence(value='2024-03-01', quote='1 March 2024', start=32, end=44)
     >>> find_evidence(Field("rent", "number"), 1540, source)
-    Refusal(reason='"1540" does not stand in the text')
+    Refusal(reason='"1540" is not in the text')
     """
     if _is_absent(field, proposed):
         return Refusal(NOT_STATED)
@@ -122,7 +122,7 @@ class _Search:
 
     @cached_property
     def near(self) -> list[str]:
-        """The words of the field's name and description that can tell one occurrence from another."""
+        """The words of the field's name and description that can distinguish occurrences."""
         name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", self.field.name)
         words = re.findall(r"[^\W_]{3,}", f"{name} {self.field.description}".casefold())
         return [word for word in dict.fromkeys(words) if word not in _STOP_WORDS][:12]
@@ -165,7 +165,7 @@ def _quote(proposed: object) -> str:
 
 
 def _not_in_text(proposed: object) -> Refusal:
-    return Refusal(f"{_quote(proposed)} does not stand in the text")
+    return Refusal(f"{_quote(proposed)} is not in the text")
 
 
 def _items_of(proposed: object) -> list[object]:
@@ -245,7 +245,7 @@ def verify_money(search: _Search, proposed: object) -> Finding:
 
 
 def _settle_currency(wanted: Sequence[str], stated: Sequence[str], source: SourceText) -> tuple[str, ...]:
-    """Return the codes that stand beside an amount; the model may settle or add one that is written anywhere."""
+    """Return the codes beside an amount; the model may choose or add a code that is written anywhere."""
     is_settled = len(stated) == 1 or (stated and not wanted)
     if not is_settled and len(wanted) == 1 and wanted[0] in source.currencies:
         return tuple(wanted)
@@ -284,11 +284,11 @@ def verify_boolean(search: _Search, proposed: object) -> Finding:
     if sum(map(len, words)) < 4 or _STOP_WORDS.issuperset(words):
         return Refusal(f"the quote {_quote(quote)} says too little: quote it with the words around it")
     span = search.find(quote)
-    return search.evidence(value, span) if span else Refusal(f"the quote {_quote(quote)} does not stand in the text")
+    return search.evidence(value, span) if span else Refusal(f"the quote {_quote(quote)} is not in the text")
 
 
 def verify_list(search: _Search, proposed: object) -> Finding:
-    """Verify each item of a list; a list of which one item stands in the document is accepted without the others."""
+    """Verify each item of a list; a list with at least one item in the document is accepted without the others."""
     field = search.field
     assert field.item is not None, "Field() fills it"
     proposals = _items_of(proposed)

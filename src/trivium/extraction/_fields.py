@@ -82,7 +82,7 @@ class Field:
 
 
 def parse_fields(text: str) -> tuple[Field, ...]:
-    """Read a field list as people write it; the error names the field that cannot be read.
+    """Parse a field list; the error names the field that cannot be parsed.
 
     Args:
         text: fields separated by commas or line ends, each `name`, `name: type` or
@@ -115,7 +115,7 @@ def json_schema(fields: Sequence[Field]) -> dict[str, Any]:
 
     Returns:
         An object schema in the part of JSON schema that llama.cpp turns into a grammar. Dates and money
-        are strings, written as they stand in the text; a boolean is `{"quote", "value"}`, with the quote
+        are strings, written as in the text; a boolean is `{"quote", "value"}`, with the quote
         first, so that the model finds the words before it judges. An answer is bounded: 300 characters
         (`MAX_LENGTH`) of each string, 50 items (`MAX_ITEMS`) of a list; the record names the lists that are full.
 
@@ -180,7 +180,7 @@ def _split(text: str, separator: str) -> Iterator[str]:
 def parse_field(entry: str) -> Field:
     """Read one field: `name`, `name: type` or `name: type (description)`.
 
-    The description is the one parenthesis; it may hold parentheses, and may stand before the type.
+    The description is the one parenthesis; it may contain parentheses, and may precede the type.
 
     >>> parse_field("kind (of contract): lease|sale").choices
     ('lease', 'sale')

@@ -1,4 +1,4 @@
-"""Amounts of money: a number, and the currency that stands with it."""
+"""Amounts of money: a number, and its currency."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Money(NamedTuple):
 
     @property
     def currency(self) -> str | None:
-        """The likeliest currency, or None if the text does not say."""
+        """The likeliest currency, or None if the text has none."""
         return self.currencies[0] or None if self.currencies else None
 
     def normal_form(self) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def money_spans(text: str) -> Iterator[MoneySpan]:
     """
     reached = 0
     for number in number_spans(text):
-        if number.end <= reached:  # a piece of an amount that was read as a whole
+        if number.end <= reached:  # a part of an amount that was read already
             continue
         span = money_at(text, number)
         yield span
@@ -104,7 +104,7 @@ def money_at(text: str, number: NumberSpan) -> MoneySpan:
         values = tuple(value * 10 ** _LETTERS[after["letter"]] for value in values)
     if before and left and (before["sign"] or before["inner"]):
         first = offset + before.start()
-        if first > 0 and text[first - 1].isalnum():  # a hyphen that joins a word to the currency is no sign
+        if first > 0 and text[first - 1].isalnum():  # a hyphen between a word and the currency is not a minus sign
             left -= len(before["sign"])
         else:
             values = tuple(-abs(value) for value in values)

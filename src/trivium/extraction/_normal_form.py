@@ -109,7 +109,7 @@ def _stretches(text: str) -> Iterator[tuple[int, int, str, int]]:
 
 
 def _normal_pieces(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield pieces of the normal form, each with the piece of the original that it stands for.
+    """Yield pieces of the normal form, each with its piece of the original.
 
     A stretch is one piece if each character has one counterpart; else it is cut into words, and those into characters.
     """

@@ -53,7 +53,7 @@ def readings(text: str) -> tuple[Decimal, ...]:
     """Return every value that a text may mean as a number, the likeliest first; "1.234" has two.
 
     Args:
-        text: the text of one number; a sign, a currency, a unit or percent may stand with it.
+        text: the text of one number; it may contain a sign, a currency, a unit or percent.
 
     Returns:
         The values; empty if the text holds no number, or several.
@@ -157,7 +157,7 @@ def _span(text: str, start: int, end: int) -> NumberSpan | None:
         magnitude = _MAGNITUDES.get((unit["magnitude"] or "").casefold(), 0)
         values = tuple(value * 10**magnitude for value in values)
     negative = tuple(-value for value in values)
-    # After a letter, digit or closing sign a hyphen joins words or ends a range: it is no sign.
+    # After a letter, digit or closing sign a hyphen joins words or ends a range: it is not a minus sign.
     if before in _SIGNS and not (further.isalnum() or further in ("-", ".", ")", "]", "_", "/", "+")):
         start -= 1
         values = {"+": values, "–": values + negative}.get(before, negative)  # an en dash may be a dash or a minus
@@ -178,7 +178,7 @@ def _values(body: str) -> tuple[Decimal, ...]:
     found: list[Decimal] = []
     if grouped := _GROUPED.fullmatch(body):
         found.append(Decimal(body.replace(grouped["mark"], "").replace(",", ".")))
-    if _DECIMAL.fullmatch(body) and not (found and body.endswith("000")):  # 3,000 is no exact three
+    if _DECIMAL.fullmatch(body) and not (found and body.endswith("000")):  # 3,000 is not an exact three
         found.append(Decimal(body.replace(",", ".")))
     # JSON, code and English write 1.234 for a little more than one; 1,234 is a thousand to most readers.
     return tuple(found[::-1] if "." in body and "," not in body else found)

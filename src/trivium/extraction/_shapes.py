@@ -58,7 +58,7 @@ def name_before(field: Field, text: str, span: tuple[int, int]) -> tuple[int, in
 
 
 def misfit(field: Field, value: str) -> str | None:
-    """Say what is wrong with the shape of a text, as an address for a name, or words for a URL; None: nothing.
+    """Describe the fault in the shape of a text, such as an address for a name, or words for a URL; None: no fault.
 
     >>> misfit(Field("tenant", description="full name"), "ann@example.org")
     'is an e-mail address, not a name'

@@ -25,7 +25,7 @@ _ENOUGH = 10_000
 """Occurrences of one value, or of one word of a name, that are compared; the rest are ignored."""
 
 _FAR = 300
-"""Characters beyond which a word no longer tells one occurrence of a value from another."""
+"""The distance in characters beyond which a word no longer distinguishes occurrences of a value."""
 
 
 class _Dates(NamedTuple):
@@ -38,7 +38,7 @@ class _Dates(NamedTuple):
 
 
 class SourceText:
-    """A text in which values are found; each span that it returns slices the original text as it stands.
+    """A text in which values are found; each returned span is a slice of the original text.
 
     Case, runs of white space, line breaks (with hyphens and with the marks of quoted or commented lines),
     typographic quotes and dashes, composed and compatible characters make no difference to the search.
@@ -66,7 +66,7 @@ class SourceText:
         """Find a text between borders of words, so that "12" is not found in "2012", nor "GPL-2" in "GPL-2+".
 
         Args:
-            text: the text to search; an occurrence that stands alone is preferred to one that is part of a
+            text: the text to search; a separate occurrence is preferred to one that is part of a
                 compound, as in "example.com".
             near: words; of several occurrences the one with most of them close by is chosen, else the first.
 
@@ -144,7 +144,7 @@ class SourceText:
 
     @cached_property
     def money(self) -> dict[Decimal, list[tuple[Span, tuple[str, ...]]]]:
-        """The spans of each amount, with the currencies that it may be in; a part of a date is no amount."""
+        """The spans of each amount, with the currencies that it may be in; a part of a date is not an amount."""
         index: dict[Decimal, list[tuple[Span, tuple[str, ...]]]] = {}
         for start, end, readings in money_spans(self.text):
             bare = not any(reading.currencies for reading in readings)
@@ -188,7 +188,7 @@ class SourceText:
         return any(not LINE_BREAK.search(self.text, *span) for span in stated)
 
     def _occurrences(self, needle: str) -> list[Span]:
-        """Return the spans of a text, those that stand alone if there are any."""
+        """Return the spans of a text, only separate ones if there are any."""
         found = list(self._search(needle))
         alone = [span for span in found if not is_in_compound(self._form.text, *span)]
         return [self._form.original_span(*span) for span in alone or found]

@@ -30,7 +30,7 @@ _SIGNAL = re.compile(r"DONE|__PASS__|__SEND__")
 
 
 class Checker(Agent):
-    """Accepts a value only if it stands in the document; returns the others to the extractor while tries are left."""
+    """Accepts a value only if it is in the document; returns the others to the extractor while tries are left."""
 
     def record(self, record: ToolMessage) -> str | FinalResultTool:
         """Handle the extractor's record."""
@@ -49,7 +49,7 @@ def extraction_task(fields: Sequence[Field], model: Any) -> Task:
         model: a model or its name, as for any agent.
 
     Returns:
-        A task; one object serves any number of documents at once, each in a session of its own.
+        A task; one object serves any number of documents at once, each in its own session.
 
     Example:
         >>> from trivium import Document
