@@ -104,7 +104,7 @@ class ChatDocumentForm(Conversions):
         if found.source in ("context", *Entity):
             values["source"] = entity
         values["tools_from_agent"] = message.origin is not Origin.USER
-        found._link(self, {**values, **ids_in(links_of(self))})
+        found.link_to(self, {**values, **ids_in(links_of(self))})
         return found
 
     def _kept_metadata(self) -> ChatDocMetaData:
@@ -201,30 +201,17 @@ def is_tainted(message: Any) -> bool:
     return found is not None and found.tainted
 
 
-OLDER_FORM: Final = frozenset(
-    {
-        "metadata",
-        "content_any",
-        "tool_messages",
-        "attachment",
-        "function_call",
-        "oai_tool_calls",
-        "oai_tool_choice",
-        "oai_tool_id2result",
-    }
-)
+_RENAMED: Final = {"attachment": "extra_info", "oai_tool_choice": "tool_choice", "oai_tool_id2result": "tool_results"}
+_COMPUTED: Final = ("metadata", "content_any", "tool_messages", "function_call", "oai_tool_calls")
+OLDER_FORM: Final = frozenset((*_RENAMED, *_COMPUTED))
 """Keywords of the older form; `from_older_form` reads them."""
 
 
 def from_older_form(values: Mapping[str, Any], message: Any = None) -> dict[str, Any]:
-    """The values as a message holds them, of keywords as the documents have them."""
-    found = {name: value for name, value in values.items() if name not in OLDER_FORM}
-    if "attachment" in values:
-        found["extra_info"] = values["attachment"]
-    if "oai_tool_choice" in values:
-        found["tool_choice"] = None if values["oai_tool_choice"] == "auto" else values["oai_tool_choice"]
-    if "oai_tool_id2result" in values:
-        found["tool_results"] = values["oai_tool_id2result"]
+    """Return the values as a message holds them, of keywords as the documents have them."""
+    found = {_RENAMED.get(name, name): value for name, value in values.items() if name not in _COMPUTED}
+    if values.get("oai_tool_choice") == "auto":
+        found["tool_choice"] = None
     calls = _calls(values, message)
     if calls is not None:
         found["tool_calls"] = calls or None
@@ -234,9 +221,9 @@ def from_older_form(values: Mapping[str, Any], message: Any = None) -> dict[str,
     if isinstance(metadata, ChatDocMetaData):
         # The program says who speaks; data that is read from somewhere comes as a dict, and is nobody's word.
         found |= _linked(metadata)
-        found["metadata"] = metadata._copy() if metadata._message is not None else metadata
-        if metadata.sender is Entity.LLM and (metadata._message is None or metadata.tools_from_agent):
-            found["origin"] = Origin.PROGRAM if metadata._message is None else Origin.MODEL
+        found["metadata"] = metadata.for_copy() if metadata.is_view else metadata
+        if metadata.sender is Entity.LLM and (not metadata.is_view or metadata.tools_from_agent):
+            found["origin"] = Origin.MODEL if metadata.is_view else Origin.PROGRAM
     elif metadata is not None:
         found["metadata"] = dict(metadata)
     made = message is None  # a new message holds nothing that is None
@@ -244,7 +231,8 @@ def from_older_form(values: Mapping[str, Any], message: Any = None) -> dict[str,
 
 
 def _linked(metadata: ChatDocMetaData) -> dict[str, Any]:
-    values = {name: getattr(metadata, each) for each, name in LINKED.items()}
+    given = dict(metadata)
+    values = {name: given[each] for each, name in LINKED.items()}
     values |= {"receiver": metadata.recipient or None, "usage": as_usage(metadata.usage)}
     return {**values, "sender": metadata.sender_name or metadata.sender.value}
 
@@ -252,7 +240,7 @@ def _linked(metadata: ChatDocMetaData) -> dict[str, Any]:
 def _calls(values: Mapping[str, Any], message: Any) -> tuple[ToolCall, ...] | None:
     if not {"function_call", "oai_tool_calls"} & values.keys():
         return None
-    kept = [each for each in getattr(message, "tool_calls", ()) if call_kind(each) not in values]
+    kept = [] if message is None else [each for each in message.tool_calls if call_kind(each) not in values]
     one, many = values.get("function_call"), cast("Sequence[Any]", values.get("oai_tool_calls") or ())
     given = [(each.id or f"call_{n}", each.function) for n, each in enumerate(many) if each.function]
     given += [] if one is None else [(FUNCTION_CALL, one)]
@@ -260,6 +248,6 @@ def _calls(values: Mapping[str, Any], message: Any) -> tuple[ToolCall, ...] | No
 
 
 def _attachments(values: Mapping[str, Any], message: Any) -> tuple[Any, ...] | None:
-    value = values["content_any"] if "content_any" in values else getattr(message, "content_any", None)
-    tools = values["tool_messages"] if "tool_messages" in values else getattr(message, "tool_messages", ())
+    value, tools = (None, ()) if message is None else (message.content_any, message.tool_messages)
+    value, tools = values.get("content_any", value), values.get("tool_messages", tools)
     return (*(() if value is None else (value,)), *tools) or None

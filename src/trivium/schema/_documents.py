@@ -180,13 +180,18 @@ class ChatDocMetaData(DocMetaData):
         if message is not None and name in LINKED:
             message._take(LINKED[name], as_usage(value) if name == "usage" else value)
 
-    def _link(self, message: Any, values: dict[str, Any]) -> None:
+    @property
+    def is_view(self) -> bool:
+        """True if the metadata is a view of a message."""
+        return self._message is not None
+
+    def link_to(self, message: Any, values: dict[str, Any]) -> None:
         """Show this message: its values, and from now on what is set there."""
         vars(self).update(values)
         if self._message is None:
             self._message = ref(message)
 
-    def _own(self) -> dict[str, Any]:
+    def own_values(self) -> dict[str, Any]:
         """Return the values that stand only here and are not the defaults; without an id that was made for the view."""
         left_out = {*LINKED, *(() if "id" in self.model_fields_set else ("id",)), "tools_from_agent"}
         dumped = self.model_dump(exclude=left_out, exclude_defaults=True)
@@ -194,7 +199,7 @@ class ChatDocMetaData(DocMetaData):
             del dumped["source"]
         return dumped
 
-    def _copy(self) -> ChatDocMetaData:
+    def for_copy(self) -> ChatDocMetaData:
         """Return the metadata of a copy of the message, which has an id of its own."""
         left_out = ("id", "parent_id", "child_id", "tool_ids")
         kept = {name: value for name, value in self if name not in left_out}

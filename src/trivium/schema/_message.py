@@ -261,7 +261,7 @@ stream_state=<AgentStatusCode.END: 0>)
         dumped = handler(self)
         dumped.pop("origin", None)
         dumped.pop("output", None)  # it stands in the attachments or in the text
-        if dumped.pop("metadata", None) is not None and (own := self.metadata._own()):
+        if dumped.pop("metadata", None) is not None and (own := self.metadata.own_values()):
             dumped["metadata"] = own
         if isinstance(usage := dumped.get("usage"), dict):  # without the parts of which the provider said nothing
             counts = cast("dict[str, Any]", usage).items()
@@ -284,7 +284,7 @@ stream_state=<AgentStatusCode.END: 0>)
     def _compared(self) -> dict[str, Any]:
         """The extras as equality sees them: without the ids that were made for a view."""
         extra = cast("dict[str, Any]", self.__pydantic_extra__)
-        return {**extra, "metadata": self.metadata._own()} if "metadata" in extra else {"metadata": {}, **extra}
+        return {**extra, "metadata": self.metadata.own_values()} if "metadata" in extra else {"metadata": {}, **extra}
 
     def __repr_name__(self) -> str:
         return "AgentMessage"
@@ -330,7 +330,7 @@ def _shallow(message: Message) -> Message:
     new = _new(message.__class__)
     extra = message.__pydantic_extra__.copy()
     if "metadata" in extra:
-        extra["metadata"] = extra["metadata"]._copy()
+        extra["metadata"] = extra["metadata"].for_copy()
     links = message.__pydantic_private__
     _set_fields(new, message.__dict__.copy())
     _set_given(new, message.__pydantic_fields_set__.copy())
