@@ -50,7 +50,7 @@ def two() -> AgentList:
 
 
 def test_a_list_of_agents_is_a_list_and_an_agent():
-    team = two()
+    team: AgentList = two()
     assert (isinstance(team, UserList), isinstance(team, Agent), len(team)) == (True, True, 2)
     team.append(Mark("c"))
     team.insert(0, Mark("0"))

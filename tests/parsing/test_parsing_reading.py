@@ -13,6 +13,7 @@ import tarfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -161,7 +162,7 @@ BINARIES = [
 ]
 
 
-def failure(path: Path, **options: int) -> DocumentError:
+def failure(path: Path, **options: Any) -> DocumentError:
     with pytest.raises(DocumentError) as caught:
         read(path, **options)
     error = caught.value
@@ -263,7 +264,7 @@ def test_a_missing_extra_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, package: str, data: bytes
 ) -> None:
     write(tmp_path, f"{module}.py", b"raise ImportError")  # the process that reads the file finds it first
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)  # pyright: ignore[reportUnknownMemberType]
     with pytest.raises(MissingExtraError, match=rf"{package}.*documents") as caught:
         read(write(tmp_path, "a", data))
     assert (caught.value.package, caught.value.extra) == (package, "documents")

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pydantic import ValidationError
@@ -353,8 +353,9 @@ def test_an_option_of_a_call_of_the_wrong_kind_is_told_by_name(options: dict[str
 @pytest.mark.parametrize("name", ["inf_loop_cycle_len", "inf_loop_wait_factor"])
 @pytest.mark.parametrize("wrong", [-1, 10**30])
 def test_a_loop_that_cannot_be_is_refused_when_the_config_is_made(name: str, wrong: int):
+    options: dict[str, Any] = {name: wrong}
     with pytest.raises(ValidationError, match=name):
-        TaskConfig(**{name: wrong})
+        TaskConfig(**options)
 
 
 @pytest.mark.shows("TaskConfig.logs_dir")
@@ -382,7 +383,7 @@ def test_a_limit_of_the_call_counts_where_run_has_none():
 @pytest.mark.parametrize("name", ["inf_loop_cycle_length", "logs_folder", "", "\0", "model_config"])
 def test_a_config_with_unknown_fields_is_refused(name: str):
     with pytest.raises(ValidationError, match=r"Extra inputs|unexpected"):
-        TaskConfig(**{name: 1})
+        TaskConfig(**cast("dict[str, Any]", {name: 1}))
 
 
 @pytest.mark.shows("Task")

@@ -83,7 +83,7 @@ def test_nothing_is_written_or_printed_unless_it_is_asked_for(
     ],
 )
 @pytest.mark.shows("TaskConfig.enable_html_logging", "TaskConfig.enable_html_logging=True")
-def test_what_is_switched_off_is_not_there(tmp_path: Path, config: dict[str, bool], kinds: set[str]):
+def test_what_is_switched_off_is_not_there(tmp_path: Path, config: dict[str, Any], kinds: set[str]):
     task("DONE", config=TaskConfig(logs_dir=str(tmp_path), **config)).run("hi")
     assert {each.suffix for each in tmp_path.iterdir()} == kinds
 

@@ -141,7 +141,7 @@ class ActionExecutor(Module):
         """The names of the actions."""
         return list(self.actions)
 
-    def description(self) -> list[dict[str, Any]]:
+    def description(self) -> list[dict[str, Any]]:  # pyright: ignore[reportIncompatibleVariableOverride] - its documented form
         """The descriptions of the actions that are sent to a model; each API of a toolkit has its full name."""
         return descriptions_of(list(self.actions.values()))
 

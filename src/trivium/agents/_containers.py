@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import UserDict, UserList
-from collections.abc import Iterable, Iterator, Mapping, MutableSequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import cycle, islice
-from typing import Any, SupportsIndex, cast
+from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 from trivium.agents._agent import Agent
 from trivium.exceptions import AgentNameError, ConfigurationError, NotAgentError
 from trivium.module import AsyncModule, Module, overridable
 from trivium.schema import Message
 from trivium.schema.lowlevel import checked
+
+if TYPE_CHECKING:
+    from typing import Self
 
 __all__ = ["AgentDict", "AgentList", "AsyncSequential", "Sequential"]
 
@@ -66,7 +69,9 @@ class AgentList(Agent, UserList[Module]):
         else:
             self.data[i] = _checked([item])[0]
 
-    __iadd__: Any = MutableSequence[Module].__iadd__
+    def __iadd__(self, other: Iterable[Module]) -> Self:
+        self.extend(other)
+        return self
 
 
 class AgentDict(Agent, UserDict[str, Module]):

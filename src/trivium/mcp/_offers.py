@@ -144,7 +144,7 @@ def describe_offer(name: str, offered: Tool | Module) -> types.Tool:
 
     if isinstance(offered, Tool):
         return MCPTool(name=name, description=offered.spec.description, input_schema=_object(offered.spec.parameters))
-    said = getattr(offered, "description", "") or f"Ask {offered.name}."
+    said = offered.description or f"Ask {offered.name}."
     text = {"type": "string", "description": "What is said to it."}
     session = {"type": "string", "description": "A name for the conversation, to go on with it later."}
     schema = {"type": "object", "properties": {"message": text, "session": session}, "required": ["message"]}
