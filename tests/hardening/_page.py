@@ -8,6 +8,7 @@ from typing import Final
 
 from ._answers import AGAIN, BOTH, CASES, REPAIRED, RUNS, SHOWN, Case
 from ._faults import FAULTS, Fault
+from ._hostile import DOCUMENTS, TABLES
 from ._said import Wire
 from ._trial import WIRES, Trial
 
@@ -46,7 +47,16 @@ cancelled, reaches its deadline or is stopped by Ctrl-C at any of these points c
 handshake and an unknown host name are a `ProviderConnectionError`.
 """
 
+FILES: Final = """
+## Hostile files
+
+These files are made to cost their reader memory or time. Each is read as a document, or loaded as a table, by a process
+whose peak, with those that it starts, is measured: it takes at most 256 MB and 20 s, and ends with the text or with a
+typed error; that of a [limit](limits.md) names it.
+"""
+
 Seen = Callable[[Trial], str]
+_HOSTILE: Final = (("document", DOCUMENTS), ("table", TABLES))
 SeenFault = Callable[[Fault, Wire], str]
 
 
@@ -61,7 +71,8 @@ def page(answers: Seen = lambda trial: trial.expected, faults: SeenFault = lambd
     rows = [(str(case.number), case.what, *(_cell(case, wire, answers) for wire in WIRES)) for case in CASES]
     broken = [(fault.what, *(_code(faults(fault, wire)) for wire in WIRES)) for fault in FAULTS]
     tables = [_table(["", "the server sends", *names], rows), _table(["what breaks", *names], broken)]
-    return "\n".join([HEAD + ANSWERS, tables[0], BREAKS, tables[1], ""])
+    files = [(kind, ", ".join(f"`{name}`" for name in names)) for kind, names in _HOSTILE]
+    return "\n".join([HEAD + ANSWERS, tables[0], BREAKS, tables[1], FILES, _table(["read as", "files"], files), ""])
 
 
 def _cell(case: Case, wire: Wire, answers: Seen) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import zipfile
 from contextlib import suppress
 from io import BytesIO
@@ -77,6 +79,12 @@ def test_no_process_is_left_behind(tmp_path: Path) -> None:
         with suppress(DocumentError):
             read(tmp_path / name)
     assert children() == before
+
+
+def test_the_page_of_the_limits_is_up_to_date() -> None:
+    script = Path(__file__).parents[2] / "scripts/limits.py"
+    checked = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True, timeout=50)
+    assert checked.returncode == 0, f"run scripts/limits.py\n{checked.stdout}{checked.stderr}"
 
 
 def test_sections_share_the_text_of_their_header(tmp_path: Path) -> None:

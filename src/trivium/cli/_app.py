@@ -251,7 +251,8 @@ def _ask_command(
     store: Annotated[Path | None, _option(_STORE, "FILE")] = None,
     no_store: Annotated[bool, typer.Option("--no-store", help="Do not cache what is read.")] = False,
     json: Annotated[bool, typer.Option("--json", help="The answer and its citations as JSON on stdout.")] = False,
-    max_megabytes: Annotated[int, typer.Option(min=1, metavar="N", help="The largest standard input.")] = 32,
+    max_megabytes: Annotated[int, typer.Option(min=1, metavar="N", help="The largest document that is read.")] = 32,
+    max_seconds: Annotated[float, typer.Option(min=0.1, metavar="S", help="Time for reading one document.")] = 15,
 ) -> int:
     """Answer a question from FILES, with a citation for each statement."""
     from trivium.cli import _ask
@@ -266,6 +267,7 @@ def _ask_command(
         keep=not no_store,
         json=json,
         max_megabytes=max_megabytes,
+        max_seconds=max_seconds,
     )
     return _ask.answer_question(words, options)
 

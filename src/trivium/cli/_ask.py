@@ -48,6 +48,7 @@ class AskOptions:
     keep: bool
     json: bool
     max_megabytes: int
+    max_seconds: float
 
 
 def answer_question(words: Sequence[str], options: AskOptions) -> int:
@@ -79,7 +80,8 @@ def answer_question(words: Sequence[str], options: AskOptions) -> int:
 
     def run() -> Message:
         agent = DocChatAgent(config)
-        ingest_places(agent, places, options.max_megabytes << 20, is_own=options.store is None)
+        most = options.max_megabytes << 20
+        ingest_places(agent, places, most, options.max_seconds, is_own=options.store is None)
         return agent(question, listeners=listeners)
 
     message = with_repaired_cache(store, run)

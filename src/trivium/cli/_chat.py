@@ -34,6 +34,7 @@ __all__ = ["ChatOptions", "run_chat"]
 
 FAILED = 1
 _MOST_BYTES = 32 << 20
+_READ_SECONDS = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +116,7 @@ def reading_agent(options: ChatOptions, terminal: Terminal | None) -> Agent:
 
     def read() -> DocChatAgent:
         agent = DocChatAgent(config, tools=tools, name=one_line(model.name))
-        ingest_places(agent, places, _MOST_BYTES, is_own=True)
+        ingest_places(agent, places, _MOST_BYTES, _READ_SECONDS, is_own=True)
         return agent
 
     agent = with_repaired_cache(store, read)

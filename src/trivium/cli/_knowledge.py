@@ -14,7 +14,7 @@ from rich.text import Text
 
 from trivium.agents.special import Citation, DocAnswer, DocChatAgent
 from trivium.cli._screen import as_error, bar, one_line, write_line
-from trivium.cli._sources import STDIN, open_document
+from trivium.cli._sources import STDIN, open_document, read_limits
 from trivium.commander import Event
 from trivium.exceptions import (
     ConfigurationError,
@@ -24,7 +24,7 @@ from trivium.exceptions import (
     StoreDamagedError,
 )
 from trivium.hooks import Hook
-from trivium.knowledge import EmbeddingModel, IngestEvent, IngestReport, SQLiteStoreConfig
+from trivium.knowledge import EmbeddingModel, IngestEvent, IngestLimits, IngestReport, SQLiteStoreConfig
 from trivium.llms import ModelStore
 from trivium.schema import Message
 
@@ -142,7 +142,7 @@ def with_repaired_cache(store: SQLiteStoreConfig, work: Callable[[], T]) -> T:
         return work()
 
 
-def ingest_places(agent: DocChatAgent, places: Places, max_bytes: int, *, is_own: bool) -> None:
+def ingest_places(agent: DocChatAgent, places: Places, max_bytes: int, seconds: float, *, is_own: bool) -> None:
     """Read documents into an agent's store, with a progress bar; unchanged ones are not read again.
 
     A document that cannot be read is reported, and left out.
@@ -150,7 +150,8 @@ def ingest_places(agent: DocChatAgent, places: Places, max_bytes: int, *, is_own
     Args:
         agent: the agent.
         places: the documents.
-        max_bytes: the most bytes of standard input.
+        max_bytes: the largest size of a document that is not read in parts.
+        seconds: time for reading one document; for its chunks and their vectors there is forty times as much.
         is_own: True if the store holds only these documents; else the search is limited to them.
 
     Raises:
@@ -158,7 +159,9 @@ def ingest_places(agent: DocChatAgent, places: Places, max_bytes: int, *, is_own
         ConfigurationError: the store was made with another embedding model.
     """
     try:
-        _read(agent, places, max_bytes, is_own)
+        limits = read_limits(max_bytes, seconds)
+        agent.library.limits = IngestLimits(seconds=40 * seconds, max_bytes=max_bytes, read=limits)
+        _read(agent, places, max_bytes, seconds, is_own)
     except EmbeddingMismatchError as error:
         name, option = display_name(agent.store.config.storage_path), embedding_option(error.expected[0])
         raise ConfigurationError(
@@ -177,7 +180,7 @@ def embedding_option(model: str) -> str:
     return f"the embedding model {one_line(model)}"
 
 
-def _read(agent: DocChatAgent, places: Places, max_bytes: int, is_own: bool) -> None:
+def _read(agent: DocChatAgent, places: Places, max_bytes: int, seconds: float, is_own: bool) -> None:
     report = IngestReport()
     if places.paths:
         with bar() as progress:
@@ -190,7 +193,7 @@ def _read(agent: DocChatAgent, places: Places, max_bytes: int, is_own: bool) -> 
 
             report = agent.ingest(*places.paths, prune=is_own, listeners=[listen])
     if places.stdin:
-        agent.ingest_docs([open_document(STDIN, max_bytes)])
+        agent.ingest_docs([open_document(STDIN, max_bytes, seconds)])
     for source, error in report.failed.items():
         text = as_error(error)
         name = display_name(source)

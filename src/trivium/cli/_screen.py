@@ -16,6 +16,7 @@ _OPTIONS = {
     "max_bytes": "--max-megabytes",
     "ReadLimits(memory=…)": "--max-megabytes",
     "ReadLimits(seconds=…)": "--max-seconds",
+    "IngestLimits(seconds=…)": "--max-seconds",
     "base_url": "--base-url",
     ", or give api_key=": "",
     "; '' is the default of this machine": "; 'none' searches by words alone",

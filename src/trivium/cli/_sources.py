@@ -10,7 +10,7 @@ from trivium.exceptions import DocumentError, DocumentNotFoundError
 from trivium.parsing import ReadLimits, read
 from trivium.schema import Document
 
-__all__ = ["STDIN", "find_documents", "open_document", "source_of"]
+__all__ = ["STDIN", "find_documents", "open_document", "read_limits", "source_of"]
 
 STDIN = Path("-")
 _DEVICE = "/dev/stdin"
@@ -43,9 +43,14 @@ def source_of(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "replace")
 
 
-def open_document(path: Path, max_bytes: int, seconds: float = 15.0) -> Document:
-    """Read a file, or standard input for `-`; see `trivium.parsing.read`. The memory grows with the size."""
-    limits = ReadLimits(seconds, max(_MEMORY_PER_BYTE * max_bytes, ReadLimits().memory))
+def read_limits(max_bytes: int, seconds: float) -> ReadLimits:
+    """Return the limits of reading documents of that size; the memory grows with it."""
+    return ReadLimits(seconds, max(_MEMORY_PER_BYTE * max_bytes, ReadLimits().memory))
+
+
+def open_document(path: Path, max_bytes: int, seconds: float) -> Document:
+    """Read a file, or standard input for `-`; see `trivium.parsing.read`."""
+    limits = read_limits(max_bytes, seconds)
     if path != STDIN:
         return read(path, max_bytes=max_bytes, limits=limits)
     try:

@@ -8,6 +8,7 @@ from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
     from trivium.knowledge._library import IngestEvent, IngestProgress, IngestReport, Library
+    from trivium.knowledge._limits import IngestLimits
     from trivium.knowledge.embeddings import EmbeddingModel
     from trivium.knowledge.loading import FileSource, Skipped, Source, WebSource, find_sources
     from trivium.knowledge.retrieval import Retriever
@@ -28,6 +29,7 @@ __all__ = [
     "FileSource",
     "Hit",
     "IngestEvent",
+    "IngestLimits",
     "IngestProgress",
     "IngestReport",
     "Library",
@@ -56,6 +58,7 @@ _HOMES = {
     "FileSource": "knowledge.loading",
     "Hit": "knowledge.stores",
     "IngestEvent": "knowledge._library",
+    "IngestLimits": "knowledge._limits",
     "IngestProgress": "knowledge._library",
     "IngestReport": "knowledge._library",
     "Library": "knowledge._library",

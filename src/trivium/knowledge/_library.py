@@ -19,11 +19,14 @@ from trivium.events import JSONObject, on_one_line
 from trivium.exceptions import (
     DocumentError,
     DocumentNotFoundError,
+    DocumentTimeoutError,
+    DocumentTooLargeError,
     FetchError,
     IncompleteSourceError,
     MissingExtraError,
     UnreadableDocumentError,
 )
+from trivium.knowledge._limits import IngestLimits
 from trivium.knowledge.loading import Skipped, Source, find_sources
 from trivium.knowledge.loading._find import as_git
 from trivium.knowledge.loading._git import repository_name
@@ -135,6 +138,7 @@ class Library:
         chunker: cuts a document; default: the chunker that fits its media type.
         size: maximum size of a chunk in characters (default 400: a vector says little about a long text, and a
             `Retriever` returns the chunks around the one that it found).
+        limits: what one source may take; default `IngestLimits()`.
 
     Raises:
         ConfigurationError: the size is below 1.
@@ -154,9 +158,17 @@ class Library:
     """
 
     @checked
-    def __init__(self, store: VectorStore, *, chunker: Chunker | None = None, size: int = 400) -> None:
+    def __init__(
+        self,
+        store: VectorStore,
+        *,
+        chunker: Chunker | None = None,
+        size: int = 400,
+        limits: IngestLimits | None = None,
+    ) -> None:
         positive(size=size)
         self.store, self.chunker, self.size = store, chunker, size
+        self.limits = limits or IngestLimits()
 
     def __repr__(self) -> str:
         return f"Library({self.store!r})"
@@ -223,17 +235,29 @@ class _Item:
     is_staged: bool = False
     is_read: bool = False
 
-    def batches(self, chunker: Chunker | None, size: int) -> Iterator[list[Chunk]]:
+    def batches(self, library: Library) -> Iterator[list[Chunk]]:
         """Return its chunks in batches."""
-        chunks = chunk_parts(
-            map(self.register, self.source.documents()), fingerprint=self.fingerprint, size=size, chunker=chunker
-        )
+        documents = (self.register(each, library.limits.text_bytes) for each in self.source.documents())
+        chunks = chunk_parts(documents, fingerprint=self.fingerprint, size=library.size, chunker=library.chunker)
         while batch := list(islice(chunks, _BATCH)):
             yield batch
 
-    def register(self, document: Document) -> Document:
-        """Add the size and the title of a part, and return it under the name of the source in the store."""
+    def too_slow(self, seconds: float) -> DocumentTimeoutError:
+        """Return the error for a source that takes too long."""
+        text = f"{self.source.name}: ingesting it takes longer than {seconds:g} seconds ({self.chunks:,} chunks so far)"
+        advice = "split it, or raise IngestLimits(seconds=…)"
+        return DocumentTimeoutError(f"{text}; {advice}", self.source.name, "seconds", seconds)
+
+    def register(self, document: Document, most: int) -> Document:
+        """Add the size and the title of a part, and return it under the name of the source in the store.
+
+        Raises:
+            DocumentTooLargeError: the text of the source is larger than `most` bytes.
+        """
         self.bytes += len(document.content.encode("utf-8", "surrogatepass"))
+        if self.bytes > most:
+            text = f"{self.source.name}: its text has more than {most:,} bytes; split it, or raise "
+            raise DocumentTooLargeError(f"{text}IngestLimits(text_bytes=…)", self.source.name, "text_bytes", most)
         about = document.metadata
         self.title = self.title or ("" if about.title == "Unknown Title" else about.title)
         if about.source == self.source.name:
@@ -296,13 +320,17 @@ class _Ingest:
 
     def sources_at(self, place: Place) -> dict[str, Source]:
         """Return the sources at a place by name; a file keeps the name of its first ingest, as paths vary."""
-        is_source = isinstance(place, Source)
         sources: dict[str, Source] = {}
-        for source in [place] if is_source else find_sources(place, on_skip=self._report.skipped.append):
+        for source in [place] if isinstance(place, Source) else self.find_at(place):
             name = self._names.setdefault(_absolute(source.name), source.name)
             sources[name] = source if name == source.name else copy(source)
             sources[name].name = name
         return sources
+
+    def find_at(self, place: str | os.PathLike[str]) -> Iterator[Source]:
+        """Iterate over the sources at a place, within the limits of the library."""
+        limits, on_skip = self._library.limits, self._report.skipped.append
+        return find_sources(place, max_bytes=limits.max_bytes, limits=limits.read, on_skip=on_skip)
 
     # ---- one source
     async def ingest_source(self, source: Source) -> None:
@@ -349,7 +377,8 @@ class _Ingest:
 
     async def chunk(self, item: _Item) -> None:
         """Read and chunk a source; embed and stage chunks as soon as there are enough for a batch."""
-        batches = partial(item.batches, self._library.chunker, self._library.size)
+        batches = partial(item.batches, self._library)
+        limits, began = self._library.limits, time.monotonic()
         async with aclosing(iterate(batches)) as source:
             async for batch in source:
                 item.chunks += len(batch)
@@ -357,6 +386,8 @@ class _Ingest:
                 if sum(len(chunks) for _, chunks in self._held) >= _BATCH:
                     await self._flush()
                     self._emit_progress(item.source.name, "reading", item.chunks)
+                    if time.monotonic() - began > limits.seconds:
+                        raise item.too_slow(limits.seconds)
 
     async def _let_go(self, item: _Item) -> None:
         """Discard the chunks of a source that will not be published."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
 
+from trivium.exceptions import UnreadableDocumentError
 from trivium.knowledge.loading._source import Source
 from trivium.parsing import ReadLimits, read_parts
-from trivium.parsing.lowlevel import MAX_BYTES, opening_error
+from trivium.parsing.lowlevel import MAX_BYTES, escape_unprintable, opening_error
 from trivium.schema import Document
 
 __all__ = ["FileSource"]
@@ -47,6 +49,9 @@ class FileSource(Source):
             found = os.stat(self._path)
         except (OSError, ValueError) as error:
             raise opening_error(error, self.name) from None
+        if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
+            text = f"{escape_unprintable(self.name)}: this is no regular file, and may have no end; save it as one"
+            raise UnreadableDocumentError(text, self.name)
         return f"{found.st_size}:{found.st_mtime_ns}:{found.st_ino}"
 
     def fingerprint(self) -> str:

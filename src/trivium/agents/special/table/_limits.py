@@ -15,7 +15,7 @@ class TableLimits:
 
     Args:
         columns: columns of a table.
-        line_bytes: bytes of one line of a text file.
+        line_bytes: bytes of one line of a text file, and of one value in quotes.
         unpacked_bytes: bytes of the XML in an Excel file.
         rows: rows that a generator may give; other rows are in memory already.
         memory: bytes of data that the process that reads an Excel file may hold (enforced on Linux).

@@ -1,0 +1,157 @@
+"""Write docs/limits.md: every limit of what comes from outside, with its default and how to raise it.
+
+    .venv/bin/python scripts/limits.py            writes the file
+    .venv/bin/python scripts/limits.py --check    says what differs, and exits with 1
+
+The names and defaults are those of the classes of limits, the texts those of their docstrings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+import sys
+from dataclasses import fields
+from inspect import getdoc, signature
+from pathlib import Path
+from typing import Any
+
+from trivium.actions import SandboxLimits
+from trivium.actions.web import Fetcher
+from trivium.agents.special.sql import ReadOnlyDatabase
+from trivium.agents.special.table import ReadOnlyTables, TableLimits
+from trivium.distributed import ConnectionLimits, ServeOptions
+from trivium.distributed.http_serve._app import Chosen
+from trivium.knowledge import IngestLimits
+from trivium.parsing import ReadLimits, read
+
+PAGE = Path(__file__).resolve().parents[1] / "docs/limits.md"
+HEAD = """# Limits
+
+Whatever comes from outside (files, tables, requests, queries) is read within limits of size, memory, time and depth.
+What reaches one is never cut in silence: it is a typed error, whose `limit` is the name of the limit, and whose text
+says how to raise it. `except DocumentLimitError` catches those of documents.
+
+```python
+import tempfile
+from pathlib import Path
+
+from trivium.exceptions import DocumentLimitError
+from trivium.parsing import ReadLimits, read
+
+with tempfile.TemporaryDirectory() as folder:
+    page = Path(folder, "page.html")
+    page.write_text("<p>Fish and chips" * 100)
+    try:
+        read(page, max_bytes=1000)
+    except DocumentLimitError as error:
+        print(error.limit, error.value)
+    print(len(read(page, max_bytes=10_000, limits=ReadLimits(seconds=60, memory=1 << 30)).content))
+```
+
+PDF, Office and compressed files, and other files of more than 1 MiB that are not read in parts, are read in a process
+of their own: it ends when its time is over, and on Linux the kernel bounds its memory. Archives are measured by what
+comes out of them, whatever sizes they state; archives within archives are not opened.
+
+On the command line, `--max-megabytes` (with which the memory grows) and `--max-seconds` of `trivium extract` and
+`trivium ask` raise the limits of documents, `--max-runs` and `--max-sessions` of `trivium serve` those of a server.
+
+This page is written by `scripts/limits.py`.
+"""
+_UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+def argument_texts(doc: str | None, heading: str = "Args") -> dict[str, str]:
+    """What a docstring says of each argument."""
+    part = re.search(rf"^{heading}:\n(.*?)(?=^\S|\Z)", doc or "", re.MULTILINE | re.DOTALL)
+    found = re.findall(r"^    (\w+): (.*?)(?=^    \w+: |\Z)", part[1] if part else "", re.MULTILINE | re.DOTALL)
+    return {
+        name: re.sub(r"[;.,]? \(?[Dd]efault [^()]*\)?$", "", " ".join(text.split()).rstrip(".")) for name, text in found
+    }
+
+
+def shown(name: str, value: object) -> str:
+    """A default as people write it."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return "none" if value is None else f"`{value}`"
+    is_size = isinstance(value, int) and value >= 1024 and ("bytes" in name or name in {"memory", "size"})
+    for unit, sign in _UNITS if is_size else ():
+        if value % unit == 0:
+            return f"{value // unit:,} {sign}"
+    return f"{value:,g}" if isinstance(value, float) else f"{value:,}"
+
+
+def table(title: str, how: str, rows: dict[str, Any], texts: dict[str, str]) -> str:
+    """A part of the page."""
+    lines = [f"| `{name}` | {shown(name, value)} | {texts[name]} |" for name, value in rows.items()]
+    head = f"\n## {title}\n\n{how}\n\n| limit | default | of what |\n| --- | --- | --- |\n"
+    return head + "\n".join(lines) + "\n"
+
+
+def of_class(kind: type[Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The limits of a dataclass."""
+    made = kind()
+    found = {each.name: getattr(made, each.name) for each in fields(kind)}
+    return {name: value for name, value in found.items() if isinstance(value, int | float)}, argument_texts(
+        getdoc(kind)
+    )
+
+
+def of_call(call: Any, *names: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """The limits among the arguments of a function."""
+    parameters = signature(call).parameters
+    return {name: parameters[name].default for name in names}, argument_texts(getdoc(call))
+
+
+def page() -> str:
+    """The page."""
+    served = {name: getattr(Chosen(), name) for name in ("max_bytes", "max_runs", "max_sessions", "timeout")}
+    parts = [
+        table("Documents: size", "Raise with `read(path, max_bytes=…)`.", *of_call(read, "max_bytes")),
+        table("Documents: time and memory", "Raise with `read(path, limits=ReadLimits(…))`.", *of_class(ReadLimits)),
+        table("Ingests", "Raise with `Library(store, limits=IngestLimits(…))`.", *of_class(IngestLimits)),
+        table("Tables: loading", "Raise with `ReadOnlyTables(data, limits=TableLimits(…))`.", *of_class(TableLimits)),
+        table(
+            "Tables: queries",
+            "Raise with `ReadOnlyTables(data, timeout=…)`.",
+            *of_call(ReadOnlyTables, "max_rows", "timeout", "memory"),
+        ),
+        table(
+            "Databases",
+            "Raise with `ReadOnlyDatabase(source, timeout=…)`.",
+            *of_call(ReadOnlyDatabase, "max_rows", "timeout"),
+        ),
+        table("Pages of the web", "Raise with `Fetcher(max_bytes=…)`.", *of_call(Fetcher, "max_bytes", "timeout")),
+        table(
+            "Servers: connections",
+            "Raise with `AgentServer(agent, connections=ConnectionLimits(…))`, also of `ToolServer`.\n"
+            "One fault is logged once a second at most.",
+            *of_class(ConnectionLimits),
+        ),
+        table(
+            "Servers: requests",
+            "Raise with `AgentServer(agent, max_bytes=…)`. A body has 100 levels of objects and lists at most.",
+            served,
+            argument_texts(getdoc(ServeOptions), "Attributes"),
+        ),
+        table("The sandbox of Python code", "Raise with `limits=SandboxLimits(…)`.", *of_class(SandboxLimits)),
+    ]
+    return HEAD + "".join(parts)
+
+
+def main() -> int:
+    """Write the page, or compare it; the status of the process."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="only say what differs")
+    written = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
+    if not parser.parse_args().check:
+        PAGE.write_text(page(), encoding="utf-8")
+        return 0
+    lines = difflib.unified_diff(written.splitlines(), page().splitlines(), "the page", "the limits", lineterm="", n=0)
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+    return int(written != page())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

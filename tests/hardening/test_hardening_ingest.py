@@ -1,0 +1,120 @@
+"""Sources without an end: an ingest goes on without them, and its report says which limit they reached."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from trivium.agents.special.table import ReadOnlyTables, TableLimits
+from trivium.exceptions import ConfigurationError, DocumentTimeoutError, DocumentTooLargeError, UnreadableDocumentError
+from trivium.knowledge import IngestEvent, IngestLimits, Library, Source, VectorStore, VectorStoreConfig
+from trivium.schema import Document
+
+from ._measured import cost_of
+
+ENDLESS = """
+import itertools
+from trivium.agents.special.table import ReadOnlyTables
+ReadOnlyTables({"a": number, "b": str(number)} for number in itertools.count())
+"""
+INGEST = """
+import itertools
+from trivium.knowledge import IngestLimits, Library, Source, VectorStore, VectorStoreConfig
+from trivium.schema import Document
+class Endless(Source):
+    def documents(self):
+        return (Document(content=f"The rent of flat {number} is {number} EUR. " * 1000) for number in itertools.count())
+    def state(self):
+        return ""
+    def fingerprint(self):
+        return "0" * 64
+store = VectorStore.create(VectorStoreConfig(embedding=None, storage_path=sys.argv[1]))
+report = Library(store, limits=IngestLimits(seconds=5)).ingest(Endless("endless"))
+assert not report.added and not store.sources()
+raise report.failed["endless"]
+"""
+
+
+class Endless(Source):
+    """A source whose text has no end."""
+
+    def documents(self) -> Iterator[Document]:
+        return (Document(content=f"The rent is {number} EUR. " * 1000) for number in itertools.count())
+
+    def state(self) -> str:
+        return ""
+
+    def fingerprint(self) -> str:
+        return "0" * 64
+
+
+def store() -> VectorStore:
+    """A store in memory, without vectors."""
+    return VectorStore.create(VectorStoreConfig(embedding=None))
+
+
+def test_rows_without_an_end_are_a_typed_error() -> None:
+    cost = cost_of(ENDLESS)
+    assert (cost.error, cost.limit) == ("DocumentTooLargeError", "rows")
+    assert cost.seconds < 20
+    assert cost.megabytes < 256
+    assert "TableLimits(rows=…)" in cost.text
+
+
+def test_the_number_of_rows_can_be_raised_and_rows_in_memory_have_no_limit() -> None:
+    rows = [{"a": 1}] * 30
+    with pytest.raises(DocumentTooLargeError, match="more than 20"):
+        ReadOnlyTables(iter(rows), limits=TableLimits(rows=20))
+    for data in (rows, iter(rows[:20])):
+        ReadOnlyTables(data, limits=TableLimits(rows=20)).close()
+
+
+def test_a_source_without_an_end_is_left_when_its_time_is_over(tmp_path: Path) -> None:
+    cost = cost_of(INGEST, tmp_path / "store.db")
+    print(cost)
+    assert (cost.error, cost.limit) == ("DocumentTimeoutError", "seconds")
+    assert cost.seconds < 20
+    assert cost.megabytes < 256
+
+
+def test_the_other_sources_go_on_and_what_is_done_is_told(tmp_path: Path) -> None:
+    (tmp_path / "lease.txt").write_text("The rent is 950 EUR.")
+    told: list[str] = []
+
+    def listen(event: object) -> None:
+        if isinstance(event, IngestEvent) and event.data.source == "endless":
+            told.append(f"{event.data.outcome} {event.data.chunks}")
+
+    kept = store()
+    limits = IngestLimits(text_bytes=2_000_000)
+    report = Library(kept, limits=limits).ingest(Endless("endless"), tmp_path / "lease.txt", listeners=[listen])
+    error = report.failed["endless"]
+    assert isinstance(error, DocumentTooLargeError)
+    assert (error.limit, error.value) == ("text_bytes", 2_000_000)
+    assert "IngestLimits(text_bytes=…)" in str(error)
+    assert [each.source for each in kept.sources()] == [str(tmp_path / "lease.txt")]
+    assert told[-1] == "failed 0"
+    assert len(told) > 3
+
+
+def test_a_slow_source_says_how_far_it_came() -> None:
+    error = Library(store(), limits=IngestLimits(seconds=0.01)).ingest(Endless("endless")).failed["endless"]
+    assert isinstance(error, DocumentTimeoutError)
+    assert "chunks so far" in str(error)
+
+
+def test_what_is_no_regular_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    failed = Library(store()).ingest(tmp_path / "pipe", "/dev/zero").failed
+    assert [type(each) for each in failed.values()] == [UnreadableDocumentError] * 2
+    assert "no regular file" in str(failed["/dev/zero"])
+
+
+@pytest.mark.parametrize("name", ["seconds", "text_bytes", "max_bytes"])
+def test_limits_of_nothing_are_refused(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=name):
+        IngestLimits(**{name: 0})
