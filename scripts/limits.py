@@ -50,6 +50,11 @@ with tempfile.TemporaryDirectory() as folder:
     print(len(read(page, max_bytes=10_000, limits=ReadLimits(seconds=60, memory=1 << 30)).content))
 ```
 
+```text
+max_bytes 1000
+1599
+```
+
 PDF, Office and compressed files, and other files of more than 1 MiB that are not read in parts, are read in a process
 of their own: it ends when its time is over, and on Linux the kernel bounds its memory. Archives are measured by what
 comes out of them, whatever sizes they state; archives within archives are not opened.
