@@ -219,10 +219,10 @@ class CommanderAsync(WorkNode, Generic[T]):
         self._place(handler, parent or self)
 
     def _place(self, node: Job | HandlerCoroutine[Any], parent: TaskNode) -> None:
-        (self._admit if self._loop is not None and get_running_loop() is self._loop else self._post)(node, parent)
-
-    def _post(self, node: Job | HandlerCoroutine[Any], parent: TaskNode) -> None:
-        """Start a job or handler soon on the loop of the run, unless the run is over by then."""
+        """Start a job or handler; from another thread soon on the loop of the run, unless the run is over by then."""
+        if self._loop is not None and get_running_loop() is self._loop:
+            self._admit(node, parent)
+            return
         with self._gate:
             loop = self._loop  # read here: before, it might be that of the run before
             if loop is None or not self._accepts:
@@ -266,18 +266,14 @@ class CommanderAsync(WorkNode, Generic[T]):
                 # A task of its own: what the job does to its task does not reach the run.
                 await asyncio.wait([self._job._begin(self._loop)])
                 self._job = None
-            elif auto_exit and self._open == 0 and self._ends_now():
-                return
             else:
-                self._changed = ThreadEvent()
+                with self._gate:
+                    if auto_exit and self._open == 0 and not self._posted:  # accepted work is always run
+                        self._accepts = False
+                        return
+                    self._changed = ThreadEvent()
                 with suppress(Cancellation):  # a kill ends the wait, and does not unwind the commander
                     await wait(event=self._changed)
-
-    def _ends_now(self) -> bool:
-        """Accept nothing more, unless another thread has posted work: accepted work is always run."""
-        with self._gate:
-            self._accepts = bool(self._posted)
-        return not self._accepts
 
     def _leave(self) -> None:
         self._leaving = True

@@ -36,7 +36,7 @@ from trivium.commander._loops import (
     uncancel,
 )
 from trivium.commander._node import TaskNode, WokenBy, checkpoint, current, time_left
-from trivium.commander._workers import Outcome, get_running_loop, post, post_later, submit, unwrap, wait_slices
+from trivium.commander._workers import Outcome, get_running_loop, post, post_later, submit, value_or_raise, wait_slices
 from trivium.exceptions import SuspendedError, WouldDeadlockError
 
 T = TypeVar("T")
@@ -233,7 +233,7 @@ async def invoke_or_abandon(
     finally:
         if not ended.is_set():
             on_abandoned()
-    return await settle(unwrap(outcome[0]))
+    return await settle(value_or_raise(outcome[0]))
 
 
 async def await_foreign(node: TaskNode | None, awaitable: Awaitable[T]) -> T:

@@ -33,7 +33,7 @@ from trivium.commander._workers import (
     post,
     post_later,
     submit,
-    unwrap,
+    value_or_raise,
 )
 
 T = TypeVar("T")
@@ -169,7 +169,7 @@ def iterate_on_loop(work: Callable[[Give], Awaitable[Any]], lend: bool = True) -
             errand.inbox.close()
     if node is not None:
         checkpoint(node)
-    return unwrap(letter.what)
+    return value_or_raise(letter.what)
 
 
 def _next_letter(inbox: queue.SimpleQueue[_Letter], node: TaskNode | None) -> _Letter:
@@ -298,7 +298,7 @@ async def run_in_worker(function: Callable[[], T]) -> T:
         raise
     if isinstance(outcome[1], StopIteration):
         raise RuntimeError("user code raised StopIteration") from outcome[1]
-    return unwrap(outcome)
+    return value_or_raise(outcome)
 
 
 # ---- the bridge from trio: a call runs in a worker, and trio's cancellation is a kill
@@ -325,4 +325,4 @@ async def run_from_trio(node: TaskNode, work: Callable[[], T]) -> T:
         with trio.CancelScope(shield=True):
             await over.wait()
         raise
-    return unwrap(outcome[0])
+    return value_or_raise(outcome[0])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from trivium.commander._drivers import ThreadEvent, drive, wait
 from trivium.commander._loops import home_loop_here, in_worker, is_blocking, shield
 from trivium.commander._node import TaskNode, change_scope, current, scope_of
-from trivium.commander._workers import Outcome, get_item, get_running_loop, post, submit, unwrap
+from trivium.commander._workers import Outcome, get_item, get_running_loop, post, submit, value_or_raise
 
 if TYPE_CHECKING:
     from trivium.events import RunEvent
@@ -130,7 +130,7 @@ class Stream(Generic[T]):
             for _ in self:
                 pass
         assert self._outcome is not None
-        return unwrap(self._outcome)
+        return value_or_raise(self._outcome)
 
 
 class AsyncStream(Generic[T]):

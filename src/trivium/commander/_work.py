@@ -71,24 +71,23 @@ class WorkNode(TaskNode):
         "data",
     )
     _kind = "job"
-    _id: int | str | None
-    _commander: CommanderAsync[Any] | None
-    _callbacks: list[Callback] | None
-    _joiners: list[tuple[TaskNode | None, ThreadEvent]] | None
-    _next: list[Callable[[], object]] | None
-    _task: Task[None] | None
-    _timer: TimerHandle | None
-    data: Any
 
     def _prepare(self, name: str, policy: Policy | None = None) -> None:
         """Give every slot its first value, in one function, since a node must cost little."""
         self._name, self._policy, self._state = name, policy, _PENDING
         self._parent = self._children = self._stopping = self._wakers = self._key = self._run_id = self._spent = None
         self._scope, self._ordinal = ROOT, 0
-        self._commander = self._id = self._callbacks = self._next = self._task = self._timer = self._joiners = None
+        self._commander: CommanderAsync[Any] | None = None
+        self._id: int | str | None = None
+        self._callbacks: list[Callback] | None = None
+        self._next: list[Callable[[], object]] | None = None
+        self._task: Task[None] | None = None
+        self._timer: TimerHandle | None = None
+        self._joiners: list[tuple[TaskNode | None, ThreadEvent]] | None = None
         self._open = 0  # children that have not ended
         self._phase = AROUND
-        self.exception = self.result = self.data = None
+        self.exception = self.result = None
+        self.data: Any = None
 
     # ---- the documented names
     @property

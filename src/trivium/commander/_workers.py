@@ -56,7 +56,7 @@ def capture(function: Callable[[], T]) -> Outcome[T]:
         return None, error
 
 
-def unwrap(outcome: Outcome[T]) -> T:
+def value_or_raise(outcome: Outcome[T]) -> T:
     """Return the result that `capture` caught, or raise the error."""
     out, error = outcome
     if error is not None:
