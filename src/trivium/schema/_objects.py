@@ -7,9 +7,8 @@ their own arguments, which the program wrote. What a model says and what a saved
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from importlib import import_module
 from typing import Any, cast
 
 from trivium.exceptions import ConfigurationError, ObjectNotFoundError
@@ -78,11 +77,13 @@ def load_class_from_string(class_path: str) -> Any:
         >>> load_class_from_string("trivium.memory.Memory").__name__
         'Memory'
     """
+    from pkgutil import resolve_name  # most configs hold classes
+
     module, _, name = class_path.rpartition(".")
     if not module or not all(part.isidentifier() for part in class_path.split(".")):
         raise ConfigurationError(f"{class_path!r} is no dotted path: write it as 'package.module.Name'")
     try:
-        return cast("Callable[..., Any]", getattr(import_module(module), name))
+        return resolve_name(f"{module}:{name}")
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise  # the module is there, and something that it needs is not
