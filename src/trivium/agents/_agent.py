@@ -12,7 +12,7 @@ from typing_extensions import TypeVar
 import trivium.agents._handling as handling
 from trivium.actions import ActionExecutor, OnToolError, ToolMessage, as_text, find_handler
 from trivium.actions.lowlevel import read_more_of
-from trivium.agents._answer_format import REPAIRS, AnswerFormat, answer_format, is_class, typed_answer
+from trivium.agents._answer_format import AnswerFormat, answer_format, is_class, typed_answer
 from trivium.agents._calls import as_message, handled_by, is_empty, overrides, read_calls
 from trivium.agents._config import AgentConfig, ModelOption
 from trivium.agents._names import AgentNames
@@ -70,6 +70,7 @@ class Agent(AgentNames, Generic[T_co]):
         system_message: the system instruction, by the name that tasks and chat agents use.
         parameters: sampling parameters for each request (temperature, max_tokens, stop, …).
         max_rounds: how often the model may be asked within one call.
+        repairs: how often in a row the model may be told that its answer or its calls do not fit; here, and in a task.
         parallel: run several tool calls of one answer at once, except those of tools that run alone.
         on_tool_error: "answer": the model reads that a tool raised an unexpected error; "raise": the run ends with a
             `ToolFailedError`. In both cases it is logged, and stands on the node of the tool.
@@ -130,6 +131,7 @@ class Agent(AgentNames, Generic[T_co]):
         tools: Iterable[Any] = (),
         parameters: Mapping[str, Any] | None = None,
         max_rounds: int = 50,
+        repairs: int = 2,
         parallel: bool = False,
         on_tool_error: OnToolError = "answer",
         approve: Callable[[Any], Any] | None = None,
@@ -153,7 +155,7 @@ class Agent(AgentNames, Generic[T_co]):
         if description:
             self.description = description
         self.parameters = dict(parameters or {})
-        self.max_rounds, self.parallel = max_rounds, parallel
+        self.max_rounds, self.repairs, self.parallel = max_rounds, repairs, parallel
         if approve is not None:
             self.approve = approve
         if tools or "executor" not in vars(self):  # one that a subclass has set before stays
@@ -171,14 +173,17 @@ class Agent(AgentNames, Generic[T_co]):
         return self._rounds(self.model, self._history(message, session_id), extra)
 
     async def _rounds(self, model: ModelProtocol, history: list[dict[str, Any]], extra: Mapping[str, Any]) -> Message:
-        so_far: list[Message] = []
+        so_far, misfits = list[Message](), 0
         try:
             for _ in range(self.max_rounds):
                 reply = await self._ask(model, history, extra)
                 if not reply.tool_calls or not self._runs_itself(reply.tool_calls):
                     return await self._finish(model, reply, history, extra)
-                for done in await self._run_tools(reply, so_far):
+                for done in (run := await self._run_tools(reply, so_far)):
                     self.aggregator.append(history, done, self.name)
+                misfits = misfits + 1 if all(map(handling.is_misfit, run[1:])) else 0
+                if misfits > self.repairs:
+                    raise handling.repairs_exceeded(run[-1], reply.tool_calls)
             raise LimitExceededError("rounds", self.max_rounds, setting="Agent(max_rounds=…)")
         except (LimitExceededError, ToolFailedError) as error:
             error.messages = tuple(so_far) or error.messages
@@ -201,7 +206,7 @@ class Agent(AgentNames, Generic[T_co]):
         if reply.tool_calls:  # they are left to a task
             return self._message(reply)
         ask = partial(self._ask, model, extra=extra)
-        repairs = REPAIRS if self.options.strict_recovery else 0
+        repairs = self.repairs if self.options.strict_recovery else 0
         reply, value = await typed_answer(parser, reply, history, ask, repairs)
         answer = self._message(reply)
         extras = cast("dict[str, Any]", answer.__pydantic_extra__)

@@ -18,11 +18,9 @@ from trivium.schema import Message
 if TYPE_CHECKING:
     from trivium.agents._names import AgentNames
 
-__all__ = ["REPAIRS", "AnswerFormat", "answer_format", "is_class", "typed_answer", "value_in"]
+__all__ = ["AnswerFormat", "answer_format", "is_class", "typed_answer", "value_in"]
 
 T = TypeVar("T")
-REPAIRS = 2
-"""The most times that a model is asked again where its answer has not the type that was asked for."""
 
 
 class AnswerFormat:

@@ -14,8 +14,8 @@ from trivium.actions.lowlevel import reason_of
 from trivium.agents._calls import calls_in, class_of, handles_tool, overrides, recipient_of
 from trivium.commander import invoke
 from trivium.commander.lowlevel import driver_neutral
-from trivium.exceptions import LimitExceededError, ToolError, ToolFailedError
-from trivium.schema import Entity, Message, NonToolAction, ToolCall
+from trivium.exceptions import AnswerFormatError, LimitExceededError, ToolArgumentsError, ToolError, ToolFailedError
+from trivium.schema import ActionReturn, ActionStatusCode, ActionValidCode, Entity, Message, NonToolAction, ToolCall
 from trivium.schema.lowlevel import is_tainted, linked, links_of
 
 if TYPE_CHECKING:
@@ -30,8 +30,10 @@ __all__ = [
     "call_handler",
     "handle_all",
     "handle_tool",
+    "is_misfit",
     "link_to_memory",
     "new_messages",
+    "repairs_exceeded",
 ]
 
 _LLM = Entity.LLM  # a member is slow to look up
@@ -73,11 +75,13 @@ async def handle_all(agent: AgentNames, calls: Sequence[ToolCall | ToolMessage],
     texts = [f"Result from {name}: {result.content}" for name, (_, result) in zip(names, found, strict=True)]
     attachments = tuple(each for _, result in found for each in result.attachments)
     by_id = {call.id: as_text(result.content) for call, result in found if call.id}
-    return agent.create_agent_response("\n\n".join(texts)).replace(
+    answer = agent.create_agent_response("\n\n".join(texts)).replace(
         attachments=attachments or None,
         tool_results=by_id if len(by_id) == len(found) else None,
         receiver=found[-1][1].receiver,
     )
+    linked(answer)["is_repair"] = all(links_of(result).get("is_repair") for _, result in found)
+    return answer
 
 
 async def handle_tool(
@@ -110,18 +114,25 @@ async def handle_tool(
 
     tool = tool_class.as_tool(handle, read)
     arguments = call.arguments if is_call else call.arguments()
+    is_repair = False
     try:
         result = await run_tool(tool, arguments, is_counted=is_counted, on_error=agent.executor.on_tool_error)
     except (LimitExceededError, ToolFailedError):
         raise
     except ToolError as error:  # the model reads it and tries again
+        is_repair = isinstance(error, ToolArgumentsError)
         reason = error.__cause__ if isinstance(error.__cause__, ValidationError) else error
         is_own = overrides(agent, "tool_validation_error")
         result = f"error: {agent.tool_validation_error(cast('Any', reason)) if is_own else error}"
     except Exception as error:
         result = f"error: {reason_of(error)}"
     answer = await _as_answer(agent, result, name, message)
-    return None if answer is None else tool_class.cut_result(answer).replace(tool_call_id=(call.id or None))
+    if answer is None:
+        return None
+    answer = tool_class.cut_result(answer).replace(tool_call_id=(call.id or None))
+    if is_repair:
+        linked(answer)["is_repair"] = True
+    return answer
 
 
 async def call_handler(agent: AgentNames, tool: ToolMessage, message: Message) -> Any:
@@ -171,6 +182,23 @@ def answer_of_config(agent: AgentNames, message: Message) -> Any:
         is_done = action == NonToolAction.DONE
         return actions.AgentDoneTool(content=message.content) if is_done else actions.ForwardTool(agent="User")
     return action(message) if callable(action) else action
+
+
+def is_misfit(result: Message) -> bool:
+    """Return whether the message says of a model's call that there is no such tool, or that it does not fit it."""
+    returned = result.formatted
+    if not isinstance(returned, ActionReturn):
+        return False
+    return returned.state is ActionStatusCode.ARGS_ERROR or returned.valid is ActionValidCode.INVALID
+
+
+def repairs_exceeded(result: Message, calls: Sequence[ToolCall]) -> AnswerFormatError:
+    """Return the error of a model whose calls did not fit more often than they may be repaired."""
+    return AnswerFormatError(
+        f"the model was told often enough that its calls do not fit, at last: {result.content}. Use a stronger model, "
+        "simpler tools, or Agent(repairs=…)",
+        "\n".join(f"{call.name} {call.arguments}" for call in calls),
+    )
 
 
 def addressed(answer: Message, by_content: bool) -> Message:

@@ -38,8 +38,8 @@ class Links(TypedDict, total=False):
     index: int
     same: ref[Any]
     """The message that this is a remembered copy of; their ids are the same."""
-    calls: tuple[object, str, tuple[ToolCall, ...]]
-    """The toolbox with which the text was parsed, the text, and the calls in it."""
+    is_repair: bool
+    """The message tells a model that none of its calls fits its tool."""
     handled: tuple[object, object, str, tuple[Any, ...]]
     """The toolbox, config and name of an agent, and what of the message it handles."""
     watched: list[Changes]

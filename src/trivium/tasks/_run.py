@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from trivium.actions import AgentDoneTool, DoneTool, FinalResultTool
 from trivium.agents import ChatAgent
-from trivium.agents.lowlevel import class_of
+from trivium.agents.lowlevel import class_of, repairs_exceeded
 from trivium.commander.lowlevel import change_scope, current, emit, invoke, scope_of, step
 from trivium.exceptions import InfiniteLoopError
 from trivium.module import MessageEvent, Module
 from trivium.schema import Entity, Message, StatusCode
-from trivium.schema.lowlevel import link
+from trivium.schema.lowlevel import link, linked
 from trivium.settings import settings
 from trivium.tasks._loops import LoopDetector
 from trivium.tasks._responders import TaskResponder, responders_of
@@ -56,6 +56,8 @@ class TaskRun:
     max_tokens: int = 0
     steps: int = 0
     n_stalled_steps: int = 0
+    repairs: int = 0
+    """How often in a row a model was told that its calls do not fit."""
     human_tried: bool = False
     is_done: bool = False
     is_pass_thru: bool = False
@@ -257,7 +259,9 @@ class TaskRun:
         results = {call.id: f"error: there is no tool {call.name}; there are {names}" for call in calls}
         answer = Message(content="\n\n".join(results.values()), sender=agent.name, entity=_AGENT)
         only = calls[0].id if len(calls) == 1 else None
-        return _AGENT, self.signs_of(answer.replace(tool_call_id=only, tool_results=None if only else results))
+        answer = answer.replace(tool_call_id=only, tool_results=None if only else results)
+        linked(answer)["is_repair"] = True
+        return _AGENT, self.signs_of(answer)
 
     # ---- judging a response
     def judge(self, signs: Signs, key: ResponderKey, own: Set[str]) -> bool:
@@ -323,6 +327,11 @@ class TaskRun:
         if signs.has_refusal:
             self.loops.add_refusal(self.steps)
         self.last_responder = key
+        if key is not _LLM:
+            links = response.__pydantic_private__
+            self.repairs = self.repairs + 1 if links and links.get("is_repair") else 0
+            if self.repairs > task.agent.repairs:
+                raise repairs_exceeded(response, self.signs_of(parent).calls)
         if parent is not None:
             link(parent, response)
             self.recent.append(parent)

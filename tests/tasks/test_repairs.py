@@ -1,0 +1,104 @@
+"""The limit of repairs: a model whose answers and calls never fit costs three requests, in an agent and in a task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from trivium import Agent, ChatAgent, ChatAgentConfig, Task, ToolMessage
+from trivium.exceptions import AnswerFormatError
+from trivium.llms import ToolCallPart
+from trivium.testing import ScriptedModel, call_tool
+
+
+class Square(ToolMessage):
+    request: str = "square"
+    purpose: str = "To square a <number>."
+    number: int
+
+    def handle(self) -> str:
+        return str(self.number**2)
+
+
+def square(number: int) -> int:
+    """Square a number."""
+    return number**2
+
+
+BAD: dict[str, Any] = {
+    "no JSON": ToolCallPart(0, "1", "square", "{'number': 3}"),
+    "a name twice": ToolCallPart(0, "1", "square", '{"number": 3, "number": 4}'),
+    "a value of another type": call_tool("square", number="three"),
+    "an unknown tool": call_tool("cube", number=3),
+    "an unknown tool and no arguments": ToolCallPart(0, "1", "cube", ""),
+}
+BAD_TEXTS: dict[str, str] = {
+    "no JSON": "{'request': 'square', 'number': 3}",
+    "a name twice": '{"request": "square", "number": 3, "number": 4}',
+    "a value of another type": '{"request": "square", "number": "three"}',
+    "an argument too few": '{"request": "square"}',
+}
+
+
+def in_task(model: ScriptedModel, **config: Any) -> Task[Any]:
+    agent = ChatAgent(ChatAgentConfig(name="A", llm=model, **config))
+    agent.enable_message(Square)
+    return Task(agent, interactive=False)
+
+
+@pytest.mark.parametrize("case", BAD)
+@pytest.mark.parametrize("kind", ["agent", "task"])
+def test_calls_that_never_fit_end_after_two_repairs(kind: str, case: str):
+    model = ScriptedModel([BAD[case]])
+    run = Agent(model, tools=[square]) if kind == "agent" else in_task(model)
+    with pytest.raises(
+        AnswerFormatError, match=r"Use a stronger model, simpler tools, or Agent\(repairs=…\)"
+    ) as caught:
+        run("3 * 3?")
+    assert len(model.requests) == 3
+    assert "cube" in caught.value.raw or "square" in caught.value.raw
+
+
+@pytest.mark.parametrize("case", BAD_TEXTS)
+def test_calls_as_text_that_never_fit_end_after_two_repairs(case: str):
+    model = ScriptedModel([BAD_TEXTS[case]])
+    with pytest.raises(AnswerFormatError, match="do not fit") as caught:
+        in_task(model, use_tools=True)("3 * 3?")
+    assert len(model.requests) == 3
+    assert "square" in caught.value.raw
+
+
+@pytest.mark.parametrize("kind", ["agent", "task"])
+def test_a_call_that_fits_begins_the_count_anew(kind: str):
+    bad, good = BAD["no JSON"], call_tool("square", number=3)
+    model = ScriptedModel([bad, bad, good, bad, bad, good, "DONE 9"])
+    run = Agent(model, tools=[square]) if kind == "agent" else in_task(model)
+    assert run("3 * 3?").content.endswith("9")
+    assert len(model.requests) == 7
+
+
+def test_one_of_several_calls_that_fits_is_no_misfit():
+    calls = [call_tool("square", number=3), ToolCallPart(1, "2", "square", "{")]
+    model = ScriptedModel([*[calls] * 5, "9"])
+    assert Agent(model, tools=[square])("3 * 3?").content == "9"
+
+
+@pytest.mark.parametrize("repairs", [0, 5])
+def test_the_limit_is_an_option(repairs: int):
+    model = ScriptedModel([BAD["no JSON"]])
+    with pytest.raises(AnswerFormatError):
+        Agent(model, tools=[square], repairs=repairs)("3 * 3?")
+    assert len(model.requests) == repairs + 1
+    model = ScriptedModel(["no number"])
+    with pytest.raises(AnswerFormatError):
+        Agent[int](model, repairs=repairs)("3 * 3?")
+    assert len(model.requests) == repairs + 1
+
+
+def test_the_history_is_whole_after_the_error_and_the_session_goes_on():
+    bad = BAD["a value of another type"]
+    agent = Agent(ScriptedModel([bad, bad, bad, "9"]), tools=[square])
+    with pytest.raises(AnswerFormatError):
+        agent("3 * 3?")
+    assert agent("and now?").content == "9"
