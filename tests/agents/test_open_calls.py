@@ -39,3 +39,57 @@ def test_no_call_stays_open_in_a_history(calls: list[ToolCallPart], results: dic
     Task(agent, interactive=False).run("go")
     told = {each["tool_call_id"]: each["content"] for each in model.requests[-1].messages if each["role"] == "tool"}
     assert told == results
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_functions_and_tool_messages_of_one_answer_all_run(first: int):
+    calls = [call_tool("note", first, x=1), call_tool("add", 1 - first, a=1, b=2)]
+    model = ScriptedModel([sorted(calls, key=lambda call: call.index), "DONE"])
+    agent = ChatAgent(model, tools=[add])
+    agent.enable_message(Note)
+    Task(agent, interactive=False).run("go")
+    told = [each["content"] for each in model.requests[-1].messages if each["role"] == "tool"]
+    assert told == (["noted", "3"] if first == 0 else ["3", "noted"])
+
+
+def test_a_sub_tasks_model_reads_a_result_without_a_call_as_text():
+    """The call stands in the history of the task above; a provider refuses a result without its call."""
+    boss = ChatAgent(ScriptedModel([call_tool("note", x=1), "DONE"]), name="Boss")
+    boss.enable_message(Note, handle=False)
+    model = ScriptedModel(["DONE it is noted"])
+    below = ChatAgent(model, name="Below")
+    below.enable_message(Note, use=False)
+    task = Task(boss, interactive=False)
+    task.add_sub_task(Task(below, interactive=False))
+    task.run("go")
+    assert [(each["role"], each["content"]) for each in model.requests[0].messages[1:]] == [("user", "noted")]
+    told = boss.llm.requests[-1].messages[-1]
+    assert (told["role"], told["content"]) == ("tool", "it is noted")
+
+
+def test_a_handler_knows_the_id_of_its_call():
+    seen: list[str] = []
+
+    class Keeping(Note):
+        request: str = "keep"
+
+        def handle(self) -> str:
+            seen.append(self.id)
+            return "kept"
+
+    agent = ChatAgent(ScriptedModel([call_tool("keep", x=1), "DONE"]))
+    agent.enable_message(Keeping)
+    Task(agent, interactive=False).run("go")
+    assert seen == ["call_0"]
+
+
+def test_nobody_is_called_system():
+    agent = ChatAgent(ScriptedModel(["__SEND__:System go", "DONE"]))
+    result = Task(agent, interactive=False).run("go")
+    assert result is not None
+    assert "Invalid recipient: System" in str([each.content for each in agent.message_history])

@@ -13,7 +13,7 @@ import trivium.agents._handling as handling
 from trivium.actions import ActionExecutor, OnToolError, ToolMessage, as_text, find_handler
 from trivium.actions.lowlevel import read_more_of
 from trivium.agents._answer_format import AnswerFormat, answer_format, is_class, typed_answer
-from trivium.agents._calls import as_message, handled_by, is_empty, overrides, read_calls
+from trivium.agents._calls import as_message, class_of, handled_by, is_empty, overrides, read_calls
 from trivium.agents._config import AgentConfig, ModelOption
 from trivium.agents._names import AgentNames
 from trivium.agents._partial import listening_node
@@ -272,10 +272,12 @@ class Agent(AgentNames, Generic[T_co]):
     def _runs_itself(self, calls: Iterable[ToolCall]) -> bool:
         """Return whether these calls run within the agent's own call; a tool message is left to a task.
 
-        Unknown calls run too, where the agent has tools: the model is told that there is no such tool.
+        Calls of unknown tools run too: the model is told that there is no such tool. Where an answer calls functions
+        and tool messages, the agent runs the functions when the task asks it to handle the tool messages.
         """
-        known = self.toolbox.known
-        return bool(self.executor.tools) and not (known and any(call.name in known for call in calls))
+        if self.toolbox.usable and not self.executor.tools:
+            return False  # the task knows all tools
+        return not any([class_of(self, call.name) for call in calls])
 
     async def _run_tools(self, reply: Reply, so_far: list[Message]) -> list[Message]:
         """Run what the model called; remember the call and its results together, so that no history is half."""

@@ -112,7 +112,7 @@ def handled_in(agent: AgentNames, message: Message) -> tuple[ToolCall | ToolMess
         call
         for call in calls_in(agent, message)
         if ('"recipient"' not in call.arguments or recipient_of(call.arguments) in ("", agent.name))
-        and handles(agent, call.name)
+        and (handles(agent, call.name) or (call.name in agent.executor.tools and message.sender == agent.name))
     ]
     if "attachments" not in message.__pydantic_extra__:
         return tuple(found)

@@ -101,7 +101,10 @@ async def handle_tool(
     """
     is_call = isinstance(call, ToolCall)
     name = call.name if is_call else call.request
-    tool_class = cast("type[ToolMessage]", class_of(agent, name) if is_call else type(call))
+    tool_class = class_of(agent, name) if is_call else type(call)
+    if tool_class is None:  # a function, called in one answer with a tool message
+        answer = await agent.executor.answer(cast("ToolCall", call), is_counted=is_counted)
+        return answer.replace(sender=agent.name, entity=Entity.AGENT, formatted=None)
 
     @driver_neutral
     async def handle(tool_message: ToolMessage) -> Any:
@@ -110,7 +113,11 @@ async def handle_tool(
         return await call_handler(agent, tool_message, message)
 
     def read(arguments: Any) -> dict[str, Any]:
-        return {"tool_message": tool_class.parse(arguments) if is_call else call}
+        if not is_call:
+            return {"tool_message": call}
+        tool_message = tool_class.parse(arguments)
+        tool_message.id = call.id
+        return {"tool_message": tool_message}
 
     tool = tool_class.as_tool(handle, read)
     arguments = call.arguments if is_call else call.arguments()
@@ -225,10 +232,16 @@ def new_messages(agent: AgentNames, message: Message, memory: Memory | None) -> 
     same = links_of(memory.messages[-1]).get("same") if memory else None
     if same is not None and same() is message:
         return ()  # it is the last already
-    results: Mapping[str, str] | None = message.__pydantic_extra__.get("tool_results")
-    if results is None:
+    extra = message.__pydantic_extra__
+    results: Mapping[str, str] | None = extra.get("tool_results")
+    if results is None and "tool_call_id" not in extra:
         return (message,)
     plain = message.replace(tool_results=None)
+    called = {call.id for each in memory.messages for call in each.tool_calls} if memory else set[str]()
+    if called.isdisjoint((*(results or ()), message.tool_call_id)):  # the task above has made the call
+        return (plain.replace(tool_call_id=None),)
+    if results is None:
+        return (message,)
     return [plain.replace(content=text, tool_call_id=key) for key, text in results.items()]
 
 

@@ -180,7 +180,7 @@ class AgentNames(Module):
         return "\n\n".join(each.usage_examples(random=True) for each in list(self.toolbox.known.values())[:2])
 
     def entity_responders(self) -> list[tuple[Entity, Callable[..., Any]]]:
-        """Return the agent's responders in a task, in the order in which they are asked."""
+        """Return the agent's responders in a task. The user comes last here; a task asks the user first."""
         me = cast("Agent", self)
         return [(Entity.AGENT, me.agent_response), (Entity.LLM, me.llm_response), (Entity.USER, me.user_response)]
 

@@ -241,7 +241,7 @@ class TaskRun:
         """Return the agent's answer to a message whose addressee does not exist here; None if it exists."""
         task, callers = self.task, () if self.caller is None else (self.caller.name,)
         sub_tasks = [each.name for each in task.sub_tasks]
-        if receiver in (task.name, task.agent.name, *sub_tasks, *callers, *Entity):
+        if receiver in (task.name, task.agent.name, *sub_tasks, *callers, _AGENT, _LLM, _USER):
             return None
         names = ", ".join(["Agent", "LLM", "User", *sub_tasks])
         text = f"Invalid recipient: {receiver}. There is nobody of that name here; there are {names}"
