@@ -275,9 +275,8 @@ class Agent(AgentNames, Generic[T_co]):
         Calls of unknown tools run too: the model is told that there is no such tool. Where an answer calls functions
         and tool messages, the agent runs the functions when the task asks it to handle the tool messages.
         """
-        if self.toolbox.usable and not self.executor.tools:
-            return False  # the task knows all tools
-        return not any([class_of(self, call.name) for call in calls])
+        knows_all = self.executor.tools or not self.toolbox.usable  # else the task tells which tools there are
+        return bool(knows_all) and not any([class_of(self, call.name) for call in calls])
 
     async def _run_tools(self, reply: Reply, so_far: list[Message]) -> list[Message]:
         """Run what the model called; remember the call and its results together, so that no history is half."""
