@@ -34,7 +34,7 @@ INSTRUCTIONS = st.sampled_from([None, "be kind", [{"role": "user", "content": "x
 
 def plain(memory: Memory, instruction: Any) -> list[dict[str, Any]]:
     """The same history, rendered whole."""
-    return DefaultAggregator().aggregate(Memory.of(memory._messages), NAME, None, instruction)
+    return DefaultAggregator().aggregate(Memory.of(memory.messages), NAME, None, instruction)
 
 
 @given(st.data())
@@ -47,9 +47,9 @@ def test_what_is_rendered_in_steps_is_what_is_rendered_at_once(data: st.DataObje
             case 0:
                 memory.delete(data.draw(st.lists(st.integers(-30, 30), max_size=3)))
             case 1:
-                del memory._messages[data.draw(st.integers(0, 30)) : -1]
+                del memory.messages[data.draw(st.integers(0, 30)) : -1]
             case 2:
-                del memory._messages[data.draw(st.integers(0, 30)) :]
+                del memory.messages[data.draw(st.integers(0, 30)) :]
             case 3:
                 memory.load([Message(content="new")], overwrite=data.draw(st.booleans()))
             case 4:
@@ -57,9 +57,9 @@ def test_what_is_rendered_in_steps_is_what_is_rendered_at_once(data: st.DataObje
             case 5 if len(memory):
                 memory.get_memory()[data.draw(st.integers(0, len(memory) - 1))].content = "changed"
             case 6 if len(memory):
-                data.draw(st.sampled_from(memory._messages)).metadata.sender_name = NAME
+                data.draw(st.sampled_from(memory.messages)).metadata.sender_name = NAME
             case 7:
-                for content in [cast("object", each.content) for each in memory._messages]:
+                for content in [cast("object", each.content) for each in memory.messages]:
                     if isinstance(content, list):
                         cast("list[Any]", content).append("more")
             case _:

@@ -165,11 +165,12 @@ def invoke(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Core[A
     node = current.get()
     if node is not None and (node._stopping is not None or node._scope.deadline is not None):
         checkpoint(node)
-    mark = getattr(function, "__driver_neutral__", None)
+    form: Any = function
+    mark = getattr(form, "__driver_neutral__", None)
     if mark:  # a sync method: the coroutine method beside it
-        function = getattr(cast("Any", function).__self__, mark)
-        mark = "" if is_driver_neutral(function) else None
-    return _invoke(function, args, kwargs) if mark is None else function(*args, **kwargs)
+        form = getattr(form.__self__, mark)
+        mark = "" if hasattr(form, "__driver_neutral__") else None
+    return _invoke(form, args, kwargs) if mark is None else form(*args, **kwargs)
 
 
 @driver_neutral

@@ -33,15 +33,15 @@ class Memory:
         (['b'], 2)
     """
 
-    __slots__ = ("_messages", "recent_n", "rendered")
+    __slots__ = ("messages", "recent_n", "rendered")
 
     def __init__(self, recent_n: int | None = None) -> None:
         if recent_n is not None and not isinstance(recent_n, int):  # type: ignore[unnecessary] - users pass anything
             kind = type(recent_n).__name__
             raise ArgumentTypeError(f"Memory takes a whole number or None as recent_n, not {kind}", "recent_n")
         self.recent_n = recent_n
-        self._messages: list[Message] = []
-        """It is appended to, and cut at its end or before its last message; any other change replaces the list."""
+        self.messages: list[Message] = []
+        """All messages, oldest first, to read: `add` appends to the list, and every other method replaces it."""
         self.rendered: object = None
         """The beginning as an aggregator has rendered it: its cache, which nothing else reads."""
 
@@ -53,12 +53,7 @@ class Memory:
         return memory
 
     def __len__(self) -> int:
-        return len(self._messages)
-
-    @property
-    def messages(self) -> list[Message]:
-        """All messages, oldest first; change them only by the methods of the memory."""
-        return self._messages
+        return len(self.messages)
 
     def get_memory(self, recent_n: int | None = None, filter_func: Filter | None = None) -> list[Message]:
         """Return the latest `recent_n` messages (default: the memory's own), if the filter accepts them.
@@ -68,7 +63,7 @@ class Memory:
             filter_func: called with index and message; a message stays if it returns true.
         """
         recent_n = self.recent_n if recent_n is None else recent_n
-        messages = self._messages[-recent_n:] if recent_n else self._messages[:]
+        messages = self.messages[-recent_n:] if recent_n else self.messages[:]
         if filter_func is None:
             return messages
         return [message for index, message in enumerate(messages) if filter_func(index, message)]
@@ -80,37 +75,37 @@ class Memory:
         else:
             is_several = isinstance(messages, Iterable) and not isinstance(messages, str | Message | Mapping)
             many = cast("Any", messages if is_several else [messages])
-        start = len(self._messages)
+        start = len(self.messages)
         for each in many:
             if isinstance(each, Message):
-                self._messages.append(each)
+                self.messages.append(each)
             elif isinstance(each, str):
-                self._messages.append(Message(content=each))
+                self.messages.append(Message(content=each))
         node = current.get()
         if node is not None and scope_of(node).listeners:
-            for message in self._messages[start:]:
+            for message in self.messages[start:]:
                 emit(node, MessageEvent, message)
 
     def erase(self, index: int | Iterable[int]) -> None:
         """Remove the messages at these positions; all positions are of the list as it was."""
         positions = {index} if isinstance(index, int) else set(index)
-        length = len(self._messages)
+        length = len(self.messages)
         gone = {position % length for position in positions if -length <= position < length}
-        erased = [message for at, message in enumerate(self._messages) if at in gone]
-        self._messages = [message for at, message in enumerate(self._messages) if at not in gone]
+        erased = [message for at, message in enumerate(self.messages) if at in gone]
+        self.messages = [message for at, message in enumerate(self.messages) if at not in gone]
         self._notify("erase", erased)
 
     delete = erase
 
     def edit(self, index: int, content: Any) -> None:
         """Replace the content of the message at a position; all that hold the message see it."""
-        message = self._messages[index]
+        message = self.messages[index]
         message.content = content
         self._notify("edit", [message])
 
     def reset(self) -> None:
         """Forget all messages."""
-        erased, self._messages = self._messages, []
+        erased, self.messages = self.messages, []
         self._notify("reset", erased)
 
     def _notify(self, action: Literal["reset", "erase", "load", "edit"], messages: list[Message]) -> None:
@@ -128,12 +123,12 @@ class Memory:
         if not isinstance(many, list | tuple):
             raise TypeError(f"a memory loads a list of messages, not {type(many).__name__}")
         loaded = [Message.model_validate(each) for each in cast("list[Any]", many)]
-        self._messages = loaded if overwrite else self._messages + loaded
+        self.messages = loaded if overwrite else self.messages + loaded
         self._notify("load", loaded)
 
     def save(self) -> list[dict[str, Any]]:
         """Return all messages as dicts."""
-        return [message.model_dump() for message in self._messages]
+        return [message.model_dump() for message in self.messages]
 
 
 class MemoryManager:
