@@ -61,7 +61,7 @@ def test_a_list_of_agents_is_a_list_and_an_agent():
     del team[-1]
     assert [each.name for each in team] == ["Mark0", "MarkA", "MarkB", "MarkB", "Markc", "Markd"]
     assert team.pop().name == "Markd"
-    assert type(team[1:]) is type(team + []) is type(team.copy()) is AgentList  # noqa: RUF005 - what is tested
+    assert type(team[1:]) is type(team + []) is type(team.copy()) is AgentList  # noqa: RUF005  # pyright: ignore[reportUnknownArgumentType]
     assert [name for name, _ in team.named_children()] == ["0", "1", "2", "3", "4"]
 
 
