@@ -156,7 +156,7 @@ def test_a_description_may_be_given():
         ({"name": "x"}, "lacks description, parameters, required"),
     ],
 )
-def test_a_description_that_contradicts_itself_is_told(description: dict[str, Any], problem: str):
+def test_a_description_that_contradicts_itself_is_reported(description: dict[str, Any], problem: str):
     with pytest.raises(ConfigurationError, match=problem) as error:
         Weather(description=description)
     assert isinstance(error.value, ValueError)
@@ -200,8 +200,8 @@ def test_the_prompt_of_plugins_has_each_tool_by_its_whole_name():
     text = get_plugin_prompt(Weather())
     assert text == json.dumps([Weather().description], ensure_ascii=False, indent=4)
     assert descriptions_of(Weather()) == ActionExecutor(Weather()).description()
-    told = json.loads(get_plugin_prompt([Weather(), Library()], "Of {tool_name}: {description}"))
-    assert [each["description"] for each in told] == [
+    received = json.loads(get_plugin_prompt([Weather(), Library()], "Of {tool_name}: {description}"))
+    assert [each["description"] for each in received] == [
         "Tell the weather.", "Of Library: Count the books.", "Of Library: Find a book."
     ]  # fmt: skip
     with pytest.raises(PromptTemplateError, match="nothing"):
@@ -241,7 +241,7 @@ def test_every_call_has_its_documented_outcome(inputs: Any, expected: tuple[Any,
     assert (returned.errmsg is None) is (state is OK)
 
 
-def test_a_wrong_type_is_told_and_the_tool_does_not_run():
+def test_a_wrong_type_is_reported_and_the_tool_does_not_run():
     returned = Weather()({"town": "Rom", "days": "many"})
     assert outcome(returned)[0] == ARGS
     assert "days: Input should be a valid integer" in str(returned.errmsg)
@@ -288,7 +288,7 @@ def test_a_tuple_is_the_arguments_in_order(a: Any, b: Any):
 
 
 @pytest.mark.parametrize("text", ["(1, 2, 3)", "(", "__import__('os')", "a", "(" * 10_000, "", "1\x00"])
-def test_a_tuple_that_cannot_be_read_is_told_and_never_run(text: str):
+def test_a_tuple_that_cannot_be_read_is_reported_and_never_run(text: str):
     returned = Both(parser=TupleParser)(text)
     assert (returned.state, returned.result) == (ActionStatusCode.ARGS_ERROR, None)
     assert returned.errmsg

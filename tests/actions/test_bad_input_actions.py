@@ -290,6 +290,6 @@ def test_a_models_own_call_is_answered_in_words():
 
     model = ScriptedModel([*script, "done"])
     assert Agent(model, tools=[double])("x").content == "done"
-    told = [each["content"] for each in model.requests[-1].messages if each["role"] == "tool"]
-    assert [text[:6] for text in told] == ["error:"] * len(calls)
-    assert all("there are double" in text for text in told[1::2])
+    received = [each["content"] for each in model.requests[-1].messages if each["role"] == "tool"]
+    assert [text[:6] for text in received] == ["error:"] * len(calls)
+    assert all("there are double" in text for text in received[1::2])

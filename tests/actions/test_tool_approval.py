@@ -55,12 +55,12 @@ def model(**arguments: Any) -> ScriptedModel:
 
 # ---- who is asked
 @every_entry
-def test_without_anybody_to_ask_the_call_is_refused_and_told(entry: Entry):
-    shelf, heard = Shelf(), list[Event[Any]]()
-    out = entry(Agent(model(path="a"), tools=[shelf.delete]), "x", listeners=[heard.append])
+def test_without_anybody_to_ask_the_call_is_refused_and_reported(entry: Entry):
+    shelf, events = Shelf(), list[Event[Any]]()
+    out = entry(Agent(model(path="a"), tools=[shelf.delete]), "x", listeners=[events.append])
     assert out.content == "error: not approved: nobody to ask; go on without it, and say what you could not do"
     assert shelf.gone == []
-    [event] = [each for each in heard if isinstance(each, ApprovalEvent)]
+    [event] = [each for each in events if isinstance(each, ApprovalEvent)]
     assert (event.data.is_approved, str(event.data.request)) == (False, "delete(path='a')")
 
 
@@ -278,15 +278,15 @@ def test_a_tool_message_is_approved_like_a_function(amount: int, said: str):
     agent = ChatAgent(ScriptedModel([call_tool("pay", amount=amount), "ok"]))
     agent.enable_message(Pay)
     task = Task(agent, interactive=False)
-    heard: list[Event[Any]] = []
-    task.run("x", turns=2, approve=no, listeners=[heard.append])
+    events: list[Event[Any]] = []
+    task.run("x", turns=2, approve=no, listeners=[events.append])
     assert asked == ([] if amount == 5 else ["pay(amount=500)"])
-    assert any(isinstance(each, ToolCallEvent) for each in heard)
-    assert said in [str(each.content) for each in agent.memory.get_memory()] or _answered(heard, said)
+    assert any(isinstance(each, ToolCallEvent) for each in events)
+    assert said in [str(each.content) for each in agent.memory.get_memory()] or _answered(events, said)
 
 
-def _answered(heard: list[Event[Any]], said: str) -> bool:
-    return any(each.kind == "response" and each.data.message and each.data.message.content == said for each in heard)
+def _answered(events: list[Event[Any]], said: str) -> bool:
+    return any(each.kind == "response" and each.data.message and each.data.message.content == said for each in events)
 
 
 def test_an_async_agent_asks_beside_the_loop():

@@ -227,7 +227,7 @@ def test_reading_beyond_the_end_says_where_the_end_is(offset: int):
     assert last.content == f"error: the result has {len(LONG)} characters: read from 0 to {len(LONG) - 1}"
 
 
-def test_two_results_that_were_cut_are_told_apart():
+def test_two_results_that_were_cut_are_distinguished():
     texts = {1: "a" * 60_000, 2: "b" * 60_000}
 
     def get(number: int) -> str:
@@ -278,7 +278,7 @@ def test_a_tool_message_result_is_cut_where_it_has_a_limit():
     assert answer.content == LONG
 
 
-def test_the_limit_of_a_decorated_tool_is_told_by_its_spec():
+def test_the_limit_of_a_decorated_tool_is_reported_by_its_spec():
     @tool(max_result=200)
     def long() -> str:
         return LONG

@@ -86,8 +86,8 @@ def test_an_unexpected_error_goes_to_the_model_is_logged_and_stands_on_its_node(
     assert "return dict[int, int]()[number]" in caplog.text, "the traceback says where"
     ((_, state, error),) = nodes
     assert (state, type(error)) == (NodeState.EXCEPTION, KeyError)
-    told = agent.memory.get(0).get_memory()[2]  # pyright: ignore[reportOptionalMemberAccess]
-    assert told.content == "error: 7"
+    received = agent.memory.get(0).get_memory()[2]  # pyright: ignore[reportOptionalMemberAccess]
+    assert received.content == "error: 7"
 
 
 def test_an_error_that_a_tool_raises_for_the_model_is_not_logged(caplog: pytest.LogCaptureFixture):

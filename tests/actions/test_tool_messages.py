@@ -234,7 +234,7 @@ def test_a_tool_may_require_its_recipient():
 
 # ---- instructions
 @pytest.mark.shows("ToolMessage.format_instructions(tool)", "ToolMessage.json_instructions(tool)")
-def test_a_model_is_told_how_a_call_is_written():
+def test_the_description_says_how_a_call_is_written():
     for told in (Square.format_instructions(), Square.json_instructions(tool=True)):
         lines = told.splitlines()
         assert lines[:2] == ["TOOL: square", "PURPOSE: To square a <number>."]

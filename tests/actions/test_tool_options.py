@@ -135,7 +135,7 @@ def test_options_that_contradict_each_other_or_are_none_are_refused_where_they_a
 @both
 @pytest.mark.parametrize("form", ["work", "work_async"])
 @pytest.mark.parametrize("error", [soon(), ConnectionResetError("reset")])
-def test_what_may_go_away_is_tried_again_and_told(
+def test_what_may_go_away_is_tried_again_and_reported(
     answer: Run, form: str, error: Exception, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("trivium.actions._run._FIRST_WAIT", 0.0)
@@ -259,13 +259,13 @@ NAMES = ("quick", "function", "on_left", "core", "values", "node", "tool", "args
 @both
 @pytest.mark.parametrize("options", [{}, {"timeout": 5}, {"retries": 1}, {"needs_approval": True}], ids=str)
 def test_no_name_of_an_argument_means_something_on_the_way_to_the_tool(answer: Run, options: dict[str, Any]):
-    def given(**told: Any) -> str:
-        return ",".join(told)
+    def given(**received: Any) -> str:
+        return ",".join(received)
 
     if "needs_approval" in options:
 
-        def needs(**told: Any) -> bool:
-            return tuple(told) != NAMES
+        def needs(**received: Any) -> bool:
+            return tuple(received) != NAMES
 
         options = {"needs_approval": needs}
     tool = Tool(ToolSpec("given", "", {"type": "object"}), given, lambda _: dict.fromkeys(NAMES, 1), **options)
@@ -319,7 +319,7 @@ def test_a_result_that_cannot_be_told_is_an_error_that_the_model_reads(made: Cal
 
 
 @both
-def test_an_error_that_cannot_say_itself_is_told_by_its_kind(answer: Run):
+def test_an_error_that_cannot_say_itself_is_reported_by_its_kind(answer: Run):
     def work() -> None:
         raise Mute
 

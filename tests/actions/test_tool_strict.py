@@ -101,7 +101,7 @@ def test_a_strict_schema_is_closed_and_wants_every_key():
     assert not Tool.of(book).spec.strict
 
 
-def test_what_no_keyword_says_is_told_in_words():
+def test_what_no_keyword_covers_is_in_the_description():
     properties = STRICT.spec.parameters["properties"]
     assert properties["nights"] == {
         "anyOf": [{"type": "integer"}, {"type": "null"}],
@@ -186,7 +186,7 @@ def test_actions_and_tool_messages_are_strict_too():
     assert Look.parse('{"what": "x", "most": null}').most == 3
 
 
-def test_a_tool_message_that_cannot_be_strict_is_refused_where_it_is_told():
+def test_a_tool_message_that_cannot_be_strict_is_refused_at_its_definition():
     class Count(ToolMessage):
         request: str = "count"
         purpose: str = "To count."

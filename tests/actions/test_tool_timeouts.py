@@ -52,14 +52,14 @@ def stuck() -> Iterator[Stuck]:
 
 
 @both
-def test_sync_code_that_hangs_is_left_behind_and_told(entry: Entry, stuck: Stuck):
-    heard: list[Event[Any]] = []
+def test_sync_code_that_hangs_is_abandoned_and_reported(entry: Entry, stuck: Stuck):
+    events: list[Event[Any]] = []
     agent = Agent(ScriptedModel([call_tool("hang"), "ok"]), tools=[Tool.of(stuck.hang).replace(timeout=SOON)])
-    assert entry(agent, "x", listeners=[heard.append]).content == "ok"
+    assert entry(agent, "x", listeners=[events.append]).content == "ok"
     result = agent.memory.get_memory()[2]
     assert result.content == "error: hang took longer than the 0.05 seconds that it has; ask it for less"
     assert result.formatted.state is ActionStatusCode.API_ERROR
-    assert [event.data for event in heard if isinstance(event, ToolAbandonedEvent)] == ["hang"]
+    assert [event.data for event in events if isinstance(event, ToolAbandonedEvent)] == ["hang"]
     assert stuck.thread is not None
     assert stuck.thread.is_alive()
 
@@ -199,7 +199,7 @@ def test_a_timeout_is_an_outcome_with_state_and_arguments():
     assert returned.errmsg == "sleep took longer than the 0.05 seconds that it has; ask it for less"
 
 
-def test_the_timeout_of_what_a_tool_calls_is_told_as_it_is():
+def test_the_timeout_of_what_a_tool_calls_is_reported_as_it_is():
     @tool(timeout=GUARD)
     async def ask() -> str:
         return (await Agent(AsyncWaiter(), name="inner").acall("x", timeout=SOON)).content

@@ -70,7 +70,7 @@ class Adder:
 
 
 # ---- a function as a tool
-def test_a_model_is_told_what_the_function_says():
+def test_a_model_gets_what_the_function_says():
     spec = Tool.of(book).spec
     assert (spec.name, spec.description) == ("book", "Book a room.\n\nIt is paid later.")
     assert spec.parameters["required"] == ["place", "nights"]
@@ -198,7 +198,7 @@ class Square(ToolMessage):
         return str(self.number**2)
 
 
-def test_a_model_is_told_what_the_message_says():
+def test_a_model_gets_what_the_message_says():
     spec = Square.spec()
     assert (spec.name, spec.description) == ("square", "To square a <number>.")
     assert list(spec.parameters["properties"]) == ["number", "by"]

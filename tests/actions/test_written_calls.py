@@ -94,7 +94,7 @@ def test_what_was_written_is_what_is_read():
 
 
 @pytest.mark.parametrize("text", BAD)
-def test_the_model_is_told_of_all_others(text: str):
+def test_the_model_gets_an_error_for_all_others(text: str):
     with pytest.raises(ToolArgumentsError, match="the arguments of square") as caught:
         Square.parse(text)
     assert caught.value.tool == "square"

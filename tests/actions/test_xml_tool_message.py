@@ -248,7 +248,7 @@ def test_which_fields_are_verbatim():
 
 
 @pytest.mark.shows("XMLToolMessage.format_instructions(tool)")
-def test_a_model_is_told_how_to_write_it():
+def test_the_description_says_how_to_write_it():
     class Shown(Everything):
         request: str = "shown"
 
@@ -256,12 +256,12 @@ def test_a_model_is_told_how_to_write_it():
         def examples(cls) -> Sequence[ToolMessage | tuple[str, ToolMessage]]:
             return [cls(text="a", code="x < y")]
 
-    told = Shown.format_instructions(tool=True)
+    received = Shown.format_instructions(tool=True)
     for part in ("TOOL: shown", "To show <text> and the rest.", "<request>shown</request>", "what is shown",
                  "<code><![CDATA[{code (str)}]]></code>", "<city>{city (str)}</city>", "<item>",
                  "Write code, exact, place.note, places.note in CDATA", "<code><![CDATA[x < y]]></code>"):  # fmt: skip
-        assert part in told
-    assert "purpose>" not in told
+        assert part in received
+    assert "purpose>" not in received
 
 
 def test_a_message_that_holds_itself_is_described():

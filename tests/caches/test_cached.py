@@ -247,7 +247,7 @@ def test_a_key_in_the_address_counts_no_more_than_any_other_key() -> None:
 
 
 @pytest.mark.parametrize("value", [object(), float("nan"), {1, "a"}])
-def test_what_is_no_json_value_is_told_before_anything_is_asked(value: Any) -> None:
+def test_what_is_no_json_value_is_reported_before_anything_is_asked(value: Any) -> None:
     model = ScriptedModel(["x"])
     with pytest.raises(ConfigurationError, match="no JSON value"):
         CachedModel(model, Memory()).chat("hi", option=value)
@@ -349,21 +349,21 @@ def test_where_the_first_of_equal_requests_fails_the_next_asks() -> None:
     assert len(model.requests) == 2
 
 
-def test_an_answer_from_the_cache_is_told_and_counts_against_no_limit_but_turns(cache: SQLiteCache) -> None:
+def test_an_answer_from_the_cache_is_reported_and_counts_against_no_limit_but_turns(cache: SQLiteCache) -> None:
     inner = ScriptedModel([["yes", Usage(1000, 1000, 0.5)]])
     agent = Agent(CachedModel(inner, cache), memory=False)
-    told: list[Lookup] = []
+    received: list[Lookup] = []
 
     def listen(event: Event) -> None:
         if isinstance(event, CacheEvent):
-            told.append(event.data)
+            received.append(event.data)
 
     assert agent("hi", listeners=[listen]).usage == Usage(1000, 1000, 0.5)
     for _ in range(3):
         assert agent("hi", listeners=[listen], limits=Limits(turns=1, tokens=10, usd=0.01)).usage == Usage()
-    assert [each.hit for each in told] == [False, True, True, True]
-    assert told[1].saved == Usage(1000, 1000, 0.0) or told[1].saved == Usage(1000, 1000, 0.5)
-    assert told[1].key == told[0].key
+    assert [each.hit for each in received] == [False, True, True, True]
+    assert received[1].saved == Usage(1000, 1000, 0.0) or received[1].saved == Usage(1000, 1000, 0.5)
+    assert received[1].key == received[0].key
 
 
 def test_settings_switch_it_off_here(cache: SQLiteCache) -> None:
@@ -374,11 +374,11 @@ def test_settings_switch_it_off_here(cache: SQLiteCache) -> None:
     assert [kept.chat("hi"), kept.chat("hi")] == ["three", "three"]
 
 
-def test_an_answer_that_cannot_be_kept_is_given_out_and_it_is_told() -> None:
-    told: list[Any] = []
+def test_an_answer_that_cannot_be_kept_is_given_out_and_it_is_reported() -> None:
+    received: list[Any] = []
     agent = Agent(CachedModel(ScriptedModel(["yes"]), Broken()), memory=False)
-    assert agent("hi", listeners=[lambda event: told.append(event.data) if event.kind == "cache" else None]).content
-    assert isinstance(told[-1].error, CacheError)
+    assert agent("hi", listeners=[lambda event: received.append(event.data) if event.kind == "cache" else None]).content
+    assert isinstance(received[-1].error, CacheError)
 
 
 def test_what_another_program_put_there_is_no_answer() -> None:

@@ -97,7 +97,7 @@ def test_what_is_over_goes_before_what_is_used(tmp_path: Path) -> None:
     cache.close()
 
 
-def test_a_file_that_is_no_cache_is_told_with_what_to_do(tmp_path: Path) -> None:
+def test_a_file_that_is_no_cache_is_reported_with_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "cache.db"
     path.write_bytes(b"no database" * 1000)
     with pytest.raises(CacheError, match="delete it") as failed:
@@ -121,7 +121,7 @@ def test_the_file_is_its_owners_alone(cache: SQLiteCache, tmp_path: Path) -> Non
     assert stat.S_IMODE((tmp_path / "folder" / "cache.db").stat().st_mode) == 0o600
 
 
-def test_half_a_letter_is_told_and_the_cache_goes_on(cache: SQLiteCache) -> None:
+def test_half_a_letter_is_reported_and_the_cache_goes_on(cache: SQLiteCache) -> None:
     for key, value in (("k", "\ud800"), ("\ud800", "v")):
         with pytest.raises(CacheError, match="half a letter"):
             cache.set(key, value)
@@ -245,7 +245,7 @@ def test_a_redis_server_keeps_texts_for_their_time(tmp_path: Path) -> None:
         other.close()
 
 
-def test_a_redis_server_that_is_gone_is_told_without_its_password(tmp_path: Path) -> None:
+def test_a_redis_server_that_is_gone_is_reported_without_its_password(tmp_path: Path) -> None:
     url = f"redis://someone:{SECRET}@127.0.0.1:1/0"
     cache = RedisCache(url)
     with pytest.raises(CacheError, match="Redis server runs") as failed:

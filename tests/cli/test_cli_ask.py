@@ -126,7 +126,7 @@ def test_a_store_of_ones_own_is_asked_again_without_the_files(trivium: Command):
     assert ask(trivium, "letters", "What does Ada pay?", *store, answers=answers).status == 0
 
 
-def test_a_store_that_is_not_there_is_told_and_not_made(trivium: Command):
+def test_a_store_that_is_not_there_is_reported_and_not_made(trivium: Command):
     ended = ask(trivium, "--store", "missing.db", "How much is the rent?")
     assert (ended.status, ended.out) == (2, "")
     assert ended.error.startswith("there is no store missing.db: ")
@@ -148,7 +148,7 @@ def damage(store: Path, content: bytes) -> None:
     store.write_bytes(content)
 
 
-def test_a_damaged_file_of_the_cache_is_made_anew(trivium: Command):
+def test_a_damaged_file_of_the_cache_is_made_again(trivium: Command):
     ask(trivium, "lease.txt", "How much is the rent?")
     (store,) = stores(trivium)
     for damaged in (b"no database " * 1000, b"SQLite format 3\0" + os.urandom(9000)):
@@ -171,14 +171,14 @@ def test_a_damaged_store_of_ones_own_stays(trivium: Command):
 
 
 @pytest.mark.parametrize(("made", "asked"), [("static", "minilm"), ("none", "static")])
-def test_a_store_of_another_embedding_is_told_in_options(trivium: Command, made: str, asked: str):
+def test_a_store_of_another_embedding_is_reported_in_options(trivium: Command, made: str, asked: str):
     (trivium.folder / "lease.txt").write_text(LEASE)
     (trivium.folder / "said.json").write_text(json.dumps([ANSWER]))
     command = ("ask", "--model", "scripted:said.json", "--store", "own.db", "--embedding")
     assert here(trivium, *command, made, "lease.txt", "How much is the rent?").status == 0
     ended = here(trivium, *command, asked, "How much is the rent?")
-    told = f"own.db was made with --embedding {made}: give that, or name another file with --store"
-    assert (ended.status, ended.error) == (2, told)
+    received = f"own.db was made with --embedding {made}: give that, or name another file with --store"
+    assert (ended.status, ended.error) == (2, received)
 
 
 def test_empty_standard_input_is_called_by_its_name(trivium: Command):
@@ -219,7 +219,7 @@ def test_what_is_wrong_is_one_line(trivium: Command, arguments: tuple[str, ...],
     assert "api_key=" not in ended.error
 
 
-def test_a_file_that_cannot_be_read_is_told_and_left_out(trivium: Command):
+def test_a_file_that_cannot_be_read_is_reported_and_left_out(trivium: Command):
     (trivium.folder / "letters" / "bad.txt").write_bytes(os.urandom(3000))
     ended = ask(trivium, "letters", "What does Ada pay?", answers=["Ada pays EUR 900."])
     assert ended.status == 0

@@ -94,7 +94,7 @@ def test_tools_that_come_with_trivium(trivium: Command, name: str):
 @pytest.mark.parametrize(
     ("tool", "said"),
     [
-        ("nothing", "there is no tool 'nothing': give arxiv, python, web, or one of your own as module:function"),
+        ("nothing", "there is no tool 'nothing': give arxiv, python, web, or your own tool as module:function"),
         ("tools:nothing", "tools has no 'nothing'; there are add"),
         ("tools:NUMBER", "tools:NUMBER is a int; give a function, a Tool or an action"),
         ("tools:Other", "tools:Other is a class; give a function, a Tool or an action"),
@@ -163,7 +163,7 @@ def test_a_session_file_that_is_none_is_one_line_and_stays_as_it_was(trivium: Co
     assert (trivium.folder / "s.json").read_text() == content
 
 
-def test_a_session_that_cannot_be_written_is_told_before_anything_is_asked(trivium: Command):
+def test_a_session_that_cannot_be_written_is_reported_before_anything_is_asked(trivium: Command):
     with ChatAnswers(lambda body: ["o", "k"]) as server:
         ended = chat(trivium, "hi\nmore\n", *server.options, "--session", "no/such/folder.json")
         assert server.asked == []

@@ -121,7 +121,7 @@ def test_nothing_is_left_to_do(trivium: Command):
 
 
 @BOTH
-def test_restart_begins_anew(trivium: Command, output: str):
+def test_restart_begins_again(trivium: Command, output: str):
     trivium.extract("letters", "--output", output)
     ended = trivium.extract("letters/ada.txt", "--output", output, "--restart")
     assert ended.err.startswith("1 file, ")

@@ -78,7 +78,7 @@ def test_json_is_all_that_a_program_reads(trivium: Command):
     assert ended.status == 1
 
 
-def test_refused_and_not_stated_values_are_told_apart(trivium: Command):
+def test_refused_and_not_stated_values_are_distinguished(trivium: Command):
     (trivium.folder / "answers.json").write_text(script_of({"tenant": "Eve", "rent": None, "starts": "2024-05-01"}))
     ended = trivium.extract("letters/ada.txt")
     assert ended.records[0]["refused"] == {

@@ -82,7 +82,7 @@ def test_a_narrow_terminal_gets_a_list(trivium: Command):
     assert 'refused: "Ada" does not' in ended.text
 
 
-def test_documents_of_the_same_name_are_told_apart(trivium: Command):
+def test_documents_of_the_same_name_are_distinguished(trivium: Command):
     (trivium.folder / "letters" / "old").mkdir()
     (trivium.folder / "letters" / "old" / "ada.txt").write_text("Ada pays EUR 900 since 2024-05-01.")
     ended = trivium.on_terminal(*EXTRACT, *SCRIPTED, columns=120)

@@ -116,7 +116,7 @@ def test_what_cannot_be_served_is_one_line_and_status_2(agents: Command, argumen
     assert (ended.status, ended.out, ended.error) == (2, "", error)
 
 
-def test_a_port_that_is_taken_is_told(agents: Command):
+def test_a_port_that_is_taken_is_reported(agents: Command):
     first = agents.start("serve", "agents:writer", "--port", "0", "--token", "t")
     port = port_of(line_of(first))
     ended = agents("serve", "agents:writer", "--port", str(port))

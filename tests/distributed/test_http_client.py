@@ -75,19 +75,19 @@ def test_its_events_are_those_of_the_server(entry: Entry):
     def add(a: int, b: int) -> int:
         return a + b
 
-    heard: list[Event] = []
+    events: list[Event] = []
     model = ScriptedModel([[Reasoning("hm"), call_tool("add", a=1, b=2)], ["thr", "ee"]])
     with served(Agent(model, tools=[add])) as ask:
-        entry(client_of(ask, name="far"), "1 + 2?", listeners=[heard.append])
-    told = [(event.kind, event.data) for event in heard if event.kind not in ("started", "ended")]
-    assert told == [
+        entry(client_of(ask, name="far"), "1 + 2?", listeners=[events.append])
+    received = [(event.kind, event.data) for event in events if event.kind not in ("started", "ended")]
+    assert received == [
         ("delta", Reasoning("hm")),
         ("tool_call", ("add", '{"a": 1, "b": 2}')),
         ("tool_result", 3),
         ("delta", "thr"),
         ("delta", "ee"),
     ]
-    assert {event.name for event in heard} == {"far"}
+    assert {event.name for event in events} == {"far"}
 
 
 def test_it_stands_among_local_agents_with_the_session_of_the_caller():
@@ -155,7 +155,7 @@ def test_an_error_in_the_middle_is_the_servers_words():
         assert (failed.value.status, failed.value.kind) == (504, "DeadlineExceededError")
 
 
-def test_a_server_that_is_not_there_is_told():
+def test_a_server_that_is_not_there_is_reported():
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     client = HTTPAgentClient(port=port)
@@ -210,7 +210,7 @@ DELTA = b'data: {"type": "delta", "text": "half"}\n\n'
         b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
     ],
 )  # fmt: skip
-def test_a_server_that_is_none_is_told(answer: bytes):
+def test_a_server_that_is_none_is_reported(answer: bytes):
     with answering(answer) as port:
         client = HTTPAgentClient(port=port, token="my-token")
         with pytest.raises(RemoteAgentError) as failed:
@@ -231,13 +231,13 @@ def test_events_that_are_not_known_are_passed_over():
 
 def test_the_usage_of_a_served_agent_is_whole():
     usage = {"input_tokens": 9, "output_tokens": -1, "usd": 0.5, "cached_tokens": 3, "reasoning_tokens": "x"}
-    told = json.dumps({"type": "message", "message": {"content": "hi", "sender": "a", "usage": usage}})
-    with answering(SSE + b"data: " + told.encode() + b"\n\n") as port:
+    received = json.dumps({"type": "message", "message": {"content": "hi", "sender": "a", "usage": usage}})
+    with answering(SSE + b"data: " + received.encode() + b"\n\n") as port:
         answer = HTTPAgentClient(port=port)("hi")
     assert answer.usage == Usage(9, 0, 0.5, 3)
 
 
-def test_what_cannot_be_sent_is_told():
+def test_what_cannot_be_sent_is_reported():
     with pytest.raises(ConfigurationError, match="by a number or a text"):
         HTTPAgentClient()("hi", session_id=("ada", 3))
     with pytest.raises(ConfigurationError, match="the token has characters"):

@@ -136,24 +136,24 @@ def test_errors_are_typed_and_the_actor_lives_on(place: AgentRayActor):
 @pytest.mark.parametrize(
     ("made_by", "said"), [("broken", "no such disk"), ("no_module", "no module"), ("nope", "nope")]
 )
-def test_an_agent_that_cannot_be_made_is_told(place: AgentRayActor, made_by: str, said: str):
+def test_an_agent_that_cannot_be_made_is_reported(place: AgentRayActor, made_by: str, said: str):
     with pytest.raises(RemoteAgentError, match=said):
         AgentRayActor({"type": f"distributed._agents.{made_by}"})
 
 
-def test_an_actor_that_is_gone_is_told(place: AgentRayActor):
+def test_an_actor_that_is_gone_is_reported(place: AgentRayActor):
     actor = AgentRayActor(PLACE)
     actor.shutdown()
     with pytest.raises(RemoteConnectionError, match="is gone"):
         actor("hi")
 
 
-def test_a_config_that_cannot_travel_is_told(place: AgentRayActor):
+def test_a_config_that_cannot_travel_is_reported(place: AgentRayActor):
     with pytest.raises(ConfigurationError):
         AgentRayActor({"type": "a.b", "value": object()})
 
 
-def test_without_ray_the_install_line_is_told(monkeypatch: pytest.MonkeyPatch):
+def test_without_ray_the_install_line_is_reported(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtraError, match=r"\.\[ray\]"):
         AgentRayActor(PLACE)

@@ -148,8 +148,8 @@ def test_fifty_sessions_at_once_do_not_mix():
             return said
 
         for session, said in enumerate(pool.map(one, range(50))):
-            told = [f'[{2 * turn + 1}, "user", "secret {session}.{turn}", {{}}]' for turn in range(3)]
-            assert said == [f"{session} {each}" for each in told]
+            received = [f'[{2 * turn + 1}, "user", "secret {session}.{turn}", {{}}]' for turn in range(3)]
+            assert said == [f"{session} {each}" for each in received]
             memory = ask.http.get(f"/memory/{session}").json()["memory"]
             assert {each["content"].split("secret ")[1].split(".")[0] for each in memory} == {str(session)}
 
@@ -207,7 +207,7 @@ def test_no_server_can_let_clients_steer_the_run(name: str):
         AgentServer(Echo(), keywords=[name])
 
 
-def test_who_comes_when_all_is_taken_is_told_to_wait():
+def test_who_comes_when_all_is_taken_is_reported_to_wait():
     sleeper = AsyncSleeper()
     with ThreadPoolExecutor(1) as pool:
         with served(sleeper, max_runs=1, grace=0.0) as ask:
@@ -228,7 +228,7 @@ def test_a_run_that_takes_too_long_is_a_504(kind: Callable[[], Sleeper]):
         assert error["status"] == 504
 
 
-def test_a_limit_of_the_server_is_told():
+def test_a_limit_of_the_server_is_reported():
     def again() -> str:
         return "again"
 
@@ -331,7 +331,7 @@ def test_a_server_stops_at_once_where_it_was_stopped_before():
     server.serve()
 
 
-def test_a_port_that_is_taken_is_told():
+def test_a_port_that_is_taken_is_reported():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ConfigurationError, match=f"cannot listen at 127.0.0.1:{port}"):

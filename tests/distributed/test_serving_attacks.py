@@ -66,7 +66,7 @@ def test_everybody_is_let_in_only_where_that_was_said_and_only_here():
     "token",
     ["two words", "umläut", "line\nbreak", {}, {"ada": ""}, {"": "t"}, {"a:b": "t"}, {"a": "t", "b": "t"}],
 )
-def test_a_token_that_cannot_work_is_told(token: Any):
+def test_a_token_that_cannot_work_is_reported(token: Any):
     with pytest.raises(ConfigurationError):
         agent_app(Echo(), token=token)
 
@@ -149,7 +149,7 @@ def test_what_is_no_request_is_a_422():
             assert (refused.status_code, refused.json()["error"]["type"]) == (422, "InvalidRequest"), body
 
 
-def test_unknown_routes_and_methods_are_told_as_json():
+def test_unknown_routes_and_methods_are_reported_as_json():
     with served(Echo()) as ask:
         assert ask.http.get("/nope").json()["error"]["message"] == "there is no such route"
         refused = ask.http.get("/chat_completion")
@@ -235,7 +235,7 @@ def test_no_client_speaks_for_the_agent_or_the_system(sender: Any):
         assert first["sender"] == "user"
 
 
-def test_a_model_is_told_it_was_the_user():
+def test_the_model_reads_that_the_user_refused():
     model = ScriptedModel(["ok"])
     with served(Agent(model, "Be kind.", name="Site")) as ask:
         ask.chat({"content": "mine", "sender": "Site"})

@@ -164,7 +164,7 @@ def test_no_process_outlives_its_parent(how: signal.Signals | None):
         ("nothing_of_that_name", "has no 'nothing_of_that_name'"),
     ],
 )
-def test_an_agent_that_cannot_be_made_is_told_with_its_last_lines(made_by: str, said: str):
+def test_an_agent_that_cannot_be_made_is_reported_with_its_last_lines(made_by: str, said: str):
     with pytest.raises(RemoteStartError, match="ended with status") as failed:
         HTTPAgentServer("", {"type": f"distributed._agents.{made_by}"}, port=0)
     assert said in str(failed.value)
@@ -172,7 +172,7 @@ def test_an_agent_that_cannot_be_made_is_told_with_its_last_lines(made_by: str, 
     assert len(failed.value.log.splitlines()) <= 20
 
 
-def test_a_port_that_is_taken_is_told_by_the_child():
+def test_a_port_that_is_taken_is_reported_by_the_child():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(RemoteStartError, match=f"cannot listen at 127.0.0.1:{port}"):
@@ -184,7 +184,7 @@ def test_an_agent_that_takes_too_long_is_ended():
         HTTPAgentServer("", PLACE, port=0, start_seconds=0.01)
 
 
-def test_a_process_that_died_is_told():
+def test_a_process_that_died_is_reported():
     with HTTPAgentServer("", PLACE, port=0) as server:
         server.process.kill()
         server.process.wait()
@@ -197,6 +197,6 @@ def test_a_process_that_died_is_told():
     "config",
     [{}, {"type": "a.b", "value": object()}, {"type": lambda: 0}, {"type": "a.b", "n": float("nan")}],
 )
-def test_a_config_that_cannot_travel_is_told(config: dict[str, Any]):
+def test_a_config_that_cannot_travel_is_reported(config: dict[str, Any]):
     with pytest.raises(ConfigurationError):
         HTTPAgentServer("", config)

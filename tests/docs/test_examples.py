@@ -460,7 +460,7 @@ AGENTS = [["math_coder.py"], ["blogger.py", "tea"], ["async_blogger.py"], ["data
 
 
 @pytest.mark.parametrize("program", AGENTS, ids=lambda program: program[0])
-def test_a_model_that_is_not_there_is_told(run: Run, program: list[str]):
+def test_a_model_that_is_not_there_is_reported(run: Run, program: list[str]):
     shown = run(*program, "--model", "no.gguf", fails=True)
     assert "there is no model file" in shown.splitlines()[-1]
     assert "Traceback" not in shown

@@ -149,8 +149,8 @@ def _endings() -> Iterator[Case]:
     failed = {"OpenAI Responses streamed": BUSY, "OpenAI Responses whole": AGAIN}  # with an error that has a status
     yield Case(19, 'finish reason "error"', MALFORMED, FINE.replace(finish="error"), otherwise=failed)
     yield Case(20, "finish tool_calls with no calls", MALFORMED, Said(finish="tool_calls"))
-    told = {"Gemini": MALFORMED}  # MALFORMED_FUNCTION_CALL, which says that there should have been one
-    yield Case(20, "the same, with text", SHOWN, FINE.replace(finish="tool_calls"), otherwise=told)
+    received = {"Gemini": MALFORMED}  # MALFORMED_FUNCTION_CALL, which says that there should have been one
+    yield Case(20, "the same, with text", SHOWN, FINE.replace(finish="tool_calls"), otherwise=received)
     yield Case(21, "usage left out", SHOWN, FINE.replace(usage=()))
     yield Case(21, "usage null", SHOWN, FINE.replace(usage=(None,)))
     yield Case(21, "usage negative", SHOWN, FINE.replace(usage=((-5, -2),)))

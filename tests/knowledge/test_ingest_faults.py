@@ -160,7 +160,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         yield disk
 
 
-def test_a_full_disk_is_told_and_keeps_what_was_published(small_disk: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_keeps_what_was_published(small_disk: Path, tmp_path: Path) -> None:
     folder = tmp_path / "texts"
     first = write(folder, "first")
     with opened(SQLiteStoreConfig(storage_path=str(small_disk / "store.db"), embedding=None)) as store:
@@ -175,7 +175,7 @@ def test_a_full_disk_is_told_and_keeps_what_was_published(small_disk: Path, tmp_
         assert served(store) == whole
 
 
-def test_a_damaged_store_is_told(tmp_path: Path) -> None:
+def test_a_damaged_store_is_reported(tmp_path: Path) -> None:
     write(tmp_path / "texts", "some")
     (tmp_path / "store.db").write_bytes(b"no database at all " * 500)
     config = SQLiteStoreConfig(storage_path=str(tmp_path / "store.db"), embedding=None)
@@ -184,7 +184,7 @@ def test_a_damaged_store_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_server_that_goes_away_in_the_middle_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_goes_away_in_the_middle_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_library, "_BATCH", 3)
     folder = tmp_path / "texts"
     old = write(folder, "old")
@@ -217,7 +217,7 @@ def test_a_server_that_goes_away_in_the_middle_is_told(tmp_path: Path, monkeypat
 
 
 # ---- files
-def test_damaged_files_are_told_and_the_others_are_served(config: VectorStoreConfig, tmp_path: Path) -> None:
+def test_damaged_files_are_reported_and_the_others_are_served(config: VectorStoreConfig, tmp_path: Path) -> None:
     folder = tmp_path / "texts"
     whole = write(folder, "some")
     scan = pypdf.PdfWriter()

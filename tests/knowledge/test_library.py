@@ -168,7 +168,7 @@ def test_a_git_repository_is_pruned_by_itself(store: VectorStore, folder: Path) 
     assert len(library.sources()) == 3
 
 
-def test_a_source_that_cannot_be_read_is_told_and_the_others_go_on(store: VectorStore, folder: Path) -> None:
+def test_a_source_that_cannot_be_read_is_reported_and_the_others_go_on(store: VectorStore, folder: Path) -> None:
     library = Library(store)
     library.ingest(folder)
     (folder / "ada.md").write_bytes(b"\x00\x01\x02" * 100)
@@ -210,12 +210,12 @@ def test_a_source_that_changed_once_is_read_again(store: VectorStore) -> None:
     assert served(store) == ["Then that."]
 
 
-def test_each_source_is_told_and_is_a_node(store: VectorStore, folder: Path) -> None:
-    told: list[Event[Any]] = []
-    Library(store).ingest(folder, str(folder / "none"), listeners=[told.append])
-    ends = [event.data for event in told if isinstance(event, IngestEvent)]
+def test_each_source_is_reported_and_is_a_node(store: VectorStore, folder: Path) -> None:
+    received: list[Event[Any]] = []
+    Library(store).ingest(folder, str(folder / "none"), listeners=[received.append])
+    ends = [event.data for event in received if isinstance(event, IngestEvent)]
     assert [each[1:4] for each in ends] == [("failed", 1, 3), ("added", 2, 3), ("added", 3, 3)]
-    assert [event.name for event in told if event.kind == "started"][:4] == ["ingest", *["source"] * 3]
+    assert [event.name for event in received if event.kind == "started"][:4] == ["ingest", *["source"] * 3]
 
 
 def test_it_works_in_async_code(store: VectorStore, folder: Path) -> None:
@@ -286,7 +286,7 @@ def test_cancelling_leaves_nothing_half_served(store: VectorStore) -> None:
     assert Library(store).ingest(Note("long", "word. " * 300_000)).added == ["long"]
 
 
-def test_a_size_that_cannot_be_is_told(store: VectorStore) -> None:
+def test_a_size_that_cannot_be_is_reported(store: VectorStore) -> None:
     with pytest.raises(ConfigurationError):
         Library(store, size=0)
 

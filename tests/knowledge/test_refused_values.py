@@ -46,7 +46,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_an_argument_of_the_wrong_kind_is_told(name: str) -> None:
+def test_an_argument_of_the_wrong_kind_is_reported(name: str) -> None:
     call, told = WRONG[name]
     with pytest.raises(ArgumentTypeError, match=told):
         call()
@@ -72,7 +72,7 @@ def test_a_field_of_langroid_that_says_what_holds_anyway_is_taken(more: dict[str
         ({"clouds": False}, "Extra inputs are not permitted"),
     ],
 )
-def test_a_field_of_langroid_that_means_nothing_here_is_told(more: dict[str, Any], told: str) -> None:
+def test_a_field_of_langroid_that_means_nothing_here_is_reported(more: dict[str, Any], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         QdrantStoreConfig.model_validate({"embedding": None, **more})
 

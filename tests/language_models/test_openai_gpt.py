@@ -129,7 +129,7 @@ def test_an_answer_is_held_to_a_schema_and_a_length(chat: ChatServer):
 
 
 @pytest.mark.shows("LanguageModel.get_reasoning_final", "LLMConfig.thought_delimiters")
-def test_thoughts_are_told_from_the_answer(chat: ChatServer):
+def test_thoughts_are_reported_from_the_answer(chat: ChatServer):
     model = model_at(chat, says("<think>3 + 4</think>7"), says("7", reasoning_content="3 + 4"), says("<think>7"))
     inline, apart, open_ended = (model.chat("3 + 4?") for _ in range(3))
     assert (inline.message, inline.reasoning, inline.message_with_reasoning) == ("7", "3 + 4", "<think>3 + 4</think>7")

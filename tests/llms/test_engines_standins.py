@@ -147,7 +147,7 @@ def test_a_stop_word_cuts_at_the_first_across_pieces_and_aborts_the_rest(case: C
     assert len(case.engine.ended) == 1
 
 
-def test_usage_and_the_reason_are_told(case: Case):
+def test_usage_and_the_reason_are_reported(case: Case):
     model = case.sync("path", meta_template=INTERNLM2_META, max_new_tokens=4)
     with Agent(model).stream("hello") as events:
         assert [event.data for event in events if isinstance(event, UsageEvent)] == [Usage(len(PROMPT), 4)]

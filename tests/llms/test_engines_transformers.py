@@ -128,7 +128,7 @@ def test_a_seed_gives_the_same_draw_again_and_others_differ(model: HFTransformer
     assert model.chat(HELLO, seed=1, do_sample=False, **drawn) == model.chat(HELLO)
 
 
-def test_usage_and_the_reason_to_stop_are_told(model: HFTransformerChat):
+def test_usage_and_the_reason_to_stop_are_reported(model: HFTransformerChat):
     ids = model.tokenizer.apply_chat_template(HELLO, add_generation_prompt=True, return_dict=False)
     *_, usage, finish = model.stream(Request(HELLO, parameters={"max_tokens": 5}))
     assert (usage, finish) == (Usage(len(ids), 5), Finish("length"))

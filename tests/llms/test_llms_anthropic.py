@@ -49,7 +49,7 @@ def test_an_agent_sends_the_thoughts_back_with_its_results(chat: ChatServer, kin
     assert [each["role"] for each in rest] == ["user", "assistant", "user"]
 
 
-def test_the_model_sends_what_it_is_told(chat: ChatServer) -> None:
+def test_the_model_sends_what_it_is_reported(chat: ChatServer) -> None:
     chat.scripts = [claude_text("Hel", "lo")] * 2
     model: ModelProtocol = ClaudeModel(NEW, base_url=chat.url, api_key="sk-1", parameters={"max_tokens": 9})
     assert isinstance(model, ModelProtocol)

@@ -143,14 +143,14 @@ def test_every_async_way_ends_in_the_one_method_that_was_written(kind: Callable[
         agent = AsyncAgent(model)
         async with agent.open("hi") as events:
             deltas = [event.data async for event in events if isinstance(event, DeltaEvent)]
-        told = (await agent.acall("ho")).content
-        return await model.chat(ASK), growing, str(told), "".join(each for each in deltas if isinstance(each, str))
+        received = (await agent.acall("ho")).content
+        return await model.chat(ASK), growing, str(received), "".join(each for each in deltas if isinstance(each, str))
 
-    chatted, growing, told, streamed = asyncio.run(ways())
+    chatted, growing, received, streamed = asyncio.run(ways())
     assert chatted == "<hi>"
     assert streamed == "<hi>"
     assert growing[-1][:2] == (END, "<hi>")
-    assert "ho>" in told
+    assert "ho>" in received
     assert Agent(model)("hi").content == "<hi>"
 
 

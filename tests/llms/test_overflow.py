@@ -174,7 +174,7 @@ def test_without_a_strategy_it_is_an_error() -> None:
         Agent(Small(5))("much too long")
 
 
-def test_what_was_dropped_is_told_and_the_memory_keeps_it() -> None:
+def test_what_was_dropped_is_reported_and_the_memory_keeps_it() -> None:
     agent = Agent(OverflowModel(ScriptedModel(lambda request: _answer(request)), "drop_oldest"))
     for _ in range(3):
         agent("hi")

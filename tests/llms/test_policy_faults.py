@@ -222,7 +222,7 @@ def test_a_refusal_whose_body_is_packed_wrong_keeps_its_status() -> None:
         ask(server, ONCE)
 
 
-def test_a_kept_connection_that_the_server_has_closed_meanwhile_is_made_anew(chat: ChatServer) -> None:
+def test_a_kept_connection_that_the_server_has_closed_meanwhile_is_made_again(chat: ChatServer) -> None:
     """No try is lost over it: the pool sees that it is closed before it sends."""
     chat.scripts = [[WHOLE], [WHOLE]]
     model = OpenAIModel("m", base_url=chat.url, retry=ONCE)

@@ -266,7 +266,7 @@ def test_threads_share_a_limiter(clock: Clock) -> None:
     assert clock.now >= 1000 + 60 * 3
 
 
-def test_who_waits_is_told_and_reaches_his_deadline() -> None:
+def test_who_waits_is_reported_and_reaches_his_deadline() -> None:
     limiter = RateLimiter(requests_per_minute=1)
     agent = Agent(limiter.of(ScriptedModel(["a"])))
     agent("hi")

@@ -89,8 +89,8 @@ def test_a_thought_that_nobody_signed_is_not_kept() -> None:
 
 def test_usage_tells_what_was_read_from_the_cache_and_written_to_it() -> None:
     usage = {"input_tokens": 10, "cache_creation_input_tokens": 200, "cache_read_input_tokens": 3000}
-    told = whole({"type": "text", "text": "a"}, usage={**usage, "output_tokens": 7})
-    assert read(told)[1] == Usage(3210, 7, cached_tokens=3000, cache_write_tokens=200)
+    received = whole({"type": "text", "text": "a"}, usage={**usage, "output_tokens": 7})
+    assert read(received)[1] == Usage(3210, 7, cached_tokens=3000, cache_write_tokens=200)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ INDICES: list[tuple[list[Any], list[Any]]] = [  # of blocks where they begin, an
 
 
 @pytest.mark.parametrize(("begun", "grown"), INDICES)
-def test_calls_are_told_apart_whatever_their_index(begun: list[Any], grown: list[Any]) -> None:
+def test_calls_are_reported_apart_whatever_their_index(begun: list[Any], grown: list[Any]) -> None:
     events = list[bytes]()
     for start, delta, name in zip(begun, grown, "fg", strict=True):
         block, pieces = use(name, f'{{"{name}":', "1}", call_id=f"toolu_{name}")

@@ -142,13 +142,13 @@ def test_whatever_stands_as_arguments_a_server_gets_an_object(value: Any) -> Non
 
 
 @given(st.text())
-def test_arguments_that_are_no_object_are_told_as_they_stand(text: str) -> None:
+def test_arguments_that_are_no_object_are_reported_as_they_stand(text: str) -> None:
     sent = json.loads(sent_arguments(text + "{"))
     assert sent == {"arguments": text + "{"} or not text
 
 
 @pytest.mark.parametrize("text", ['{"a": NaN}', '{"a": Infinity}', '{"a": 1,}', "[1]", "3", '"x"'])
-def test_what_only_python_takes_for_an_object_is_told_as_it_stands(text: str) -> None:
+def test_what_only_python_takes_for_an_object_is_reported_as_it_stands(text: str) -> None:
     assert json.loads(sent_arguments(text)) == {"arguments": text}
 
 
@@ -268,7 +268,7 @@ def test_a_reason_without_calls_is_not_believed(reason: str) -> None:
     assert read(chat_chunk({"content": "a"}, reason)) == ["a", Finish("stop")]
 
 
-def test_a_refusal_is_told_as_one_whatever_the_reason_says() -> None:
+def test_a_refusal_is_reported_as_one_whatever_the_reason_says() -> None:
     assert read(chat_chunk({"refusal": "no"}, "stop")) == ["no", Finish("content_filter")]
     assert read(chat_chunk({"refusal": "no"})) == ["no", Finish("content_filter")]
 

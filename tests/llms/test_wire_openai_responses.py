@@ -186,7 +186,7 @@ def test_logprobs_come_with_their_text() -> None:
     assert expected in read_whole(reader(), response(item))
 
 
-def test_a_refusal_is_told_as_one() -> None:
+def test_a_refusal_is_reported_as_one() -> None:
     item = message_item("x", content=[{"type": "refusal", "refusal": "I will not."}])
     for deltas in (read_pieces(reader(), sent_events(streamed(item))), read_whole(reader(), response(item))):
         assert "".join(delta for delta in deltas if isinstance(delta, str)) == "I will not."

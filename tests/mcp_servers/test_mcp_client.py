@@ -173,7 +173,7 @@ def test_a_server_has_what_it_was_given_and_ends_when_nobody_holds_it(monkeypatc
 
 
 @pytest.mark.slow
-def test_a_server_that_died_or_was_closed_is_started_anew(tmp_path: Path):
+def test_a_server_that_died_or_was_closed_is_started_again(tmp_path: Path):
     began = tmp_path / "began"
     with MCPServer([*SDK_SERVER, "stdio"]) as server, ThreadPoolExecutor() as threads:
         call = threads.submit(server, {"began": str(began), "stopped": str(tmp_path / "stopped")}, "slow")

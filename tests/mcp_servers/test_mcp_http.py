@@ -31,7 +31,7 @@ def test_a_server_that_comes_back_is_used_again():
             assert server({}, "pid").format_result() != first
 
 
-def test_a_session_that_the_server_forgot_is_begun_anew():
+def test_a_session_that_the_server_forgot_is_begun_again():
     python = PEERS / "python"
     if not python.exists():
         pytest.fail("the older SDK is not here: make .peers/mcp-servers/.ready")

@@ -109,13 +109,13 @@ def test_the_official_client_uses_tools_agents_and_tasks(mode: str):
             failed = await client.call_tool("fail", {"why": "no tea é寸"})
             assert (failed.is_error, text_of(failed)) == (True, "no tea é寸")
             assert (await client.call_tool("nothing", {})).is_error
-            heard: list[str | None] = []
+            events: list[str | None] = []
 
-            async def told(progress: float, total: float | None, message: str | None) -> None:
-                heard.append(message)
+            async def received(progress: float, total: float | None, message: str | None) -> None:
+                events.append(message)
 
-            said = await client.call_tool("Writer", {"message": "hi"}, progress_callback=told)
-            assert (text_of(said), heard) == ("Words.", ["Words."])
+            said = await client.call_tool("Writer", {"message": "hi"}, progress_callback=received)
+            assert (text_of(said), events) == ("Words.", ["Words."])
             assert "42" in text_of(await client.call_tool("Answer", {"message": "?"}))
             for arguments in ({}, {"message": 1}, {"message": "x", "more": 1}):
                 assert (await client.call_tool("Writer", arguments)).is_error
@@ -178,7 +178,7 @@ def test_only_who_may_comes_in():
 
 
 @pytest.mark.parametrize("what", [[], [add, add], 3, Module])
-def test_what_cannot_be_served_is_told(what: Any):
+def test_what_cannot_be_served_is_reported(what: Any):
     with pytest.raises((ConfigurationError, TypeError)):
         serve_mcp(what)
 
@@ -244,9 +244,9 @@ def test_the_command_shows_the_tools_and_the_digest(tmp_path: Path):
         text=True,
         timeout=60,
     )
-    told = json.loads(shown.stdout)
-    assert [tool["name"] for tool in told["tools"]] == ["shout"]
-    with MCPServer(served, cwd=tmp_path, env=OURS, pin=told["pin"]) as server:
+    received = json.loads(shown.stdout)
+    assert [tool["name"] for tool in received["tools"]] == ["shout"]
+    with MCPServer(served, cwd=tmp_path, env=OURS, pin=received["pin"]) as server:
         assert server({"text": "x"}, "shout").format_result() == "X"
 
 

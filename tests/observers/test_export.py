@@ -336,7 +336,7 @@ def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path: Path, monkeypatch
     assert [each.name for each in tmp_path.iterdir()] == ["trace.json"]
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path):
+def test_a_folder_that_is_not_there_is_reported(tmp_path: Path):
     with pytest.raises(OutputError, match=r"cannot write .*missing.run\.json: No such file"):
         RunRecord().write_json(tmp_path / "missing" / "run.json")
 

@@ -128,7 +128,7 @@ def test_the_tree_is_changed_by_one_thread_at_a_time(monkeypatch: pytest.MonkeyP
     assert taken == 10_003
 
 
-def test_a_failure_is_told_once_where_it_began():
+def test_a_failure_is_reported_once_where_it_began():
     live = LiveTree(console=console(color_system="standard"))
     root, middle, leaf = watched(live, 3)
     error = ValueError("broken\x1b[2J\nwheel")
@@ -303,7 +303,7 @@ def test_it_can_be_entered_again():
     assert drawn(live)[-1] == "4 done"
 
 
-def test_without_rich_the_install_line_is_told(monkeypatch: pytest.MonkeyPatch):
+def test_without_rich_the_install_line_is_reported(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "rich.console", None)
     with pytest.raises(MissingExtraError, match="cli") as caught:
         LiveTree()

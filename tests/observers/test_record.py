@@ -60,7 +60,7 @@ def test_time_is_that_of_the_node():
 
 
 @every_entry
-def test_errors_are_told_in_a_line(entry: Entry):
+def test_errors_are_reported_in_a_line(entry: Entry):
     class Fails(Module):
         def forward(self, message: Message) -> str:
             raise error
@@ -157,7 +157,7 @@ class Branch(Job):
         return self.beside()
 
 
-def test_jobs_handlers_and_calls_are_told_apart():
+def test_jobs_handlers_and_calls_are_distinguished():
     commander, record = CommanderAsync(), RunRecord()
     commander.listen(record)
     commander.run(Branch(), auto_exit=True)

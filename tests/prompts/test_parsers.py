@@ -94,7 +94,7 @@ def test_a_field_that_is_not_given_is_named_where_the_parser_is_made(make: Any):
 
 
 @pytest.mark.parametrize("template", ["{", "{a.b}", '{"json": 1}', "{a!r}", "{}"])
-def test_a_brace_that_is_no_field_is_told_where_the_parser_is_made(template: str):
+def test_a_brace_that_is_no_field_is_reported_where_the_parser_is_made(template: str):
     with pytest.raises(PromptTemplateError):
         StrParser(template, a=1)
 
@@ -198,13 +198,13 @@ def test_the_first_parser_that_finds_its_mark_reads_the_answer():
     )
 
 
-def test_an_unknown_tool_type_is_told_with_those_there_are():
+def test_an_unknown_tool_type_is_reported_with_those_there_are():
     with pytest.raises(UnknownToolError, match="'nope'; there are plugin, shell, code"):
         mixed().format_response(found("nope", "", "1", 1))
 
 
 # ---- models
-def test_the_form_of_a_model_is_told():
+def test_the_form_of_a_model_is_reported():
     assert JSONParser("{person}{who}", person=Person, who="?").format_instruction() == (
         '{\n  "name": "str",  // required; in full\n  "age": "int",  // default: 0\n'
         '  "home": {  // default: None\n    "town": "str",  // required\n    "zip": "int",  // default: 0\n  },\n'

@@ -21,7 +21,7 @@ from ._echo import Asked, Given, Server
 
 
 # ---- what drifted
-def test_a_prompt_that_drifted_is_told_with_a_diff_and_what_to_do(file: Path):
+def test_a_prompt_that_drifted_is_reported_with_a_diff_and_what_to_do(file: Path):
     url = recorded(file, "Answer briefly. What is 1 + 2?", "something else")
     with pytest.raises(CassetteMismatchError) as caught, cassette(file):
         ask(url, "Answer briefly. What is 1 + 3?")
@@ -104,8 +104,8 @@ def test_the_order_of_keys_in_json_does_not_matter(file: Path):
 # ---- secrets
 def test_no_secret_is_written_wherever_it_stands(file: Path):
     def answer(asked: Asked) -> Given:
-        told = {"headers": dict(asked.headers), "path": asked.path, "body": asked.body.decode()}
-        body = {"choices": [{"message": {"content": json.dumps(told)}}]}
+        received = {"headers": dict(asked.headers), "path": asked.path, "body": asked.body.decode()}
+        body = {"choices": [{"message": {"content": json.dumps(received)}}]}
         return Given(
             json.dumps(body).encode(), headers={"set-cookie": KEY, "x-echo": KEY, "content-type": "application/json"}
         )

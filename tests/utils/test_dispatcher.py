@@ -367,7 +367,7 @@ def test_a_killed_handler_leaves_the_other_alone():
     run(main)
 
 
-def test_a_reader_outside_of_what_was_killed_is_told():
+def test_a_reader_outside_of_what_was_killed_is_reported():
     async def main() -> None:
         source = Source(["a"], "wait")
         found: list[Any] = []

@@ -35,13 +35,13 @@ def test_what_is_no_config_stays_what_it_is(value: Any):
 @pytest.mark.parametrize(
     "config", [{}, {"recent_n": 1}, {"type": None}, {"type": 3}, {"type": "json"}, {"type": "a b.c"}]
 )
-def test_a_config_without_a_usable_type_is_told(config: dict[str, Any]):
+def test_a_config_without_a_usable_type_is_reported(config: dict[str, Any]):
     with pytest.raises(ConfigurationError):
         create_object(config)
 
 
 @pytest.mark.parametrize("path", ["nowhere.at.all", "trivium.nothing.Name", "json.Nothing"])
-def test_a_path_that_leads_nowhere_is_told(path: str):
+def test_a_path_that_leads_nowhere_is_reported(path: str):
     with pytest.raises(ObjectNotFoundError, match=r"has no 'Nothing'|there is no module"):
         load_class_from_string(path)
     with pytest.raises(ImportError):

@@ -113,7 +113,7 @@ def test_the_order_of_decorators_does_not_matter():
 
 
 @pytest.mark.parametrize(("param_type", "kind"), [("integer", "integer"), ("array", "array"), ("object", "object")])
-def test_a_type_is_told_where_there_is_no_annotation(param_type: str, kind: str):
+def test_a_type_is_reported_where_there_is_no_annotation(param_type: str, kind: str):
     def bare(a): ...  # type: ignore[no-untyped-def]  # pyright: ignore
 
     tool_parameter(name="a", description="x", param_type=param_type)(bare)  # pyright: ignore
@@ -214,12 +214,12 @@ def test_a_name_means_the_registered_tool_then_the_temporary_then_the_permanent(
 def test_the_manual_for_openai_is_what_a_request_holds():
     tools = manager(OpenaiToolModel(tool_token_counter=len))
     tools.add_tools([hello, plain])
-    told = tools.get_tools_manual()
-    assert told[0]["function"]["description"] == "Say hello."
-    assert list(told[0]["function"]["parameters"]["properties"]) == ["to_user", "name"]
-    assert told[0]["function"]["parameters"]["required"] == ["name"]
+    received = tools.get_tools_manual()
+    assert received[0]["function"]["description"] == "Say hello."
+    assert list(received[0]["function"]["parameters"]["properties"]) == ["to_user", "name"]
+    assert received[0]["function"]["parameters"]["required"] == ["name"]
     assert (tools.tool_model_name, tools.tool_model_type) == ("OPENAI", "PROVIDED")
-    assert tools.tools_manual_token_num() == len(json.dumps(told))
+    assert tools.tools_manual_token_num() == len(json.dumps(received))
     tools.tool_model = OpenaiToolModel(to_user_flag=None)
     assert tools.get_tools_manual()[0]["function"]["parameters"] == Tool.of(hello).spec.parameters
     assert Tool.of(hello).spec.parameters["properties"].keys() == {"name"}, "the tool itself is as it was"
@@ -234,8 +234,8 @@ def test_the_manual_in_the_text_tells_the_tools_and_the_form_of_a_call():
     assert (bead["role"], rest) == ("system", [])
     assert bead["content"] == tools.get_tools_manual()
     assert '{"request": "weather"' in bead["content"]
-    told = json.loads(bead["content"].splitlines()[-1])
-    assert told[0] == {"name": "hello", "description": "Say hello.", "parameters": Tool.of(hello).spec.parameters}
+    received = json.loads(bead["content"].splitlines()[-1])
+    assert received[0] == {"name": "hello", "description": "Say hello.", "parameters": Tool.of(hello).spec.parameters}
     assert tools.tool_model_type == "CUSTOM"
     with pytest.raises(ConfigurationError, match="counted there"):
         tools.tools_manual_token_num()

@@ -50,7 +50,7 @@ def test_several_pieces_run_one_after_another_until_one_fails(kernels: Kernels):
     assert "ZeroDivisionError" in (found[-1].error or "")
 
 
-def test_the_session_that_was_idle_for_longest_makes_room_and_is_told(kernels: Kernels):
+def test_the_session_that_was_idle_for_longest_makes_room_and_is_reported(kernels: Kernels):
     for session in ("ada", "bob", "ada", "cyd"):
         execute(kernels, "x = 1", session_id=session)
     assert kernels.running == ["ada", "cyd"]

@@ -37,7 +37,9 @@ def python() -> Iterator[IPythonInterpreter]:
     python.close()
 
 
-def lent(action: IPythonInterpreter | PythonInterpreter | IPythonInteractive, owner: IPythonInterpreter) -> Any:
+def with_kernels_of(
+    action: IPythonInterpreter | PythonInterpreter | IPythonInteractive, owner: IPythonInterpreter
+) -> Any:
     """An action that runs code in the kernels of another: a kernel takes a second to start."""
     action.kernels = owner.kernels
     return action
@@ -89,7 +91,7 @@ def test_odd_code_fails_and_the_next_works(code: str, python: IPythonInterpreter
 
 def test_a_model_cannot_take_more_time_than_there_is(python: IPythonInterpreter):
     """Nor less: an interrupt that comes before the code has begun is not lost, and is no success."""
-    python = lent(IPythonInterpreter(timeout=0.5), python)
+    python = with_kernels_of(IPythonInterpreter(timeout=0.5), python)
     python.run("mark = 'kept'")
     for timeout in (1e9, float("inf"), *(0, float("nan"), -1) * 4):
         outcome = python.run("while True: pass", timeout=timeout)
@@ -112,7 +114,7 @@ def test_a_call_ends_at_its_time_and_keeps_the_variables(python: IPythonInterpre
 
 
 def test_a_chart_comes_back_as_a_file(tmp_path: Path, python: IPythonInterpreter):
-    python = lent(IPythonInterpreter(timeout=60, work_dir=tmp_path / "images"), python)
+    python = with_kernels_of(IPythonInterpreter(timeout=60, work_dir=tmp_path / "images"), python)
     outcome = python.run(CHART.format("Growth"))
     assert [each["type"] for each in outcome.result or ()] == ["image", "text"]
     chinese = python.run(CHART.format("国内生产总值"))
@@ -181,14 +183,14 @@ def test_a_fence_is_taken_off(text: str, code: str):
     ],
 )
 def test_a_program_gives_its_answer(settings: dict[str, Any], code: str, answer: str, python: IPythonInterpreter):
-    program = lent(PythonInterpreter(**settings), python)
+    program = with_kernels_of(PythonInterpreter(**settings), python)
     assert program.run(code).format_result() == answer
     outcome = program.run("pass")
     assert (outcome.errmsg is None) is ("answer_from_stdout" in settings)
 
 
 def test_programs_at_once_do_not_mix(python: IPythonInterpreter):
-    program = lent(AsyncPythonInterpreter(), python)
+    program = with_kernels_of(AsyncPythonInterpreter(), python)
     codes = [f"def solution(): return {each}" for each in range(8)]
 
     async def main() -> list[ActionReturn]:

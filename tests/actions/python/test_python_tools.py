@@ -153,7 +153,7 @@ def test_text_that_a_parser_found_is_code_for_the_first_action(python: IPythonIn
      {"command": "1", "session_id": 7}, {"code": "1"}, "no json", "[]", '{"command": 1}'],
 )  # fmt: skip
 @pytest.mark.parametrize("entry", [sync_entry, async_entry])
-def test_arguments_that_do_not_fit_are_told_and_nothing_runs(entry: Entry, parameters: Any):
+def test_arguments_that_do_not_fit_are_reported_and_nothing_runs(entry: Entry, parameters: Any):
     python = IPythonInterpreter()
     outcome = entry(ActionExecutor(python), Message(content={"name": "IPythonInterpreter", "parameters": parameters}))
     assert outcome.content.state is ActionStatusCode.ARGS_ERROR
@@ -168,7 +168,7 @@ def test_settings_that_cannot_be_meant_are_refused(settings: dict[str, Any]):
         IPythonInterpreter(**settings)
 
 
-def test_a_description_of_ones_own_is_told_to_the_model():
+def test_a_description_of_ones_own_is_sent_to_the_model():
     parameters = [{"name": "command", "type": "STRING", "description": "code"}]
     said = {"name": "py", "description": "Compute.", "parameters": parameters, "required": ["command"]}
     python = IPythonInterpreter(description=said)
@@ -230,7 +230,7 @@ def test_sessions_in_threads_at_once_are_apart(python: IPythonInterpreter):
 
 
 @pytest.mark.parametrize("kind", [IPythonInterpreter, IPythonInteractive, IPythonInteractiveManager])
-def test_the_model_is_told_what_it_can_give(kind: Any):
+def test_the_model_gets_the_arguments(kind: Any):
     spec = kind().tools()[0].spec
     assert spec.name == kind.__name__
     assert "network" in spec.description
@@ -239,7 +239,7 @@ def test_the_model_is_told_what_it_can_give(kind: Any):
     assert "Python code" in spec.parameters["properties"]["command"]["description"]
 
 
-def test_the_model_is_told_how_a_program_gives_its_answer():
+def test_the_description_says_how_a_program_gives_its_answer():
     spec = PythonInterpreter().tools()[0].spec
     assert list(spec.parameters["properties"]) == ["command"]
     assert "solution()" in spec.description

@@ -173,7 +173,7 @@ def test_several_queries_run_at_once() -> None:
     assert len(WebBrowser(Slow()).search(["a", "b", "c"])) == 3
 
 
-def test_a_query_that_fails_is_told_behind_the_results_of_the_others(site: Site) -> None:
+def test_a_query_that_fails_is_reported_behind_the_results_of_the_others(site: Site) -> None:
     fill(site, "tea")
     made = browser(site, topk=3)
     found = made.search(["broken", "tea"])
@@ -259,14 +259,14 @@ def test_one_bad_page_does_not_spoil_the_others(site: Site) -> None:
     made.search("tea")
     pages = made.select([0, 1, 2, 3, 4, 99, -1])
     assert pages[0]["content"] == "All of tea 0"
-    told = {1: "not on the public network", 2: "image/png", 3: "answered 500", 4: "answered 404"}
-    for each, text in told.items():
+    received = {1: "not on the public network", 2: "image/png", 3: "answered 500", 4: "answered 404"}
+    for each, text in received.items():
         assert text in pages[each]["error"]
         assert "content" not in pages[each]
     assert 99 not in pages  # no more than there can be results
 
 
-def test_a_number_that_no_result_has_is_told(site: Site) -> None:
+def test_a_number_that_no_result_has_is_reported(site: Site) -> None:
     made = browser(site, topk=3)
     made.search("tea")
     assert made.select([7]) == {7: {"error": "there is no page with this number; the last search has 0 to 2"}}

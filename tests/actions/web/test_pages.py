@@ -68,7 +68,7 @@ def test_any_bytes_are_a_page_that_can_be_stored(data: bytes, kind: str, charset
 
 
 @given(st.text(max_size=60))
-def test_any_content_type_can_be_told(header: str) -> None:
+def test_any_content_type_can_be_reported(header: str) -> None:
     error = wrong_type("http://site.example/", 200, header)
     assert error is None or str(error).isprintable()
 

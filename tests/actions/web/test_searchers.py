@@ -132,7 +132,7 @@ def test_the_environment_may_name_the_instance(service: Service, monkeypatch: py
     assert [asked.path for asked in service.asked] == ["/search", "/mine/search"]
 
 
-def test_an_instance_without_json_is_told_of(service: Service) -> None:
+def test_an_instance_without_json_is_reported(service: Service) -> None:
     service.says(Answer(b"<h1>Forbidden</h1>", 403))
     with pytest.raises(RemoteServiceError, match=r"SearXNG answered 403: Forbidden; .* json among search.formats"):
         asyncio.run(SearxngSearch(url=service.url).search("x"))
@@ -146,7 +146,7 @@ def test_an_instance_without_json_is_told_of(service: Service) -> None:
         Answer(b'<html><div class="anomaly-modal__title">Unfortunately, bots use DuckDuckGo too.</div></html>'),
     ],
 )
-def test_a_check_for_robots_is_told_of(answer: Answer, service: Service) -> None:
+def test_a_check_for_robots_is_reported(answer: Answer, service: Service) -> None:
     service.says(answer)
     with pytest.raises(RemoteServiceError, match=r"DuckDuckGo .* takes this for a robot: wait some minutes"):
         asyncio.run(DuckDuckGoSearch(base_url=service.url).search("x"))
@@ -230,7 +230,7 @@ def test_what_is_signed_is_what_arrives(service: Service) -> None:
         ("InvalidParameter", "change the query"),
     ],
 )
-def test_an_error_within_a_good_answer_is_told_of(code: str, advice: str, service: Service) -> None:
+def test_an_error_within_a_good_answer_is_reported(code: str, advice: str, service: Service) -> None:
     error = {"Code": code, "Message": f"No. {KEY}"}
     service.says(Answer(dump({"Response": {"Error": error, "RequestId": "x"}})))
     with pytest.raises(RemoteServiceError, match=rf"refused \({code}\): No\. \*\*\*; {advice}"):

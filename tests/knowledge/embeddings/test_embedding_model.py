@@ -96,8 +96,8 @@ def test_a_call_is_a_node_that_tells_how_far_it_is() -> None:
     with step("above") as above:
         above.listen(seen.append)
         model.embed(["aa"] * 7 + [""])
-    told = [event.data for event in seen if isinstance(event, EmbeddedEvent)]
-    assert told == [(4, 8), (7, 8), (8, 8)]
+    received = [event.data for event in seen if isinstance(event, EmbeddedEvent)]
+    assert received == [(4, 8), (7, 8), (8, 8)]
     assert {event.node.ancestor_chain[1] for event in seen if isinstance(event, EmbeddedEvent)} == {above}
     alone: list[Event] = []
     model.embed(["a"], listeners=[alone.append])
@@ -140,7 +140,7 @@ def test_what_are_no_vectors_is_a_typed_error(given: Any, says: str) -> None:
 
 
 @pytest.mark.parametrize("given", ["a text", b"bytes", None, 3, ["a", 3], [None]])
-def test_what_are_no_texts_is_told_at_once(given: Any) -> None:
+def test_what_are_no_texts_is_reported_at_once(given: Any) -> None:
     model = Counting()
     with pytest.raises(ArgumentTypeError, match="list of texts"):
         model.embed(given)

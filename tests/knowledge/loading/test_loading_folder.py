@@ -32,7 +32,7 @@ def found(folder: Path, **options: list[str]) -> tuple[list[str], dict[str, str]
     return names, {str(Path(each.name).relative_to(folder)): each.reason for each in left_out}
 
 
-def test_files_come_by_name_and_what_is_left_out_is_told(tmp_path: Path) -> None:
+def test_files_come_by_name_and_what_is_left_out_is_reported(tmp_path: Path) -> None:
     make(tmp_path, ["b.md", "a.py", "deep/down/c.txt", "deep/z.csv", ".hidden/x", ".env", "photo.PNG", "CVS/Root"])
     os.mkfifo(tmp_path / "pipe")
     names, left_out = found(tmp_path)
@@ -105,7 +105,7 @@ def test_a_folder_is_found_as_it_is_asked_for(tmp_path: Path) -> None:
 # --- a file -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_state_of_a_file_changes_with_it_and_is_told_without_reading(tmp_path: Path) -> None:
+def test_the_state_of_a_file_changes_with_it_and_is_reported_without_reading(tmp_path: Path) -> None:
     path = make(tmp_path, ["a.txt"]) / "a.txt"
     source = FileSource(path)
     before, print_before = source.state(), source.fingerprint()

@@ -70,7 +70,7 @@ def test_an_unchanged_file_is_known_by_its_state_when_the_branch_moves_on(reposi
     assert {name.rpartition(":")[2] for name in before if before[name] != after[name]} == {"docs/rent.md"}
 
 
-def test_the_commit_and_the_bytes_are_told(repository: Path) -> None:
+def test_the_commit_and_the_bytes_are_reported(repository: Path) -> None:
     import hashlib
 
     (source,) = find_sources(f"git+{repository}", include=["*.md"])
@@ -121,7 +121,7 @@ def test_nothing_of_the_repository_is_run(repository: Path, tmp_path: Path) -> N
     assert not ran.exists()
 
 
-def test_a_submodule_is_told_and_not_followed(repository: Path, tmp_path: Path) -> None:
+def test_a_submodule_is_reported_and_not_followed(repository: Path, tmp_path: Path) -> None:
     outer = tmp_path / "outer"
     outer.mkdir()
     git(outer, "init", "-q")

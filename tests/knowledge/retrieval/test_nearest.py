@@ -47,7 +47,7 @@ def test_one_sentence_is_left_however_small_the_budget() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"characters": 0}, {"around": -1}])
-def test_a_wrong_budget_is_told(wrong: dict[str, int]) -> None:
+def test_a_wrong_budget_is_reported(wrong: dict[str, int]) -> None:
     with pytest.raises(ConfigurationError, match="at least 1"):
         NearestSentences(Words(), **wrong)
 

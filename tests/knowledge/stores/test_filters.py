@@ -69,7 +69,7 @@ def test_a_condition_is_read(where: Any, tree: Any) -> None:
         (7, "", "no dict"),
     ],
 )
-def test_a_condition_that_is_none_is_told_with_its_place(where: Any, path: str, said: str) -> None:
+def test_a_condition_that_is_none_is_reported_with_its_place(where: Any, path: str, said: str) -> None:
     with pytest.raises(FilterError) as caught:
         parse_filter(where)
     assert said in str(caught.value)
@@ -94,7 +94,7 @@ NAMES = st.sampled_from(["$and", "$not", "$in", "$eq", "a"])
     st.text()
     | st.recursive(st.none() | st.integers() | st.text(max_size=5), lambda x: st.lists(x) | st.dictionaries(NAMES, x))
 )
-def test_whatever_is_given_is_read_or_told(where: Any) -> None:
+def test_whatever_is_given_is_read_or_reported(where: Any) -> None:
     for given_ in (where, json.dumps(where)):
         try:
             tree = parse_filter(given_)

@@ -98,7 +98,7 @@ def _number(config: PostgresStoreConfig) -> int:
         return row[0]
 
 
-def test_a_statement_that_takes_too_long_is_told(postgres_url: str) -> None:
+def test_a_statement_that_takes_too_long_is_reported(postgres_url: str) -> None:
     config = PostgresStoreConfig(url=postgres_url, schema_name="slow_one", embedding=Words(), timeout=0.2)
     with opened(config) as store:
         serve(store, "a", *OLD)
@@ -109,7 +109,7 @@ def test_a_statement_that_takes_too_long_is_told(postgres_url: str) -> None:
         assert texts_of(store) == OLD
 
 
-def test_a_collection_that_somebody_else_deleted_is_made_anew(postgres_url: str) -> None:
+def test_a_collection_that_somebody_else_deleted_is_made_again(postgres_url: str) -> None:
     config = PostgresStoreConfig(url=postgres_url, schema_name="gone", embedding=Words())
     with opened(config) as store, opened(config) as other:
         serve(store, "a", *OLD)
@@ -166,7 +166,7 @@ def _check_secret(shown: str, error: BaseException | None) -> None:
     ],
     ids=lambda value: f"{value[0]} {value[1]}" if isinstance(value, tuple) else "",  # type: ignore[misc]
 )
-def test_what_a_qdrant_server_answers_wrongly_is_told(answer: tuple[int, Any], error: type[StoreError]) -> None:
+def test_what_a_qdrant_server_answers_wrongly_is_reported(answer: tuple[int, Any], error: type[StoreError]) -> None:
     with fake_qdrant() as server, opened(QdrantStoreConfig(url=server.url, embedding=Words())) as store:
         serve(store, "a", *OLD)
         served = OLD
@@ -220,7 +220,7 @@ def test_a_qdrant_server_is_asked_as_its_interface_says() -> None:
         assert {method for method, _ in server.seen} == {"GET", "PUT", "POST", "DELETE"}
 
 
-def test_a_qdrant_server_that_went_away_is_told_and_found_again() -> None:
+def test_a_qdrant_server_that_went_away_is_reported_and_found_again() -> None:
     with fake_qdrant() as server:
         store = opened(QdrantStoreConfig(url=server.url, api_key="sesame", embedding=Words()))
         assert store.count() == 0
@@ -264,7 +264,7 @@ def test_chroma_and_the_others_never_call_home(tmp_path: Path, monkeypatch: pyte
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_package_that_is_missing_is_told(
+def test_a_package_that_is_missing_is_reported(
     package: str, extra: str, config: VectorStoreConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
@@ -273,7 +273,7 @@ def test_a_package_that_is_missing_is_told(
 
 
 @pytest.mark.parametrize("kind", ["chroma", "lancedb", "qdrant"])
-def test_a_folder_that_is_a_file_is_told(kind: str, tmp_path: Path) -> None:
+def test_a_folder_that_is_a_file_is_reported(kind: str, tmp_path: Path) -> None:
     place = tmp_path / "file"
     place.write_text("no folder")
     configs = {"chroma": ChromaStoreConfig, "lancedb": LanceStoreConfig, "qdrant": QdrantStoreConfig}

@@ -107,13 +107,13 @@ def test_the_file_is_for_its_owner_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seconds", [0, -1])
-def test_a_time_to_wait_that_is_none_is_told(seconds: float) -> None:
+def test_a_time_to_wait_that_is_none_is_reported(seconds: float) -> None:
     with pytest.raises(ConfigurationError, match="busy_seconds"):
         SQLiteStore(SQLiteStoreConfig(busy_seconds=seconds))
 
 
 # ---- faults
-def test_who_waits_too_long_for_a_writer_is_told(tmp_path: Path) -> None:
+def test_who_waits_too_long_for_a_writer_is_reported(tmp_path: Path) -> None:
     store = store_at(tmp_path / "store.db", busy_seconds=0.05)
     serve(store, "a", "one")
     other = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
@@ -161,7 +161,7 @@ def test_a_file_that_may_not_grow_leaves_what_was_published(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("content", [b"This is a text.\n" * 300, b"\0" * 5000, b"SQLite format 3\0" + b"\x13" * 5000])
-def test_a_file_that_is_no_store_is_told_and_kept(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_no_store_is_reported_and_kept(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "store.db").write_bytes(content)
     store = store_at(tmp_path / "store.db")
     for _ in range(2):
@@ -217,13 +217,13 @@ def test_a_damaged_file_gives_typed_errors_alone(tmp_path: Path, seed: int) -> N
     use(store)
 
 
-def test_a_folder_in_its_place_is_told(tmp_path: Path) -> None:
+def test_a_folder_in_its_place_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="give a file"):
         store_at(tmp_path).count()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may make a file that not even root can write")
-def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     store = filled(tmp_path / "store.db")
     store.close()
     with store._place.use() as database:

@@ -48,7 +48,7 @@ def test_documents_that_are_no_chunks_are_added_too(store: VectorStore) -> None:
     assert given.metadata.is_chunk is False
 
 
-def test_metadata_that_no_chunk_can_have_are_told(store: VectorStore) -> None:
+def test_metadata_that_no_chunk_can_have_are_reported(store: VectorStore) -> None:
     with pytest.raises(ConfigurationError, match="page"):
         store.add_documents([Document(content="x", metadata=DocMetaData.model_validate({"page": "xii"}))])
 
@@ -202,7 +202,7 @@ def test_scores_are_cosines_best_first(store: VectorStore) -> None:
 
 
 @pytest.mark.parametrize("wrong", [[1.0] * 23, [], [math.nan] * 24, [math.inf] * 24, [[1.0] * 24] * 2])
-def test_a_vector_that_is_none_is_told(store: VectorStore, wrong: Any) -> None:
+def test_a_vector_that_is_none_is_reported(store: VectorStore, wrong: Any) -> None:
     store.add_documents(chunks_of("a", RENT))
     with pytest.raises(ConfigurationError):
         store.nearest(numpy.array(wrong))
@@ -387,7 +387,9 @@ def test_all_collections_go_only_if_it_is_meant(store: VectorStore) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "a b", "x" * 64, "é", "a\0", "chunk_1; DROP TABLE x"])
-def test_a_name_that_no_collection_can_have_is_told(store: VectorStore, config: VectorStoreConfig, name: str) -> None:
+def test_a_name_that_no_collection_can_have_is_reported(
+    store: VectorStore, config: VectorStoreConfig, name: str
+) -> None:
     with pytest.raises(ConfigurationError, match="name"):
         store.set_collection(name)
     with pytest.raises(ConfigurationError, match="name"):
@@ -395,7 +397,7 @@ def test_a_name_that_no_collection_can_have_is_told(store: VectorStore, config: 
     assert store.collection_name == "trivium"
 
 
-def test_a_collection_can_be_begun_anew(store: VectorStore, config: VectorStoreConfig) -> None:
+def test_a_collection_can_be_begun_again(store: VectorStore, config: VectorStoreConfig) -> None:
     store.add_documents(chunks_of("a", RENT))
     store.close()
     with opened(config, replace_collection=True) as anew:
@@ -476,7 +478,7 @@ def test_a_store_can_be_read_without_its_model(store: VectorStore, config: Vecto
         assert plain.delete(source="a") == 1
 
 
-def test_a_condition_that_is_none_is_told_before_anything_is_done(store: VectorStore) -> None:
+def test_a_condition_that_is_none_is_reported_before_anything_is_done(store: VectorStore) -> None:
     store.add_documents(chunks_of("a", RENT))
     for use in (store.count, store.delete, store.get_all_documents, store.scan):
         with pytest.raises(FilterError, match=r"\$over"):
