@@ -5,10 +5,14 @@ from __future__ import annotations
 import logging
 import socket
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -82,6 +86,29 @@ def test_a_thousand_half_open_connections_and_slow_bodies_delay_nobody() -> None
             if tries[-1] <= MORE_SECONDS:
                 break
         assert min(tries) <= MORE_SECONDS, tries
+
+
+FEW_FILES = """
+import resource
+from trivium import Agent
+from trivium.distributed import AgentServer
+from trivium.testing import ScriptedModel
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+server = AgentServer(Agent(ScriptedModel(["hello"])), port=0, token="right-token")
+server.serve(lambda: print(server.url, flush=True))
+"""
+
+
+def test_a_crowd_larger_than_the_files_that_may_be_open_shuts_out_nobody(tmp_path: Path) -> None:
+    command, log = [sys.executable, "-c", FEW_FILES], tmp_path / "log"
+    with log.open("wb") as errors, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors) as process:
+        assert process.stdout is not None
+        ask = Ask(cast("Any", SimpleNamespace(url=process.stdout.readline().decode().strip())))
+        with ask.http, crowd(ask, 600, b"GET / HTTP/1.1\r\nHo"):
+            assert ask.chat("hi").is_success
+        process.terminate()
+    print(log.read_text())
+    assert len(log.read_text().splitlines()) < 60
 
 
 @pytest.mark.parametrize("said", [b"", b"POST /chat_completion HT", head(10), head(10) + b"{"])

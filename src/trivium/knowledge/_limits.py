@@ -13,7 +13,7 @@ __all__ = ["IngestLimits"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestLimits:
-    """What ingesting one source may take. A source that reaches a limit is in the report with an error that names it.
+    """The limits of ingesting one source. A source that reaches a limit is in the report with an error that names it.
 
     Args:
         seconds: time for reading, chunking, embedding and storing it; looked at after each 512 chunks.

@@ -14,7 +14,7 @@ MAX_BYTES = 32 << 20
 
 @dataclass(frozen=True, slots=True)
 class ReadLimits:
-    """What reading one document may take, beside its size (`max_bytes`).
+    """The limits of reading one document, beside its size (`max_bytes`).
 
     PDF, Office and compressed files, and other files of more than 1 MiB that are not read in parts, are read in a
     process of their own with these limits.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -16,7 +17,7 @@ from trivium.schema.lowlevel import positive
 
 __all__ = ["ConnectionLimits", "OncePerSecond", "bounded_log", "make_protocol"]
 
-_SPARE_FILES: Final = 128
+_SPARE_FILES: Final = 64
 """Descriptors that are left to the program itself."""
 _MOST_FAULTS: Final = 1000
 _LOGGERS: Final = ("asyncio", "trivium.serve", "uvicorn.error")
@@ -31,7 +32,7 @@ class ConnectionLimits:
     that is being answered; if all are being answered, the new one is refused with status 503.
 
     Args:
-        total: connections at once; never more than the process may open files, less 128.
+        total: connections at once; never more than half of the files that the process may open.
         per_address: connections from one address (of IPv6, from one network of 64 bits). Raise it behind a proxy, from
             which all come.
         header_bytes: bytes of the headers of a request; more are answered with status 400.
@@ -56,13 +57,21 @@ class ConnectionLimits:
 
     def most(self) -> int:
         """Return the number of connections for which this process has descriptors."""
-        with suppress(ImportError, OSError):
-            import resource
+        return max(1, min(self.total, most_files() // 2))
 
-            files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-            if files != resource.RLIM_INFINITY:
-                return max(1, min(self.total, files - _SPARE_FILES))
-        return self.total
+    def backlog(self) -> int:
+        """Return the number of connections that may wait to be accepted; asyncio accepts all in one turn."""
+        return max(16, min(2048, (most_files() - self.most() - _SPARE_FILES) // 2))
+
+
+def most_files() -> int:
+    """Return the number of files that this process may have open."""
+    with suppress(ImportError, OSError):
+        import resource
+
+        files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        return sys.maxsize if files == resource.RLIM_INFINITY else files
+    return sys.maxsize
 
 
 class Connected(Protocol):

@@ -234,6 +234,7 @@ def make_uvicorn(service: Served, grace: float, limits: ConnectionLimits, ready:
     config = uvicorn.Config(
         service.app,
         http=make_protocol(limits),
+        backlog=limits.backlog(),
         h11_max_incomplete_event_size=limits.header_bytes,
         ws="none",
         lifespan="off",

@@ -80,7 +80,7 @@ def check_package(archive: zipfile.ZipFile, original: Original) -> None:
             raise original.unreadable(f"{info.filename} in it is packed in a way that Office programs never use")
         is_text = info.filename.lower().endswith((".xml", ".rels", ".vml"))
         before, unpacked = b"", 0
-        for block in unpack(archive, info):
+        for block in unpacked_blocks(archive, info):
             unpacked += len(block)
             size += len(block)
             texts += is_text * len(block)
@@ -93,7 +93,7 @@ def check_package(archive: zipfile.ZipFile, original: Original) -> None:
             raise original.unreadable(f"{info.filename} in it states a false size; Office programs never do")
 
 
-def unpack(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
+def unpacked_blocks(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
     """Return all blocks of a part of an archive as they come out, whatever size the archive states for it."""
     info = copy(info)
     info.file_size = sys.maxsize

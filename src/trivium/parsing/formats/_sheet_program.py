@@ -25,18 +25,18 @@ def send_rows() -> None:
     limit_process(order.memory, order.seconds)
     try:
         for row in rows_of(order):
-            send([pack(value) for value in row])
-        send(None)
+            write_answer([pack(value) for value in row])
+        write_answer(None)
     except ImportError:
-        send({"package": "openpyxl"})
+        write_answer({"package": "openpyxl"})
     except MemoryError:  # the end without an answer says so
         raise SystemExit(1) from None
     except DocumentError as error:
-        send({"text": str(error), **({"limit": error.limit} if isinstance(error, DocumentLimitError) else {})})
+        write_answer({"text": str(error), **({"limit": error.limit} if isinstance(error, DocumentLimitError) else {})})
     except LookupError as error:
-        send({"configuration": str(error.args[0])})
+        write_answer({"configuration": str(error.args[0])})
     except Exception as error:  # a damaged file raises any error
-        send({"text": f"{order.file} cannot be read ({error}): it is damaged, or no Excel file"})
+        write_answer({"text": f"{order.file} cannot be read ({error}): it is damaged, or no Excel file"})
 
 
 def rows_of(order: SheetOrder) -> Iterator[tuple[Any, ...]]:
@@ -71,7 +71,7 @@ def pack(value: object) -> object:
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
-def send(answer: object) -> None:
+def write_answer(answer: object) -> None:
     """Write one line."""
     sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
 

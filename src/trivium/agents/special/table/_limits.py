@@ -11,7 +11,7 @@ __all__ = ["TableLimits"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableLimits:
-    """What loading one table may take. A file that reaches a limit is an error that names it.
+    """The limits of loading one table. A file that reaches a limit is an error that names it.
 
     Args:
         columns: columns of a table.
