@@ -21,8 +21,8 @@ __all__ = [
     "as_message",
     "calls_in",
     "class_of",
+    "find_handled",
     "handled_by",
-    "handled_in",
     "handles_tool",
     "is_empty",
     "overrides",
@@ -102,11 +102,11 @@ def handled_by(agent: AgentNames, message: Message) -> Sequence[ToolCall | ToolM
     links = message.__pydantic_private__ or linked(message)
     kept = links.get("handled")
     if kept is None or kept[0] is not box or kept[1] is not config or kept[2] != agent.name:
-        kept = links["handled"] = (box, config, agent.name, handled_in(agent, message))
+        kept = links["handled"] = (box, config, agent.name, find_handled(agent, message))
     return kept[3]
 
 
-def handled_in(agent: AgentNames, message: Message) -> tuple[ToolCall | ToolMessage, ...]:
+def find_handled(agent: AgentNames, message: Message) -> tuple[ToolCall | ToolMessage, ...]:
     """Return the calls that a model made and the tool messages that a program put there, if the agent handles them."""
     found = [
         call

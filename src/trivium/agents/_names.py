@@ -362,7 +362,7 @@ class AgentNames(Module):
             return []
         message = reading.as_message(msg, said_by_program=True)
         self.tool_error = False
-        wanted = reading.handled_in(self, message)
+        wanted = reading.find_handled(self, message)
         if all_tools:
             wanted = (*message.tool_messages, *reading.calls_in(self, message))
         try:

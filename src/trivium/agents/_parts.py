@@ -107,13 +107,13 @@ def made_tools(agent: AgentNames, tools: Any) -> Any:
     made: list[Any] = []
     for each in cast("Iterable[Any]", tools):
         if isinstance(each, type) and issubclass(each, ToolMessage):
-            made.append(handled_tool(agent, each))
+            made.append(tool_within_call(agent, each))
         else:
             made.append(module_tool(each) if isinstance(each, Module) else each)
     return made
 
 
-def handled_tool(agent: AgentNames, kind: type[ToolMessage]) -> Tool:
+def tool_within_call(agent: AgentNames, kind: type[ToolMessage]) -> Tool:
     """Return the tool that runs a `ToolMessage` within the agent's call, by the agent's method or its own `handle`."""
 
     @driver_neutral

@@ -1,13 +1,16 @@
 """The responders of a task: one object for each, made once for a run.
 
-To add a kind of responder, write a subclass of `TaskResponder` here and let `responders_of` make it. The steps of a
-task use nothing but the members of that class.
+To add a kind that is a task, write a subclass of `SubTaskResponder`, and a subclass of `Task` that has it as its
+`responder_class`; add such a task with `add_sub_task`, and nothing else changes. `order` says when it is asked. To add
+a kind that is a method of an agent, add the method with an entity to the agent's `entity_responders`. The steps of a
+task use nothing but the members of `TaskResponder` and its key.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import trivium.agents.lowlevel as agents
 from trivium.commander.lowlevel import invoke
@@ -15,7 +18,7 @@ from trivium.exceptions import ConfigurationError
 from trivium.schema import Entity, Message
 
 if TYPE_CHECKING:
-    from trivium.tasks._run import ResponderKey, TaskRun
+    from trivium.tasks._run import Responder, TaskRun
     from trivium.tasks._task import Task
 
 __all__ = ["EntityResponder", "SubTaskResponder", "TaskResponder", "UserResponder", "responder_of", "responders_of"]
@@ -29,16 +32,19 @@ class TaskResponder:
 
     Args:
         run: the run.
-        key: the entity or sub-task that documented methods are given for it.
+        key: the entity or task that documented methods are given for it. Its `value` is its name in logs and options.
+            After its answer the pending sender is the key where that is a task, else the entity of the answer.
 
     Attributes:
         author: the entity of an answer that names none.
-        names: the names by which a message addresses the responder.
+        names: the names by which a message addresses the responder; that of the task or its agent addresses all.
     """
 
     __slots__ = ("author", "key", "names")
+    order: ClassVar[int] = 1
+    """The place among the responders: the user has 0, the agent and its model 1, sub-tasks 2."""
 
-    def __init__(self, run: TaskRun, key: ResponderKey) -> None:
+    def __init__(self, run: TaskRun, key: Responder) -> None:
         self.key, self.author = key, key if isinstance(key, Entity) else _USER
         self.names = (key.value, run.task.name, run.task.agent.name, key)
 
@@ -83,7 +89,7 @@ class TaskResponder:
 
 
 class EntityResponder(TaskResponder):
-    """The agent or its model.
+    """A responder method of the agent: its own, its model's or, as `UserResponder`, its user's.
 
     Attributes:
         method: the responder method of the agent, sync or async.
@@ -113,6 +119,7 @@ class UserResponder(EntityResponder):
     """The user: asked at most in every second step, and not about a tool call of the model."""
 
     __slots__ = ()
+    order = 0
 
     def is_due(self, run: TaskRun) -> bool:
         """Return whether the user was not asked in the last step, and no tool call waits for the agent."""
@@ -142,6 +149,7 @@ class SubTaskResponder(TaskResponder):
 
     __slots__ = ()
     key: Task[Any]
+    order = 2
 
     @property
     def title(self) -> str:
@@ -186,14 +194,14 @@ def responders_of(run: TaskRun) -> tuple[TaskResponder, ...]:
         for entity, method in agent.entity_responders():
             responder = (UserResponder if entity is _USER else EntityResponder)(run, entity)
             responder.method = method
-            own.insert(0 if entity is _USER else len(own), responder)
+            own.append(responder)
         for each in task.sub_tasks:
-            own.append(SubTaskResponder(run, each))
-        run.sub_tasks, run.responders = task.sub_tasks.copy(), tuple(own)
+            own.append(each.responder_class(run, each))
+        run.sub_tasks, run.responders = task.sub_tasks.copy(), tuple(sorted(own, key=attrgetter("order")))
     return run.responders
 
 
-def responder_of(run: TaskRun, key: ResponderKey) -> TaskResponder:
+def responder_of(run: TaskRun, key: Responder) -> TaskResponder:
     """Return the responder of an entity, or of a task even where it is no sub-task.
 
     Raises:
@@ -205,4 +213,4 @@ def responder_of(run: TaskRun, key: ResponderKey) -> TaskResponder:
     if isinstance(key, Entity):
         names = ", ".join(each.key.value for each in run.responders)
         raise ConfigurationError(f"{run.task.agent.name} does not respond as {key}; the responders are {names}")
-    return SubTaskResponder(run, key)
+    return key.responder_class(run, key)

@@ -25,9 +25,10 @@ from trivium.tasks._signals import NO_ANSWER, PASS, SILENCE, Signs, parse_route,
 if TYPE_CHECKING:
     from trivium.tasks._task import Task
 
-__all__ = ["ResponderKey", "TaskRun", "begin_run", "own_names", "run_of"]
+__all__ = ["Responder", "TaskRun", "begin_run", "own_names", "run_of"]
 
-ResponderKey: TypeAlias = "Entity | Task[Any]"
+Responder: TypeAlias = "Entity | Task[Any]"
+"""One that answers in a task: an entity of its agent, or a sub-task."""
 RECENT = 16
 _AGENT, _LLM, _USER = Entity.AGENT, Entity.LLM, Entity.USER  # a member is slow to look up
 _STEP, _RESPONSE = ("step", "step_async"), ("response", "response_async")
@@ -50,7 +51,7 @@ class TaskRun:
     turns: int = -1
     above: TaskRun | None = None
     pending_message: Message | None = None
-    pending_sender: ResponderKey = Entity.USER
+    pending_sender: Responder = Entity.USER
     session_id: Hashable = ""
     max_cost: float = 0
     max_tokens: int = 0
@@ -63,12 +64,12 @@ class TaskRun:
     is_pass_thru: bool = False
     history_length: int = 0
     message_history_idx: int = -1
-    last_responder: ResponderKey | None = None
+    last_responder: Responder | None = None
     why: str = ""
     responders: tuple[TaskResponder, ...] = ()
     sub_tasks: list[Task[Any]] | None = None
     """The sub-tasks for which `responders` was made."""
-    passed_over: ResponderKey | None = None
+    passed_over: Responder | None = None
     """The responder that is being logged as passed over."""
     signs: Signs = SILENCE
     """The signs of the latest response."""
@@ -178,7 +179,7 @@ class TaskRun:
                     emit(node, MessageEvent, self.pending_message)
         return self.pending_message
 
-    async def find_response(self, turns: int, is_heard: bool, own: Set[str]) -> tuple[ResponderKey, Signs] | None:
+    async def find_response(self, turns: int, is_heard: bool, own: Set[str]) -> tuple[Responder, Signs] | None:
         """Ask the responders in order, and return the signs of the first valid response with its responder.
 
         Without one it is a refusal, else the agent's answer to a call of an unknown tool; None if there is none either.
@@ -190,7 +191,7 @@ class TaskRun:
             if unknown is not None:
                 return _AGENT, self.signs_of(unknown)
         has_own_response = not own.isdisjoint(_RESPONSE)
-        refusal: tuple[ResponderKey, Signs] | None = None
+        refusal: tuple[Responder, Signs] | None = None
         for responder in responders_of(self):
             key, self.is_pass_thru = responder.key, False
             if not responder.may_respond(self):
@@ -247,7 +248,7 @@ class TaskRun:
         text = f"Invalid recipient: {receiver}. There is nobody of that name here; there are {names}"
         return Message(content=text, sender=task.agent.name, entity=_AGENT)
 
-    def unknown_tools(self) -> tuple[ResponderKey, Signs] | None:
+    def unknown_tools(self) -> tuple[Responder, Signs] | None:
         """Return the agent's answer to a model that called tools which nobody here has; None if it called none."""
         agent, pending = self.task.agent, self.pending_message
         if pending is None or self.pending_sender is not _LLM:
@@ -264,7 +265,7 @@ class TaskRun:
         return _AGENT, self.signs_of(answer)
 
     # ---- judging a response
-    def judge(self, signs: Signs, key: ResponderKey, own: Set[str]) -> bool:
+    def judge(self, signs: Signs, key: Responder, own: Set[str]) -> bool:
         """Note whether a response ends the task or passes; return whether it is valid. See `is_valid`."""
         task = self.task
         if signs.is_empty:
@@ -277,7 +278,7 @@ class TaskRun:
             return task.valid(signs.message, key)
         return signs.message is not None and self.is_valid(signs, key, own)
 
-    def is_valid(self, signs: Signs, key: ResponderKey | None, own: Set[str]) -> bool:
+    def is_valid(self, signs: Signs, key: Responder | None, own: Set[str]) -> bool:
         """Return whether a response ends the search for one: it ends the task, or has content that is no refusal.
 
         Args:
@@ -290,7 +291,7 @@ class TaskRun:
         done = self.task.done(signs.message, key) if "done" in own else self.end_of(signs, key)
         return done[0] or not (signs.is_empty or signs.is_refusal)
 
-    def end_of(self, signs: Signs, key: ResponderKey | None = None) -> tuple[bool, StatusCode]:
+    def end_of(self, signs: Signs, key: Responder | None = None) -> tuple[bool, StatusCode]:
         """Return whether the task ends with a message, and the status; see `Task.done`."""
         task, message = self.task, signs.message
         if message is not None and (task.config.done_if_tool or self.history is not None):
@@ -316,7 +317,7 @@ class TaskRun:
         return pending.receiver == _USER and not task.agent.has_tool_message_attempt(pending)
 
     # ---- the outcome of a step
-    def accept(self, key: ResponderKey, signs: Signs) -> Message:
+    def accept(self, key: Responder, signs: Signs) -> Message:
         """Make a response the pending message, or, where it passes, leave the pending message as it is.
 
         Returns:

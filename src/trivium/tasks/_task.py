@@ -6,7 +6,7 @@ import copy
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, cast, overload
 
 from typing_extensions import TypeVar
 
@@ -24,8 +24,8 @@ from trivium.tasks._events import Response
 from trivium.tasks._kill import kill_runs, running_tasks, stop_session
 from trivium.tasks._logs import answer_logged, log_response, open_log
 from trivium.tasks._outcome import end_run, end_stopped_run, no_result, result_of_run, value_of_run
-from trivium.tasks._responders import responder_of
-from trivium.tasks._run import ResponderKey, TaskRun, begin_run, own_names, run_of
+from trivium.tasks._responders import SubTaskResponder, responder_of
+from trivium.tasks._run import Responder, TaskRun, begin_run, own_names, run_of
 from trivium.tasks._sequences import parse_done_sequences
 
 if TYPE_CHECKING:
@@ -84,6 +84,8 @@ class Task(Module, Generic[T]):
     answer_type: Any = None
     """The type of its results, set by `Task[T]` before `__init__` and by `class Mine(Task[T])`; None: messages."""
     color_log: bool = False
+    responder_class: ClassVar[type[SubTaskResponder]] = SubTaskResponder
+    """The kind of responder that it is as a sub-task; see `trivium.tasks.lowlevel`."""
     overridden: ClassVar[frozenset[str]] = frozenset()
     """The documented methods that a subclass has written."""
     own_callbacks: TaskCallbacks | None = None
@@ -413,7 +415,7 @@ class Task(Module, Generic[T]):
     step = sync_method(step_async)
 
     @driver_neutral
-    async def response_async(self, e: ResponderKey, turns: int = -1) -> Message | None:
+    async def response_async(self, e: Responder, turns: int = -1) -> Message | None:
         """Let one responder, an entity or a sub-task, answer the pending message; return its response.
 
         A sub-task takes at most `turns` steps; -1: no limit.
@@ -459,7 +461,7 @@ class Task(Module, Generic[T]):
 
     # ---- logs
     def log_message(
-        self, resp: ResponderKey, msg: Message | None = None, mark: bool = False, *, could_respond: bool = True
+        self, resp: Responder, msg: Message | None = None, mark: bool = False, *, could_respond: bool = True
     ) -> None:
         """Report a response to the listeners of the run, the log among them; outside a run, to the log alone.
 
@@ -493,7 +495,3 @@ class Task(Module, Generic[T]):
 
 def _name_of(responder: Any) -> str:
     return responder.value if isinstance(responder, Task) else str(responder)
-
-
-Responder: TypeAlias = Entity | Task[Any]
-"""One that answers in a task: an entity of its agent, or a sub-task."""
