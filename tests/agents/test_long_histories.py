@@ -1,7 +1,6 @@
 """What a long history is rendered to: as if each turn rendered all of it, whoever changed it in between."""
 
 # The history is edited in every way, also behind the memory's methods.
-# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
