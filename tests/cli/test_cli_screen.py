@@ -79,7 +79,7 @@ def test_a_narrow_terminal_gets_a_list(trivium: Command):
     assert re.search(
         r"^ada\.txt\n  tenant +Ada  \(line 1\) *\n  rent +900 EUR  \(line 1\) *\n", ended.text, re.MULTILINE
     )
-    assert 'refused: "Ada" does not' in ended.text
+    assert 'refused: "Ada" is not' in ended.text
 
 
 def test_documents_of_the_same_name_are_distinguished(trivium: Command):
