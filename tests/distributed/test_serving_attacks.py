@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trivium import Agent, ChatAgent, Message, Module, Task, ToolMessage
+from trivium import Agent, ChatAgent, ChatAgentConfig, Message, Module, Task, ToolMessage
 from trivium.actions import ActionExecutor
 from trivium.agents import Sequential
 from trivium.distributed import AgentServer, agent_app
@@ -168,7 +168,8 @@ class Site(ChatAgent):
 
     def __init__(self) -> None:
         self.launched: list[str] = []
-        super().__init__(ScriptedModel(["ok DONE"]), tools=[self.fire], name="Site")
+        config = ChatAgentConfig(name="Site", llm=ScriptedModel(["ok DONE"]), search_for_tools_everywhere=True)
+        super().__init__(config, tools=[self.fire])
         self.enable_message(Launch)
 
     def launch(self, message: Launch) -> str:
