@@ -32,6 +32,7 @@ def test_few_private_functions_are_called_once(library: House):
 
 def test_types_are_real(library: House):
     assert library.per_1000(library.any_names) <= _house.ANY
+    assert library.per_1000(len(library.tricks)) <= _house.TRICKS, "\n".join(library.tricks)
 
 
 def test_no_package_imports_what_is_private_to_another(library: House):
@@ -50,6 +51,11 @@ def test_one_name_is_one_thing(library: House):
 @pytest.mark.parametrize(("kind", "most"), [(ChatAgent, 4), (DocChatAgent, 6), (Task, 3)])
 def test_few_classes_make_an_object(kind: type, most: int):
     assert len(_house.own_classes(kind)) <= most, _house.own_classes(kind)
+
+
+def test_the_trunk_grows_no_more(library: House):
+    bases = {base for kind in (ChatAgent, Task) for base in _house.own_classes(kind)}
+    assert _house.trunk_size(library.sources, bases) <= _house.TRUNK_LINES
 
 
 def test_called_once():
