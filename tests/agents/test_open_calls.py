@@ -21,7 +21,7 @@ class Note(ToolMessage):
 @pytest.mark.parametrize(
     ("calls", "results"),
     [
-        ([call_tool("zzz", x=1)], {"call_0": "error: there is no tool zzz; there are note"}),
+        ([call_tool("zzz", x=1)], {"call_0": "error: there is no tool 'zzz'; there are note"}),
         (
             [call_tool("note", x=1), call_tool("zzz", 1, x=1)],
             {"call_0": "noted", "call_1": "error: nothing does this"},

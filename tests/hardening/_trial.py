@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from trivium import Agent
+from trivium import Agent, ChatAgent, ChatAgentConfig, Module, Task, ToolMessage
 from trivium.exceptions import TriviumError
 from trivium.llms import ModelProtocol, RetryPolicy
 from trivium.schema import Message
@@ -123,7 +123,56 @@ class _Tools:
         return text
 
 
-def try_out(trial: Trial, model: ModelProtocol, server: BytesServer, in_loop: bool = False) -> Seen:
+class Add(ToolMessage):
+    """The same tools as messages, for an agent in a task."""
+
+    request: str = "add"
+    purpose: str = "To add two numbers."
+    a: int
+    b: int
+
+
+class Half(ToolMessage):
+    request: str = "half"
+    purpose: str = "To half a number."
+    x: float
+
+
+class Now(ToolMessage):
+    request: str = "now"
+    purpose: str = "To tell the time."
+
+
+class Say(ToolMessage):
+    request: str = "say"
+    purpose: str = "To say something."
+    text: str
+
+
+class _Handling(ChatAgent):
+    """An agent that handles the tools as messages, and whose task is done when its model calls none."""
+
+    def __init__(self, model: ModelProtocol, tools: _Tools) -> None:
+        super().__init__(ChatAgentConfig(llm=model, system_message="Be exact.", handle_llm_no_tool="done"))
+        self.noted = tools
+        self.enable_message([Add, Half, Now, Say])
+
+    def add(self, message: Add) -> int:
+        return self.noted.add(message.a, message.b)
+
+    def half(self, message: Half) -> float:
+        return self.noted.half(message.x)
+
+    def now(self, message: Now) -> str:
+        return self.noted.now()
+
+    def say(self, message: Say) -> str:
+        return self.noted.say(message.text)
+
+
+def try_out(
+    trial: Trial, model: ModelProtocol, server: BytesServer, in_loop: bool = False, in_task: bool = False
+) -> Seen:
     """Send the bad answer, then good ones, and ask once more.
 
     Args:
@@ -131,11 +180,14 @@ def try_out(trial: Trial, model: ModelProtocol, server: BytesServer, in_loop: bo
         model: behind the server.
         server: who sends.
         in_loop: call the agent from async code.
+        in_task: ask a task, whose chat agent has the tools as messages.
     """
     case, wire = trial.case, trial.wire
     server.play(script_of(wire, case.said, trial.streamed, case), then=script_of(wire, Said(text=GOOD), trial.streamed))
     tools = _Tools()
-    agent = Agent(model, "Be exact.", tools=[tools.add, tools.half, tools.now, tools.say])
+    agent: Module = Agent(model, "Be exact.", tools=[tools.add, tools.half, tools.now, tools.say])
+    if in_task:
+        agent = Task(_Handling(model, tools), interactive=False, restart=False)
     answer = asked(agent, "1 + 2?", in_loop)
     bodies = list(server.bodies)
     if case.next_call:
@@ -189,7 +241,7 @@ def break_down(fault: Fault, wire: Wire, server: BytesServer) -> Broken:
     return Broken(words, answer, count, str(getattr(after, "content", after)), problems)
 
 
-def asked(agent: Agent, text: str, in_loop: bool = False, timeout: float = SECONDS) -> Message | TriviumError:
+def asked(agent: Module, text: str, in_loop: bool = False, timeout: float = SECONDS) -> Message | TriviumError:
     """What an agent answers, or its error."""
     try:
         return asyncio.run(agent.acall(text, timeout=timeout)) if in_loop else agent(text, timeout=timeout)

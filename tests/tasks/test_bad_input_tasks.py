@@ -126,7 +126,7 @@ def test_the_model_is_told_of_tools_that_are_not_there():
     task = Task(agent, interactive=False)
     assert content(task.run("go")) == "told"
     assert "nothing handles unhandled: write `def unhandled" in history(task)[2]
-    assert "there is no tool absent; there are unhandled" in history(task)[4]
+    assert "there is no tool 'absent'; there are unhandled" in history(task)[4]
 
 
 # ---- responses of strange types

@@ -276,7 +276,7 @@ class ToolMessage(OlderNames):
         try:
             values = cls._read(arguments) if isinstance(arguments, str) else dict(arguments)
         except ValueError as error:
-            raise ToolArgumentsError(f"the arguments of {cls.name()} are no JSON: {error}", cls.name()) from None
+            raise ToolArgumentsError(f"the arguments of {cls.name()} do not fit: {error}", cls.name()) from None
         return cls._made_of(values)
 
     @classmethod

@@ -257,7 +257,7 @@ class TaskRun:
         if not calls:
             return None
         names = ", ".join(agent.llm_tools_usable) or "none"
-        results = {call.id: f"error: there is no tool {call.name}; there are {names}" for call in calls}
+        results = {call.id: f"error: there is no tool '{call.name}'; there are {names}" for call in calls}
         answer = Message(content="\n\n".join(results.values()), sender=agent.name, entity=_AGENT)
         only = calls[0].id if len(calls) == 1 else None
         answer = answer.replace(tool_call_id=only, tool_results=None if only else results)
