@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from trivium import ChatAgent, Task, ToolMessage
+from trivium import ChatAgent, ChatAgentConfig, Task, ToolMessage
 from trivium.llms import ToolCallPart
 from trivium.testing import ScriptedModel, call_tool
 
@@ -24,11 +26,11 @@ class Note(ToolMessage):
         ([call_tool("zzz", x=1)], {"call_0": "error: there is no tool 'zzz'; there are note"}),
         (
             [call_tool("note", x=1), call_tool("zzz", 1, x=1)],
-            {"call_0": "noted", "call_1": "error: nothing does this"},
+            {"call_0": "noted", "call_1": "error: not run; call it alone, or another tool"},
         ),
         (
             [call_tool("zzz", x=1), call_tool("note", 1, x=1)],
-            {"call_0": "error: nothing does this", "call_1": "noted"},
+            {"call_0": "error: not run; call it alone, or another tool", "call_1": "noted"},
         ),
     ],
 )
@@ -93,3 +95,42 @@ def test_nobody_is_called_system():
     result = Task(agent, interactive=False).run("go")
     assert result is not None
     assert "Invalid recipient: System" in str([each.content for each in agent.message_history])
+
+
+class Pay(ToolMessage):
+    request: str = "pay"
+    purpose: str = "To pay somebody."
+    to: str
+
+
+class Worker(ChatAgent):
+    """It pays, and has no model."""
+
+    def __init__(self) -> None:
+        super().__init__(ChatAgentConfig(name="Worker", llm=None))
+        self.paid: list[str] = []
+        self.enable_message(Pay, use=False)
+
+    def pay(self, message: Pay) -> str:
+        self.paid.append(message.to)
+        return "paid"
+
+
+PAY = [call_tool("pay", to="Ada"), '{"request": "pay", "to": "Ada"}']
+
+
+@pytest.mark.parametrize("single_round", [False, True])
+@pytest.mark.parametrize("call", PAY)
+def test_a_sub_task_without_a_model_gives_the_result_of_its_tool(call: Any, single_round: bool):
+    """It has done its work: the call must not be made again because nobody there says that it is done."""
+    config = ChatAgentConfig(name="Boss", llm=ScriptedModel([call, "DONE"]), use_tools=isinstance(call, str))
+    boss, worker = ChatAgent(config), Worker()
+    boss.enable_message(Pay, handle=False)
+    helper = ChatAgent(ScriptedModel(["no idea"]), name="Helper")
+    task = Task(boss, interactive=False)
+    task.add_sub_task([Task(helper, interactive=False, single_round=True)])
+    task.add_sub_task(Task(worker, interactive=False, single_round=single_round))
+    result = task.run("Pay Ada.")
+    assert result is not None
+    assert worker.paid == ["Ada"]
+    assert boss.message_history[-2].content == "paid"

@@ -202,8 +202,8 @@ def is_misfit(result: Message) -> bool:
 def repairs_exceeded(result: Message, calls: Sequence[ToolCall]) -> AnswerFormatError:
     """Return the error of a model whose calls did not fit more often than they may be repaired."""
     return AnswerFormatError(
-        f"the model was told often enough that its calls do not fit, at last: {result.content}. Use a stronger model, "
-        "simpler tools, or Agent(repairs=…)",
+        f"the model's calls still do not fit their tools after its repairs; the last result was {result.content!r}. "
+        "Use a stronger model, simpler tools, or Agent(repairs=…)",
         "\n".join(f"{call.name} {call.arguments}" for call in calls),
     )
 

@@ -187,7 +187,8 @@ class AgentNames(Module):
     def entity_responders_async(self) -> list[tuple[Entity, Callable[..., Any]]]:
         """Return the same as `entity_responders`, for async code."""
         return [
-            (entity, getattr(self, f"{responder.__name__}_async")) for entity, responder in self.entity_responders()
+            (entity, getattr(self, f"{responder.__name__}_async", responder))
+            for entity, responder in self.entity_responders()
         ]
 
     def init_state(self) -> None:
@@ -406,8 +407,7 @@ class AgentNames(Module):
             return False
         message = msg if isinstance(msg, Message) else reading.as_message(msg, said_by_program=True)
         calls = reading.calls_in(self, message)
-        has_calls = any([call.id or reading.class_of(self, call.name) is not None for call in calls])
-        if not has_calls and not message.tool_messages:  # text that calls no tool it knows is text
+        if not calls and not message.tool_messages:
             return False
         return not reading.handled_by(self, message)
 

@@ -1,9 +1,9 @@
 """The responders of a task: one object for each, made once for a run.
 
 To add a kind that is a task, write a subclass of `SubTaskResponder`, and a subclass of `Task` that has it as its
-`responder_class`; add such a task with `add_sub_task`, and nothing else changes. `order` says when it is asked. To add
-a kind that is a method of an agent, add the method with an entity to the agent's `entity_responders`. The steps of a
-task use nothing but the members of `TaskResponder` and its key.
+`responder_class`; add such a task with `add_sub_task`, and nothing else changes. `order` says when it is asked. The
+first responder with a valid answer ends a step, so one that is asked early passes over what others have to handle. A
+method of an agent becomes a responder too, if its `entity_responders` lists it with the entity SYSTEM.
 """
 
 from __future__ import annotations

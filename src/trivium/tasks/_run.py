@@ -242,7 +242,8 @@ class TaskRun:
         """Return the agent's answer to a message whose addressee does not exist here; None if it exists."""
         task, callers = self.task, () if self.caller is None else (self.caller.name,)
         sub_tasks = [each.name for each in task.sub_tasks]
-        if receiver in (task.name, task.agent.name, *sub_tasks, *callers, _AGENT, _LLM, _USER):
+        names = [name for each in responders_of(self) for name in each.names]
+        if receiver in (task.name, task.agent.name, *names, *callers, _AGENT, _LLM, _USER):
             return None
         names = ", ".join(["Agent", "LLM", "User", *sub_tasks])
         text = f"Invalid recipient: {receiver}. There is nobody of that name here; there are {names}"
@@ -302,12 +303,20 @@ class TaskRun:
                 return True, _DONE
         if self.n_stalled_steps >= task.max_stalled_steps:
             return True, StatusCode.STALLED
+        if self.n_stalled_steps and self.is_answered():
+            return True, _DONE
         if self.caller is None and task.only_user_quits_root and self.user_can_respond():
             return signs.quits, StatusCode.USER_QUIT if signs.quits else _OK
         if self.is_done or signs.is_done_tool:
             return True, _DONE
         is_for_caller = self.caller is not None and message is not None and message.receiver == self.caller.name
         return message is None or signs.says_done or is_for_caller or signs.quits, _OK
+
+    def is_answered(self) -> bool:
+        """Return whether the pending message of a sub-task is its agent's, and nobody here could answer that."""
+        if self.caller is None or self.pending_sender is not _AGENT or self.user_can_respond():
+            return False
+        return not self.task.sub_tasks and not self.task.agent.has_model()
 
     def user_can_respond(self) -> bool:
         """Return whether the user is asked: in an interactive task, or by a message for the user without tools."""

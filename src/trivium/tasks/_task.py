@@ -191,7 +191,7 @@ class Task(Module, Generic[T]):
     # ---- sub-tasks
     @property
     def responders(self) -> list[Responder]:
-        """The agent's responders, then the sub-tasks."""
+        """The agent's responders, then the sub-tasks; not in the order in which they are asked."""
         return [*(entity for entity, _ in self.agent.entity_responders()), *self.sub_tasks]
 
     @property

@@ -19,6 +19,9 @@ _THOUGHTS: Final = ("reasoning", "reasoning_state")
 _TOLD: Final = frozenset({"entity", "files", "tool_call_id", "tool_calls", *_THOUGHTS})
 """The parts of a message, beside its text and sender, that a model reads."""
 
+NOT_RUN: Final = "error: not run; call it alone, or another tool"
+"""The result of a call that nobody has answered: of no tool, or of one that a sub-task handles, beside others."""
+
 Instruction = str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 """A system instruction: text, one chat message, or several."""
 
@@ -125,7 +128,7 @@ def _close_calls(found: list[dict[str, Any]], answer: str = "") -> None:
         asked -= 1
     for call in found[asked].get("tool_calls", ()):
         if call["id"] not in answered:
-            found.append({"role": "tool", "tool_call_id": call["id"], "content": answer or "error: nothing does this"})
+            found.append({"role": "tool", "tool_call_id": call["id"], "content": answer or NOT_RUN})
             answer = answer and "see above"
 
 
