@@ -406,12 +406,24 @@ def test_every_word_reaches_the_model_in_order_and_users_never_follow_each_other
     memory = Memory()
     for sender, content, entity in parts:
         memory.add(Message(content=content, sender=sender).replace(entity=entity))
-    found = DefaultAggregator().aggregate(memory, "me", None, "system")
+    aggregator = DefaultAggregator()
+    aggregator.separator = ""  # as in Lagent
+    found = aggregator.aggregate(memory, "me", None, "system")
     assert found[0] == {"role": "system", "content": "system"}
     assert "".join(message["content"] for message in found[1:]) == "".join(content for _, content, _ in parts)
     kinds = [message["role"] for message in found]
     assert ("user", "user") not in pairwise(kinds)
     assert set(kinds) <= {"system", "user", "assistant"}
+
+
+def test_users_messages_that_follow_each_other_stay_apart():
+    """An answer failed between them: "transfer 1" and "0 euros" are not "transfer 10 euros"."""
+    model = ScriptedModel([ValueError("no answer"), "ok"])
+    agent = Agent(model)
+    with pytest.raises(ValueError, match="no answer"):
+        agent("transfer 1")
+    agent("0 euros")
+    assert model.requests[-1].messages == [{"role": "user", "content": "transfer 1\n\n0 euros"}]
 
 
 @given(st.lists(st.sampled_from(["call", "call2", "result", "user", "me"]), max_size=8))

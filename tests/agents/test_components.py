@@ -143,7 +143,7 @@ def test_an_aggregator_of_ones_own_shows_examples_that_stay_as_they_are():
     agent = Agent(model, "Weather.", aggregator=FewShot(shots))
     agent("tomorrow?")
     agent()
-    assert chats(model.requests[0]) == [("system", "Weather."), ("assistant", "sunny"), ("user", "and tomorrow?")]
+    assert chats(model.requests[0]) == [("system", "Weather."), ("assistant", "sunny"), ("user", "and \n\ntomorrow?")]
     assert shots == before
 
 
@@ -188,7 +188,7 @@ def test_roles_and_users_may_be_named():
         memory(said("a", sender="Ada"), said("b", sender="user"), said("c", sender="x"), said("d")), "me"
     )
     assert [(message["role"], message["content"]) for message in found] == [
-        ("user", "ab"), ("system", "c"), ("assistant", "d"),
+        ("user", "a\n\nb"), ("system", "c"), ("assistant", "d"),
     ]  # fmt: skip
     assert "name" not in found[1]
 

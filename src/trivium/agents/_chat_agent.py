@@ -9,7 +9,6 @@ from trivium.actions import ToolMessage
 from trivium.agents._agent import Agent, Model, R, T_co
 from trivium.agents._calls import overrides
 from trivium.agents._config import AgentConfig, ChatAgentConfig
-from trivium.agents.aggregator import DefaultAggregator
 from trivium.commander import CallNode, invoke, this_session
 from trivium.commander.lowlevel import driver_neutral, scope_of, sync_method
 from trivium.llms import ModelProtocol, Reply
@@ -24,10 +23,6 @@ if TYPE_CHECKING:
     from trivium.schema import Answer
 
 __all__ = ["AsyncChatAgent", "ChatAgent"]
-
-
-class _Paragraphs(DefaultAggregator):
-    separator = "\n\n"
 
 
 class ChatAgent(Agent[T_co]):
@@ -71,7 +66,6 @@ class ChatAgent(Agent[T_co]):
             config = ChatAgentConfig(llm="" if config is None else config)
             vars(config)["name"] = name  # unchecked: without a config of one's own, an agent may have any name
         kwargs.setdefault("memory", True)
-        kwargs.setdefault("aggregator", _Paragraphs())
         kwargs.setdefault("template", config.system_message if system_message is None else system_message)
         super().__init__(config, output_format=output_format, **kwargs)
         self.user_message = getattr(config, "user_message", None)

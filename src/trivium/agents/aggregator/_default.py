@@ -34,7 +34,7 @@ class DefaultAggregator:
             templates want the roles to alternate.
     """
 
-    separator: str = ""
+    separator: str = "\n\n"
 
     def aggregate(
         self,
