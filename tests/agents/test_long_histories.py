@@ -113,7 +113,7 @@ def test_a_message_that_its_owner_changes_is_seen_by_the_models_of_all_who_remem
         agent.memory.add(mine)
         for number in range(20):
             agent(f"question {number}")
-    mine.content = "changed "
+    mine.content = "changed"
     for agent, model in zip(agents, models, strict=True):
         agent("what did I say?")
-        assert model.requests[-1].messages[0]["content"] == "changed question 0"
+        assert model.requests[-1].messages[0]["content"] == "changed\n\nquestion 0"
