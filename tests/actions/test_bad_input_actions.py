@@ -289,7 +289,7 @@ def test_a_models_own_call_is_answered_in_words():
         return 2 * number
 
     model = ScriptedModel([*script, "done"])
-    assert Agent(model, tools=[double])("x").content == "done"
+    assert Agent(model, tools=[double], repairs=len(calls))("x").content == "done"
     received = [each["content"] for each in model.requests[-1].messages if each["role"] == "tool"]
     assert [text[:6] for text in received] == ["error:"] * len(calls)
     assert all("there are double" in text for text in received[1::2])
