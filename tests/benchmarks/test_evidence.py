@@ -212,7 +212,7 @@ def test_one_agent_serves_all_levels_and_is_closed_at_the_end(peers: Scripts, pe
     workloads = peers.driver.Workloads(peer)
     url = "http://127.0.0.1:9/v1"
     with workloads.runner:
-        told = [workloads.served(url, sessions, 0.01) for sessions in (1, 2)]
+        told = [workloads.served(url, sessions, 0.1) for sessions in (1, 2)]
         assert [each["evidence"] for each in told] == [{"texts": ["hello"]}] * 2
         assert closed == []
         workloads.hang_up(url)

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from trivium import ChatAgent, Entity, Message, Task
+from trivium.events import Event
 from trivium.tasks.lowlevel import SubTaskResponder, TaskRun
 from trivium.testing import ScriptedModel
 
@@ -51,7 +52,11 @@ def test_a_fifth_kind_is_two_classes(is_async: bool):
 def test_it_has_its_place_in_trees_clones_addresses_and_resets():
     task, _ = reviewed("__SEND__:Critic well?", "DONE so")
     names: list[str] = []
-    result = task.run("write", listeners=[lambda event: names.append(event.name)])
+
+    def hear(event: Event[object]) -> None:
+        names.append(event.name)
+
+    result = task.run("write", listeners=[hear])
     assert result is not None
     assert "Critic" in names
     assert [each.name for each in task.clone(1).sub_tasks] == ["Other-1", "Critic-1"]
