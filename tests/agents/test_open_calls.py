@@ -134,3 +134,14 @@ def test_a_sub_task_without_a_model_gives_the_result_of_its_tool(call: Any, sing
     assert result is not None
     assert worker.paid == ["Ada"]
     assert boss.message_history[-2].content == "paid"
+
+
+def test_a_sub_tasks_result_is_that_of_the_call_which_it_handles():
+    model = ScriptedModel([[call_tool("note", 0, x=1), call_tool("pay", 1, to="Ada")], "DONE"])
+    boss, worker = ChatAgent(model, name="Boss"), Worker()
+    boss.enable_message([Note, Pay], handle=False)
+    task = Task(boss, interactive=False)
+    task.add_sub_task(Task(worker, interactive=False, single_round=True))
+    task.run("go")
+    told = {each["tool_call_id"]: each["content"] for each in model.requests[-1].messages if each["role"] == "tool"}
+    assert told == {"call_0": "error: not run; call it alone, or another tool", "call_1": "paid"}

@@ -144,9 +144,9 @@ def test_a_call_that_fails_or_is_stopped_hands_its_turn_on() -> None:
             await late
         first.cancel()
         gate.open.set()
-        assert (await last).content == "re 03"  # what users say one after the other is joined
+        assert (await last).content == "re 0\n\n3"  # what users say one after the other is one message
         await asyncio.gather(first, cancelled, return_exceptions=True)
-        assert said(agent) == ["0", "3", "re 03"]
+        assert said(agent) == ["0", "3", "re 0\n\n3"]
         assert not agent.memory.locks._locks  # type: ignore[union-attr]
 
     asyncio.run(main())

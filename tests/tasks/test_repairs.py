@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from trivium import Agent, ChatAgent, ChatAgentConfig, Task, ToolMessage
+from trivium.commander import Limits
 from trivium.exceptions import AnswerFormatError
 from trivium.llms import ToolCallPart
 from trivium.testing import ScriptedModel, call_tool
@@ -102,3 +103,16 @@ def test_the_history_is_whole_after_the_error_and_the_session_goes_on():
     with pytest.raises(AnswerFormatError):
         agent("3 * 3?")
     assert agent("and now?").content == "9"
+
+
+def test_repairs_count_through_a_sub_task():
+    model = ScriptedModel(lambda request: call_tool("square", number="x" * len(request.messages)))
+    boss = ChatAgent(ChatAgentConfig(name="Boss", llm=model))
+    boss.enable_message(Square, handle=False)
+    worker = ChatAgent(ChatAgentConfig(name="Worker", llm=None))
+    worker.enable_message(Square, use=False)
+    task = Task(boss, interactive=False)
+    task.add_sub_task(Task(worker, interactive=False, single_round=True))
+    with pytest.raises(AnswerFormatError):
+        task("3 * 3?", limits=Limits(turns=20))
+    assert len(model.requests) == 3

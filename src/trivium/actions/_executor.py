@@ -20,6 +20,7 @@ from trivium.exceptions import (
     CallOriginError,
     ConfigurationError,
     LimitExceededError,
+    ToolDefinitionError,
     ToolFailedError,
     UnknownToolError,
 )
@@ -102,8 +103,12 @@ class ActionExecutor(Module):
                 )
         self.actions: dict[str, BaseAction | Tool] = {}
         self.tools: dict[str, Tool] = {}
-        for action in list_actions(actions):
-            self.add(action)
+        for count, action in enumerate(list_actions(actions), 1):
+            added = self.add(action)
+            if len(self.actions) < count:
+                raise ToolDefinitionError(
+                    f"two tools have the name {added.name}: give each a name of its own", added.name
+                )
         if finish_in_action:
             self.add(self.finish_action)
 

@@ -22,6 +22,7 @@ from trivium.exceptions import (
     DeadlineExceededError,
     FetchError,
     LimitExceededError,
+    ModelError,
     RemoteServiceError,
     ToolArgumentsError,
     ToolDefinitionError,
@@ -53,7 +54,7 @@ OnToolError: TypeAlias = Literal["answer", "raise"]
 """The effect of a tool's unexpected error: the model reads it and goes on, or the run ends with a `ToolFailedError`."""
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.25, 30.0
-_MISTAKES = (ConfigurationError, CommanderError, ToolDefinitionError)
+_MISTAKES = (ConfigurationError, CommanderError, ModelError, ToolDefinitionError)
 _logger = getLogger("trivium.tools")
 
 

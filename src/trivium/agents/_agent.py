@@ -17,7 +17,7 @@ from trivium.agents._calls import as_message, class_of, handled_by, is_empty, ov
 from trivium.agents._config import AgentConfig, ModelOption
 from trivium.agents._names import AgentNames
 from trivium.agents._partial import listening_node
-from trivium.agents._parts import MemoryOption, check_sampling, made_memory, made_model, made_tools
+from trivium.agents._parts import MemoryOption, Model, check_sampling, made_memory, made_model, made_tools
 from trivium.agents._typed import bracketed, type_argument
 from trivium.agents._user import ask_user
 from trivium.agents.aggregator import DefaultAggregator, Instruction
@@ -42,9 +42,6 @@ T_co = TypeVar("T_co", default=Any, covariant=True)
 R = TypeVar("R")
 _LLM, _MODEL, _spec_of = Entity.LLM, Origin.MODEL, attrgetter("spec")  # a member is slow to look up
 
-Model = ModelProtocol | str | None
-"""A model, or its name as `trivium.llms.resolve` takes it."""
-
 
 class Agent(AgentNames, Generic[T_co]):
     """Asks a model, runs the tools that the model calls, and answers with what the model says at last.
@@ -61,8 +58,7 @@ class Agent(AgentNames, Generic[T_co]):
             within its call.
         memory: stores the messages, by session; False or None remembers nothing, a function or a config makes
             the memory of each session. Default: True, but False for an agent made from a config alone.
-        output_format: the type of the answer, or a parser (an object with `parse_response`), whose result is
-            `message.formatted`.
+        output_format: the type of the answer, or an object with `parse_response`, whose result is `message.formatted`.
         aggregator: turns memory into chat messages.
         name: default: the class name, or the config's.
         description: what the agent is for, where it is offered as a tool.
@@ -72,8 +68,7 @@ class Agent(AgentNames, Generic[T_co]):
         max_rounds: how often the model may be asked within one call.
         repairs: how often in a row the model may be told that its answer or its calls do not fit; here, and in a task.
         parallel: run several tool calls of one answer at once, except those of tools that run alone.
-        on_tool_error: "answer": the model reads that a tool raised an unexpected error; "raise": the run ends with a
-            `ToolFailedError`. In both cases it is logged, and stands on the node of the tool.
+        on_tool_error: "answer": the model reads an unexpected error; "raise": it ends the run, as a `ToolFailedError`.
         approve: asked before a tool that `needs_approval` runs, here and below; see `ApprovalRequest`.
         read_more: offer the model a tool by which it reads on in a result that was too long and was cut.
         config: as the first argument.
@@ -146,11 +141,14 @@ class Agent(AgentNames, Generic[T_co]):
             parameters = {**config.parameters, **(parameters or {})}
             memory = False if memory == "default" else memory  # an agent of a config answers one-shot
             output_format = config.output_format if output_format is None else output_format
+            if template is None and "system_message" in config.model_fields_set:
+                template = config.system_message
             self.config = config
         super().__init__(name=name, memory=made_memory(memory), hooks=hooks)
         make = getattr(llm, "create_model", None)  # a config of `language_models` describes a model
         self.llm = create_object(llm) if make is None else make()
-        self.template = template if system_message is None else system_message
+        if (given := template if system_message is None else system_message) is not None:
+            self.template = given  # else that of the class
         self.aggregator: DefaultAggregator = create_object(aggregator) or DefaultAggregator()
         if description:
             self.description = description
@@ -170,6 +168,8 @@ class Agent(AgentNames, Generic[T_co]):
     def forward(self, *message: Message, session_id: Hashable = 0, **kwargs: Any) -> Coroutine[Any, Any, Message]:
         """Ask the model, and run what it calls, until it answers; keywords are sampling parameters."""
         extra = check_sampling(kwargs, self.llm) if kwargs else kwargs
+        if isinstance(self.output_format, type):  # set as an attribute, of the class or the object
+            self.set_output_format(self.output_format)
         return self._rounds(self.model, self._history(message, session_id), extra)
 
     async def _rounds(self, model: ModelProtocol, history: list[dict[str, Any]], extra: Mapping[str, Any]) -> Message:
@@ -272,8 +272,8 @@ class Agent(AgentNames, Generic[T_co]):
     def _runs_itself(self, calls: Iterable[ToolCall]) -> bool:
         """Return whether these calls run within the agent's own call; a tool message is left to a task.
 
-        Calls of unknown tools run too: the model is told that there is no such tool. Where an answer calls functions
-        and tool messages, the agent runs the functions when the task asks it to handle the tool messages.
+        Calls of unknown tools run too: the model is told so. Where an answer calls functions and tool messages, the
+        agent runs the functions when the task asks it to handle the tool messages.
         """
         knows_all = self.executor.tools or not self.toolbox.usable  # else the task tells which tools there are
         return bool(knows_all) and not any([class_of(self, call.name) for call in calls])
@@ -313,8 +313,8 @@ class Agent(AgentNames, Generic[T_co]):
     def _calls_in_own_text(self, text: str) -> tuple[ToolCall, ...]:
         """Return the calls that the agent's model has just written as text; none where it has another way to call."""
         everywhere = self.config is not None and self.config.search_for_tools_everywhere
-        own = ("get_formatted_tool_messages", "get_json_tool_messages")
-        if everywhere or self._writes_calls_as_text() or overrides(self, *own):
+        is_own = overrides(self, "get_formatted_tool_messages", "get_json_tool_messages")
+        if everywhere or is_own or self._writes_calls_as_text():
             return read_calls(self, text, everywhere=everywhere)
         return ()
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_origin
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from trivium.actions import ToolMessage
-from trivium.actions.lowlevel import describe_errors, remove_titles
+from trivium.actions.lowlevel import describe_errors, remove_titles, unfenced
 from trivium.exceptions import AnswerFormatError, ConfigurationError
 from trivium.llms import Reply
 from trivium.schema import Message
@@ -64,7 +64,7 @@ class AnswerFormat:
             AnswerFormatError: it states none; the text says what is wrong, so that a model can correct it.
         """
         try:
-            found: Any = json.loads(text)
+            found: Any = json.loads(unfenced(text))
             if self.is_wrapped and isinstance(found, dict) and list(cast("dict[str, Any]", found)) == ["value"]:
                 found = cast("dict[str, Any]", found)["value"]
             if is_class(self.kind, ToolMessage):
@@ -137,7 +137,7 @@ async def typed_answer(
         try:
             return reply, form.parse_response(reply.text)
         except AnswerFormatError as error:
-            if not repairs:
+            if repairs <= 0:
                 raise AnswerFormatError(
                     f"the model was to answer with {form.kind!r}, and its last answer does not fit: {error}. Use a "
                     "stronger model, or a simpler type",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from trivium.actions import Tool, ToolMessage
 from trivium.agents._handling import call_handler
 from trivium.commander import driver_neutral
-from trivium.exceptions import ArgumentTypeError, ConfigurationError, NoModelError
+from trivium.exceptions import ArgumentTypeError, ConfigurationError, NoModelError, ToolError
 from trivium.llms import ModelProtocol
 from trivium.memory import Memory, MemoryManager
 from trivium.module import Module
@@ -19,9 +20,11 @@ from trivium.schema.lowlevel import factory_of
 if TYPE_CHECKING:
     from trivium.agents._names import AgentNames
 
-__all__ = ["MemoryOption", "check_sampling", "made_memory", "made_model", "made_tools"]
+__all__ = ["MemoryOption", "Model", "check_sampling", "made_memory", "made_model", "made_tools"]
 
 Config: TypeAlias = dict[str, Any]
+Model: TypeAlias = ModelProtocol | str | None
+"""A model, or its name as `trivium.llms.resolve` takes it."""
 MemoryOption: TypeAlias = MemoryManager | Callable[[], Memory] | Config | bool | None
 
 SAMPLING: Final = frozenset(
@@ -36,6 +39,7 @@ SAMPLING: Final = frozenset(
 )  # fmt: skip
 """The sampling parameters that a call takes as keywords; others go in `parameters=`."""
 
+_AS_THEY_ARE: Final = frozenset({FunctionType, Tool})
 _OPTIONS: Final = ("session_id", "timeout", "limits", "listeners", "context", "approve", "parameters")
 
 
@@ -104,8 +108,10 @@ def made_tools(agent: AgentNames, tools: Any) -> Any:
     """Return an agent's tools as its executor takes them: `ToolMessage` classes, agents and tasks become tools."""
     if not isinstance(tools, list | tuple):
         return tools
-    made: list[Any] = []
-    for each in cast("Iterable[Any]", tools):
+    given, made = cast("list[Any]", tools), list[Any]()
+    if {*map(type, given)} <= _AS_THEY_ARE:  # most are
+        return given
+    for each in given:
         if isinstance(each, type) and issubclass(each, ToolMessage):
             made.append(tool_within_call(agent, each))
         else:
@@ -128,7 +134,10 @@ def module_tool(module: Module) -> Tool:
 
     @driver_neutral
     async def ask(message: str) -> Any:
-        return (await module.acall(message)).content
+        answer = await module.acall(message)
+        if answer.content is None and answer.why:
+            raise ToolError(answer.why)
+        return answer.content
 
     ask.__name__ = "".join(each if each.isalnum() or each in "-_" else "_" for each in module.name)
     ask.__doc__ = module.description or f"Ask {module.name}."

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from trivium.agents._answer_format import value_in
-from trivium.agents._calls import calls_in, class_of
+from trivium.agents._calls import calls_in, class_of, handled_by
 from trivium.agents._handling import repairs_exceeded
 from trivium.agents._typed import bracketed, type_argument
 from trivium.lazy import lazy_names
@@ -16,6 +16,7 @@ __all__ = [
     "bracketed",
     "calls_in",
     "class_of",
+    "handled_by",
     "notify",
     "repairs_exceeded",
     "show_subtask",

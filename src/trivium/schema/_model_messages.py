@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, Literal, cast
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from trivium.exceptions import AnswerFormatError
 from trivium.schema._addresses import named_recipient, recipient_in
@@ -54,6 +54,11 @@ class LLMFunctionCall(OlderNames):
 
     name: str
     arguments: dict[str, Any] | None = None
+
+    @field_validator("arguments", mode="before")
+    @classmethod
+    def _is_object(cls, given: Any) -> Any:
+        return _arguments(given) if isinstance(given, str) else given
 
     @staticmethod
     def from_dict(message: Mapping[str, Any]) -> LLMFunctionCall:

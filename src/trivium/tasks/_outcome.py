@@ -19,7 +19,7 @@ from trivium.tasks._signals import without_done
 if TYPE_CHECKING:
     from trivium.tasks._task import Task
 
-__all__ = ["end_run", "end_stopped_run", "no_result", "result_of_run", "value_of_run"]
+__all__ = ["end_run", "end_stopped_run", "no_result", "result_of_run", "value_of_run", "with_value"]
 
 _USER = Entity.USER  # a member is slow to look up
 NO_RESULT = (StatusCode.STALLED, StatusCode.MAX_TURNS, StatusCode.INF_LOOP)
@@ -89,20 +89,38 @@ def result_of_run(run: TaskRun, status: StatusCode | None) -> Message | None:
         tool_call_id=None,
         origin=pending.origin if calls else None,
     )
+    is_repair = bool(linked(pending).get("is_repair"))
     object.__setattr__(answer, "__pydantic_private__", None)  # its place is behind the pending message, not at its
     link(pending, answer)
-    linked(answer)["agent_id"] = agent.id
+    linked(answer).update(agent_id=agent.id, is_repair=is_repair)
     return answer
 
 
-async def value_of_run(task: Task[Any], answer: Message, kind: Any) -> Any:
+async def with_value(task: Task[Any], answer: Message, kind: Any) -> Message:
+    """Return the answer of a run with its value of a type as `output`; the agent's model is requested to state it.
+
+    It belongs to the run: to its session, its limits and its events.
+
+    Raises:
+        AnswerFormatError: the model's answers do not fit the type.
+    """
+    if kind in (None, Message) or answer.status in NO_RESULT or answer.content is None:
+        return answer
+    agent = task.agent
+    found = value_in(answer, kind, agent)
+    if found is None and agent.has_model():
+        stated = await agent[kind].llm_response_async("State your last answer once more, in the required form.")
+        found = None if stated is None else value_in(stated, kind, agent)
+    return answer if found is None else answer.replace(output=found)
+
+
+def value_of_run(task: Task[Any], answer: Message, kind: Any) -> Any:
     """Return what `Task.run` gives for the answer of its call.
 
     Args:
         task: the task.
         answer: the answer of the call.
-        kind: the type of the value; None: the message itself. Where the answer has no value of the type, the agent's
-            model is requested to state it.
+        kind: the type of the value; None: the message itself.
 
     Returns:
         The value of the type. Without a type the message, or None where the task has no result.
@@ -115,15 +133,11 @@ async def value_of_run(task: Task[Any], answer: Message, kind: Any) -> Any:
         return answer if has_result else None
     if not has_result:
         raise AnswerFormatError(f"{task.name} has no result of the type {kind!r}: {answer.why}")
-    agent, last = task.agent, answer
-    found = value_in(answer, kind, agent)
-    if found is None and agent.has_model():
-        request = f"State your last answer again, in this form: {answer.content}"
-        last = await agent[kind].llm_response_async(request) or answer
-        found = value_in(last, kind, agent)
+    found = answer.__pydantic_extra__.get("output")
+    found = value_in(answer, kind, task.agent) if found is None else found
     if found is None:
         raise AnswerFormatError(
-            f"the result of {task.name} has no value of the type {kind!r}: {last.content}", str(last.content)
+            f"the result of {task.name} has no value of the type {kind!r}: {answer.content}", str(answer.content)
         )
     return found
 
@@ -134,7 +148,10 @@ def reason_for(run: TaskRun, status: StatusCode) -> str:
         return run.why
     if status is StatusCode.STALLED:
         reasons = [responder.explain(run) for responder in responders_of(run)]
-        return f"nobody answered in {run.n_stalled_steps} steps: {'; '.join(dict.fromkeys(reasons))}"
+        why = f"nobody answered in {run.n_stalled_steps} steps: {'; '.join(dict.fromkeys(reasons))}"
+        if run.pending_sender is Entity.LLM:
+            why += ". A model's answer ends a task by the word DONE, by a done tool, or with Task(single_round=True)"
+        return why
     if status in (StatusCode.FIXED_TURNS, StatusCode.MAX_TURNS) and not run.task.single_round:
         return f"the run was not done after {run.steps} turns{run.last_error()}"
     return ""

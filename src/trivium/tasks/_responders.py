@@ -173,9 +173,11 @@ class SubTaskResponder(TaskResponder):
         result = await task.run_below(above, pending, turns)
         if above.own_callbacks is not None:
             await agents.show_subtask(above.own_callbacks, task, result)
-        if result is not None and len(waiting) == 1 and result.tool_call_id is None:
-            return result.replace(tool_call_id=waiting[0].id)
-        return result
+        if result is None or result.tool_call_id is not None:
+            return result
+        handled = [] if pending is None else agents.handled_by(task.agent, pending)
+        ids = [each.id for each in handled if each.id] or [call.id for call in waiting]
+        return result.replace(tool_call_id=ids[0]) if len(ids) == 1 else result
 
     def explain(self, run: TaskRun) -> str:
         """Add the reason why the sub-task itself has no result."""

@@ -23,7 +23,7 @@ from trivium.tasks._config import TaskConfig, check_keywords
 from trivium.tasks._events import Response
 from trivium.tasks._kill import kill_runs, running_tasks, stop_session
 from trivium.tasks._logs import answer_logged, log_response, open_log
-from trivium.tasks._outcome import end_run, end_stopped_run, no_result, result_of_run, value_of_run
+from trivium.tasks._outcome import end_run, end_stopped_run, no_result, result_of_run, value_of_run, with_value
 from trivium.tasks._responders import SubTaskResponder, responder_of
 from trivium.tasks._run import Responder, TaskRun, begin_run, own_names, run_of
 from trivium.tasks._sequences import parse_done_sequences
@@ -312,9 +312,10 @@ class Task(Module, Generic[T]):
         if most := {name: each for name, each in (("tokens", max_tokens), ("usd", max_cost)) if each > 0}:
             kwargs["limits"] = replace(kwargs.get("limits") or Limits(), **most)
         message = self.agent.to_ChatDocument(msg, author_entity=Entity.USER)
+        kind = return_type or self.default_return_type
         kwargs |= {"turns": turns, "caller": caller, "allow_restart": allow_restart, "spent": (max_cost, max_tokens)}
-        answer = await self.acall(message, session_id=session_id, **kwargs)
-        return await value_of_run(self, answer, return_type or self.default_return_type)
+        answer = await self.acall(message, session_id=session_id, return_type=kind, **kwargs)
+        return value_of_run(self, answer, kind)
 
     if TYPE_CHECKING:  # a sync method has the one form of its core
 
@@ -375,6 +376,7 @@ class Task(Module, Generic[T]):
         caller: Task[Any] | None = None,
         allow_restart: bool = True,
         spent: tuple[float, int] = (0, 0),
+        return_type: Any = None,
     ) -> Message:
         """Run the task; `caller` is the task above, if there is one."""
         given = message[0] if message else None
@@ -392,9 +394,10 @@ class Task(Module, Generic[T]):
             if caller is not None:
                 raise  # the limit is the whole run's: the root answers for it
             status, run.why = _BY_LIMIT.get(error.limit, StatusCode.FIXED_TURNS), str(error)
+        answer = await with_value(self, end_run(run, status), return_type or self.default_return_type)
         if self.erase_substeps:
             run.erase_substeps()
-        return end_run(run, status)
+        return answer
 
     # ---- the parts of a run, each of which a subclass may override
     def init(self, msg: Message | str | None = None) -> Message | None:

@@ -1,0 +1,117 @@
+"""What a review of typed answers found: values belong to their run, and nothing fails in silence."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from trivium import Agent, ChatAgent, ChatAgentConfig, Task
+from trivium.commander import Limits
+from trivium.events import Event
+from trivium.exceptions import AnswerFormatError, LimitExceededError, ToolDefinitionError, ToolFailedError
+from trivium.testing import ScriptedModel, call_tool
+
+
+class City(BaseModel):
+    name: str
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+def test_a_value_is_stated_in_the_session_of_its_run():
+    model = ScriptedModel(["DONE Ada's PIN is 1234", '{"name": "Ada"}', "DONE Bob here", '{"name": "Bob"}'])
+    task = Task[City](ChatAgent(model), interactive=False)
+    assert task.run("I am Ada", session_id="ada") == City(name="Ada")
+    assert task.run("I am Bob", session_id="bob") == City(name="Bob")
+    assert "Ada" not in str(model.requests[3].messages)
+
+
+def test_to_state_a_value_is_within_the_limits_and_events_of_the_run():
+    answers, names = ["DONE Rome", '{"name": "Rome"}'], list[str]()
+    with pytest.raises(LimitExceededError):
+        Task[City](ChatAgent(ScriptedModel(answers)), interactive=False).run("where?", limits=Limits(turns=1))
+
+    def hear(event: Event[object]) -> None:
+        names.append(event.name)
+
+    Task[City](ChatAgent(ScriptedModel(answers), name="Guide"), interactive=False).run("where?", listeners=[hear])
+    assert names.count("Guide") > 2
+    assert Task[City](ChatAgent(ScriptedModel(answers)), interactive=False)("where?").output == City(name="Rome")
+
+
+def test_overrides_work_beside_native_calls():
+    class Mine(ChatAgent):
+        def update_token_usage(self, *args: Any, **kwargs: Any) -> None:
+            called.append("usage")
+            super().update_token_usage(*args, **kwargs)
+
+        def llm_response_messages(self, *args: Any, **kwargs: Any) -> Any:
+            called.append("messages")
+            return super().llm_response_messages(*args, **kwargs)
+
+    called: list[str] = []
+    agent = Mine(ScriptedModel([call_tool("add", a=1, b=2), "3"]), tools=[add])
+    assert agent("1 + 2?").content == "3"
+    assert called == ["messages", "usage"] * 2
+
+
+def test_a_failing_sub_agent_is_logged_and_may_end_the_run(caplog: pytest.LogCaptureFixture):
+    def boss(**options: Any) -> Agent:
+        sub = Agent[int](ScriptedModel(["no number"]), name="sub")
+        return Agent(ScriptedModel([call_tool("sub", message="q"), "ok"]), tools=[sub], **options)
+
+    with caplog.at_level(logging.WARNING, "trivium.tools"):
+        assert boss()("x").content == "ok"
+    assert "the tool sub raised AnswerFormatError" in caplog.text
+    with pytest.raises(ToolFailedError, match="the tool sub raised AnswerFormatError"):
+        boss(on_tool_error="raise")("x")
+
+
+def test_a_task_as_a_tool_gives_its_reason():
+    sub = Task(ChatAgent(ScriptedModel(["hm"]), name="sub"), interactive=False)
+    model = ScriptedModel([call_tool("sub", message="q"), "ok"])
+    Agent(model, tools=[sub])("x")
+    assert "nobody answered in 5 steps" in model.requests[-1].messages[-1]["content"]
+
+
+def test_two_tools_of_one_name_are_an_error():
+    with pytest.raises(ToolDefinitionError, match="two tools have the name Agent"):
+        Agent(ScriptedModel(["x"]), tools=[Agent(ScriptedModel(["x"])), Agent(ScriptedModel(["y"]))])
+
+
+def test_a_type_may_be_set_as_an_attribute():
+    agent = Agent(ScriptedModel(['{"name": "Rome"}']))
+    agent.output_format = City
+    assert agent("where?").output == City(name="Rome")
+
+    class Guide(Agent):
+        output_format = City
+        template = "Be kind."
+
+    model = ScriptedModel(['```json\n{"name": "Rome"}\n```'])
+    assert Guide(model)("where?").output == City(name="Rome")
+    assert "Be kind." in model.requests[0].messages[0]["content"]
+
+
+def test_the_system_message_of_a_config_is_sent_by_both_agents():
+    for kind in (Agent, ChatAgent):
+        model = ScriptedModel(["x"])
+        kind(ChatAgentConfig(llm=model, system_message="Be brief."))("hi")
+        assert model.requests[0].messages[0] == {"role": "system", "content": "Be brief."}
+
+
+def test_a_negative_number_of_repairs_is_none():
+    with pytest.raises(AnswerFormatError):
+        Agent[int](ScriptedModel(["a"]), repairs=-1)("x")
+
+
+def test_a_stalled_run_says_how_a_task_ends():
+    task = Task(ChatAgent(ScriptedModel(["hi"])), interactive=False)
+    assert task.run("x") is None
+    assert "by the word DONE, by a done tool, or with Task(single_round=True)" in task.why
