@@ -17,7 +17,7 @@ from trivium.agents._calls import as_message, class_of, handled_by, is_empty, ov
 from trivium.agents._config import AgentConfig, ModelOption
 from trivium.agents._names import AgentNames
 from trivium.agents._partial import listening_node
-from trivium.agents._parts import MemoryOption, Model, check_sampling, made_memory, made_model, made_tools
+from trivium.agents._parts import MemoryOption, Model, check_sampling, given_model, made_memory, made_model, made_tools
 from trivium.agents._typed import bracketed, type_argument
 from trivium.agents._user import ask_user
 from trivium.agents.aggregator import DefaultAggregator, Instruction
@@ -145,8 +145,7 @@ class Agent(AgentNames, Generic[T_co]):
                 template = config.system_message
             self.config = config
         super().__init__(name=name, memory=made_memory(memory), hooks=hooks)
-        make = getattr(llm, "create_model", None)  # a config of `language_models` describes a model
-        self.llm = create_object(llm) if make is None else make()
+        self.llm = given_model(llm)
         if (given := template if system_message is None else system_message) is not None:
             self.template = given  # else that of the class
         self.aggregator: DefaultAggregator = create_object(aggregator) or DefaultAggregator()

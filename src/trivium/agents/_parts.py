@@ -15,12 +15,12 @@ from trivium.llms import ModelProtocol
 from trivium.memory import Memory, MemoryManager
 from trivium.module import Module
 from trivium.schema import Message
-from trivium.schema.lowlevel import factory_of
+from trivium.schema.lowlevel import create_object, factory_of
 
 if TYPE_CHECKING:
     from trivium.agents._names import AgentNames
 
-__all__ = ["MemoryOption", "Model", "check_sampling", "made_memory", "made_model", "made_tools"]
+__all__ = ["MemoryOption", "Model", "check_sampling", "given_model", "made_memory", "made_model", "made_tools"]
 
 Config: TypeAlias = dict[str, Any]
 Model: TypeAlias = ModelProtocol | str | None
@@ -83,6 +83,12 @@ def made_memory(memory: MemoryOption | Literal["default"]) -> MemoryManager | No
     if not memory:
         return None
     return MemoryManager(factory_of(cast("Config", memory)) if isinstance(memory, dict) else memory)
+
+
+def given_model(llm: object) -> Any:
+    """Return the model, or its name, that a user gives: itself, by a config, or by a config of `language_models`."""
+    make = getattr(llm, "create_model", None)
+    return create_object(llm) if make is None else make()
 
 
 def made_model(agent: str, llm: object) -> ModelProtocol:

@@ -8,16 +8,17 @@ method of an agent becomes a responder too, if its `entity_responders` lists it 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import trivium.agents.lowlevel as agents
 from trivium.commander.lowlevel import invoke
 from trivium.exceptions import ConfigurationError
-from trivium.schema import Entity, Message
+from trivium.schema import Entity, Message, ToolCall
 
 if TYPE_CHECKING:
+    from trivium.actions import ToolMessage
     from trivium.tasks._run import Responder, TaskRun
     from trivium.tasks._task import Task
 
@@ -175,8 +176,8 @@ class SubTaskResponder(TaskResponder):
             await agents.show_subtask(above.own_callbacks, task, result)
         if result is None or result.tool_call_id is not None:
             return result
-        handled = [] if pending is None else agents.handled_by(task.agent, pending)
-        ids = [each.id for each in handled if each.id] or [call.id for call in waiting]
+        handled: Sequence[ToolCall | ToolMessage] = () if pending is None else agents.handled_by(task.agent, pending)
+        ids = [each.id for each in (handled or waiting) if each.id]
         return result.replace(tool_call_id=ids[0]) if len(ids) == 1 else result
 
     def explain(self, run: TaskRun) -> str:
