@@ -103,12 +103,15 @@ class ActionExecutor(Module):
                 )
         self.actions: dict[str, BaseAction | Tool] = {}
         self.tools: dict[str, Tool] = {}
-        for count, action in enumerate(list_actions(actions), 1):
-            added = self.add(action)
-            if len(self.actions) < count:
-                raise ToolDefinitionError(
-                    f"two tools have the name {added.name}: give each a name of its own", added.name
-                )
+        for action in list_actions(actions):
+            made = _made(action)
+            called = made.spec.name if isinstance(made, Tool) else made.name
+            if called in self.actions:
+                raise ToolDefinitionError(f"two tools have the name {called}: give each a name of its own", called)
+            if isinstance(made, Tool):  # most are
+                self.actions[called] = self.tools[called] = made
+            else:
+                self._put(called, made)
         if finish_in_action:
             self.add(self.finish_action)
 
