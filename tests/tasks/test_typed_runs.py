@@ -8,10 +8,17 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from trivium import Agent, ChatAgent, ChatAgentConfig, Task
+from trivium import Agent, ChatAgent, ChatAgentConfig, Task, ToolMessage
+from trivium.agents._answer_format import AnswerFormat
 from trivium.commander import Limits
 from trivium.events import Event
-from trivium.exceptions import AnswerFormatError, LimitExceededError, ToolDefinitionError, ToolFailedError
+from trivium.exceptions import (
+    AnswerFormatError,
+    ConfigurationError,
+    LimitExceededError,
+    ToolDefinitionError,
+    ToolFailedError,
+)
 from trivium.testing import ScriptedModel, call_tool
 
 
@@ -115,3 +122,50 @@ def test_a_stalled_run_says_how_a_task_ends():
     task = Task(ChatAgent(ScriptedModel(["hi"])), interactive=False)
     assert task.run("x") is None
     assert "by the word DONE, by a done tool, or with Task(single_round=True)" in task.why
+
+
+def test_a_negative_limit_is_an_error():
+    with pytest.raises(ConfigurationError, match=r"Limits\(turns=-3\) allows nothing"):
+        Limits(turns=-3)
+
+
+def test_tools_may_be_given_as_an_iterator():
+    model = ScriptedModel(["x"])
+    Agent(model, tools=(each for each in (add, ChatAgent(ScriptedModel(["x"]), name="Sub"))))("hi")
+    assert [each.name for each in model.requests[0].tools] == ["add", "Sub"]
+
+
+def test_an_override_of_the_calls_in_a_message_does_not_end_the_run():
+    class Square(ToolMessage):
+        request: str = "square"
+        purpose: str = "To square a <number>."
+        number: int
+
+        def handle(self) -> str:
+            return str(self.number**2)
+
+    class Mine(ChatAgent):
+        def get_tool_messages(self, msg: Any, all_tools: bool = False) -> list[ToolMessage]:
+            return super().get_tool_messages(msg, all_tools)
+
+    model = ScriptedModel([call_tool("square", number="three"), call_tool("square", number=3), "DONE 9"])
+    agent = Mine(model)
+    agent.enable_message(Square)
+    assert Task(agent, interactive=False)("3 * 3?").content == "9"
+
+
+def test_an_override_of_the_models_responder_is_called_where_nothing_is_remembered():
+    class Mine(ChatAgent):
+        def llm_response(self, message: Any = None) -> Any:
+            called.append(message)
+            return super().llm_response(message)
+
+    called: list[Any] = []
+    answer = Mine(ScriptedModel(["ok"])).llm_response_forget("hi")
+    assert answer is not None
+    assert answer.content == "ok"
+    assert called == ["hi"]
+
+
+def test_a_partial_value_of_a_bare_list():
+    assert AnswerFormat(list[int]).partial_value("[1, 22, 3") == [1, 22, 3]

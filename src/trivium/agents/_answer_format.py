@@ -93,7 +93,7 @@ class AnswerFormat:
 
         try:
             found: Any = jiter.from_json(text.encode("utf-8", "replace"), partial_mode="trailing-strings")
-            if self.is_wrapped:
+            if self.is_wrapped and isinstance(found, dict):
                 found = cast("dict[str, Any]", found)["value"]
             return self._adapter.validate_python(found, experimental_allow_partial="trailing-strings")
         except (ValueError, KeyError, TypeError):

@@ -10,6 +10,7 @@ import trivium.actions as actions
 from trivium.actions import ToolMessage, calls_in_text
 from trivium.agents._toolbox import ORCHESTRATION
 from trivium.commander.lowlevel import current
+from trivium.exceptions import ToolArgumentsError
 from trivium.schema import Message, Origin, ToolCall
 from trivium.schema.lowlevel import linked
 
@@ -95,7 +96,10 @@ def handled_by(agent: AgentNames, message: Message) -> Sequence[ToolCall | ToolM
     Else it is found out once, as long as neither the message nor what the agent knows is changed.
     """
     if "get_tool_messages" in agent.overridden or "get_tool_messages" in vars(agent):
-        return agent.get_tool_messages(message)
+        try:
+            return agent.get_tool_messages(message)
+        except ToolArgumentsError:
+            return find_handled(agent, message)  # where they are handled, the model is told what is wrong
     extra, box, config = message.__pydantic_extra__, agent.toolbox, agent.config
     if "origin" not in extra and "attachments" not in extra:
         return ()

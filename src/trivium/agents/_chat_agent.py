@@ -190,7 +190,7 @@ class ChatAgent(Agent[T_co]):
         memory = self.memory.open(this_session())
         kept = list(memory.messages)
         try:
-            return await ChatAgent.llm_response_async(self, message)
+            return await invoke(self.llm_response, message)
         finally:
             memory.load(kept)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, ValuesView
 from difflib import get_close_matches
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
@@ -112,6 +112,8 @@ def made_model(agent: str, llm: object) -> ModelProtocol:
 
 def made_tools(agent: AgentNames, tools: Any) -> Any:
     """Return an agent's tools as its executor takes them: `ToolMessage` classes, agents and tasks become tools."""
+    if isinstance(tools, Iterator | ValuesView):
+        tools = list(cast("Iterable[Any]", tools))
     if not isinstance(tools, list | tuple):
         return tools
     given, made = cast("list[Any]", tools), list[Any]()

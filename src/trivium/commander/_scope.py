@@ -30,7 +30,7 @@ class Limits:
         usd: US dollars.
 
     Raises:
-        ConfigurationError: one of them is no number.
+        ConfigurationError: one of them is no number, or negative.
 
     Example:
         >>> Limits(turns=3).tokens is None
@@ -47,6 +47,10 @@ class Limits:
         for name, value in asdict(self).items():
             if value is not None and (not isinstance(value, Real) or value != value):  # NaN would limit nothing
                 raise ConfigurationError(f"Limits({name}=…) is a number, or None for no limit, not {value!r}")
+            if value is not None and value < 0:
+                raise ConfigurationError(
+                    f"Limits({name}={value!r}) allows nothing: give 0 or more, or None for no limit"
+                )
 
 
 class Budget:
