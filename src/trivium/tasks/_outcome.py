@@ -109,7 +109,7 @@ async def with_value(task: Task[Any], answer: Message, kind: Any) -> Message:
     agent = task.agent
     found = value_in(answer, kind, agent)
     if found is None and agent.has_model():
-        stated = await agent[kind].llm_response_async("State your last answer once more, in the required form.")
+        stated = await agent[kind].llm_response_async(f"State this answer in the required form: {answer.content}")
         found = None if stated is None else value_in(stated, kind, agent)
     return answer if found is None else answer.replace(output=found)
 
