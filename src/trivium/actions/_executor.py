@@ -96,14 +96,15 @@ class ActionExecutor(Module):
             self.no_action = create_object(no_action)
         if finish_action is not None:
             self.finish_action = create_object(finish_action)
-        for special in (self.invalid_action, self.no_action, self.finish_action):
+        has_own = not (invalid_action is no_action is finish_action is None)
+        for special in (self.invalid_action, self.no_action, self.finish_action) if has_own else ():
             if not isinstance(special, BaseAction):  # type: ignore[unnecessary] - users pass anything
                 raise ConfigurationError(
                     f"{type(special).__name__} is not an action: give an action object or a config"
                 )
         self.actions: dict[str, BaseAction | Tool] = {}
         self.tools: dict[str, Tool] = {}
-        for action in list_actions(actions):
+        for action in actions if isinstance(actions, list | tuple) else list_actions(actions):
             made = _made(action)
             called = made.spec.name if isinstance(made, Tool) else made.name
             if called in self.actions:

@@ -112,10 +112,10 @@ def made_model(agent: str, llm: object) -> ModelProtocol:
 
 def made_tools(agent: AgentNames, tools: Any) -> Any:
     """Return an agent's tools as its executor takes them: `ToolMessage` classes, agents and tasks become tools."""
-    if isinstance(tools, Iterator | ValuesView):
-        tools = list(cast("Iterable[Any]", tools))
     if not isinstance(tools, list | tuple):
-        return tools
+        if not isinstance(tools, Iterator | ValuesView):
+            return tools
+        tools = list(cast("Iterable[Any]", tools))
     given, made = cast("list[Any]", tools), list[Any]()
     if {*map(type, given)} <= _AS_THEY_ARE:  # most are
         return given
