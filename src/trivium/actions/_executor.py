@@ -104,7 +104,8 @@ class ActionExecutor(Module):
                 )
         self.actions: dict[str, BaseAction | Tool] = {}
         self.tools: dict[str, Tool] = {}
-        for action in actions if isinstance(actions, list | tuple) else list_actions(actions):
+        many = cast("Iterable[Any]", actions) if isinstance(actions, list | tuple) else list_actions(actions)
+        for action in many:
             made = _made(action)
             called = made.spec.name if isinstance(made, Tool) else made.name
             if called in self.actions:
