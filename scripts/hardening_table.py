@@ -8,13 +8,13 @@ Everything is sent through real sockets on this machine, as by the tests in `tes
 
 from __future__ import annotations
 
-import argparse
-import difflib
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+
+from page_script import write_or_check  # noqa: E402
 
 from hardening._bytes_server import BytesServer  # noqa: E402 - the tests are not installed
 from hardening._page import PAGE, page  # noqa: E402
@@ -31,19 +31,5 @@ def seen() -> str:
         )
 
 
-def main() -> int:
-    """Write or check the page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if the page is not up to date")
-    options = parser.parse_args()
-    new, old = seen(), PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-    if not options.check:
-        PAGE.write_text(new, encoding="utf-8")
-        return 0
-    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), "the page", "what was seen", lineterm="", n=0)
-    sys.stdout.writelines(f"{line}\n" for line in lines)
-    return int(old != new)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(PAGE, seen, "what was seen", __doc__))

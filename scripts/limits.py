@@ -8,14 +8,14 @@ The names and defaults are those of the classes of limits, the texts those of th
 
 from __future__ import annotations
 
-import argparse
-import difflib
 import re
 import sys
 from dataclasses import fields
 from inspect import getdoc, signature
 from pathlib import Path
 from typing import Any
+
+from page_script import write_or_check
 
 from trivium.actions import SandboxLimits
 from trivium.actions.web import Fetcher
@@ -145,18 +145,5 @@ def page() -> str:
     return HEAD + "".join(parts)
 
 
-def main() -> int:
-    """Write the page, or compare it; the status of the process."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="only say what differs")
-    written = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
-    if not parser.parse_args().check:
-        PAGE.write_text(page(), encoding="utf-8")
-        return 0
-    lines = difflib.unified_diff(written.splitlines(), page().splitlines(), "the page", "the limits", lineterm="", n=0)
-    sys.stdout.writelines(f"{line}\n" for line in lines)
-    return int(written != page())
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(PAGE, page, "the limits", __doc__))

@@ -8,10 +8,10 @@ Such an option is a field of a `ConfigModel` marked with `NoEffect`.
 
 from __future__ import annotations
 
-import argparse
-import difflib
 import sys
 from pathlib import Path
+
+from page_script import write_or_check
 
 from reference import public_modules
 from trivium.schema import ConfigModel
@@ -50,18 +50,5 @@ def page() -> str:
     return HEAD + "".join(sorted(rows))
 
 
-def main() -> int:
-    """Write the page, or compare it; the status of the process."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="only say what differs")
-    written = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
-    if not parser.parse_args().check:
-        PAGE.write_text(page(), encoding="utf-8")
-        return 0
-    differences = list(difflib.unified_diff(written.splitlines(True), page().splitlines(True), "docs", "code"))
-    sys.stdout.writelines(differences)
-    return 1 if differences else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(PAGE, page, "the configs", __doc__))

@@ -8,9 +8,7 @@ A module is public if no part of its name begins with an underscore; its public 
 
 from __future__ import annotations
 
-import argparse
 import ast
-import difflib
 import importlib
 import inspect
 import re
@@ -20,6 +18,8 @@ from enum import Enum
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple, is_typeddict
+
+from page_script import write_or_check
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src"
@@ -268,21 +268,5 @@ def default(value: Any) -> Any:
     return Shown("…" if len(text) > LONGEST_DEFAULT or text.startswith("<") else text)
 
 
-def main() -> int:
-    """Write or check the page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if the page is not up to date")
-    parser.add_argument("--output", type=Path, default=ROOT / "docs/reference.md", metavar="FILE")
-    options = parser.parse_args()
-    page = Reference().page()
-    if not options.check:
-        options.output.write_text(page, encoding="utf-8")
-        return 0
-    old = options.output.read_text(encoding="utf-8") if options.output.exists() else ""
-    lines = difflib.unified_diff(old.splitlines(), page.splitlines(), "the page", "the docstrings", lineterm="", n=0)
-    sys.stdout.writelines(f"{line}\n" for line in lines)
-    return int(old != page)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(ROOT / "docs/reference.md", Reference().page, "the docstrings", __doc__))

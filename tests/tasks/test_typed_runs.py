@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from trivium import Agent, ChatAgent, ChatAgentConfig, Task, ToolMessage
-from trivium.agents._answer_format import AnswerFormat
+from trivium import Agent, ChatAgent, ChatAgentConfig, Message, Task, ToolMessage
+from trivium.agents._answer_format import AnswerFormat, value_in
 from trivium.commander import Limits
 from trivium.events import Event
 from trivium.exceptions import (
@@ -169,3 +169,9 @@ def test_an_override_of_the_models_responder_is_called_where_nothing_is_remember
 
 def test_a_partial_value_of_a_bare_list():
     assert AnswerFormat(list[int]).partial_value("[1, 22, 3") == [1, 22, 3]
+
+
+def test_the_output_of_another_type_is_no_value():
+    said = Message(content="Rome").replace(output=City(name="Rome"))
+    assert value_in(said, City) == City(name="Rome")
+    assert value_in(said, int) is None

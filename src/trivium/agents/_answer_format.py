@@ -160,11 +160,12 @@ def value_in(message: Message, kind: type[T], agent: AgentNames | None = None) -
         kind: the type.
         agent: knows the tool messages that the text may hold.
     """
-    content, value = message.content, message.content_any
+    content = message.content
     if kind is str and content:
         return cast("T", content)
-    if value is not None and (found := _validated(value, kind)) is not None:
-        return found
+    for value in (message.__pydantic_extra__.get("output"), message.content_any):
+        if value is not None and (found := _validated(value, kind)) is not None:
+            return found
     tools = [*message.tool_messages, *(agent.try_get_tool_messages(message, True) if agent is not None else ())]
     inner = get_args(kind)[0] if get_origin(kind) is list else None
     if inner is not None and is_class(inner, ToolMessage):

@@ -95,7 +95,7 @@ def handled_by(agent: AgentNames, message: Message) -> Sequence[ToolCall | ToolM
 
     Else it is found out once, as long as neither the message nor what the agent knows is changed.
     """
-    if "get_tool_messages" in agent.overridden or "get_tool_messages" in vars(agent):
+    if overrides(agent, "get_tool_messages"):
         try:
             return agent.get_tool_messages(message)
         except ToolArgumentsError:

@@ -204,7 +204,7 @@ class ChatAgent(Agent[T_co]):
 
     # ---- the conversation
     def _remember(self, node: CallNode, messages: list[Message]) -> None:
-        begins = self.user_message is not None or "init_message_history" in self.overridden
+        begins = self.user_message is not None or overrides(self, "init_message_history")
         if begins and self.memory.get(scope_of(node).session_id) is None:
             self.init_message_history()
         super()._remember(node, messages)

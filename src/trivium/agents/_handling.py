@@ -237,7 +237,9 @@ def new_messages(agent: AgentNames, message: Message, memory: Memory | None) -> 
     if results is None and "tool_call_id" not in extra:
         return (message,)
     plain = message.replace(tool_results=None)
-    called = {call.id for each in memory.messages for call in each.tool_calls} if memory else set[str]()
+    latest = reversed(memory.messages if memory else ())
+    calling = next((each for each in latest if "tool_calls" in each.__pydantic_extra__), None)
+    called = set[str]() if calling is None else {call.id for call in calling.tool_calls}
     if called.isdisjoint((*(results or ()), message.tool_call_id)):  # the task above has made the call
         return (plain.replace(tool_call_id=None),)
     if results is None:

@@ -133,8 +133,7 @@ def value_of_run(task: Task[Any], answer: Message, kind: Any) -> Any:
         return answer if has_result else None
     if not has_result:
         raise AnswerFormatError(f"{task.name} has no result of the type {kind!r}: {answer.why}")
-    found = answer.__pydantic_extra__.get("output")
-    found = value_in(answer, kind, task.agent) if found is None else found
+    found = value_in(answer, kind, task.agent)
     if found is None:
         raise AnswerFormatError(
             f"the result of {task.name} has no value of the type {kind!r}: {answer.content}", str(answer.content)

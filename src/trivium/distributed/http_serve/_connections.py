@@ -12,7 +12,6 @@ from ipaddress import IPv6Address, ip_address
 from types import TracebackType
 from typing import Any, Final, Protocol
 
-from trivium.exceptions import MissingExtraError
 from trivium.schema.lowlevel import positive
 
 __all__ = ["ConnectionLimits", "OncePerSecond", "bounded_log", "make_protocol"]
@@ -144,11 +143,8 @@ def network_of(client: tuple[str, int] | None) -> str:
 
 def make_protocol(limits: ConnectionLimits) -> type[Any]:
     """Make the class of uvicorn's connections that enforces the limits."""
-    try:
-        import h11
-        from uvicorn.protocols.http.h11_impl import H11Protocol
-    except ImportError:
-        raise MissingExtraError("uvicorn", "serve") from None
+    import h11  # the server has imported uvicorn, whose dependency it is
+    from uvicorn.protocols.http.h11_impl import H11Protocol
 
     connections = Connections(limits)
     seconds: dict[object, float] = {h11.IDLE: limits.header_seconds, h11.SEND_BODY: limits.body_seconds}
