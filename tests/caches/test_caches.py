@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,19 @@ def test_what_is_no_place_is_refused() -> None:
 def test_a_size_below_one_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="max_bytes"):
         SQLiteCache(tmp_path / "cache.db", max_bytes=0)
+
+
+def test_threads_that_open_a_new_file_at_once_all_get_an_answer(tmp_path: Path) -> None:
+    def ask(cache: SQLiteCache, start: threading.Barrier) -> str | None:
+        start.wait()
+        return cache.get("key")
+
+    with ThreadPoolExecutor(8) as pool:
+        for number in range(150):
+            cache, start = SQLiteCache(tmp_path / f"{number}.db"), threading.Barrier(8)
+            answers = [pool.submit(ask, cache, start) for _ in range(8)]
+            assert [answer.result() for answer in answers] == [None] * 8
+            cache.close()
 
 
 def test_threads_share_a_cache_and_its_sum_stays_true(tmp_path: Path) -> None:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
+import random
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from weakref import finalize
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
 __all__ = ["SQLiteConnections"]
+
+_SWITCH_SECONDS: Final = 0.005
+"""The longest pause before a file is switched to WAL mode again."""
 
 
 class SQLiteConnections:
@@ -54,13 +59,27 @@ class SQLiteConnections:
         os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
         database = sqlite3.connect(self.path, self._busy_seconds, isolation_level=None, check_same_thread=False)
         try:
-            database.execute("PRAGMA journal_mode = WAL")
+            self._write_ahead(database)
             database.execute("PRAGMA synchronous = NORMAL")
             self._prepare(database)
         except BaseException:
             database.close()
             raise
         return database
+
+    def _write_ahead(self, database: Connection) -> None:
+        """Switch a file to WAL mode. SQLite refuses two that switch a new file at once, and waits for neither."""
+        import sqlite3
+
+        until = time.monotonic() + self._busy_seconds
+        while True:
+            try:
+                database.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+            time.sleep(random.uniform(0.0, _SWITCH_SECONDS))  # noqa: S311 - not all at once again
 
 
 class _Idle:

@@ -257,11 +257,12 @@ def test_a_file_larger_than_the_memory_that_is_given_can_be_asked(tmp_path: Path
     code = """
 import resource, sys
 from trivium.agents.special.table import ReadOnlyTables
-tables = ReadOnlyTables(sys.argv[1], memory=1 << 28)
+tables = ReadOnlyTables(sys.argv[1], memory=1 << 27)
 assert tables.query("SELECT count(*), max(number), count(DISTINCT city) FROM large").rows == [(4_600_000, 9999, 1)]
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
     done = subprocess.run(
-        [sys.executable, "-c", code, str(path)], check=True, timeout=110, capture_output=True, text=True
+        [sys.executable, "-c", code, str(path)], check=False, timeout=110, capture_output=True, text=True
     )
+    assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 1_100, f"{done.stdout} MB"

@@ -93,12 +93,14 @@ class ReadOnlyTables:
         self._sources, limits = _sources_of(data), limits or TableLimits()
         settings = (*_SETTINGS, f"SET memory_limit = '{memory}B'")
         folder = Path(tempfile.mkdtemp(prefix="trivium-tables-"))
-        file, limit = folder / "tables.duckdb", f"SET max_execution_time = {max(1, round(timeout * 1000))}"
-        self._process = QueryProcess(file, (*settings, limit, *_LOCKS), memory, timeout)
+        file, late = folder / "tables.duckdb", f"SET max_execution_time = {max(1, round(timeout * 1000))}"
+        self._process = QueryProcess(file, (*settings, late, *_LOCKS), memory, timeout)
         self._close = finalize(self, _remove, self._process, folder)
         try:
             with closing(duckdb.connect(file)) as database:
-                for statement in (*settings, f"SET max_execution_time = {max(1, round(limits.seconds * 1000))}"):
+                # One thread: of two, the one ahead keeps rows until the other has written those before them.
+                limit = f"SET max_execution_time = {max(1, round(limits.seconds * 1000))}"
+                for statement in (*settings, limit, "SET threads = 1"):
                     database.execute(statement)
                 loader = Loader(database, folder, encoding, sheet, limits)
                 self._headers = {name: loader.load(name, source) for name, source in self._sources.items()}
