@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -13,7 +14,14 @@ from trivium import Agent, ChatAgent, Message, Task, ToolMessage
 from trivium.actions import ActionExecutor, attempt_tool, run_tool, tool
 from trivium.actions._tool import Tool
 from trivium.commander import EndedEvent, NodeState
-from trivium.exceptions import ConfigurationError, FetchError, ToolArgumentsError, ToolError, ToolFailedError
+from trivium.exceptions import (
+    ConfigurationError,
+    FetchError,
+    ToolArgumentsError,
+    ToolError,
+    ToolFailedError,
+    ToolNotApprovedError,
+)
 from trivium.testing import ScriptedModel, call_tool
 
 Ended: TypeAlias = list[tuple[str, NodeState, BaseException | None]]
@@ -124,6 +132,87 @@ def test_a_result_that_cannot_be_rendered_is_logged_with_its_cause(caplog: pytes
     assert "cannot be" in answer.errmsg
     assert "no words" in caplog.text
     assert "Traceback" in caplog.text
+
+
+def exits() -> None:
+    raise SystemExit(3)
+
+
+class Exits(ToolMessage):
+    request: str = "exits"
+    purpose: str = "To end the program."
+
+    def handle(self) -> None:
+        exits()
+
+
+def failing(error: BaseException) -> Callable[[Any], bool]:
+    def approve(request: Any) -> bool:
+        raise error
+
+    return approve
+
+
+def task_of(model: ScriptedModel, **options: Any) -> Task[Any]:
+    agent = ChatAgent(model, **options)
+    agent.enable_message(Exits)
+    return Task(agent, interactive=False)
+
+
+OUTSIDE: dict[str, tuple[Any, str, str, type[BaseException]]] = {
+    "a tool that ends the program": (
+        lambda **options: Agent(ScriptedModel([call_tool("exits"), "DONE"]), tools=[exits], **options),
+        "error: the tool exits tried to end the program (exit status 3)",
+        "the tool exits raised SystemExit: 3",
+        SystemExit,
+    ),
+    "a handler that does": (
+        lambda **options: task_of(ScriptedModel([call_tool("exits"), "DONE"]), **options),
+        "error: the tool exits tried to end the program (exit status 3)",
+        "the tool exits raised SystemExit: 3",
+        SystemExit,
+    ),
+    "an approver that fails": (
+        lambda **options: Agent(
+            ScriptedModel([call_tool("exits"), "DONE"]),
+            tools=[Tool.of(exits).replace(needs_approval=True)],
+            approve=failing(OSError("no terminal")),
+            **options,
+        ),
+        "error: not approved: the approver failed: no terminal",
+        "the tool exits raised ToolNotApprovedError: not approved: the approver failed: no terminal",
+        ToolNotApprovedError,
+    ),
+    "an approver that ends the program": (
+        lambda **options: Agent(
+            ScriptedModel([call_tool("exits"), "DONE"]),
+            tools=[Tool.of(exits).replace(needs_approval=True)],
+            approve=failing(SystemExit(3)),
+            **options,
+        ),
+        "error: not approved: the approver failed: SystemExit(3)",
+        "the tool exits raised ToolNotApprovedError: not approved: the approver failed: SystemExit(3)",
+        ToolNotApprovedError,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OUTSIDE)
+def test_an_exit_and_a_failing_approver_are_errors_of_the_tool_as_any_other(
+    case: str, caplog: pytest.LogCaptureFixture
+):
+    make, told, logged, kind = OUTSIDE[case]
+    module = make()
+    nodes = ended_tools(lambda listen: module("go", listeners=[listen]))
+    model: ScriptedModel = (module.agent if isinstance(module, Task) else module).llm
+    assert model.requests[-1].messages[-1]["content"] == told
+    (record,) = [each for each in caplog.records if each.name == "trivium.tools"]
+    assert (record.levelno, record.getMessage()) == (logging.WARNING, logged)
+    assert "raise error" in caplog.text or "raise SystemExit(3)" in caplog.text, "the traceback says where"
+    assert [(state, type(error)) for _, state, error in nodes] == [(NodeState.EXCEPTION, kind)]
+    with pytest.raises(ToolFailedError, match=re.escape(logged)) as caught:
+        make(on_tool_error="raise")("go")
+    assert isinstance(caught.value.__cause__, kind)
 
 
 @pytest.mark.parametrize("parallel", [False, True])

@@ -88,7 +88,7 @@ async def require_approval(node: CallNode, tool: Tool, values: Mapping[str, obje
     """Return if a call may run: it needs no approval, or the approver has said yes.
 
     Raises:
-        ToolNotApprovedError: it was refused, there is no approver, or the approver failed.
+        ToolNotApprovedError: it was refused, there is no approver, or the approver failed: its error is the cause.
     """
     needed = tool.needs_approval
     if callable(needed):  # its arguments include defaults
@@ -100,10 +100,15 @@ async def require_approval(node: CallNode, tool: Tool, values: Mapping[str, obje
     message = values.get("tool_message")
     arguments = message.arguments() if isinstance(message, ToolMessage) else copied(dict(values), {})
     request = ApprovalRequest(tool, arguments, node)
-    reason = await find_refusal(request)
+    cause: BaseException | None = None
+    try:
+        reason = await find_refusal(request)
+    except (Exception, SystemExit) as error:
+        told = reason_of(error) if isinstance(error, Exception) else repr(error)
+        cause, reason = error, f"the approver failed: {told}"
     emit(node, ApprovalEvent, ApprovalDecision(request, reason is None, reason or ""))
     if reason is not None:
-        raise ToolNotApprovedError(reason, tool.name)
+        raise ToolNotApprovedError(reason, tool.name) from cause
 
 
 async def find_refusal(request: ApprovalRequest) -> str | None:
@@ -111,10 +116,7 @@ async def find_refusal(request: ApprovalRequest) -> str | None:
     approve = scope_of(request.node).approve
     if approve is None:
         return "nobody to ask; go on without it, and say what you could not do"
-    try:
-        answer: object = await invoke(approve, request)
-    except Exception as error:
-        return f"the approver failed: {reason_of(error)}"
+    answer: object = await invoke(approve, request)
     if answer is True:
         return None
     if isinstance(answer, Denied) and answer.reason:

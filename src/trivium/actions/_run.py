@@ -28,6 +28,7 @@ from trivium.exceptions import (
     ToolDefinitionError,
     ToolError,
     ToolFailedError,
+    ToolNotApprovedError,
     TriviumError,
 )
 from trivium.schema import ActionReturn, ActionStatusCode, Message
@@ -159,7 +160,8 @@ async def run_tool(
         LimitExceededError: the run has no tool call left; the tool did not run.
         DeadlineExceededError: the call took longer than the tool's `timeout`.
         ToolError: the tool tried to end the program.
-        ToolFailedError: the tool raised an unexpected error, and `on_error` is "raise".
+        ToolFailedError: the tool or its approver raised an unexpected error, or the tool tried to end the program, and
+            `on_error` is "raise".
         Exception: any other error that the tool raised.
     """
     name = tool.spec.name
@@ -181,6 +183,7 @@ async def run_tool(
             emit(node, ToolResultEvent, result)
             return result
     except SystemExit as error:
+        report_error(name, error, on_error)
         raise ToolError(f"the tool {name} tried to end the program (exit status {error.code})", name) from error
     except DeadlineExceededError as error:
         if tool.timeout is None or error.path != node.path:
@@ -193,8 +196,8 @@ async def run_tool(
         raise
 
 
-def report_error(name: str, error: Exception, on_error: OnToolError = "answer") -> None:
-    """Log a tool's error with its traceback where it is unexpected; see `run_tool`.
+def report_error(name: str, error: Exception | SystemExit, on_error: OnToolError = "answer") -> None:
+    """Log the error of a tool, or of its approver, with its traceback where it is unexpected; see `run_tool`.
 
     Args:
         name: the tool's name.
@@ -204,7 +207,8 @@ def report_error(name: str, error: Exception, on_error: OnToolError = "answer") 
     Raises:
         ToolFailedError: the error is unexpected, and `on_error` is "raise".
     """
-    if isinstance(error, TriviumError) and not isinstance(error, _MISTAKES):
+    has_failed_approver = isinstance(error, ToolNotApprovedError) and error.__cause__ is not None
+    if isinstance(error, TriviumError) and not isinstance(error, _MISTAKES) and not has_failed_approver:
         return
     said = f"the tool {name} raised {type(error).__name__}: {reason_of(error)}"
     _logger.warning("%s", said, exc_info=error)
