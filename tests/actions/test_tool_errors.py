@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 import pytest
@@ -146,66 +147,45 @@ class Exits(ToolMessage):
         exits()
 
 
-def failing(error: BaseException) -> Callable[[Any], bool]:
-    def approve(request: Any) -> bool:
-        raise error
-
-    return approve
+def exiting_agent(**options: Any) -> Agent:
+    return Agent(ScriptedModel([call_tool("exits"), "ok"]), tools=[exits], **options)
 
 
-def task_of(model: ScriptedModel, **options: Any) -> Task[Any]:
-    agent = ChatAgent(model, **options)
+def exiting_task(**options: Any) -> Task[Any]:
+    agent = ChatAgent(ScriptedModel([call_tool("exits"), "DONE"]), **options)
     agent.enable_message(Exits)
     return Task(agent, interactive=False)
 
 
-OUTSIDE: dict[str, tuple[Any, str, str, type[BaseException]]] = {
-    "a tool that ends the program": (
-        lambda **options: Agent(ScriptedModel([call_tool("exits"), "DONE"]), tools=[exits], **options),
-        "error: the tool exits tried to end the program (exit status 3)",
-        "the tool exits raised SystemExit: 3",
-        SystemExit,
-    ),
-    "a handler that does": (
-        lambda **options: task_of(ScriptedModel([call_tool("exits"), "DONE"]), **options),
-        "error: the tool exits tried to end the program (exit status 3)",
-        "the tool exits raised SystemExit: 3",
-        SystemExit,
-    ),
-    "an approver that fails": (
-        lambda **options: Agent(
-            ScriptedModel([call_tool("exits"), "DONE"]),
-            tools=[Tool.of(exits).replace(needs_approval=True)],
-            approve=failing(OSError("no terminal")),
-            **options,
-        ),
-        "error: not approved: the approver failed: no terminal",
-        "the tool exits raised ToolNotApprovedError: not approved: the approver failed: no terminal",
-        ToolNotApprovedError,
-    ),
-    "an approver that ends the program": (
-        lambda **options: Agent(
-            ScriptedModel([call_tool("exits"), "DONE"]),
-            tools=[Tool.of(exits).replace(needs_approval=True)],
-            approve=failing(SystemExit(3)),
-            **options,
-        ),
-        "error: not approved: the approver failed: SystemExit(3)",
-        "the tool exits raised ToolNotApprovedError: not approved: the approver failed: SystemExit(3)",
-        ToolNotApprovedError,
-    ),
+def unapproved(error: BaseException, **options: Any) -> Agent:
+    def approve(request: Any) -> bool:
+        raise error
+
+    tools = [Tool.of(exits).replace(needs_approval=True)]
+    return Agent(ScriptedModel([call_tool("exits"), "ok"]), tools=tools, approve=approve, **options)
+
+
+EXIT = "the tool exits tried to end the program (exit status 3)"
+NO_TERMINAL, EXITS = (
+    "not approved: the approver failed: no terminal",
+    "not approved: the approver failed: SystemExit(3)",
+)
+OUTSIDE: dict[str, tuple[Callable[..., Agent | Task[Any]], str, type[BaseException]]] = {
+    "a tool that ends the program": (exiting_agent, EXIT, SystemExit),
+    "a handler that does": (exiting_task, EXIT, SystemExit),
+    "an approver that fails": (partial(unapproved, OSError("no terminal")), NO_TERMINAL, ToolNotApprovedError),
+    "an approver that ends the program": (partial(unapproved, SystemExit(3)), EXITS, ToolNotApprovedError),
 }
 
 
 @pytest.mark.parametrize("case", OUTSIDE)
-def test_an_exit_and_a_failing_approver_are_errors_of_the_tool_as_any_other(
-    case: str, caplog: pytest.LogCaptureFixture
-):
-    make, told, logged, kind = OUTSIDE[case]
+def test_an_exit_and_a_failing_approver_are_unexpected_errors_of_the_tool(case: str, caplog: pytest.LogCaptureFixture):
+    make, told, kind = OUTSIDE[case]
+    logged = f"the tool exits raised {kind.__name__}: {3 if kind is SystemExit else told}"
     module = make()
     nodes = ended_tools(lambda listen: module("go", listeners=[listen]))
-    model: ScriptedModel = (module.agent if isinstance(module, Task) else module).llm
-    assert model.requests[-1].messages[-1]["content"] == told
+    model = (module.agent if isinstance(module, Task) else module).llm
+    assert model.requests[-1].messages[-1]["content"] == f"error: {told}"
     (record,) = [each for each in caplog.records if each.name == "trivium.tools"]
     assert (record.levelno, record.getMessage()) == (logging.WARNING, logged)
     assert "raise error" in caplog.text or "raise SystemExit(3)" in caplog.text, "the traceback says where"

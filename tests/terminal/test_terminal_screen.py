@@ -19,7 +19,8 @@ from trivium.commander import gather
 from trivium.exceptions import MissingExtraError, ModelError
 from trivium.llms import Reasoning
 from trivium.module import overridable
-from trivium.schema import ActionReturn
+from trivium.schema import ActionReturn, Entity
+from trivium.tasks.lowlevel import SubTaskResponder, TaskRun
 from trivium.terminal import Screen, Terminal
 from trivium.terminal._words import call_text, cut, result_text, safe_text
 from trivium.testing import ScriptedModel, call_tool
@@ -111,6 +112,27 @@ def test_a_task_shows_what_a_model_says_once():
     view, text = screen()
     top.run("hi", listeners=[view])
     assert text() == "Ada: __SEND__:Bob go\nBob: DONE 42\nAda: DONE 42\n"
+
+
+def test_a_responder_that_runs_no_task_is_shown():
+    class Editor(SubTaskResponder):
+        __slots__ = ()
+        order = -1
+
+        def may_respond(self, run: TaskRun) -> bool:
+            return run.pending_sender is Entity.LLM and super().may_respond(run)
+
+        async def respond(self, run: TaskRun, turns: int) -> str | None:
+            return "shorter" if "long" in str(run.pending_message) else None
+
+    class Editing(Task[Any]):
+        responder_class = Editor
+
+    task = Task(ChatAgent(ScriptedModel(["long", "DONE brief"]), name="Ada"), interactive=False)
+    task.add_sub_task(Editing(ChatAgent(ScriptedModel(["x"])), name="Ed"))
+    view, text = screen()
+    task.run("hi", listeners=[view])
+    assert text() == "Ada: long\nEd: shorter\nAda: DONE brief\n"
 
 
 def test_an_answer_that_breaks_off_is_partial_until_the_next_turn():

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from itertools import count
 from logging import WARNING, getLogger
 from random import uniform
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from pydantic_core import to_jsonable_python
 
@@ -54,6 +54,8 @@ __all__ = [
 OnToolError: TypeAlias = Literal["answer", "raise"]
 """The effect of a tool's unexpected error: the model reads it and goes on, or the run ends with a `ToolFailedError`."""
 
+MAX_YIELDED: Final = 1_000_000
+"""The most characters that a generator may yield for a model."""
 _FIRST_WAIT, _LONGEST_WAIT = 0.25, 30.0
 _MISTAKES = (ConfigurationError, CommanderError, ModelError, ToolDefinitionError)
 _logger = getLogger("trivium.tools")
@@ -179,6 +181,8 @@ async def run_tool(
                 result = await _call_with_options(node, tool, values)
             else:
                 result = await invoke(tool.call, **values)
+                if hasattr(result, "__next__") or hasattr(result, "__anext__"):
+                    result = await collect(result)
             checkpoint(node)  # sync code cannot be interrupted: what came too late fails here
             emit(node, ToolResultEvent, result)
             return result
@@ -240,12 +244,53 @@ async def _call_with_options(node: CallNode, tool: Tool, values: Arguments) -> A
 
 @driver_neutral
 async def call_function(function: Callable[..., Any], /, *args: Any, **values: Any) -> Any:
-    """Call the function of a tool; sync code is abandoned in its thread if it takes longer than the tool's timeout."""
+    """Call the function of a tool; of one that yields, collect the items.
+
+    Sync code is abandoned in its thread if it takes longer than the tool's timeout.
+    """
     node = current.get()
     if not isinstance(node, CallNode) or not node.may_be_abandoned:
-        return await invoke(function, *args, **values)
-    on_left = partial(emit, node, ToolAbandonedEvent, node.name.removeprefix("tool:"))
-    return await invoke_or_abandon(partial(function, *args) if args else function, on_left, **values)
+        out = await invoke(function, *args, **values)
+    else:
+        on_left = partial(emit, node, ToolAbandonedEvent, node.name.removeprefix("tool:"))
+        out = await invoke_or_abandon(partial(function, *args) if args else function, on_left, **values)
+    return await collect(out) if hasattr(out, "__next__") or hasattr(out, "__anext__") else out
+
+
+def collect(iterator: Any) -> Coroutine[Any, Any, list[Any]]:
+    """Return the items of an iterator, sync or async; they are called for as the function of a tool is."""
+    return call_function(_collect_async if hasattr(iterator, "__anext__") else _collect, iterator)
+
+
+def _collect(iterator: Iterable[Any]) -> list[Any]:
+    items, room = list[Any](), MAX_YIELDED
+    for item in iterator:
+        room = _room_after(item, room)
+        items.append(item)
+    return items
+
+
+async def _collect_async(iterator: AsyncIterable[Any]) -> list[Any]:
+    items, room = list[Any](), MAX_YIELDED
+    async for item in iterator:
+        room = _room_after(item, room)
+        items.append(item)
+    return items
+
+
+def _room_after(item: object, room: int) -> int:
+    """Return how many characters the items after this one may have.
+
+    Raises:
+        ToolError: none.
+    """
+    room -= len(as_text(item)) + 1  # so that empty items count too
+    if room < 0:
+        raise ToolError(
+            f"it yields more than {MAX_YIELDED:,} characters, the limit of what is collected: ask it for less "
+            "(the program may return a list instead, which has no limit)"
+        )
+    return room
 
 
 @driver_neutral

@@ -75,6 +75,7 @@ class Screen:
         self._calls: dict[TaskNode, str] = {}
         self._displayed: list[str] = []  # since the user's last input
         self._is_answered = False  # a model has answered since a task's last step
+        self._stepping = set[str]()  # the tasks whose own steps were displayed
         self._is_at_start = True
         self._thinks = False
 
@@ -137,13 +138,14 @@ class Screen:
 
     def _write_response(self, response: Response) -> None:
         responder, message = response.responder, response.message
+        self._stepping.add(response.task)
         if not response.is_result or responder == Entity.USER:
             return
         if message is None or not isinstance(message.content, str):
             return
         is_entity, text = responder in tuple(Entity), message.content
-        # A model's answer is on the screen as the model wrote it; so is that of a sub-task.
-        is_written = (self._is_answered and responder != Entity.AGENT) or (not is_entity and bool(self._displayed))
+        # A model's answer is on the screen as the model wrote it; so is that of a sub-task, by its own steps.
+        is_written = (self._is_answered and responder != Entity.AGENT) or responder in self._stepping
         self._is_answered = False
         if is_written or text.strip() in ("", *self._displayed):
             return
