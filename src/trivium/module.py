@@ -42,15 +42,20 @@ from trivium.commander.lowlevel import (
     drive,
     emit,
     is_in_trio,
+    note_sources,
+    parent_of,
     run_from_trio,
     settle,
+    sources_above,
+    sources_of,
     spent_by,
 )
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, StateError
 from trivium.hooks import Hook, RemovableHandle
 from trivium.memory import Memory, MemoryManager, MessageEvent
+from trivium.policies import NOTHING, Policy, Source
 from trivium.schema import AgentStatusCode, Message
-from trivium.schema.lowlevel import create_object, message_of
+from trivium.schema.lowlevel import as_sources, create_object, message_of
 
 __all__ = ["CALLER", "AsyncModule", "MessageEvent", "Module", "PartialEvent", "overridable"]
 
@@ -82,10 +87,11 @@ class Module:
         name: how it is called in messages and in the run tree; default: the name of its class.
         memory: keeps what was said, by session; None remembers nothing.
         hooks: change messages on their way in and out.
+        approve: who is asked before a tool that `needs_approval` runs, here and below; None is whom the caller has.
+        policy: decides on calls of tools that send, spend or execute, here and below, with those of its callers.
 
     Attributes:
         description: what it is for, where it is offered to a model as a tool.
-        approve: who is asked before a tool that `needs_approval` runs, here and below; None is whom the caller has.
 
     Example:
         >>> class Shout(Module):
@@ -99,6 +105,7 @@ class Module:
     description: str = ""
     memory: MemoryManager | None = None
     approve: Callable[[Any], Any] | None = None
+    policy: Policy | None = None
     _hooks: dict[int, Hook] | None = None
     _forward_takes_session: ClassVar[bool] = False
     _in_repr: ClassVar[bool] = True  # whether it is shown in the tree of the module that holds it
@@ -118,9 +125,15 @@ class Module:
         name: str | None = None,
         memory: MemoryManager | None = None,
         hooks: Hooks = None,
+        approve: Callable[[Any], Any] | None = None,
+        policy: Policy | None = None,
     ) -> None:
         if name is not None:
             self.name = name
+        if approve is not None:
+            self.approve = approve
+        if policy is not None:
+            self.policy = policy
         if memory is not None:
             self.memory = memory
         for hook in cast("Iterable[Hook]", (hooks,) if isinstance(hooks, Hook | dict) else hooks or ()):
@@ -139,6 +152,7 @@ class Module:
         listeners: Sequence[Listener] = (),
         context: Any = None,
         approve: Callable[[Any], Any] | None = None,
+        policy: Policy | None = None,
         **kwargs: Any,
     ) -> Message:
         """Call it from sync code, also inside a running loop.
@@ -151,6 +165,7 @@ class Module:
             listeners: called for each event of the call and of everything below.
             context: any object, read below as `this_call().context`.
             approve: asked with an `ApprovalRequest` before a tool that `needs_approval` runs, here and below.
+            policy: decides on calls of tools that send, spend or execute, here and below; of several the strictest.
             **kwargs: passed to `forward`.
 
         Returns:
@@ -161,7 +176,7 @@ class Module:
             DeadlineExceededError: it took longer than it was given.
             LimitExceededError: it reached a limit.
         """
-        node = self._node(session_id, timeout, limits, listeners, context, approve)
+        node = self._node(session_id, timeout, limits, listeners, context, approve, policy)
         return drive(self._turn(node, message, kwargs))
 
     @driver_neutral
@@ -174,10 +189,11 @@ class Module:
         listeners: Sequence[Listener] = (),
         context: Any = None,
         approve: Callable[[Any], Any] | None = None,
+        policy: Policy | None = None,
         **kwargs: Any,
     ) -> Message:
         """The same call from async code."""
-        node = self._node(session_id, timeout, limits, listeners, context, approve)
+        node = self._node(session_id, timeout, limits, listeners, context, approve, policy)
         turn = self._turn(node, message, kwargs)
         return await (run_from_trio(node, partial(drive, turn)) if is_in_trio() else turn)
 
@@ -192,7 +208,7 @@ class Module:
         return AsyncStream(node, work)
 
     def _streamed(self, message: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[CallNode, Work]:
-        names = ("session_id", "timeout", "limits", "listeners", "context", "approve")
+        names = ("session_id", "timeout", "limits", "listeners", "context", "approve", "policy")
         node = self._node(**{name: kwargs.pop(name) for name in names if name in kwargs})
         return node, partial(self._turn, node, message, kwargs)
 
@@ -205,6 +221,7 @@ class Module:
         listeners: Sequence[Listener] = (),
         context: Any = None,
         approve: Callable[[Any], Any] | None = None,
+        policy: Policy | None = None,
     ) -> CallNode:
         node = CallNode(self.name, current.get())
         changes: dict[str, Any] = {}
@@ -217,6 +234,10 @@ class Module:
                 kind = type(approve).__name__
                 raise ArgumentTypeError(f"a call takes a function as approve, not {kind}", "approve")
             changes["approve"] = approve
+        if (policy := policy or self.policy) is not None:
+            if not isinstance(policy, Policy):  # type: ignore[unnecessary] - users pass anything
+                raise ArgumentTypeError(f"a call takes a Policy(…) as policy, not {type(policy).__name__}", "policy")
+            changes["policies"] = (*node.scope.policies, policy)
         if timeout is not None or limits is not None or listeners:
             heard = _checked_options(timeout, limits, listeners)
             change_scope(node, timeout=timeout, limits=limits, listeners=heard, **changes)
@@ -242,8 +263,7 @@ class Module:
         hooks = tuple(self._hooks.values()) if self._hooks else ()
         for hook in hooks:
             messages = await self._before(hook, messages, session_id)
-        if self.memory is not None and messages:
-            self._remember(node, messages)
+        self._receive(node, messages)
         if self._forward_takes_session:
             kwargs["session_id"] = session_id
         if not hasattr(self, "forward"):
@@ -251,9 +271,17 @@ class Module:
         out = await invoke(self.forward, *messages, **kwargs)
         if not isinstance(out, Message):
             out = await self._last(node, out)
+        given = out.__pydantic_extra__.get("sources", NOTHING)
+        if given and given != sources_of(node):  # of a module that ran elsewhere
+            note_sources(node, as_sources(given))
+        read = sources_of(node)
         if self.memory is not None:
+            if read:
+                out.__pydantic_extra__["sources"] = read
             self._remember(node, [out])
         out = out.__deepcopy__()
+        if read:
+            out.__pydantic_extra__["sources"] = read
         if (used := spent_by(node)) is not None:  # the memory has what each answer cost, the caller the whole call
             out.__pydantic_extra__["usage"] = used
         for hook in hooks:
@@ -276,8 +304,46 @@ class Module:
                 emit(node, PartialEvent, last)
         return last
 
+    def _receive(self, node: CallNode, messages: list[Message]) -> None:
+        """Remember the messages of a call, and note what they and their session repeat."""
+        session_id, read = node.scope.session_id, NOTHING
+        above = NOTHING if parent_of(node) is None else sources_above(node)
+        for each in messages:
+            extra = each.__pydantic_extra__
+            if "sources" in extra:
+                read |= as_sources(extra["sources"])
+            elif above:  # it is said within a run, and may repeat all that was read above
+                extra["sources"] = above
+                read |= above
+            if "files" in extra:
+                read |= {Source("document", each.filename or "") for each in extra["files"]}
+        if self.memory is not None and messages:
+            self._remember(node, messages)
+        memory = None if self.memory is None else self.memory.memory_map.get(session_id)
+        if memory is not None:
+            read |= memory.sources
+        if read:
+            note_sources(node, read)
+        if node.scope.policies:
+            node.trusted_texts = partial(self.trusted_texts, messages, session_id)
+
+    def trusted_texts(self, messages: Sequence[Message], session_id: Hashable) -> list[str]:
+        """Return the texts that repeat no source, of a call, and of its session here and below: those of the user and
+        the program, and those of a model before it read anything.
+
+        Args:
+            messages: those of the call.
+            session_id: the session.
+        """
+        managers = [manager for _, manager in self._memories()]
+        kept = [each for manager in managers for each in (manager.get(session_id) or Memory()).messages]
+        return [str(each.content) for each in (*messages, *kept) if not each.sources]
+
     def _remember(self, node: CallNode, messages: list[Message]) -> None:
         assert self.memory is not None
+        if read := sources_of(node):
+            for each in messages:
+                each.__pydantic_extra__.setdefault("sources", read)
         self.memory.open(node.scope.session_id).add(messages)
 
     async def _before(self, hook: Hook, messages: list[Message], session_id: Hashable) -> list[Message]:

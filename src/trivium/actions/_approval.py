@@ -11,12 +11,13 @@ from trivium.actions._run import reason_of
 from trivium.actions._tool import Tool
 from trivium.actions._tool_message import ToolMessage
 from trivium.commander import CallNode, Event, driver_neutral, invoke
-from trivium.commander.lowlevel import emit, scope_of, settle
+from trivium.commander.lowlevel import emit, scope_of, settle, sources_above
 from trivium.events import JSONObject, on_one_line, to_json_value
-from trivium.exceptions import ToolNotApprovedError
+from trivium.exceptions import PolicyRefusedError, ToolNotApprovedError
+from trivium.policies import Decision, SinkCall, decide
 from trivium.schema.lowlevel import copied
 
-__all__ = ["ApprovalDecision", "ApprovalEvent", "ApprovalRequest", "Denied", "require_approval"]
+__all__ = ["ApprovalDecision", "ApprovalEvent", "ApprovalRequest", "Denied", "require_permission"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +28,13 @@ class ApprovalRequest:
         tool: the tool.
         arguments: the validated arguments, by name. They are a copy: changing them has no effect.
         node: the node of the call, with its `path`, `key`, `session_id` and `context`.
+        why: the reason of the policy that asks; "" where the tool itself needs approval.
     """
 
     tool: Tool
     arguments: Mapping[str, Any]
     node: CallNode
+    why: str = ""
 
     @property
     def name(self) -> str:
@@ -84,22 +87,27 @@ class ApprovalEvent(Event[ApprovalDecision, Literal["approval"]]):
 
 
 @driver_neutral
-async def require_approval(node: CallNode, tool: Tool, values: Mapping[str, object]) -> None:
-    """Return if a call may run: it needs no approval, or the approver has said yes.
+async def require_permission(node: CallNode, tool: Tool, values: Mapping[str, object]) -> None:
+    """Return if a call may run: the policies let it run, or the approver has said yes where they or the tool ask.
 
     Raises:
+        PolicyRefusedError: a policy refuses it.
         ToolNotApprovedError: it was refused, there is no approver, or the approver failed: its error is the cause.
     """
+    message = values.get("tool_message")
+    arguments = message.arguments() if isinstance(message, ToolMessage) else copied(dict(values), {})
+    decision = find_decision(node, tool, arguments)
     needed = tool.needs_approval
     if callable(needed):  # its arguments include defaults
         parameters = signature(tool.call).parameters.values()
         defaults = {each.name: each.default for each in parameters if each.default is not each.empty}
         needed = await settle(needed(**{**defaults, **values}))
-    if not needed:
+    if not needed and decision.action == "run":
         return
-    message = values.get("tool_message")
-    arguments = message.arguments() if isinstance(message, ToolMessage) else copied(dict(values), {})
-    request = ApprovalRequest(tool, arguments, node)
+    request = ApprovalRequest(tool, arguments, node, decision.why)
+    if decision.action == "refuse":
+        emit(node, ApprovalEvent, ApprovalDecision(request, False, decision.why))
+        raise PolicyRefusedError(decision.why, tool.name, decision.sources)
     cause: BaseException | None = None
     try:
         reason = await find_refusal(request)
@@ -108,7 +116,16 @@ async def require_approval(node: CallNode, tool: Tool, values: Mapping[str, obje
         cause, reason = error, f"the approver failed: {told}"
     emit(node, ApprovalEvent, ApprovalDecision(request, reason is None, reason or ""))
     if reason is not None:
-        raise ToolNotApprovedError(reason, tool.name) from cause
+        raise ToolNotApprovedError("; ".join(filter(None, (decision.why, reason))), tool.name) from cause
+
+
+def find_decision(node: CallNode, tool: Tool, arguments: Mapping[str, object]) -> Decision:
+    """Decide on a call by the policies of the run, and by what was read and written before it."""
+    policies, sinks = scope_of(node).policies, tool.sinks
+    if not policies or not sinks:
+        return Decision("run")
+    trusted = [text for each in node.ancestor_chain if isinstance(each, CallNode) for text in each.trusted_texts()]
+    return decide(policies, SinkCall(tool.name, sinks, arguments, sources_above(node), trusted))
 
 
 async def find_refusal(request: ApprovalRequest) -> str | None:

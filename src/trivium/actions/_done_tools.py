@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from pydantic import Field, SerializeAsAny, field_validator
 
 from trivium.actions._run import as_text
 from trivium.actions._tool_message import ToolMessage
+from trivium.policies import SourceKind
 from trivium.schema import Entity, Message
 
 __all__ = ["AgentDoneTool", "DoneTool", "FinalResultTool", "ResultTool", "final_result", "is_done_tool", "result_of"]
@@ -27,6 +28,7 @@ class AgentDoneTool(ToolMessage):
         '{"rent": 900}'
     """
 
+    _source: ClassVar[SourceKind] = "program"
     request: str = "agent_done_tool"
     purpose: str = "To end the task with <content> as its result, and <tools> that go with it."
     content: Any = None
@@ -48,6 +50,7 @@ class DoneTool(ToolMessage):
         content: the result; anything but text is written as text.
     """
 
+    _source: ClassVar[SourceKind] = "program"
     request: str = "done_tool"
     purpose: str = "To end the task, with <content> as its result."
     content: str = ""
@@ -77,6 +80,7 @@ class ResultTool(ToolMessage):
         900
     """
 
+    _source: ClassVar[SourceKind] = "program"
     request: str = "result_tool"
     purpose: str = "To end the task with the fields of this message as its result."
 

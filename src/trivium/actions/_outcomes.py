@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
-from trivium.actions._action import BaseAction, BaseParser, JsonParser
+from trivium.actions._action import BaseAction, BaseParser, JsonParser, tool_api
 from trivium.exceptions import ToolArgumentsError
 from trivium.schema import ActionReturn, ActionStatusCode, ActionValidCode
 
@@ -39,6 +39,7 @@ class FinishAction(BaseAction):
     def __init__(self, description: Mapping[str, Any] | None = None, parser: type[BaseParser] = _PlainParser) -> None:
         super().__init__(description, parser)
 
+    @tool_api(source="program")
     def run(self, response: str) -> ActionReturn:
         """End the work with its result.
 
@@ -54,6 +55,7 @@ class _Refusal(BaseAction):
         super().__init__(**kwargs)
         self.err_msg = err_msg
 
+    @tool_api(source="program")
     def run(self, err_msg: str = "") -> ActionReturn:
         """Return the error message.
 

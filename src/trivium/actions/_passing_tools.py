@@ -7,7 +7,7 @@ one of these tools is text for whoever gets it, and calls nothing there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field, SerializeAsAny
 
@@ -15,6 +15,7 @@ from trivium.actions._done_tools import AgentDoneTool
 from trivium.actions._tool_message import ToolMessage
 from trivium.exceptions import ToolError
 from trivium.module import Module
+from trivium.policies import SourceKind
 from trivium.schema import Entity, Message
 
 __all__ = ["AgentSendTool", "DonePassTool", "ForwardTool", "PassTool", "SendTool"]
@@ -23,6 +24,7 @@ __all__ = ["AgentSendTool", "DonePassTool", "ForwardTool", "PassTool", "SendTool
 class PassTool(ToolMessage):
     """The tool of an agent or its model that passes on the incoming message, so that another agent handles it."""
 
+    _source: ClassVar[SourceKind] = "program"
     request: str = "pass_tool"
     purpose: str = "To pass the message that you have got on, so that another agent handles it."
 
@@ -95,6 +97,7 @@ class SendTool(ToolMessage):
         content: the text.
     """
 
+    _source: ClassVar[SourceKind] = "program"
     request: str = "send_tool"
     purpose: str = "To send <content> to the agent that is called <to>."
     to: str
@@ -128,6 +131,7 @@ class AgentSendTool(ToolMessage):
         tools: tool messages for the receiver.
     """
 
+    _source: ClassVar[SourceKind] = "program"
     request: str = "agent_send_tool"
     purpose: str = "To send <content> and <tools> to the agent that is called <to>."
     to: str

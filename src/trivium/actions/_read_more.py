@@ -51,7 +51,7 @@ def read_more_of(memory: MemoryManager) -> Tool:
         rest = "this is its end" if end == len(text) else f"it goes on at offset {end}"
         return f"{piece}\n[characters {offset} to {end} of {len(text)}; {rest}]"
 
-    return Tool.of(read_more).replace(effect="read")
+    return Tool.of(read_more).replace(effect="read", source="program")  # of what the agent has read already
 
 
 def _result(memory: MemoryManager, id: str) -> str | None:

@@ -8,6 +8,7 @@ from pydantic import Field, ValidationInfo, create_model, field_validator
 
 from trivium.actions._tool_message import ToolMessage
 from trivium.module import Module
+from trivium.policies import SourceKind
 from trivium.schema import Entity, Message
 
 __all__ = ["AddRecipientTool", "RecipientTool"]
@@ -29,6 +30,7 @@ class AddRecipientTool(ToolMessage):
         intended_recipient: the name of a task, or "User", "LLM", "Agent".
     """
 
+    _source: ClassVar[SourceKind] = "program"
     request: str = "add_recipient"
     purpose: str = "To say that your last message was for <intended_recipient>, where you forgot to say so."
     intended_recipient: str
@@ -68,6 +70,7 @@ class RecipientTool(ToolMessage):
         'Bob'
     """
 
+    _source: ClassVar[SourceKind] = "program"
     request: str = "recipient_message"
     purpose: str = "To send <content> to <intended_recipient>."
     intended_recipient: str

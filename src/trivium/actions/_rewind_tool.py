@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from trivium.actions._tool_message import ToolMessage
+from trivium.policies import SourceKind
 from trivium.schema import Entity, Message, ObjectRegistry
 
 __all__ = ["RewindTool"]
@@ -19,6 +20,7 @@ class RewindTool(ToolMessage):
         content: the new text.
     """
 
+    _source: ClassVar[SourceKind] = "program"
     request: str = "rewind_tool"
     purpose: str = "To go back in the conversation, and to replace your <n>th message by <content>."
     n: int

@@ -14,7 +14,7 @@ from pydantic_core import to_jsonable_python
 
 from trivium.actions._tool import Arguments, Tool, mark_of
 from trivium.commander import CallNode, Event, current, driver_neutral, invoke, step, wait
-from trivium.commander.lowlevel import change_scope, checkpoint, emit, invoke_or_abandon, scope_of
+from trivium.commander.lowlevel import change_scope, checkpoint, emit, invoke_or_abandon, note_sources, scope_of
 from trivium.events import JSONObject, on_one_line, to_json_value
 from trivium.exceptions import (
     CommanderError,
@@ -31,6 +31,7 @@ from trivium.exceptions import (
     ToolNotApprovedError,
     TriviumError,
 )
+from trivium.policies import Source
 from trivium.schema import ActionReturn, ActionStatusCode, Message
 from trivium.schema.lowlevel import copied, is_mapping
 
@@ -159,6 +160,7 @@ async def run_tool(
     Raises:
         ToolArgumentsError: the arguments do not fit; the tool did not run.
         ToolNotApprovedError: the call was not approved; the tool did not run.
+        PolicyRefusedError: a policy refuses the call; the tool did not run.
         LimitExceededError: the run has no tool call left; the tool did not run.
         DeadlineExceededError: the call took longer than the tool's `timeout`.
         ToolError: the tool tried to end the program.
@@ -177,7 +179,13 @@ async def run_tool(
             values = tool.validate(arguments)
             if returned is not None:
                 returned.args = values
-            if tool.needs_approval or tool.retries or tool.timeout is not None:
+            if tool.needs_approval or (scope_of(node).policies and tool.sinks):
+                from trivium.actions._approval import require_permission  # most runs need none
+
+                await require_permission(node, tool, values)
+            if tool.source != "program":  # not before: what it reads does not direct it
+                note_sources(node, frozenset((Source(tool.source, name),)))
+            if tool.retries or tool.timeout is not None:
                 result = await _call_with_options(node, tool, values)
             else:
                 result = await invoke(tool.call, **values)
@@ -221,11 +229,7 @@ def report_error(name: str, error: Exception | SystemExit, on_error: OnToolError
 
 
 async def _call_with_options(node: CallNode, tool: Tool, values: Arguments) -> Any:
-    """Call a tool that needs approval, has a time limit of its own, or is tried again."""
-    if tool.needs_approval:
-        from trivium.actions._approval import require_approval  # most tools need none
-
-        await require_approval(node, tool, values)
+    """Call a tool that has a time limit of its own, or is tried again."""
     if tool.timeout is not None:
         change_scope(node, timeout=tool.timeout)
         node.may_be_abandoned = True

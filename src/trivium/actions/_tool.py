@@ -28,22 +28,29 @@ from typing_extensions import TypedDict
 
 from trivium.actions._strict import JSONSchema, drop_nulls, is_json_array, is_json_object, strict_schema
 from trivium.exceptions import RetryableToolError, ToolArgumentsError, ToolDefinitionError
+from trivium.policies import Sink, SourceKind
 from trivium.schema import ToolSpec
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = ["MAX_RESULT", "Arguments", "Effect", "Tool", "describe_errors", "remove_titles", "unless_null"]
+__all__ = ["MAX_RESULT", "Arguments", "Directing", "Effect", "Tool", "describe_errors", "remove_titles", "unless_null"]
 
 Effect: TypeAlias = Literal["read", "idempotent", "once"]
 """The effect of a call on the world: none; the same for any number of calls; or one that must happen once."""
+
+Directing: TypeAlias = bool | tuple[str, ...]
+"""The arguments that direct an effect, by name; True: all of them, False: the tool has no such effect."""
 
 Arguments: TypeAlias = dict[str, Any]
 """The validated arguments of a call, by name."""
 
 Validate: TypeAlias = Callable[[str | Mapping[str, object]], Arguments]
 MAX_RESULT: Final = 50_000
-_OPTIONS: Final = ("timeout", "retries", "retry_on", "needs_approval", "effect", "sequential", "max_result")
+_OPTIONS: Final = (
+    "timeout", "retries", "retry_on", "needs_approval", "effect", "sequential", "max_result", "sends", "spends",
+    "executes", "source",
+)  # fmt: skip
 _TOOL, _TOOL_OPTIONS = "__trivium_tool__", "__trivium_options__"  # marks on functions
 
 
@@ -65,6 +72,12 @@ class Tool:
         sequential: a call runs alone where an agent runs several at once.
         max_result: the longest result for the model, in characters; of a longer one it gets the beginning and the
             end. None: no limit.
+        sends: it sends data out, for policies (see `trivium.policies`): the names of the arguments that direct this,
+            or True for all.
+        spends: it spends money or another good; likewise.
+        executes: it executes code, commands or queries; likewise.
+        source: the kind of source that its result repeats: "tool", the tool itself; "web", "document", "server"; or
+            "program", whose data are as trusted as the program.
 
     Raises:
         ToolDefinitionError: the options contradict each other.
@@ -88,6 +101,10 @@ class Tool:
     effect: Effect | None = None
     sequential: bool = False
     max_result: int | None = MAX_RESULT
+    sends: Directing = False
+    spends: Directing = False
+    executes: Directing = False
+    source: SourceKind = "tool"
 
     def __post_init__(self) -> None:
         if self.retries and self.effect == "once":
@@ -102,6 +119,12 @@ class Tool:
     def name(self) -> str:
         """The name by which the model calls it."""
         return self.spec.name
+
+    @property
+    def sinks(self) -> dict[Sink, Directing]:
+        """The effects that it declares for policies, each with the arguments that direct it."""
+        declared: dict[Sink, Directing] = {"sends": self.sends, "spends": self.spends, "executes": self.executes}
+        return {sink: directing for sink, directing in declared.items() if directing}
 
     @property
     def runs_alone(self) -> bool:
@@ -231,6 +254,14 @@ def find_option_problem(tool: Tool) -> str:
         return f"the effect of a tool is {', '.join(get_args(Effect))} or None"
     if tool.max_result is not None and (not isinstance(tool.max_result, int) or tool.max_result <= 0):  # type: ignore[unnecessary]
         return f"max_result is a number of characters above 0, or None for all, not {tool.max_result!r}"
+    for sink, given in {"sends": tool.sends, "spends": tool.spends, "executes": tool.executes}.items():
+        names: Any = given
+        if isinstance(names, tuple) and (unknown := {*names} - tool.spec.parameters.get("properties", {}).keys()):
+            return f"{sink} names the argument {min(map(str, unknown))}, which it does not have"
+        if not isinstance(names, bool | tuple):
+            return f"{sink} is True, or a tuple of names of its arguments, not {names!r}"
+    if tool.source not in get_args(SourceKind):
+        return f"the source of a tool is one of {', '.join(get_args(SourceKind))}, not {tool.source!r}"
     return ""
 
 

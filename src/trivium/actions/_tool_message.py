@@ -14,9 +14,10 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from trivium.actions._cut import cut_text
 from trivium.actions._strict import drop_nulls, is_json_object, strict_schema
-from trivium.actions._tool import Arguments, Effect, Tool, describe_errors, mark_of, unfenced
+from trivium.actions._tool import Arguments, Directing, Effect, Tool, describe_errors, mark_of, unfenced
 from trivium.actions._tool_schema import NOT_ARGUMENTS, parameters_of, simple_schema_of, without_key
 from trivium.exceptions import RetryableToolError, ToolArgumentsError, ToolDefinitionError
+from trivium.policies import SourceKind
 from trivium.schema import Message, ToolSpec
 from trivium.schema.lowlevel import OlderNames
 
@@ -88,6 +89,10 @@ class ToolMessage(OlderNames):
     _retry_on: ClassVar[tuple[type[Exception], ...]] = (RetryableToolError, ConnectionError)
     _needs_approval: ClassVar[Any] = False
     _effect: ClassVar[Effect | None] = None
+    _sends: ClassVar[Directing] = False
+    _spends: ClassVar[Directing] = False
+    _executes: ClassVar[Directing] = False
+    _source: ClassVar[SourceKind] = "tool"
     _max_result_tokens: ClassVar[int | None] = None
     _max_retained_tokens: ClassVar[int | None] = None
     _spec: ClassVar[ToolSpec | None] = None
@@ -329,8 +334,9 @@ class ToolMessage(OlderNames):
                 return tool_message._needs_approval()
 
         return Tool(
-            cls.spec(), handle, read, cls._timeout, cls._retries, cls._retry_on, approval, cls._effect, max_result=None
-        )
+            cls.spec(), handle, read, cls._timeout, cls._retries, cls._retry_on, approval, cls._effect, max_result=None,
+            sends=cls._sends, spends=cls._spends, executes=cls._executes, source=cls._source,
+        )  # fmt: skip
 
     @classmethod
     def cut_result(cls, answer: Message) -> Message:

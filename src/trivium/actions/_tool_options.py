@@ -8,8 +8,9 @@ from functools import partial
 from types import MethodType
 from typing import Any, TypeVar, overload
 
-from trivium.actions._tool import MAX_RESULT, Effect, Tool, set_options
+from trivium.actions._tool import MAX_RESULT, Directing, Effect, Tool, set_options
 from trivium.exceptions import RetryableToolError
+from trivium.policies import SourceKind
 
 __all__ = ["make_tool", "tool"]
 
@@ -31,6 +32,10 @@ def tool(
     effect: Effect | None = None,
     sequential: bool = False,
     max_result: int | None = MAX_RESULT,
+    sends: Directing = False,
+    spends: Directing = False,
+    executes: Directing = False,
+    source: SourceKind = "tool",
 ) -> Callable[[F], F]: ...
 def tool(function: Any = None, /, **options: Any) -> Any:
     """Make a tool of a function or of an action's method, which can still be called as before.

@@ -34,6 +34,7 @@ from trivium.schema.lowlevel import create_object, linked, message_of
 if TYPE_CHECKING:
     from trivium.agents._typed import CallMethod
     from trivium.commander.lowlevel import AsyncStream, Stream
+    from trivium.policies import Policy
     from trivium.schema import Answer
 
 __all__ = ["Agent", "AsyncAgent", "Model"]
@@ -70,6 +71,7 @@ class Agent(AgentNames, Generic[T_co]):
         parallel: run several tool calls of one answer at once, except those of tools that run alone.
         on_tool_error: "answer": the model reads an unexpected error; "raise": it ends the run, as a `ToolFailedError`.
         approve: asked before a tool that `needs_approval` runs, here and below; see `ApprovalRequest`.
+        policy: decides on calls of tools that send, spend or execute, here and below; see `trivium.policies`.
         read_more: offer the model a tool by which it reads on in a result that was too long and was cut.
         config: as the first argument.
 
@@ -130,6 +132,7 @@ class Agent(AgentNames, Generic[T_co]):
         parallel: bool = False,
         on_tool_error: OnToolError = "answer",
         approve: Callable[[Any], Any] | None = None,
+        policy: Policy | None = None,
         read_more: bool = False,
         config: AgentConfig | None = None,
     ) -> None:
@@ -144,7 +147,7 @@ class Agent(AgentNames, Generic[T_co]):
             if template is None and "system_message" in config.model_fields_set:
                 template = config.system_message
             self.config = config
-        super().__init__(name=name, memory=made_memory(memory), hooks=hooks)
+        super().__init__(name=name, memory=made_memory(memory), hooks=hooks, approve=approve, policy=policy)
         self.llm = given_model(llm)
         if (given := template if system_message is None else system_message) is not None:
             self.template = given  # else that of the class
@@ -153,8 +156,6 @@ class Agent(AgentNames, Generic[T_co]):
             self.description = description
         self.parameters = dict(parameters or {})
         self.max_rounds, self.repairs, self.parallel = max_rounds, repairs, parallel
-        if approve is not None:
-            self.approve = approve
         if tools or "executor" not in vars(self):  # one that a subclass has set before stays
             self.executor = ActionExecutor(made_tools(self, tools) if tools else (), on_tool_error=on_tool_error)
         if read_more and self.memory:
@@ -444,7 +445,7 @@ class Agent(AgentNames, Generic[T_co]):
         content = text.removeprefix("SYSTEM").strip() if entity is Entity.SYSTEM else text
         if entity is Entity.USER and overrides(self, "create_user_response"):
             return self.create_user_response(content)
-        return Message(content=content, sender=entity.value.lower(), entity=entity)
+        return Message(content=content, sender=entity.value.lower(), entity=entity, sources=frozenset())
 
     user_response = sync_method(user_response_async)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
@@ -72,6 +72,7 @@ class AgentNames(Module):
     """Asks the user at a terminal, once a user was asked there."""
     if TYPE_CHECKING:  # the agent has them
         executor: ActionExecutor
+        instruction: Callable[[], Any]
         handle_tool_message: Callable[..., Any]
         handle_message_fallback: Callable[..., Any]
     _vecdb: VectorStore | None = None
@@ -396,6 +397,9 @@ class AgentNames(Module):
         return [tool for call in calls if (tool := reading.parse_call(self, call)) is not None]
 
     get_json_tool_messages = get_formatted_tool_messages
+
+    def trusted_texts(self, messages: Sequence[Message], session_id: Hashable) -> list[str]:
+        return [*super().trusted_texts(messages, session_id), str(self.instruction())]
 
     def has_tool_message_attempt(self, msg: Message | str | None) -> bool:
         """Return whether a model tries to call a tool that the agent handles, well or badly."""

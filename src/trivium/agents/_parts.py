@@ -40,7 +40,7 @@ SAMPLING: Final = frozenset(
 """The sampling parameters that a call takes as keywords; others go in `parameters=`."""
 
 _AS_THEY_ARE: Final = frozenset({FunctionType, Tool})
-_OPTIONS: Final = ("session_id", "timeout", "limits", "listeners", "context", "approve", "parameters")
+_OPTIONS: Final = ("session_id", "timeout", "limits", "listeners", "context", "approve", "policy", "parameters")
 
 
 def check_sampling(given: Mapping[str, Any], model: object) -> dict[str, Any]:
@@ -149,4 +149,4 @@ def module_tool(module: Module) -> Tool:
 
     ask.__name__ = "".join(each if each.isalnum() or each in "-_" else "_" for each in module.name)
     ask.__doc__ = module.description or f"Ask {module.name}."
-    return Tool.of(ask)
+    return Tool.of(ask).replace(source="program")  # what it reads, it notes itself

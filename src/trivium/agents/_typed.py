@@ -11,6 +11,7 @@ from typing_extensions import get_original_bases
 if TYPE_CHECKING:
     from trivium.actions import ApprovalRequest
     from trivium.commander import Limits, Listener
+    from trivium.policies import Policy
 
 __all__ = ["TypedClass", "type_argument"]
 
@@ -30,6 +31,7 @@ class CallMethod(Protocol[R_co]):
         listeners: Sequence[Listener] = (),
         context: Any = None,
         approve: Callable[[ApprovalRequest], Any] | None = None,
+        policy: Policy | None = None,
         **kwargs: Any,
     ) -> R_co: ...
 

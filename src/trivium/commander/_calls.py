@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable
 from contextvars import Token
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
@@ -32,6 +32,8 @@ class CallNode(TaskNode):
     """Whether sync code of this call is left to its thread when the call is stopped: a tool with a timeout."""
     request: object = None
     """The question of the call, where it keeps that for listeners that record contents."""
+    trusted_texts: Callable[[], Iterable[str]] = tuple
+    """Return what the user and the program wrote in the call's session; for policies, set where there is one."""
     if TYPE_CHECKING:
         scope: Scope
         """Everything that the call inherits; replace it to change that for the call and everything below."""

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from itertools import count
 from operator import attrgetter
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from trivium.commander._events import EndedEvent, Event, Listener, StartedEvent
 from trivium.commander._scope import ROOT, Budget, Limits, Scope
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from trivium.commander._work import WorkNode
 
 D = TypeVar("D")
+NOTHING: Final[frozenset[Any]] = frozenset()
 _lock = Lock()  # guards the making of a node's tables: never held while anything else runs
 current: ContextVar[TaskNode | None] = ContextVar("trivium_node", default=None)
 """The node whose code runs here, or None outside any run."""
@@ -74,6 +75,7 @@ class TaskNode:
         "_parent",
         "_run_id",
         "_scope",
+        "_sources",
         "_spent",
         "_state",
         "_stopping",
@@ -96,6 +98,7 @@ class TaskNode:
         self._key: str | None = None
         self._run_id: str | None = None
         self._spent: Any = None
+        self._sources: frozenset[Any] = NOTHING
         self.exception: BaseException | None = None
         self.result: Any = None
         self._ordinal = 0
@@ -272,6 +275,9 @@ class TaskNode:
             with _lock:  # children may end in threads of their own
                 before = self._parent._spent
                 self._parent._spent = self._spent if before is None else before + self._spent
+        if self._parent is not None and not self._sources <= self._parent._sources:
+            with _lock:
+                self._parent._sources |= self._sources
         if started and self._scope.listeners:
             emit(self, EndedEvent, error)
 
@@ -354,6 +360,8 @@ scope_of: Callable[[TaskNode], Scope] = attrgetter("_scope")
 """The session, listeners, budget, deadline and so on of the node."""
 spent_by: Callable[[TaskNode], Any] = attrgetter("_spent")
 """The usage of the node and of everything below that has ended; None where nothing was used."""
+sources_of: Callable[[TaskNode], frozenset[Any]] = attrgetter("_sources")
+"""The sources that were read in the node, and in everything below that has ended."""
 stopped_by: Callable[[TaskNode], tuple[TaskNode, str] | None] = attrgetter("_stopping")
 """The node that was told to stop, this one or one above, and the reason; None if none was."""
 
@@ -422,6 +430,23 @@ def spend(node: TaskNode, usage: Any) -> None:
         usage: anything that can be added up.
     """
     node._spent = usage
+
+
+def note_sources(node: TaskNode, sources: frozenset[Any]) -> None:
+    """Note what was read in the node; the node above notes it too when this one ends."""
+    if not sources <= node._sources:
+        with _lock:  # children may end in threads of their own
+            node._sources |= sources
+
+
+def sources_above(node: TaskNode) -> frozenset[Any]:
+    """Return all that was read by those above the node so far: what it was given may repeat any of it."""
+    found, above = NOTHING, node._parent
+    while above is not None:
+        if above._sources:
+            found |= above._sources
+        above = above._parent
+    return found
 
 
 def time_left(node: TaskNode) -> float | None:

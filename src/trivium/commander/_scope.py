@@ -133,7 +133,7 @@ class Scope:
     A new one is that of a root: session 0, and nothing else.
     """
 
-    __slots__ = ("approve", "budget", "context", "deadline", "listeners", "pipes", "session_id", "task_run")
+    __slots__ = ("approve", "budget", "context", "deadline", "listeners", "pipes", "policies", "session_id", "task_run")
 
     def __init__(self) -> None:
         self.session_id: Hashable = 0
@@ -143,6 +143,7 @@ class Scope:
         self.context: Any = None
         self.pipes: tuple[Any, ...] = ()
         self.approve: Callable[[Any], Any] | None = None
+        self.policies: tuple[Any, ...] = ()
         self.task_run: object = None
 
     def replace(self, **changes: Any) -> Scope:
@@ -150,7 +151,7 @@ class Scope:
         new = _new(Scope)
         new.session_id, new.listeners, new.budget = self.session_id, self.listeners, self.budget
         new.deadline, new.context, new.pipes, new.approve = self.deadline, self.context, self.pipes, self.approve
-        new.task_run = self.task_run
+        new.policies, new.task_run = self.policies, self.task_run
         for name, value in changes.items():
             setattr(new, name, value)
         return new

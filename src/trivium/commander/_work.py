@@ -15,7 +15,7 @@ from trivium.commander._callbacks import Callback, Functions, Stage, callbacks_o
 from trivium.commander._drivers import ThreadEvent, invoke_in_place, wait
 from trivium.commander._events import QueuedEvent, RetriedEvent
 from trivium.commander._loops import shield, uncancel
-from trivium.commander._node import Cancellation, NodeState, TaskNode, change_scope, checkpoint, current, emit
+from trivium.commander._node import NOTHING, Cancellation, NodeState, TaskNode, change_scope, checkpoint, current, emit
 from trivium.commander._scope import ROOT
 from trivium.commander._workers import get_running_loop
 from trivium.exceptions import (
@@ -76,7 +76,7 @@ class WorkNode(TaskNode):
         """Give every slot its first value, in one function, since a node must cost little."""
         self._name, self._policy, self._state = name, policy, _PENDING
         self._parent = self._children = self._stopping = self._wakers = self._key = self._run_id = self._spent = None
-        self._scope, self._ordinal = ROOT, 0
+        self._scope, self._ordinal, self._sources = ROOT, 0, NOTHING
         self._commander: CommanderAsync[Any] | None = None
         self._id: int | str | None = None
         self._callbacks: list[Callback] | None = None

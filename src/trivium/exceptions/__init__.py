@@ -81,6 +81,7 @@
     │   ├── ToolArgumentsError (ValueError)
     │   ├── RetryableToolError                  a tool could not do it for now
     │   ├── ToolNotApprovedError                a call that needs approval was refused
+    │   │   └── PolicyRefusedError              a policy refused a call, by the sources of its arguments
     │   ├── RemoteServiceError                  a service that a tool asks failed
     │   ├── CallOriginError                     a call was made of a message of a person
     │   ├── NoExecutorError (RuntimeError)      an agent has nothing that runs what its model called
@@ -223,6 +224,7 @@ from trivium.exceptions._tools import (
     MCPTimeoutError,
     MCPToolsChangedError,
     NoExecutorError,
+    PolicyRefusedError,
     RemoteAgentError,
     RemoteConnectionError,
     RemoteServiceError,
@@ -308,6 +310,7 @@ __all__ = [
     "ObjectNotFoundError",
     "OutputError",
     "PasswordError",
+    "PolicyRefusedError",
     "PromptTemplateError",
     "ProviderAuthenticationError",
     "ProviderBusyError",

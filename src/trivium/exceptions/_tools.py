@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from trivium.exceptions._root import TriviumError
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "MCPTimeoutError",
     "MCPToolsChangedError",
     "NoExecutorError",
+    "PolicyRefusedError",
     "RemoteAgentError",
     "RemoteConnectionError",
     "RemoteServiceError",
@@ -114,6 +117,14 @@ class ToolNotApprovedError(ToolError):
     def __init__(self, reason: str, tool: str = "") -> None:
         super().__init__(f"not approved: {reason}", tool)
         self.reason = reason
+
+
+class PolicyRefusedError(ToolNotApprovedError):
+    """A policy refused a call, by the sources of its arguments; the tool did not run. `sources` are these sources."""
+
+    def __init__(self, reason: str, tool: str = "", sources: Iterable[object] = ()) -> None:
+        super().__init__(f"{reason}; the policy refuses it", tool)
+        self.sources = frozenset(sources)
 
 
 class RemoteServiceError(ToolError):

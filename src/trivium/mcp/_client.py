@@ -161,7 +161,7 @@ class MCPServer(BaseAction):
             return as_action_return(await self._on(partial(self._link.call, definition, values)), self._link.way.hidden)
 
         spec = ToolSpec(name, definition.get("description", ""), definition["inputSchema"])
-        return Tool(spec, call, partial(_as_object, name), effect=effect_of(definition))
+        return Tool(spec, call, partial(_as_object, name), effect=effect_of(definition), source="server")
 
     def resource_tools(self) -> list[Tool]:
         """The tools that list and read resources and prompts, as the options want them."""
@@ -196,7 +196,7 @@ class MCPServer(BaseAction):
         wanted += [list_prompts, get_prompt] if self._with_prompts else []
         for function in wanted:
             driver_neutral(function)
-        return [(tool := Tool.of(each)).replace(name=f"{self.name}.{tool.name}") for each in wanted]
+        return [(tool := Tool.of(each)).replace(name=f"{self.name}.{tool.name}", source="server") for each in wanted]
 
     # ---- pins
     @driver_neutral

@@ -8,8 +8,9 @@ from typing import Any, Literal, cast
 from trivium.commander.lowlevel import SessionLocks, current, emit, scope_of
 from trivium.exceptions import ArgumentTypeError
 from trivium.memory._events import MemoryChange, MemoryEvent, MessageEvent
+from trivium.policies import Sources
 from trivium.schema import Message
-from trivium.schema.lowlevel import factory_of
+from trivium.schema.lowlevel import as_sources, factory_of
 
 __all__ = ["Memory", "MemoryManager"]
 
@@ -33,7 +34,7 @@ class Memory:
         (['b'], 2)
     """
 
-    __slots__ = ("messages", "recent_n", "rendered")
+    __slots__ = ("messages", "recent_n", "rendered", "sources")
 
     def __init__(self, recent_n: int | None = None) -> None:
         if recent_n is not None and not isinstance(recent_n, int):  # type: ignore[unnecessary] - users pass anything
@@ -42,6 +43,8 @@ class Memory:
         self.recent_n = recent_n
         self.messages: list[Message] = []
         """All messages, oldest first, to read: `add` appends to the list, and every other method replaces it."""
+        self.sources: Sources = frozenset()
+        """The sources of all messages since the last `reset` or `load`, also of those that were erased."""
         self.rendered: object = None
         """The beginning as an aggregator has rendered it: its cache, which nothing else reads."""
 
@@ -79,6 +82,8 @@ class Memory:
         for each in many:
             if isinstance(each, Message):
                 self.messages.append(each)
+                if "sources" in each.__pydantic_extra__:
+                    self.sources |= as_sources(each.__pydantic_extra__["sources"])
             elif isinstance(each, str):
                 self.messages.append(Message(content=each))
         node = current.get()
@@ -105,7 +110,7 @@ class Memory:
 
     def reset(self) -> None:
         """Forget all messages."""
-        erased, self.messages = self.messages, []
+        erased, self.messages, self.sources = self.messages, [], frozenset()
         self._notify("reset", erased)
 
     def _notify(self, action: Literal["reset", "erase", "load", "edit"], messages: list[Message]) -> None:
@@ -124,6 +129,7 @@ class Memory:
             raise TypeError(f"a memory loads a list of messages, not {type(many).__name__}")
         loaded = [Message.model_validate(each) for each in cast("list[Any]", many)]
         self.messages = loaded if overwrite else self.messages + loaded
+        self.sources = (frozenset() if overwrite else self.sources).union(*(each.sources for each in loaded))
         self._notify("load", loaded)
 
     def save(self) -> list[dict[str, Any]]:

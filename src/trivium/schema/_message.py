@@ -20,20 +20,23 @@ from trivium.schema._status import (
     Origin,
     StatusCode,
 )
-from trivium.schema._values import ATOMS, USAGE, ToolCall, Usage, as_usage, copied
+from trivium.schema._values import ATOMS, USAGE, ToolCall, Usage, as_sources, as_usage, copied
+
+if TYPE_CHECKING:
+    from trivium.policies import Sources
 
 __all__ = ["Answer", "Message", "MessageExtra"]
 
 MessageExtra = Literal[
     "attachments", "entity", "files", "logprobs", "metadata", "origin", "output", "reasoning", "reasoning_state",
-    "status", "tool_call_id", "tool_calls", "tool_choice", "tool_results", "usage", "why",
+    "sources", "status", "tool_call_id", "tool_calls", "tool_choice", "tool_results", "usage", "why",
 ]  # fmt: skip
 """The values of a message beside its seven fields; any other is an error, so that typing errors are seen."""
 
 _USER = Origin.USER  # a member is slow to look up
 _EXTRA = get_args(MessageExtra)
 _ANY = ("content", "formatted", "extra_info")  # the fields that can hold what changes
-_UNSHOWN = ("logprobs", "metadata", "origin", "output", "reasoning_state", "usage")
+_UNSHOWN = ("logprobs", "metadata", "origin", "output", "reasoning_state", "sources", "usage")
 
 
 class Message(ChatDocumentForm, OlderNames):
@@ -84,6 +87,7 @@ stream_state=<AgentStatusCode.END: 0>)
             tool_call_id: str = ...,
             usage: Usage | None = ...,
             origin: Origin = ...,
+            sources: Sources = ...,
             entity: Entity = ...,
             status: StatusCode = ...,
             attachments: Sequence[Any] = ...,
@@ -134,6 +138,14 @@ stream_state=<AgentStatusCode.END: 0>)
         """
         found = self.__pydantic_extra__.get("origin")
         return found if isinstance(found, Origin) else _USER
+
+    @property
+    def sources(self) -> Sources:
+        """The outside that the message may repeat: all that its author had read; none for what a user wrote.
+
+        It travels with the message, also through memories and saved states. See `trivium.policies`.
+        """
+        return as_sources(self.__pydantic_extra__.get("sources", ()))
 
     @property
     def entity(self) -> Entity | None:
@@ -266,6 +278,10 @@ stream_state=<AgentStatusCode.END: 0>)
         if isinstance(usage := dumped.get("usage"), dict):  # without the parts of which the provider said nothing
             counts = cast("dict[str, Any]", usage).items()
             dumped["usage"] = {name: count for name, count in counts if count or name in USAGE[:3]}
+        if "sources" in dumped and (sources := sorted(self.sources)):
+            dumped["sources"] = [list(each) for each in sources]
+        elif "sources" in dumped:
+            del dumped["sources"]
         for name in dumped.keys() & {"attachments", "tool_calls"}:
             dumped[name] = list(dumped[name])  # as JSON has it, so that what was read again dumps the same
         return dumped

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from operator import add, attrgetter
 from types import NoneType
 from typing import Any, Final, cast
 
+from trivium.policies import Source, Sources
 from trivium.schema._status import ActionStatusCode, ActionValidCode, Entity, Origin, StatusCode
 
 
@@ -52,6 +54,11 @@ class Usage:
 USAGE: Final = tuple(each.name for each in fields(Usage))
 """The names of what a usage counts."""
 _counts = attrgetter(*USAGE)
+
+
+def as_sources(value: Iterable[Any]) -> Sources:
+    """Return the sources of a message as it holds them; those that were read again are lists."""
+    return cast("Sources", value) if isinstance(value, frozenset) else frozenset(Source(*each) for each in value)
 
 
 def as_usage(value: Any) -> Usage | None:
@@ -118,7 +125,7 @@ class ActionReturn:
         return "\n".join([str(content) if kind == "text" else f"[{kind}]({content})" for kind, content in pairs])
 
 
-ATOMS = frozenset({str, int, float, bool, bytes, NoneType, ToolCall, Usage, Entity, Origin, StatusCode})
+ATOMS = frozenset({str, int, float, bool, bytes, frozenset, NoneType, ToolCall, Usage, Entity, Origin, StatusCode})
 """The classes of values that never change, and need no copy."""
 
 

@@ -8,13 +8,14 @@ from trivium.schema._message import message_of
 from trivium.schema._objects import create_object, factory_of, load_class_from_string
 from trivium.schema._older_names import OlderNames
 from trivium.schema._tool_text import ToolCallReader, tool_calls_in
-from trivium.schema._values import copied
+from trivium.schema._values import as_sources, copied
 
 __all__ = [
     "DEEPEST",
     "Changes",
     "OlderNames",
     "ToolCallReader",
+    "as_sources",
     "checked",
     "copied",
     "create_object",

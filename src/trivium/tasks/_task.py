@@ -36,7 +36,7 @@ __all__ = ["Responder", "Task"]
 
 T = TypeVar("T", default=Message)
 R = TypeVar("R")
-_OPTIONS = frozenset({"approve", "timeout", "limits", "listeners", "context"})
+_OPTIONS = frozenset({"approve", "policy", "timeout", "limits", "listeners", "context"})
 _BY_LIMIT = {"tokens": StatusCode.MAX_TOKENS, "usd": StatusCode.MAX_COST}
 
 
@@ -296,7 +296,7 @@ class Task(Module, Generic[T]):
             allow_restart: False: continue the conversation even where the task restarts.
             return_type: the type of the result. Its value travels with the result message, or is stated in its text,
                 or is requested from the model once more.
-            **kwargs: as for any call: timeout, limits, listeners, context, approve.
+            **kwargs: as for any call: timeout, limits, listeners, context, approve, policy.
 
         Returns:
             The value of the type; without a type the message, whose `.status` says how the task ended, or None where it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -12,6 +12,7 @@ from trivium.actions import DoneTool, ToolMessage
 from trivium.agents import ChatAgent, ChatAgentConfig
 from trivium.commander import driver_neutral, sync_method
 from trivium.exceptions import ToolArgumentsError
+from trivium.policies import SourceKind
 from trivium.schema import Entity, Message, ObjectRegistry
 from trivium.schema.lowlevel import link
 from trivium.tasks._task import Task
@@ -37,6 +38,7 @@ class TaskTool(ToolMessage):
         agent_name: its name; default: a unique name.
     """
 
+    _source: ClassVar[SourceKind] = "program"
     request: str = "task_tool"
     purpose: str = "To give <prompt> as a task to a new agent, that is told <system_message> and has <tools>."
     system_message: str | None = Field(

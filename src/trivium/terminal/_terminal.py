@@ -78,6 +78,8 @@ class Terminal(Screen):
         """Ask the user to approve a call: y approves, n refuses, any other text refuses with this reason."""
         self.note(f"{request.name} wants to run:", "yellow")
         self.note(call_text(request.name, request.arguments), "")
+        if request.why:
+            self.note(request.why, "yellow")
         answer = (self.read("run it? y, n, or why not") or "").strip()
         if answer.lower() in ("y", "yes"):
             return True

@@ -17,7 +17,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from trivium.actions._action import BaseAction, BaseParser, JsonParser
+from trivium.actions._action import BaseAction, BaseParser, JsonParser, tool_api
 from trivium.actions._dual import AsyncActionMixin, dual
 from trivium.actions._run import sendable
 from trivium.actions.python._kernel import Execution, Kernels
@@ -181,6 +181,7 @@ class IPythonInterpreter(_Python):
         )
 
     @dual
+    @tool_api(executes=("command",))
     @driver_neutral
     async def run(self, command: str, timeout: float | None = None) -> ActionReturn:
         """Run Python code in a Jupyter kernel without a network. Variables and files are kept for the next call.
@@ -226,6 +227,7 @@ class IPythonInteractive(_Python):
         super().__init__(timeout, max_kernels=max_kernels, limits=limits, description=description, parser=parser)
 
     @dual
+    @tool_api(executes=("command",))
     @driver_neutral
     async def run(self, command: str, timeout: float | None = None) -> ActionReturn:
         """Run Python code without a network, as typed at a prompt. Variables and files are kept for the next call.
@@ -330,6 +332,7 @@ class PythonInterpreter(_Python):
         self._answer = None if answer_from_stdout else answer_symbol or answer_expr
 
     @dual
+    @tool_api(executes=("command",))
     @driver_neutral
     async def run(self, command: str) -> ActionReturn:
         """Run a Python program without a network that computes one answer; nothing is kept for the next call.

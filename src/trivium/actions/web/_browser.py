@@ -87,7 +87,7 @@ class WebBrowser(BaseAction):
         self._found = Recent[Hashable, dict[int, Result]](MAX_SESSIONS)
 
     @dual
-    @tool_api
+    @tool_api(source="web")
     @driver_neutral
     async def search(self, query: str | list[str]) -> dict[int, Result]:
         """Search the web. Returns numbered results, each with its url, its title and a summary.
@@ -110,7 +110,7 @@ class WebBrowser(BaseAction):
         return {number: dict(result) for number, result in found.items()}
 
     @dual
-    @tool_api
+    @tool_api(source="web")
     @driver_neutral
     async def select(self, select_ids: list[int]) -> dict[int, dict[str, str]]:
         """Read the pages of some results of the last search. Returns each page's content, or an error.
@@ -125,7 +125,7 @@ class WebBrowser(BaseAction):
         return dict(await gather(*(partial(self.read_result, found, number) for number in numbers)))
 
     @dual
-    @tool_api
+    @tool_api(source="web")
     @driver_neutral
     async def open_url(self, url: str, start: int = 0) -> dict[str, str]:
         """Read a web page by its URL. Returns its title and its content.

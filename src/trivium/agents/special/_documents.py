@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 from trivium.agents._chat_agent import ChatAgent
 from trivium.agents.special._doc_config import DocChatAgentConfig
 from trivium.commander import Listener, driver_neutral, sync_method
+from trivium.commander.lowlevel import current, note_sources
 from trivium.exceptions import DocumentNotFoundError, UnreadableDocumentError
 from trivium.knowledge.retrieval import RelevanceExtractor, Retriever
 from trivium.knowledge.stores import SourceRecord
 from trivium.parsing.chunks import chunk_parts
 from trivium.parsing.lowlevel import check_documents
+from trivium.policies import Source
 from trivium.schema import Document
 from trivium.schema.lowlevel import checked, create_object
 
@@ -146,7 +148,10 @@ class DocumentAgent(ChatAgent):
             await self._read_doc_paths()
         config = self.config
         hits = await self.retriever.retrieve_async(query, config.n_similar_chunks, config.filter)
-        return [hit.chunk for hit in hits[: config.n_relevant_chunks]]
+        chunks = [hit.chunk for hit in hits[: config.n_relevant_chunks]]
+        if (node := current.get()) is not None:
+            note_sources(node, frozenset(Source("document", chunk.metadata.source) for chunk in chunks))
+        return chunks
 
     get_relevant_chunks = sync_method(get_relevant_chunks_async)
 

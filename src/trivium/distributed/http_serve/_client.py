@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
 from trivium.commander import current, driver_neutral, invoke, iterate, run_sync
+from trivium.commander.lowlevel import note_sources
 from trivium.distributed._wire import forward_event, parse_answer
 from trivium.events import JSONObject, to_json_value
 from trivium.exceptions import ConfigurationError, ModelError, RemoteAgentError, RemoteConnectionError
 from trivium.llms.http import exchange, redact
 from trivium.llms.wire import EventDecoder, error_text
 from trivium.module import AsyncModule, Module
+from trivium.policies import Source
 from trivium.schema import JSONValue, Message
 from trivium.schema.lowlevel import checked, positive
 
@@ -99,6 +101,7 @@ class HTTPAgentClient(Module):
                     forward_event(node, event)
         if answer is None:
             raise RemoteConnectionError(f"{self.url} broke off its answer; call it again, or look into its log")
+        note_sources(node, frozenset({Source("server", self.name)}))
         return answer
 
     async def _events(self, body: JSONObject) -> AsyncGenerator[JSONObject]:

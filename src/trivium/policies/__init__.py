@@ -1,0 +1,19 @@
+"""Policies: calls of tools that send, spend or execute run, ask or are refused, by the sources of their arguments."""
+
+from trivium.policies._policy import SINKS, Action, Decision, Policy, Rule, Sink, SinkCall, decide
+from trivium.policies._sources import NOTHING, Source, SourceKind, Sources
+
+__all__ = [
+    "NOTHING",
+    "SINKS",
+    "Action",
+    "Decision",
+    "Policy",
+    "Rule",
+    "Sink",
+    "SinkCall",
+    "Source",
+    "SourceKind",
+    "Sources",
+    "decide",
+]
