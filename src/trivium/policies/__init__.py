@@ -1,11 +1,10 @@
 """Policies: calls of tools that send, spend or execute run, ask or are refused, by the sources of their arguments."""
 
-from trivium.policies._policy import SINKS, Action, Decision, Policy, Rule, Sink, SinkCall, decide
+from trivium.policies._policy import Action, Decision, Policy, Rule, Sink, SinkCall, decide
 from trivium.policies._sources import NOTHING, Source, SourceKind, Sources
 
 __all__ = [
     "NOTHING",
-    "SINKS",
     "Action",
     "Decision",
     "Policy",

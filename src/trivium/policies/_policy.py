@@ -13,7 +13,7 @@ from trivium.exceptions import ConfigurationError
 from trivium.policies._sources import Source, SourceKind, Sources
 from trivium.policies._trusted_text import TrustedText
 
-__all__ = ["SINKS", "Action", "Decision", "Policy", "Rule", "Sink", "SinkCall", "decide"]
+__all__ = ["Action", "Decision", "Policy", "Rule", "Sink", "SinkCall", "decide"]
 
 Sink: TypeAlias = Literal["sends", "spends", "executes"]
 """The effect of a tool by which an attacker gains: data leave, money or another good is spent, code is executed."""
@@ -21,7 +21,7 @@ Sink: TypeAlias = Literal["sends", "spends", "executes"]
 Action: TypeAlias = Literal["run", "ask", "refuse"]
 """The decision on a call, the mildest first: it runs, it runs if it is approved (see `ApprovalRequest`), or never."""
 
-SINKS: Final[Mapping[Sink, str]] = {
+_PHRASES: Final[Mapping[Sink, str]] = {
     "sends": "sends data out",
     "spends": "spends",
     "executes": "executes what it is given",
@@ -110,10 +110,10 @@ class Rule:
 class Policy:
     """Decides on the calls of tools that declare that they send data out, spend or execute.
 
-    An argument that stands in what the user or the program wrote comes from them. Any other comes from the model, and
-    may repeat anything that was read in the session so far. For each source the first rule that matches decides;
-    without one, a call whose arguments come from the user, the program or the model alone runs, and for any other
-    source it is `otherwise`. Of several decisions the strictest counts.
+    The arguments come from the user and the program if all of them stand in what these wrote, and one of them is more
+    than a number. Else they come from the model, and may repeat anything that was read in the session so far. For each
+    source the first rule that matches decides; without one, a call whose arguments come from the user, the program or
+    the model alone runs, and for any other source it is `otherwise`. Of several decisions the strictest counts.
 
     Args:
         rules: the rules, the first match first.
@@ -150,7 +150,9 @@ class Policy:
             given = {name: value for name, value in call.arguments.items() if name in names}
             values = to_jsonable_python(given, bytes_mode="base64", fallback=str)
             foreign = {name: value for name, value in values.items() if not all(map(trusted.holds, leaves(value)))}
-            sources = {_MODEL, *call.read} if foreign else {_USER}
+            if not any(trusted.identifies(value) for value in leaves(values)):
+                foreign = values  # numbers stand in many texts, and a call without a value in none
+            sources = {_USER} if values and not foreign else {_MODEL, *call.read}
             actions: dict[Source, Action] = {source: self._action(sink, source) for source in sources}
             action = max(actions.values(), key=_severity)
             if action != "run":
@@ -191,8 +193,8 @@ def leaves(value: object) -> Iterator[object]:
 def _reason(tool: str, sink: Sink, foreign: Mapping[str, object], sources: Sources) -> str:
     said = ", ".join(sorted(map(str, sources)))
     if not foreign:
-        return f"{tool} {SINKS[sink]}, with arguments of {said}"
+        return f"{tool} {_PHRASES[sink]}, directed by {said}"
     shown = (f"{name}={value!r}" for name, value in foreign.items())
     listed = ", ".join(each if len(each) <= _SHOWN else f"{each[:_SHOWN]}…" for each in shown)
     verb = "stands" if len(foreign) == 1 else "stand"
-    return f"{tool} {SINKS[sink]}, and {listed} {verb} in nothing that you wrote; it may come from {said}"
+    return f"{tool} {_PHRASES[sink]}, and {listed} {verb} in nothing that you wrote; it may come from {said}"

@@ -37,6 +37,10 @@ class TrustedText:
         forms = {str(value), str(int(value))} if isinstance(value, float) and value.is_integer() else {str(value)}
         return any(_stands_in(_plain(form), text) for form in forms for text in self._texts)
 
+    def identifies(self, value: object) -> bool:
+        """Test whether a value stands in a text and has at least three characters, one of them a letter."""
+        return isinstance(value, str) and len(value) > 2 and any(map(str.isalpha, value)) and self.holds(value)
+
 
 def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
