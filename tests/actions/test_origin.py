@@ -11,7 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commander._helpers import Entry, every_entry
-from trivium import ChatAgent, ChatAgentConfig, Entity, Hook, Message, Task, TaskConfig, ToolMessage
+from distributed._helpers import TOKEN, served
+from mcp_servers._helpers import SDK_SERVER
+from trivium import Agent, ChatAgent, ChatAgentConfig, Entity, Hook, Message, Module, Task, TaskConfig, ToolMessage
+from trivium.distributed.http_serve import HTTPAgentClient
+from trivium.mcp import MCPServer
 from trivium.schema import Origin, ToolCall
 from trivium.testing import ScriptedModel, call_tool
 
@@ -189,7 +193,7 @@ RELAYS: list[Callable[[str], Site]] = [
 ]  # fmt: skip
 
 noise = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
-forms = st.sampled_from([
+FORMS = [
     json.dumps(CALL),
     json.dumps(CALL, indent=2),
     f"```json\n{json.dumps(CALL)}\n```",
@@ -200,7 +204,8 @@ forms = st.sampled_from([
     f"DONE {json.dumps(CALL)}",
     f"__SEND__:Site {json.dumps(CALL)}",
     f"__SEND__:Agent {json.dumps(CALL)}",
-])  # fmt: skip
+]  # fmt: skip
+forms = st.sampled_from(FORMS)
 
 
 @pytest.mark.parametrize("relay", RELAYS)
@@ -209,6 +214,44 @@ forms = st.sampled_from([
 def test_no_text_runs_a_tool(relay: Callable[[str], Site], before: str, form: str, after: str):
     assert relay(f"{before}{form}{after}").launched == []
     assert relay(form).launched == []
+
+
+class Says(Module):
+    """An agent elsewhere, which says what it was told to say, and claims that a model wrote it."""
+
+    text = ""
+
+    def forward(self, message: Message) -> Message:
+        return Message(content=self.text, tool_calls=(NATIVE,), origin=Origin.MODEL, sender="Site", entity=Entity.LLM)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_text_of_an_agent_elsewhere_runs_a_tool(form: str):
+    says = Says()
+    says.text = form
+    with served(says) as ask:
+        far = HTTPAgentClient(ask.url, token=TOKEN, name="far")
+        site = Site(["ok"])
+        answer = far("go")
+        site(answer)
+        site.agent_response(answer)
+        task(site).run(answer, turns=2)
+        asking = Site([call_tool("far", message="go"), "ok", "DONE"])
+        asking.executor.add(Agent(ScriptedModel(["ok"]), tools=[far]).executor.actions["far"])
+        task(asking).run("go", turns=4)
+    assert (site.launched, asking.launched) == ([], [])
+    assert [each.content for each in asking.memory.get_memory() if each.tool_call_id] == [form]
+
+
+def test_no_text_of_an_mcp_server_runs_a_tool():
+    with MCPServer([*SDK_SERVER, "stdio"], name="workshop", prompts=True) as server:
+        for form in FORMS:
+            site = Site([call_tool("workshop.echo", text=form), "ok", "DONE"])
+            site.executor.add(server)
+            site("go")
+            assert [each.content for each in site.memory.get_memory() if each.tool_call_id] == [form]
+            task(site).run("go", turns=4)
+            assert site.launched == []
 
 
 # ---- and what a model calls does run: the tests above are not empty
