@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Annotated, Any, Literal
@@ -64,6 +64,9 @@ _current: ContextVar[Settings] = ContextVar(
     default=Settings(),  # noqa: B039 - the one in force is never changed but replaced: no other context sees it
 )
 
+settings_in_force: Callable[[], Settings] = _current.get
+"""The settings in force where it is called, for trivium's own packages."""
+
 
 class SettingsProxy:
     """The settings in force here, as attributes; setting one holds in this context, and in what starts from it.
@@ -79,7 +82,7 @@ class SettingsProxy:
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(_current.get(), name)
+        return getattr(settings_in_force(), name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         set_global(Settings(**{**self.dict(), name: value}))

@@ -292,9 +292,10 @@ class ToolMessage(OlderNames):
 
     @classmethod
     def _made_of(cls, values: object) -> Self:
-        if is_json_object(values):
+        if isinstance(values, dict):
             # The call names the tool: a model cannot choose another handler.
-            values = {name: value for name, value in values.items() if name not in ("request", "purpose")}
+            given = cast("dict[str, Any]", values).items()
+            values = {name: value for name, value in given if name not in ("request", "purpose")}
             if cls._strict:
                 values = drop_nulls(parameters_of(cls))(values)
         try:

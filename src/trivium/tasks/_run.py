@@ -16,7 +16,7 @@ from trivium.exceptions import InfiniteLoopError
 from trivium.module import MessageEvent, Module
 from trivium.schema import Entity, Message, StatusCode
 from trivium.schema.lowlevel import link, linked
-from trivium.settings import settings
+from trivium.settings import settings_in_force
 from trivium.tasks._loops import LoopDetector
 from trivium.tasks._responders import TaskResponder, responders_of
 from trivium.tasks._sequences import TaskHistory, TaskStep
@@ -133,7 +133,7 @@ class TaskRun:
         Raises:
             InfiniteLoopError: messages repeat endlessly.
         """
-        task, most = self.task, settings.max_turns
+        task, most = self.task, settings_in_force().max_turns
         turns = min(self.turns, most) if self.turns > 0 and most > 0 else max(self.turns, most)
         while True:
             own = own_names(task)
