@@ -22,7 +22,7 @@ export UV_SYSTEM_CERTS ?= 1
 # A sandbox cannot write what it compiles: without this each start of a kernel compiles a thousand modules anew.
 export UV_COMPILE_BYTECODE ?= 1
 
-.PHONY: help env dev quickstart test check bench-extract bench bench-wire bench-walks bench-knowledge clean
+.PHONY: help env dev quickstart test check bench-extract bench bench-wire bench-walks bench-knowledge bench-injections clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -38,7 +38,7 @@ quickstart: env ## fetch a model, then extract records from the sample documents
 	$(TRIVIUM) extract $(SAMPLES) --fields "$$(cat samples/fields.txt)" \
 		--model $(QUICKSTART_MODEL) --output out/records.jsonl
 
-test: dev .peers/mcp-servers/.ready ## run every test
+test: dev .peers/mcp-servers/.ready .peers/agentdojo/.ready ## run every test
 	@scripts/install-debian-packages run
 	@scripts/install-debian-packages test
 	$(TRIVIUM) models fetch small
@@ -69,6 +69,9 @@ bench-knowledge: dev .peers/langroid/.ready ## measure retrieval and answers on 
 	@scripts/install-debian-packages knowledge
 	$(TRIVIUM) models fetch default
 	$(PYTHON_BIN) benchmarks/knowledge/run.py $(BENCH_ARGS)
+
+bench-injections: .peers/agentdojo/.ready ## run AgentDojo's attacks with and without a policy: docs/injections.md
+	PYTHONPATH=src .peers/agentdojo/bin/python benchmarks/injections $(BENCH_ARGS)
 
 clean: ## remove what make made here; fetched models stay in the user's cache
 	rm -rf .venv .tools .peers out build dist .coverage* htmlcov .hypothesis .ruff_cache .import_linter_cache
