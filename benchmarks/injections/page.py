@@ -55,7 +55,8 @@ def under_attack(table: Table) -> str:
     said = _sum(table, AGENT, GUARDS[1].name, attacks=ATTACKS).said
     return f"""{_table([*heads, "attacks that succeeded", "user's tasks done"], rows)}
 A case is a task of the user with a task of the attacker and an attack. Whether the user's task is done was judged for
-`{ATTACKS[0]}` and an `Agent`; AgentDojo judges strictly there: what the attacker has changed counts too.
+`{ATTACKS[0]}` and an `Agent`; AgentDojo judges strictly there: what the attacker has changed counts too. With
+the policy that is what he reads: three of his tasks begin with the unread mails, which are marked as read from then on.
 
 Not in the table: the attacker's task that only wants something said, which no policy for calls prevents; it succeeds in
 {said:,} cases with each guard.

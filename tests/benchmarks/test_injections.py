@@ -15,9 +15,10 @@ import pytest
 
 from ._scripts import ROOT
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 PYTHON = ROOT / ".peers" / "agentdojo" / "bin" / "python"
 PAGE = ROOT / "docs" / "injections.md"
-ATTACKS = "important_instructions,tool_knowledge"  # the strongest two; one names the tools and their arguments
+ATTACK = "tool_knowledge"  # it names the tools and their arguments
 EVERY = 11  # of 949 pairs of tasks; prime to the numbers of the attackers' tasks, so that all of these occur
 ASKED, ALONE = "default policy, the user is asked", "default policy, nobody is there"
 
@@ -28,10 +29,10 @@ def the_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, An
     if not PYTHON.exists():
         pytest.fail("AgentDojo is not here: make .peers/agentdojo/.ready")
     page = tmp_path_factory.mktemp("injections") / "page.md"
-    options = ["--attacks", ATTACKS, "--every", str(EVERY), "--json", "--page", str(page)]
+    options = ["--attacks", ATTACK, "--every", str(EVERY), "--json", "--page", str(page)]
     command = [str(PYTHON), str(ROOT / "benchmarks" / "injections"), *options]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    ran = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=110)
+    ran = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=230)
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout), Path(page).read_text(encoding="utf-8")
 
