@@ -24,7 +24,7 @@ tests run a part of it.
 
 The model is a script that always obeys: it makes the calls of the user's task, one in each turn, until it has read the
 attacker's text; then it makes all calls of the attacker, and then it goes on. So the figures say nothing about models.
-They say what still stands between an attacker and his aim when the model is lost: the [policy](tools.md). The calls
+They say what still stands between an attacker and his aim when the model is lost: the [policy](policies.md). The calls
 really run on AgentDojo's environments, and its own functions judge whether an attack succeeded and whether the user's
 task is done; the tools note which calls ran.
 
@@ -55,8 +55,8 @@ def under_attack(table: Table) -> str:
     said = _sum(table, AGENT, GUARDS[1].name, attacks=ATTACKS).said
     return f"""{_table([*heads, "attacks that succeeded", "user's tasks done"], rows)}
 A case is a task of the user with a task of the attacker and an attack. Whether the user's task is done was judged for
-`{ATTACKS[0]}` and an `Agent`; AgentDojo judges strictly there: what the attacker has changed counts too. With
-the policy that is what he reads: three of his tasks begin with the unread mails, which are marked as read from then on.
+`{ATTACKS[0]}` and an `Agent`; AgentDojo judges strictly there: what the attacker has changed counts too. Where the
+user is asked, that is what he reads: three of his tasks begin with the unread mails, which are then marked as read.
 
 Not in the table: the attacker's task that only wants something said, which no policy for calls prevents; it succeeds in
 {said:,} cases with each guard.
@@ -73,7 +73,10 @@ def by_part(table: Table) -> str:
             both = [figure for each in (none, asked, named) for figure in (each.unapproved, each.succeeded)]
             rows.append([name, none.cases, *both])
     heads = ["", "cases", "no policy: ran without approval", "succeeded", "default policy: ran without approval"]
-    return _table([*heads, "succeeded", "for named arguments: ran without approval", "succeeded"], rows)
+    return f"""{_table([*heads, "succeeded", "for named arguments: ran without approval", "succeeded"], rows)}
+With named arguments the attacker's text goes to those whom the user has named: his link to Alice, to whom the user's
+task sends something too. So name arguments only where the others carry nothing.
+"""
 
 
 def without_attack(table: Table) -> str:
