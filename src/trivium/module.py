@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import (
     AsyncGenerator,
     Callable,
@@ -43,6 +44,7 @@ from trivium.commander.lowlevel import (
     emit,
     is_in_trio,
     note_sources,
+    pair_forms,
     parent_of,
     run_from_trio,
     settle,
@@ -106,6 +108,8 @@ class Module:
     memory: MemoryManager | None = None
     approve: Callable[[Any], Any] | None = None
     policy: Policy | None = None
+    overridden: ClassVar[frozenset[str]] = frozenset()
+    """The names that a subclass has written although a class above has them: some are called only then."""
     _hooks: dict[int, Hook] | None = None
     _forward_takes_session: ClassVar[bool] = False
     _in_repr: ClassVar[bool] = True  # whether it is shown in the tree of the module that holds it
@@ -119,6 +123,9 @@ class Module:
             cls._forward_takes_session = any(
                 each.name == "session_id" or each.kind is each.VAR_KEYWORD for each in parameters
             )
+        pair_forms(cls, {"__call__": "acall"})
+        names = [name for each in cls.__mro__ for name in vars(each)]
+        cls.overridden = frozenset(name for name, count in Counter(names).items() if count > 1)
 
     def __init__(
         self,
@@ -458,7 +465,11 @@ class AsyncModule(Module):
 
         def __call__(self, *message: Any, **kwargs: Any) -> Coroutine[Any, Any, Message]: ...  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
     else:
-        __call__ = Module.acall
+        __call__ = acall = Module.acall
+
+        def __init_subclass__(cls, **kwargs: Any) -> None:
+            super().__init_subclass__(**kwargs)
+            cls.__call__ = cls.acall
 
 
 def _taken_in(message: Any) -> Message:

@@ -31,6 +31,19 @@ def test_the_user_is_asked_before_the_others_but_not_twice_in_a_row():
     assert log == ["agent", "llm", "user", "agent", "llm", "user", "agent", "llm"], "the first message is a user's"
 
 
+@pytest.mark.shows("semantic 1", "Task.human_tried")
+def test_a_silent_user_is_asked_again_once_somebody_else_was():
+    log: list[str] = []
+    task = saying(log=log, llm=["a", "b"], user=["", "more"], interactive=True, only_user_quits_root=False)
+    task.init("go")
+    tried: list[bool] = []
+    for _ in range(4):
+        task.step()
+        tried.append(task.human_tried)
+    assert log == ["agent", "llm", "user", "agent", "user", "agent", "llm"]
+    assert tried == [False, False, True, False], "True if the user was the last one that was asked"
+
+
 @pytest.mark.shows("semantic 1", "Task.pending_sender")
 def test_nobody_answers_himself_and_sub_tasks_are_tried_in_order():
     log: list[str] = []

@@ -95,7 +95,13 @@ def test_two_tools_of_one_name_are_an_error():
 def test_a_type_may_be_set_as_an_attribute():
     agent = Agent(ScriptedModel(['{"name": "Rome"}']))
     agent.output_format = City
+    assert '"name"' in str(agent.instruction()), "it holds at once"
     assert agent("where?").output == City(name="Rome")
+    agent.llm = ScriptedModel(['{"value": ["Rome"]}', "Rome"])
+    agent.output_format = list[str]
+    assert agent("which?").output == ["Rome"]
+    agent.output_format = None
+    assert (agent("where?").output, agent.output_format) == ("Rome", None)
 
     class Guide(Agent):
         output_format = City

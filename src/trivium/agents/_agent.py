@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Generic, Literal, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, cast
 
 from typing_extensions import TypeVar
 
@@ -13,13 +13,13 @@ import trivium.agents._handling as handling
 from trivium.actions import ActionExecutor, OnToolError, ToolMessage, as_text, find_handler
 from trivium.actions.lowlevel import read_more_of
 from trivium.agents._answer_format import AnswerFormat, answer_format, is_class, typed_answer
-from trivium.agents._calls import as_message, class_of, handled_by, is_empty, overrides, read_calls
+from trivium.agents._calls import READERS, as_message, class_of, handled_by, is_empty, overrides, read_calls
 from trivium.agents._config import AgentConfig, ModelOption
 from trivium.agents._names import AgentNames
 from trivium.agents._partial import listening_node
 from trivium.agents._parts import MemoryOption, Model, check_sampling, given_model, made_memory, made_model, made_tools
 from trivium.agents._typed import bracketed, type_argument
-from trivium.agents._user import ask_user
+from trivium.agents._user import answer_of_user
 from trivium.agents.aggregator import DefaultAggregator, Instruction
 from trivium.commander import CallNode, current, invoke, this_session
 from trivium.commander.lowlevel import driver_neutral, is_within, settle, sync_method
@@ -41,6 +41,7 @@ __all__ = ["Agent", "AsyncAgent", "Model"]
 
 T_co = TypeVar("T_co", default=Any, covariant=True)
 R = TypeVar("R")
+History: TypeAlias = list[dict[str, Any]]
 _LLM, _MODEL, _spec_of = Entity.LLM, Origin.MODEL, attrgetter("spec")  # a member is slow to look up
 
 
@@ -90,9 +91,9 @@ class Agent(AgentNames, Generic[T_co]):
     name: str = "Agent"
     description: str = ""
     template: Instruction = None
-    output_format: Any = None
     answer_type: Any = None
     """The type of its answers, set by `Agent[A]` before `__init__` and by `class Mine(Agent[A])`; None: any."""
+    _output_format: Any = None
     _describes_format: bool = True
     if TYPE_CHECKING:  # most have one, and those that have none say so when they are made
         memory: MemoryManager  # pyright: ignore[reportIncompatibleVariableOverride] # fmt: skip
@@ -109,9 +110,11 @@ class Agent(AgentNames, Generic[T_co]):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        given = vars(cls).get("output_format")
+        if given is not None and not isinstance(given, property):  # a class says so too, as `output_format = A`
+            cls.answer_type = given
+            del cls.output_format  # pyright: ignore[reportAttributeAccessIssue] - the attribute of this class
         cls.answer_type = type_argument(cls, cls.answer_type)
-        written = [vars(each).keys() for each in cls.__mro__]
-        cls.overridden = frozenset(name for name in handling.OVERRIDABLE if sum(name in each for each in written) > 1)
 
     def __init__(
         self,
@@ -168,11 +171,9 @@ class Agent(AgentNames, Generic[T_co]):
     def forward(self, *message: Message, session_id: Hashable = 0, **kwargs: Any) -> Coroutine[Any, Any, Message]:
         """Ask the model, and run what it calls, until it answers; keywords are sampling parameters."""
         extra = check_sampling(kwargs, self.llm) if kwargs else kwargs
-        if isinstance(self.output_format, type):  # set as an attribute, of the class or the object
-            self.set_output_format(self.output_format)
         return self._rounds(self.model, self._history(message, session_id), extra)
 
-    async def _rounds(self, model: ModelProtocol, history: list[dict[str, Any]], extra: Mapping[str, Any]) -> Message:
+    async def _rounds(self, model: ModelProtocol, history: History, extra: Mapping[str, Any]) -> Message:
         so_far, misfits = list[Message](), 0
         try:
             for _ in range(self.max_rounds):
@@ -189,16 +190,17 @@ class Agent(AgentNames, Generic[T_co]):
             error.messages = tuple(so_far) or error.messages
             raise
 
-    def _ask(
-        self, model: ModelProtocol, history: list[dict[str, Any]], extra: Mapping[str, Any]
-    ) -> Coroutine[Any, Any, Reply]:
+    def _ask(self, model: ModelProtocol, history: History, extra: Mapping[str, Any]) -> Coroutine[Any, Any, Reply]:
         """Request one answer; every request of the agent goes through here."""
         node = listening_node(self.output_format) if isinstance(self.output_format, AnswerFormat) else None
-        return call_model(model, self._request(history, extra), node)
+        request = partial(call_model, model, self._request(history, extra), node)
+        if not overrides(self, "llm_response_messages", "llm_response_messages_async", "update_token_usage"):
+            return request()
+        from trivium.agents._numbers import ask_as_written  # few classes write them
 
-    async def _finish(
-        self, model: ModelProtocol, reply: Reply, history: list[dict[str, Any]], extra: Mapping[str, Any]
-    ) -> Message:
+        return ask_as_written(cast("Any", self), request, history)
+
+    async def _finish(self, model: ModelProtocol, reply: Reply, history: History, extra: Mapping[str, Any]) -> Message:
         """Return the agent's answer; one that has not the wanted type is requested again, with what was wrong."""
         parser = self.output_format
         if not isinstance(parser, AnswerFormat):
@@ -215,7 +217,7 @@ class Agent(AgentNames, Generic[T_co]):
             extras["attachments"] = (value,)
         return answer
 
-    def _history(self, message: tuple[Message, ...], session_id: Hashable) -> list[dict[str, Any]]:
+    def _history(self, message: tuple[Message, ...], session_id: Hashable) -> History:
         memory = self.memory.get(session_id) if self.memory else Memory.of(message)
         parser = None if isinstance(self.output_format, AnswerFormat) else self.output_format
         return self.aggregator.aggregate(Memory() if memory is None else memory, self.name, parser, self.instruction())
@@ -256,7 +258,7 @@ class Agent(AgentNames, Generic[T_co]):
             self.llm = made_model(self.name, self.llm)
         return self.llm
 
-    def _request(self, history: list[dict[str, Any]], extra: Mapping[str, Any]) -> Request:
+    def _request(self, history: History, extra: Mapping[str, Any]) -> Request:
         choice = "auto"
         if extra:
             choice = extra.get("tool_choice", choice)
@@ -280,16 +282,17 @@ class Agent(AgentNames, Generic[T_co]):
 
     async def _run_tools(self, reply: Reply, so_far: list[Message]) -> list[Message]:
         """Run what the model called; remember the call and its results together, so that no history is half."""
-        asked, reached = self._message(reply), None
+        asked, reached, node = self._message(reply), None, cast("CallNode | None", current.get())
+        if node is not None:
+            node.cause = asked
         try:
             results = await self.executor.answer_all(reply.tool_calls, parallel=self.parallel)
         except (LimitExceededError, ToolFailedError) as error:
             reached, results = error, list(error.messages)
         done = [asked, *results]
         so_far += done
-        node = current.get()
         if self.memory and node is not None and results:  # where nothing ran, nothing was asked
-            self._remember(cast("CallNode", node), done)
+            self._remember(node, done)
         if reached is not None:
             raise reached
         return done
@@ -306,15 +309,15 @@ class Agent(AgentNames, Generic[T_co]):
         if calls:
             given["tool_calls"] = calls
         made = message_of(text, self.name, formatted, given)
-        if not calls and ("request" in text or self.overridden) and (calls := self._calls_in_own_text(text)):
+        may_call = not calls and ("request" in text or not self.overridden.isdisjoint(READERS))
+        if may_call and (calls := self._calls_in_own_text(text)):
             given["tool_calls"] = calls
         return made
 
     def _calls_in_own_text(self, text: str) -> tuple[ToolCall, ...]:
         """Return the calls that the agent's model has just written as text; none where it has another way to call."""
         everywhere = self.config is not None and self.config.search_for_tools_everywhere
-        is_own = overrides(self, "get_formatted_tool_messages", "get_json_tool_messages")
-        if everywhere or is_own or self._writes_calls_as_text():
+        if everywhere or overrides(self, *READERS) or self._writes_calls_as_text():
             return read_calls(self, text, everywhere=everywhere)
         return ()
 
@@ -414,10 +417,10 @@ class Agent(AgentNames, Generic[T_co]):
         """Run one tool message and return what came of it; None where nobody handles it."""
         if find_handler(self, tool) is None:
             return None
-        message = chat_doc or Message()
+        message = chat_doc or handling.message_of_call(current.get())
         if is_within(f"tool:{tool.request}"):  # an override calls it: its node is there, and counted
             return self.to_ChatDocument(await handling.call_handler(self, tool, message), tool.request, message)
-        return await handling.handle_tool(self, tool, message)
+        return await handling.handle_tool(self, tool, message, is_own=False)
 
     handle_tool_message = sync_method(handle_tool_message_async)
 
@@ -434,22 +437,20 @@ class Agent(AgentNames, Generic[T_co]):
         """
         if not self.user_can_respond(msg):
             return None
-        text = self.default_human_response
-        if text is None:
-            prompt = "" if msg is None else as_text(as_message(msg).content)
-            text = await ask_user(self, prompt, is_turn=True)
-        text = text.strip()
-        if not text:
-            return None
-        entity = Entity.SYSTEM if text.startswith("SYSTEM") else Entity.USER
-        content = text.removeprefix("SYSTEM").strip() if entity is Entity.SYSTEM else text
-        if entity is Entity.USER and overrides(self, "create_user_response"):
-            return self.create_user_response(content)
-        return Message(content=content, sender=entity.value.lower(), entity=entity, sources=frozenset())
+        return await answer_of_user(self, "" if msg is None else as_text(as_message(msg).content))
 
     user_response = sync_method(user_response_async)
 
     # ---- answers of a type
+    @property
+    def output_format(self) -> Any:
+        """The parser of the answers, or None; a type that is set becomes one, as by `set_output_format`."""
+        return self._output_format
+
+    @output_format.setter
+    def output_format(self, wanted: Any) -> None:
+        self.set_output_format(wanted)
+
     def set_output_format(
         self,
         output_type: Any,
@@ -478,9 +479,9 @@ class Agent(AgentNames, Generic[T_co]):
         options = self.options
         made = create_object(output_type)
         if made is None or (hasattr(made, "parse_response") and not isinstance(made, type)):
-            self.output_format = made
+            self._output_format = made
             return
-        self.output_format = answer_format(made, options.output_format_include_defaults)
+        self._output_format = answer_format(made, options.output_format_include_defaults)
         self._describes_format = options.instructions_output_format if instructions is None else instructions
         if is_class(made, ToolMessage):
             use = options.use_output_format if use is None else use

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import trivium.actions as actions
 from trivium.actions import ToolMessage, calls_in_text
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from trivium.agents._toolbox import ToolClass
 
 __all__ = [
+    "READERS",
     "as_message",
     "calls_in",
     "class_of",
@@ -32,6 +33,8 @@ __all__ = [
     "recipient_of",
 ]
 
+READERS: Final = ("get_json_tool_messages", "get_formatted_tool_messages")
+"""The documented methods that read calls in a text, where a subclass has written them."""
 _MODEL, _PROGRAM = Origin.MODEL, Origin.PROGRAM  # a member is slow to look up
 
 
@@ -50,7 +53,7 @@ def read_calls(agent: AgentNames, text: object, *, everywhere: bool = True) -> t
     """
     if not isinstance(text, str):
         return ()
-    for name in ("get_json_tool_messages", "get_formatted_tool_messages"):
+    for name in READERS:
         if overrides(agent, name):
             tools: list[ToolMessage] = getattr(agent, name)(text)
             return tuple(ToolCall(tool.id, tool.request, tool.to_json()) for tool in tools)

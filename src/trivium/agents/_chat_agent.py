@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from trivium.actions import ToolMessage
@@ -11,7 +11,6 @@ from trivium.agents._calls import overrides
 from trivium.agents._config import AgentConfig, ChatAgentConfig
 from trivium.commander import CallNode, invoke, this_session
 from trivium.commander.lowlevel import driver_neutral, scope_of, sync_method
-from trivium.llms import ModelProtocol, Reply
 from trivium.llms.lowlevel import call_model
 from trivium.memory import MemoryManager
 from trivium.module import AsyncModule
@@ -142,32 +141,6 @@ class ChatAgent(Agent[T_co]):
         return self.tool_format_rules()
 
     # ---- requests to the model
-    async def _ask_as_documented(
-        self, model: ModelProtocol, history: list[dict[str, Any]], extra: Mapping[str, Any]
-    ) -> Reply:
-        """Request an answer through the documented methods that a subclass has written."""
-        if overrides(self, "llm_response_messages", "llm_response_messages_async"):
-            entries = [LLMMessage.model_validate(each) for each in history]
-            said: Message = await invoke(self.llm_response_messages, entries)
-            reply = Reply(str(said.content or ""), said.tool_calls, said.usage, None, "", None, ())
-        else:
-            reply = await super()._ask(model, history, extra)
-        if overrides(self, "update_token_usage"):
-            from trivium.schema import LLMResponse, LLMTokenUsage
-
-            used = reply.usage
-            counted = used and LLMTokenUsage(prompt_tokens=used.input_tokens, completion_tokens=used.output_tokens)
-            entries = [LLMMessage.model_validate(each) for each in history]
-            self.update_token_usage(LLMResponse(message=reply.text, usage=counted), entries, stream=False)
-        return reply
-
-    def _ask(
-        self, model: ModelProtocol, history: list[dict[str, Any]], extra: Mapping[str, Any]
-    ) -> Coroutine[Any, Any, Reply]:
-        if overrides(self, "llm_response_messages", "llm_response_messages_async", "update_token_usage"):
-            return self._ask_as_documented(model, history, extra)
-        return super()._ask(model, history, extra)
-
     @driver_neutral
     async def llm_response_messages_async(
         self, messages: Sequence[LLMMessage], output_len: int | None = None
@@ -241,7 +214,7 @@ class ChatAgent(Agent[T_co]):
     def task_messages(self) -> list[LLMMessage]:
         """The messages with which every conversation begins: the system's, and the user's if one is set."""
         first = [self.message_history.system_entry()]
-        return [*first, _entry("user", self.user_message)] if self.user_message else first
+        return [*first, LLMMessage(role=Role.USER, content=self.user_message)] if self.user_message else first
 
     def set_system_message(self, msg: str) -> None:
         """Set the system message, from the next request on."""
@@ -262,17 +235,15 @@ class ChatAgent(Agent[T_co]):
             start: the index of the first to forget; negative counts from the end.
             end: the index of the last to forget; -1: all to the end.
         """
-        history = self.message_history
-        count = len(history)
-        first = max(0, count + start) if start < 0 else start
-        last = count if end == -1 else end + 1
-        for entry in history[first:last]:
+        history, part = self.message_history, slice(start, None if end == -1 else end + 1)
+        for entry in history[part]:
             Message.delete_id(entry.chat_document_id)
-        del history[first:last]
+        del history[part]
 
     def update_history(self, message: str, response: str) -> None:
         """Remember a user's message and the agent's answer, as if they had been said."""
-        self.message_history.extend([_entry("user", message), _entry("assistant", response)])
+        for role, text in ((Role.USER, message), (Role.ASSISTANT, response)):
+            self.message_history.append(LLMMessage(role=role, content=text))
 
     def last_message_with_role(self, role: Role | str) -> LLMMessage | None:
         """Return the latest message of this role; None where there is none."""
@@ -334,7 +305,3 @@ class AsyncChatAgent(AsyncModule, ChatAgent[T_co]):
 
     if TYPE_CHECKING:
         __call__: CallMethod[Coroutine[Any, Any, Answer[T_co]]]  # type: ignore[override]
-
-
-def _entry(role: str, content: str) -> LLMMessage:
-    return LLMMessage.model_validate({"role": role, "content": content})

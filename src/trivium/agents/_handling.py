@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 from weakref import ref
 
 from pydantic import ValidationError
@@ -12,7 +13,7 @@ import trivium.actions as actions
 from trivium.actions import ToolMessage, as_text, find_handler, run_tool
 from trivium.actions.lowlevel import reason_of
 from trivium.agents._calls import calls_in, class_of, handles_tool, overrides, recipient_of
-from trivium.commander import invoke
+from trivium.commander import CallNode, invoke, this_call
 from trivium.commander.lowlevel import driver_neutral
 from trivium.exceptions import AnswerFormatError, LimitExceededError, ToolArgumentsError, ToolError, ToolFailedError
 from trivium.schema import ActionReturn, ActionStatusCode, ActionValidCode, Entity, Message, NonToolAction, ToolCall
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from trivium.memory import Memory
 
 __all__ = [
-    "OVERRIDABLE",
     "addressed",
     "answer_of_config",
     "answer_without_tools",
@@ -32,34 +32,15 @@ __all__ = [
     "handle_tool",
     "is_misfit",
     "link_to_memory",
+    "message_of_call",
     "new_messages",
+    "read_call",
     "repairs_exceeded",
+    "run_handler",
 ]
 
 _LLM = Entity.LLM  # a member is slow to look up
 ONE_TOOL_AT_A_TIME = "error: call one tool at a time"
-
-
-OVERRIDABLE: Final = frozenset(
-    {
-        "create_agent_response",
-        "create_llm_response",
-        "create_user_response",
-        "get_formatted_tool_messages",
-        "get_json_tool_messages",
-        "get_tool_messages",
-        "handle_message_fallback",
-        "handle_tool_message",
-        "handle_tool_message_async",
-        "init_message_history",
-        "json_format_rules",
-        "llm_response_messages",
-        "llm_response_messages_async",
-        "tool_validation_error",
-        "update_token_usage",
-    }
-)
-"""Documented methods that are called in a run only where a subclass has written them; the others always are."""
 
 
 async def handle_all(agent: AgentNames, calls: Sequence[ToolCall | ToolMessage], message: Message) -> Message | None:
@@ -85,15 +66,16 @@ async def handle_all(agent: AgentNames, calls: Sequence[ToolCall | ToolMessage],
 
 
 async def handle_tool(
-    agent: AgentNames, call: ToolCall | ToolMessage, message: Message, *, is_counted: bool = False
+    agent: AgentNames, call: ToolCall | ToolMessage, message: Message, *, is_counted: bool = False, is_own: bool = True
 ) -> Message | None:
     """Handle one tool message within the gate of all tools; a failure is an answer that the model reads.
 
     Args:
-        agent: handles it, by `handle_tool_message` where that is overridden.
+        agent: handles it.
         call: the model's call, or the tool message itself.
         message: the message that carried it.
         is_counted: the limits have counted the call already.
+        is_own: by `handle_tool_message` where that is overridden; False: that is where the call comes from.
 
     Raises:
         LimitExceededError: the run has no tool call left.
@@ -106,20 +88,8 @@ async def handle_tool(
         answer = await agent.executor.answer(cast("ToolCall", call), is_counted=is_counted)
         return answer.replace(sender=agent.name, entity=Entity.AGENT, formatted=None)
 
-    @driver_neutral
-    async def handle(tool_message: ToolMessage) -> Any:
-        if overrides(agent, "handle_tool_message", "handle_tool_message_async"):
-            return await invoke(agent.handle_tool_message, tool_message)
-        return await call_handler(agent, tool_message, message)
-
-    def read(arguments: Any) -> dict[str, Any]:
-        if not is_call:
-            return {"tool_message": call}
-        tool_message = tool_class.parse(arguments)
-        tool_message.id = call.id
-        return {"tool_message": tool_message}
-
-    tool = tool_class.as_tool(handle, read)
+    handle = partial(run_handler if is_own else call_handler, agent, message=message)
+    tool = tool_class.as_tool(driver_neutral(handle), partial(read_call, tool_class, call))
     arguments = call.arguments if is_call else call.arguments()
     is_repair = False
     try:
@@ -142,18 +112,49 @@ async def handle_tool(
     return answer
 
 
-async def call_handler(agent: AgentNames, tool: ToolMessage, message: Message) -> Any:
+def read_call(kind: type[ToolMessage], call: ToolCall | ToolMessage | None, arguments: Any) -> dict[str, Any]:
+    """Return the tool message that is to be handled, by the name that its handler takes.
+
+    Args:
+        kind: the class of the tool message.
+        call: the tool message itself, or the model's call.
+        arguments: those of the call.
+
+    Raises:
+        ToolArgumentsError: the arguments do not fit.
+    """
+    tool = call if isinstance(call, ToolMessage) else kind.parse(arguments)
+    if isinstance(call, ToolCall):
+        tool.id = call.id
+    return {"tool_message": tool}
+
+
+async def run_handler(agent: AgentNames, tool_message: ToolMessage, message: Message) -> Any:
+    """Run the handler of a tool message by `handle_tool_message` where that is overridden; see `call_handler`."""
+    if not overrides(agent, "handle_tool_message", "handle_tool_message_async"):
+        return await call_handler(agent, tool_message, message)
+    this_call().cause = message  # an override hands on the tool alone
+    return await invoke(agent.handle_tool_message, tool_message)
+
+
+def message_of_call(node: object) -> Message:
+    """Return the message with the call of a tool whose node this is, or is below; an empty one where there is none."""
+    found = node.cause if isinstance(node, CallNode) else None
+    return found if isinstance(found, Message) else Message()
+
+
+async def call_handler(agent: AgentNames, tool_message: ToolMessage, message: Message) -> Any:
     """Call the handler of a tool message.
 
     Raises:
         ToolError: neither the agent nor the tool has one.
     """
-    handler = find_handler(agent, tool)
+    handler = find_handler(agent, tool_message)
     if handler is None:
-        name = tool.request
+        name = tool_message.request
         raise ToolError(
             f"nothing handles {name}: write `def {name}(self, message)` on the agent, or "
-            f"`def handle(self)` on {type(tool).__name__}",
+            f"`def handle(self)` on {type(tool_message).__name__}",
             name,
         )
     return await invoke(handler, message)

@@ -7,7 +7,7 @@ import copy
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from pydantic import ValidationError
 
@@ -64,8 +64,6 @@ class AgentNames(Module):
     """The user is asked without being addressed."""
     tool_error: bool = False
     """The last message that was searched for tools held one that was wrong."""
-    overridden: ClassVar[frozenset[str]] = frozenset()
-    """The documented methods that a subclass has written, of those that are called only then."""
     own_callbacks: AgentCallbacks | None = None
     """The callbacks, once somebody has asked for them."""
     terminal: AskUser | None = None
@@ -409,11 +407,9 @@ class AgentNames(Module):
         """Return whether a message calls tools, and this agent handles none of them."""
         if msg is None:
             return False
-        message = msg if isinstance(msg, Message) else reading.as_message(msg, said_by_program=True)
-        calls = reading.calls_in(self, message)
-        if not calls and not message.tool_messages:
-            return False
-        return not reading.handled_by(self, message)
+        message = reading.as_message(msg, said_by_program=True)
+        has_any = bool(reading.calls_in(self, message) or message.tool_messages)
+        return has_any and not reading.handled_by(self, message)
 
     def can_respond(self, message: Message | str | None = None) -> bool:
         """Return whether it is of use to ask this agent: not where all tools of the message are somebody else's."""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, ValuesView
 from difflib import get_close_matches
+from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from trivium.actions import Tool, ToolMessage
-from trivium.agents._handling import call_handler
-from trivium.commander import driver_neutral
+from trivium.agents._answer_format import is_class
+from trivium.agents._handling import message_of_call, read_call, run_handler
+from trivium.commander import driver_neutral, this_call
+from trivium.commander.lowlevel import parent_of
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, NoModelError, ToolError
 from trivium.llms import ModelProtocol
 from trivium.memory import Memory, MemoryManager
 from trivium.module import Module
-from trivium.schema import Message
 from trivium.schema.lowlevel import create_object, factory_of
 
 if TYPE_CHECKING:
@@ -112,29 +114,22 @@ def made_model(agent: str, llm: object) -> ModelProtocol:
 
 def made_tools(agent: AgentNames, tools: Any) -> Any:
     """Return an agent's tools as its executor takes them: `ToolMessage` classes, agents and tasks become tools."""
-    if not isinstance(tools, list | tuple):
-        if not isinstance(tools, Iterator | ValuesView):
-            return tools
+    if isinstance(tools, Iterator | ValuesView):
         tools = list(cast("Iterable[Any]", tools))
-    given, made = cast("list[Any]", tools), list[Any]()
-    if {*map(type, given)} <= _AS_THEY_ARE:  # most are
-        return given
-    for each in given:
-        if isinstance(each, type) and issubclass(each, ToolMessage):
-            made.append(tool_within_call(agent, each))
-        else:
-            made.append(module_tool(each) if isinstance(each, Module) else each)
-    return made
+    if not isinstance(tools, list | tuple):
+        return tools
+    given = cast("list[Any]", tools)
+    return given if {*map(type, given)} <= _AS_THEY_ARE else [_made_tool(agent, each) for each in given]
 
 
-def tool_within_call(agent: AgentNames, kind: type[ToolMessage]) -> Tool:
-    """Return the tool that runs a `ToolMessage` within the agent's call, by the agent's method or its own `handle`."""
+def _made_tool(agent: AgentNames, given: Any) -> Any:
+    if is_class(given, ToolMessage):  # it runs within the agent's call, by the agent's method or its own `handle`
+        return given.as_tool(driver_neutral(partial(_run_in_call, agent)), partial(read_call, given, None))
+    return module_tool(given) if isinstance(given, Module) else given
 
-    @driver_neutral
-    async def handle(tool_message: ToolMessage) -> Any:
-        return await call_handler(agent, tool_message, Message())
 
-    return kind.as_tool(handle, lambda arguments: {"tool_message": kind.parse(arguments)})
+async def _run_in_call(agent: AgentNames, tool_message: ToolMessage) -> Any:
+    return await run_handler(agent, tool_message, message_of_call(parent_of(this_call())))
 
 
 def module_tool(module: Module) -> Tool:

@@ -70,6 +70,8 @@ class StreamingMixin(Module):
     yields, its messages are given out as they are; else the pieces that its models send. Leaving early stops the call.
     """
 
+    acall = Module.acall  # what awaits it has the answer alone
+
     def __call__(self, *message: Any, **kwargs: Any) -> Generator[Message]:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
         """Call it, and yield the answer as it grows; see `Module.stream` for the events themselves."""
         with self.stream(*message, **kwargs) as events:
@@ -82,6 +84,8 @@ class StreamingMixin(Module):
 
 class AsyncStreamingMixin(Module):
     """The same for async code: a call is an async generator."""
+
+    acall = Module.acall
 
     async def __call__(self, *message: Any, **kwargs: Any) -> AsyncGenerator[Message]:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
         """Call it, and yield the answer as it grows; see `Module.open` for the events themselves."""

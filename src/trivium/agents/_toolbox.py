@@ -107,11 +107,6 @@ class Toolbox:
         """The classes that the model may use."""
         return tuple(self.known[name] for name in self.usable)
 
-    @cached_property
-    def handled_classes(self) -> Mapping[str, ToolClass]:
-        """The classes that the agent handles, by name."""
-        return {name: self.known[name] for name in self.handled if name in self.known}
-
     def specs(self) -> list[ToolSpec]:
         """Return the descriptions that are sent to the model."""
         return [

@@ -7,15 +7,16 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from trivium.agents._calls import overrides
 from trivium.commander import Event, invoke, step
 from trivium.commander.lowlevel import emit, is_within
 from trivium.exceptions import NotInteractiveError
-from trivium.schema import Message
+from trivium.schema import Entity, Message
 
 if TYPE_CHECKING:
     from trivium.agents._names import AgentNames
 
-__all__ = ["AskUser", "UserInputEvent", "ask_other", "ask_user"]
+__all__ = ["AskUser", "UserInputEvent", "answer_of_user", "ask_other"]
 
 AskUser: TypeAlias = Callable[[str], Any]
 
@@ -50,6 +51,30 @@ async def ask_user(agent: AgentNames, prompt: str, is_turn: bool = False) -> str
         return given
 
 
+async def answer_of_user(agent: AgentNames, prompt: str) -> Message | None:
+    """Return what the agent's user says in a turn of theirs, or the default response; None for nothing.
+
+    Args:
+        agent: the agent.
+        prompt: the text that the user is shown.
+
+    Returns:
+        The answer; text that begins with SYSTEM is the system's.
+    """
+    text = agent.default_human_response
+    if text is None:
+        text = await ask_user(agent, prompt, is_turn=True)
+    text = text.strip()
+    if not text:
+        return None
+    if not text.startswith("SYSTEM"):
+        if overrides(agent, "create_user_response"):
+            return agent.create_user_response(text)
+        return Message(content=text, entity=Entity.USER, sources=frozenset())
+    content = text.removeprefix("SYSTEM").strip()
+    return Message(content=content, sender="system", entity=Entity.SYSTEM, sources=frozenset())
+
+
 def terminal_of(agent: AgentNames) -> AskUser:
     """Return the function that asks at a terminal of the agent's own, which knows what was typed before."""
     if not sys.stdin.isatty():
@@ -70,7 +95,7 @@ async def ask_other(agent: AgentNames, other: Any, request: str, no_answer: str,
         said = await ask_user(agent, f"Send this to {other.name}? {request} (y or n)")
         if (said or "y").strip().lower() not in ("y", "yes"):
             return None
-    answer: Message | None = await other.llm_response_async(request)
+    answer: Message | None = await invoke(other.llm_response, request)
     if answer is None or str(answer.content).strip(" \n,.!?:") == no_answer:
         return None
     return f"{other.name} says: {answer.content}".strip()

@@ -34,6 +34,8 @@ class CallNode(TaskNode):
     """The question of the call, where it keeps that for listeners that record contents."""
     trusted_texts: Callable[[], Iterable[str]] = tuple
     """Return what the user and the program wrote in the call's session; for policies, set where there is one."""
+    cause: object = None
+    """The reason for the call, where code below may want it: the message with a tool's call."""
     if TYPE_CHECKING:
         scope: Scope
         """Everything that the call inherits; replace it to change that for the call and everything below."""

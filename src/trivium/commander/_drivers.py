@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import nullcontext
 from functools import partial, wraps
 from inspect import CO_COROUTINE
-from types import NoneType
+from types import MethodType, NoneType
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from trivium.commander._loops import (
@@ -79,14 +79,15 @@ def drive(core: Core[T]) -> T:
 
 
 def sync_method(
-    core: Callable[Concatenate[Any, P], Core[T]], name: str | None = None
+    core: Callable[Concatenate[Any, P], Core[T]], name: str | None = None, *, is_late: bool = True
 ) -> Callable[Concatenate[Any, P], T]:
     """Make the sync method beside a coroutine method: callers block, driver-neutral code awaits it in place.
 
     Args:
         core: the coroutine method.
-        name: its attribute of the class; default: its own name. It is looked up at each call, since a subclass may
-            override it.
+        name: its attribute of the class; default: its own name.
+        is_late: look the attribute up at each call, since a subclass may override it; False: only on the object, as
+            `pair_forms` sees to the subclasses.
 
     Example:
         >>> class Greeter:
@@ -97,16 +98,48 @@ def sync_method(
         >>> Greeter().greet("Ada")
         'hello Ada'
     """
-
     at = name or core.__name__
 
     @wraps(core)
     def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return drive(invoke(getattr(self, at), *args, **kwargs))
+        form = getattr(self, at) if is_late else self.__dict__.get(at) or MethodType(core, self)
+        return drive(invoke(form, *args, **kwargs))
 
     method.__driver_neutral__ = at  # type: ignore[attr-defined] - a mark on the function
     method.__name__ = core.__name__.removesuffix("_async").lstrip("_")
     return method
+
+
+def _async_form(written: Callable[..., Any]) -> Callable[..., Any]:
+    """Make the coroutine method beside a sync one."""
+
+    @driver_neutral
+    @wraps(written)
+    async def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return await invoke(MethodType(written, self), *args, **kwargs)
+
+    return method
+
+
+def pair_forms(cls: type, pairs: Mapping[str, str]) -> None:
+    """Give a class both forms of each method of which it writes one, sync or async: the other form calls that one.
+
+    So the form that is written lowest in the MRO counts, however the method is reached, and `super()` leads from
+    either form to the class above.
+
+    Args:
+        cls: the class, once it is made.
+        pairs: the names of sync methods with those of their coroutine methods, beside those by `sync_method`.
+    """
+    mro = cls.__mro__
+    made = {name: mark for each in mro for name, value in vars(each).items() if (mark := _mark_of(value))}
+    for name, core in {**pairs, **made}.items():
+        owner = next(each for each in mro if name in vars(each) or core in vars(each))
+        forms = vars(owner)
+        if core not in forms:
+            setattr(cls, core, _async_form(forms[name]))
+        elif name not in forms or (owner is cls and _mark_of(forms[name])):
+            setattr(cls, name, sync_method(forms[core], core, is_late=False))
 
 
 def sync_function(core: Callable[P, Core[T]]) -> Callable[P, T]:
@@ -153,7 +186,12 @@ def is_async(function: Any) -> bool:
 
 def is_driver_neutral(function: Any) -> bool:
     """Return True if `function` was marked by `driver_neutral`."""
-    return getattr(function, "__driver_neutral__", None) == ""
+    return _mark_of(function) == ""
+
+
+def _mark_of(function: Any) -> str | None:
+    """Return the name of the coroutine method beside a sync method; "" for driver-neutral code, None for other code."""
+    return getattr(function, "__driver_neutral__", None)
 
 
 # ---- primitive 1: call user code

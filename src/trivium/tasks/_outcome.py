@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from trivium.actions.lowlevel import is_done_tool, result_of, text_of_result
 from trivium.agents import Agent
 from trivium.agents.lowlevel import class_of, value_in
-from trivium.commander import CallNode, current
+from trivium.commander import CallNode, current, invoke
 from trivium.commander.lowlevel import scope_of, stopped_by
 from trivium.exceptions import AnswerFormatError, DeadlineExceededError, RunKilledError
 from trivium.schema import Entity, Message, StatusCode
@@ -109,7 +109,7 @@ async def with_value(task: Task[Any], answer: Message, kind: Any) -> Message:
     agent = task.agent
     found = value_in(answer, kind, agent)
     if found is None and agent.has_model():
-        stated = await agent[kind].llm_response_async(f"State this answer in the required form: {answer.content}")
+        stated = await invoke(agent[kind].llm_response, f"State this answer in the required form: {answer.content}")
         found = None if stated is None else value_in(stated, kind, agent)
     return answer if found is None else answer.replace(output=found)
 

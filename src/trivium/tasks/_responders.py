@@ -117,20 +117,17 @@ class EntityResponder(TaskResponder):
 
 
 class UserResponder(EntityResponder):
-    """The user: asked at most in every second step, and not about a tool call of the model."""
+    """The user: not asked again before somebody else was, and not about a tool call of the model."""
 
     __slots__ = ()
     order = 0
 
     def is_due(self, run: TaskRun) -> bool:
-        """Return whether the user was not asked in the last step, and no tool call waits for the agent."""
+        """Return whether somebody else was asked since the user was, and no tool call waits for the agent."""
         return not run.human_tried and not run.task.agent.has_tool_message_attempt(run.pending_message)
 
     def may_respond(self, run: TaskRun) -> bool:
         """Return whether the message is open to the user, and the user is asked now."""
-        pending = run.pending_message
-        if not (run.task.interactive or (pending is not None and pending.receiver)):
-            return False  # most tasks ask nobody
         return run.user_can_respond() and super().may_respond(run) and self.is_due(run)
 
     async def respond(self, run: TaskRun, turns: int) -> Any:

@@ -86,15 +86,13 @@ class Task(Module, Generic[T]):
     color_log: bool = False
     responder_class: ClassVar[type[SubTaskResponder]] = SubTaskResponder
     """The kind of responder that it is as a sub-task; see `trivium.tasks.lowlevel`."""
-    overridden: ClassVar[frozenset[str]] = frozenset()
-    """The documented methods that a subclass has written."""
     own_callbacks: TaskCallbacks | None = None
     log: RunLog | None = None
 
     pending_message = RunAttribute(TaskRun.pending_message, "The message that waits for an answer.")
     pending_sender = RunAttribute(TaskRun.pending_sender, "The responder that gave it: an entity, or a sub-task.")
     n_stalled_steps = RunAttribute(TaskRun.n_stalled_steps, "The number of steps in a row without a valid response.")
-    human_tried = RunAttribute(TaskRun.human_tried, "Whether the user was asked in the last step.")
+    human_tried = RunAttribute(TaskRun.human_tried, "True if the user was the last one that was asked.")
     is_done = RunAttribute(TaskRun.is_done, "Whether the last response ends the task.")
     is_pass_thru = RunAttribute(TaskRun.is_pass_thru, "Whether the last response passes the pending message on.")
     caller = RunAttribute(TaskRun.caller, "The task that called this one; None at the root.")
@@ -114,7 +112,6 @@ class Task(Module, Generic[T]):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.answer_type = type_argument(cls, cls.answer_type)
-        cls.overridden = cls.overridden | cls.__dict__.keys()
 
     @checked
     def __init__(
