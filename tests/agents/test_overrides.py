@@ -32,7 +32,7 @@ from trivium.agents.aggregator import DefaultAggregator
 from trivium.commander import PASS_WORD, CommanderAsync, Job, tasker
 from trivium.hooks import Hook
 from trivium.prompts import StrParser
-from trivium.schema import LLMMessage, Usage
+from trivium.schema import LLMMessage, Role, Usage
 from trivium.testing import ScriptedModel, call_tool
 
 Kind: TypeAlias = Any
@@ -79,20 +79,25 @@ class By:
         return asyncio.run(main())
 
 
+def is_below(kind: Kind, base: type) -> bool:
+    return issubclass(kind, base)
+
+
 SYNC, ASYNC = By(False), By(True)
 
 
 def made(kind: Kind, *answers: Any, **kwargs: Any) -> Any:
     """An agent of this class, whose model writes its calls as text, and which knows a tool."""
     model = TextModel(list(answers or ("hello",)))
-    if issubclass(kind, ChatAgent):
-        kwargs["config"] = ChatAgentConfig(name="Own", llm=model, use_tools=True, use_functions_api=False)
-        agent: Any = kind(**kwargs)
-    else:
-        agent = kind(model, name="Own", **kwargs)
+    config = ChatAgentConfig(name="Own", llm=model, use_tools=True, use_functions_api=False)
+    agent = kind(config, **kwargs) if is_below(kind, ChatAgent) else kind(model, name="Own", **kwargs)
     agent.enable_message(Square)
     said = iter(["and so on", "q"])
-    agent.ask_user = lambda prompt: next(said)
+
+    def answer(prompt: str) -> str:
+        return next(said)
+
+    agent.ask_user = answer
     return agent
 
 
@@ -131,7 +136,7 @@ def task_in_batch(kind: Kind, by: By) -> Any:
 
 
 def logging_task(kind: Kind, by: By) -> Any:
-    return by(kind(made(ChatAgent, "DONE 9"), interactive=False), "run", "go", listeners=[lambda event: None])
+    return by(kind(made(ChatAgent, "DONE 9"), interactive=False), "run", "go", listeners=[list[Any]().append])
 
 
 def agent_of_task(kind: Kind, by: By) -> Any:
@@ -207,12 +212,11 @@ def by_name(*args: Any, **kwargs: Any) -> Callable[[Kind, By], Any]:
     """A program calls the method by its name."""
 
     def scene(kind: Kind, by: By, name: str = "") -> Any:
-        if issubclass(kind, Task):
-            made_of: Any = kind(made(ChatAgent, "DONE 9"), name="Own", interactive=False)
-            made_of.init("go")
-        else:
-            made_of = made(kind)
-        return by(made_of, name, *args, **kwargs)
+        is_task = is_below(kind, Task)
+        of = kind(made(ChatAgent, "DONE 9"), name="Own", interactive=False) if is_task else made(kind)
+        if is_task:
+            of.init("go")
+        return by(of, name, *args, **kwargs)
 
     return scene
 
@@ -342,7 +346,7 @@ def overriding(kind: type, row: Row, name: str, called: list[tuple[Any, ...]]) -
     )
     written: dict[str, Any] = {"called": called, "Base": kind}
     exec(source, written)
-    if issubclass(kind, Job):
+    if kind is Plain:
         written[name] = tasker(PASS_WORD)(written[name])
     return type(kind.__name__, (kind,), {name: written[name]})
 
@@ -376,7 +380,7 @@ DIRECT: dict[str, tuple[Any, ...]] = {
     "user_response": ("go",),
     "handle_message": (CALL,),
     "handle_tool_message": (Square(number=3),),
-    "llm_response_messages": ([LLMMessage(role="user", content="go")],),
+    "llm_response_messages": ([LLMMessage(role=Role.USER, content="go")],),
     "llm_response_forget": ("go",),
     "ask_agent": (OTHER, "why?", "", False),
     "run": ("go",),

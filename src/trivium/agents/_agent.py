@@ -95,7 +95,9 @@ class Agent(AgentNames, Generic[T_co]):
     """The type of its answers, set by `Agent[A]` before `__init__` and by `class Mine(Agent[A])`; None: any."""
     _output_format: Any = None
     _describes_format: bool = True
-    if TYPE_CHECKING:  # most have one, and those that have none say so when they are made
+    if TYPE_CHECKING:
+        output_format: Any  # a class may say so too: `output_format = A`
+        # Most have one, and those that have none say so when they are made.
         memory: MemoryManager  # pyright: ignore[reportIncompatibleVariableOverride] # fmt: skip
 
         # Static types of the calls of the base class: they answer with a value of type T_co.
@@ -108,12 +110,21 @@ class Agent(AgentNames, Generic[T_co]):
         def __class_getitem__(cls, argument):
             return bracketed(cls, argument) or super().__class_getitem__(argument)
 
+        @property
+        def output_format(self) -> Any:
+            """The parser of the answers, or None; a type that is set becomes one, as by `set_output_format`."""
+            return self._output_format
+
+        @output_format.setter
+        def output_format(self, wanted: Any) -> None:
+            self.set_output_format(wanted)
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         given = vars(cls).get("output_format")
         if given is not None and not isinstance(given, property):  # a class says so too, as `output_format = A`
             cls.answer_type = given
-            del cls.output_format  # pyright: ignore[reportAttributeAccessIssue] - the attribute of this class
+            del cls.output_format
         cls.answer_type = type_argument(cls, cls.answer_type)
 
     def __init__(
@@ -192,7 +203,7 @@ class Agent(AgentNames, Generic[T_co]):
 
     def _ask(self, model: ModelProtocol, history: History, extra: Mapping[str, Any]) -> Coroutine[Any, Any, Reply]:
         """Request one answer; every request of the agent goes through here."""
-        node = listening_node(self.output_format) if isinstance(self.output_format, AnswerFormat) else None
+        node = listening_node(self._output_format) if isinstance(self._output_format, AnswerFormat) else None
         request = partial(call_model, model, self._request(history, extra), node)
         if not overrides(self, "llm_response_messages", "llm_response_messages_async", "update_token_usage"):
             return request()
@@ -202,7 +213,7 @@ class Agent(AgentNames, Generic[T_co]):
 
     async def _finish(self, model: ModelProtocol, reply: Reply, history: History, extra: Mapping[str, Any]) -> Message:
         """Return the agent's answer; one that has not the wanted type is requested again, with what was wrong."""
-        parser = self.output_format
+        parser = self._output_format
         if not isinstance(parser, AnswerFormat):
             return self._message(reply, None if parser is None else await settle(parser.parse_response(reply.text)))
         if reply.tool_calls:  # they are left to a task
@@ -219,7 +230,7 @@ class Agent(AgentNames, Generic[T_co]):
 
     def _history(self, message: tuple[Message, ...], session_id: Hashable) -> History:
         memory = self.memory.get(session_id) if self.memory else Memory.of(message)
-        parser = None if isinstance(self.output_format, AnswerFormat) else self.output_format
+        parser = None if isinstance(self._output_format, AnswerFormat) else self._output_format
         return self.aggregator.aggregate(Memory() if memory is None else memory, self.name, parser, self.instruction())
 
     def has_model(self) -> bool:
@@ -235,7 +246,7 @@ class Agent(AgentNames, Generic[T_co]):
         return [*self.aggregator.aggregate_system_intruction(template), *last]
 
     def _format_instruction(self) -> str:
-        form = self.output_format
+        form = self._output_format
         return form.format_instruction() if isinstance(form, AnswerFormat) and self._describes_format else ""
 
     @property
@@ -264,7 +275,7 @@ class Agent(AgentNames, Generic[T_co]):
             choice = extra.get("tool_choice", choice)
             extra = {name: value for name, value in extra.items() if name != "tool_choice"}
         parameters = {**self.parameters, **extra} if extra else self.parameters
-        schema = self.output_format.schema if isinstance(self.output_format, AnswerFormat) else None
+        schema = self._output_format.schema if isinstance(self._output_format, AnswerFormat) else None
         return Request(history, self._specs(), self.toolbox.forced or choice, schema, parameters)
 
     def _specs(self) -> tuple[ToolSpec, ...]:
@@ -328,10 +339,8 @@ class Agent(AgentNames, Generic[T_co]):
     # ---- the responder of the model
     def llm_can_respond(self, message: Message | str | None = None) -> bool:
         """Return whether the model is asked: not where the message holds a tool call that the agent handles."""
-        if not self.has_model():
-            return False
         given = as_message(message) if isinstance(message, str) else message
-        return given is None or not handled_by(self, given)
+        return self.has_model() and (given is None or not handled_by(self, given))
 
     @driver_neutral
     async def llm_response_async(
@@ -373,12 +382,8 @@ class Agent(AgentNames, Generic[T_co]):
     @driver_neutral
     async def agent_response_async(self, msg: Message | str | None = None) -> Message | None:
         """Run the tool messages that the model sent; without any, return what `handle_message_fallback` says."""
-        if msg is None:
-            return None
-        found = await invoke(self.handle_message, msg)
-        if found is None:
-            return None
-        answer = self.to_ChatDocument(found)
+        found = None if msg is None else await invoke(self.handle_message, msg)
+        answer = None if found is None else self.to_ChatDocument(found)
         if answer is not None and self.own_callbacks is not None:
             from trivium.agents._callbacks import show_agent  # most agents have none
 
@@ -442,15 +447,6 @@ class Agent(AgentNames, Generic[T_co]):
     user_response = sync_method(user_response_async)
 
     # ---- answers of a type
-    @property
-    def output_format(self) -> Any:
-        """The parser of the answers, or None; a type that is set becomes one, as by `set_output_format`."""
-        return self._output_format
-
-    @output_format.setter
-    def output_format(self, wanted: Any) -> None:
-        self.set_output_format(wanted)
-
     def set_output_format(
         self,
         output_type: Any,

@@ -82,7 +82,7 @@ class ChatAgent(Agent[T_co]):
         if not isinstance(self.template, str):
             return super().instruction()
         parts: tuple[str, ...] = (self.template,)
-        form = self._format_instruction() if self.output_format is not None else ""
+        form = self._format_instruction() if self._output_format is not None else ""
         in_text = bool(self.toolbox.usable) and self._writes_calls_as_text()
         if in_text or form:
             is_own = in_text and overrides(self, "json_format_rules")

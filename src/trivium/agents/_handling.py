@@ -14,7 +14,7 @@ from trivium.actions import ToolMessage, as_text, find_handler, run_tool
 from trivium.actions.lowlevel import reason_of
 from trivium.agents._calls import calls_in, class_of, handles_tool, overrides, recipient_of
 from trivium.commander import CallNode, invoke, this_call
-from trivium.commander.lowlevel import driver_neutral
+from trivium.commander.lowlevel import driver_neutral, parent_of
 from trivium.exceptions import AnswerFormatError, LimitExceededError, ToolArgumentsError, ToolError, ToolFailedError
 from trivium.schema import ActionReturn, ActionStatusCode, ActionValidCode, Entity, Message, NonToolAction, ToolCall
 from trivium.schema.lowlevel import is_tainted, linked, links_of
@@ -129,8 +129,15 @@ def read_call(kind: type[ToolMessage], call: ToolCall | ToolMessage | None, argu
     return {"tool_message": tool}
 
 
-async def run_handler(agent: AgentNames, tool_message: ToolMessage, message: Message) -> Any:
-    """Run the handler of a tool message by `handle_tool_message` where that is overridden; see `call_handler`."""
+async def run_handler(agent: AgentNames, tool_message: ToolMessage, message: Message | None) -> Any:
+    """Run the handler of a tool message by `handle_tool_message` where that is overridden; see `call_handler`.
+
+    Args:
+        agent: the agent.
+        tool_message: the tool message.
+        message: the message with the call; None: it is the answer of the model in the call above.
+    """
+    message = message or message_of_call(parent_of(this_call()))
     if not overrides(agent, "handle_tool_message", "handle_tool_message_async"):
         return await call_handler(agent, tool_message, message)
     this_call().cause = message  # an override hands on the tool alone

@@ -413,9 +413,8 @@ class AgentNames(Module):
 
     def can_respond(self, message: Message | str | None = None) -> bool:
         """Return whether it is of use to ask this agent: not where all tools of the message are somebody else's."""
-        if self.options.respond_tools_only and not self.try_get_tool_messages(message):
-            return False
-        return not self.has_only_unhandled_tools(message)
+        has_any = not self.options.respond_tools_only or bool(self.try_get_tool_messages(message))
+        return has_any and not self.has_only_unhandled_tools(message)
 
     def tool_validation_error(self, ve: Exception, tool_class: Any = None) -> str:
         """Return the text that the model reads where a call does not fit its tool; override it to say it otherwise."""

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from trivium.actions import Tool, ToolMessage
 from trivium.agents._answer_format import is_class
-from trivium.agents._handling import message_of_call, read_call, run_handler
-from trivium.commander import driver_neutral, this_call
-from trivium.commander.lowlevel import parent_of
+from trivium.agents._handling import read_call, run_handler
+from trivium.commander import driver_neutral
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, NoModelError, ToolError
 from trivium.llms import ModelProtocol
 from trivium.memory import Memory, MemoryManager
@@ -124,12 +123,8 @@ def made_tools(agent: AgentNames, tools: Any) -> Any:
 
 def _made_tool(agent: AgentNames, given: Any) -> Any:
     if is_class(given, ToolMessage):  # it runs within the agent's call, by the agent's method or its own `handle`
-        return given.as_tool(driver_neutral(partial(_run_in_call, agent)), partial(read_call, given, None))
+        return given.as_tool(driver_neutral(partial(run_handler, agent, message=None)), partial(read_call, given, None))
     return module_tool(given) if isinstance(given, Module) else given
-
-
-async def _run_in_call(agent: AgentNames, tool_message: ToolMessage) -> Any:
-    return await run_handler(agent, tool_message, message_of_call(parent_of(this_call())))
 
 
 def module_tool(module: Module) -> Tool:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final, Literal, Protocol, TypeAlias
 
 from trivium.actions import ToolMessage
-from trivium.exceptions import ConfigurationError, ToolDefinitionError
+from trivium.exceptions import ConfigurationError
 from trivium.schema import ToolSpec
 
 __all__ = ["ORCHESTRATION", "NameSet", "ToolClass", "ToolClasses", "ToolTable", "Toolbox"]
@@ -76,7 +76,7 @@ class Toolbox:
         Raises:
             ToolDefinitionError: a class has no name.
         """
-        given = {_checked_name(each): each for each in classes}
+        given = {each.name(): each for each in classes}
         names, handles = self.usable, self.handled
         if usable is not None:
             allowed = [name for name, each in given.items() if usable and each.is_for_models()]
@@ -126,15 +126,6 @@ def _minus(names: tuple[str, ...], gone: Collection[str]) -> tuple[str, ...]:
 def _short_spec(tool_class: ToolClass) -> ToolSpec:
     schema = tool_class.llm_function_schema(defaults=False)
     return ToolSpec(schema.name, schema.description, schema.parameters)
-
-
-def _checked_name(tool_class: ToolClass) -> str:
-    name = tool_class.name()
-    if not name:
-        raise ToolDefinitionError(
-            f'{tool_class.__name__} needs a name: write `request: str = "…"`', tool_class.__name__
-        )
-    return name
 
 
 class HasToolbox(Protocol):

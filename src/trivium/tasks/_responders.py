@@ -128,7 +128,9 @@ class UserResponder(EntityResponder):
 
     def may_respond(self, run: TaskRun) -> bool:
         """Return whether the message is open to the user, and the user is asked now."""
-        return run.user_can_respond() and super().may_respond(run) and self.is_due(run)
+        task, pending = run.task, run.pending_message
+        may_be_asked = task.interactive or (pending is not None and bool(pending.receiver))  # most tasks ask nobody
+        return may_be_asked and run.user_can_respond() and super().may_respond(run) and self.is_due(run)
 
     async def respond(self, run: TaskRun, turns: int) -> Any:
         """Return the default response of the task, else the answer of the user."""
