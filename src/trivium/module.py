@@ -315,15 +315,15 @@ class Module:
         """Remember the messages of a call, and note what they and their session repeat."""
         session_id, read = node.scope.session_id, NOTHING
         above = NOTHING if parent_of(node) is None else sources_above(node)
-        for each in messages:
-            extra = each.__pydantic_extra__
+        for message in messages:
+            extra = message.__pydantic_extra__
             if "sources" in extra:
                 read |= as_sources(extra["sources"])
             elif above:  # it is said within a run, and may repeat all that was read above
                 extra["sources"] = above
                 read |= above
             if "files" in extra:
-                read |= {Source("document", each.filename or "") for each in extra["files"]}
+                read |= {Source("document", file.filename or "") for file in message.files}
         if self.memory is not None and messages:
             self._remember(node, messages)
         memory = None if self.memory is None else self.memory.memory_map.get(session_id)

@@ -298,6 +298,21 @@ def test_sources_are_of_the_answer_and_of_what_is_stored_and_are_not_shown() -> 
     assert "sources" not in Message(content="hi", sources=frozenset()).model_dump()
 
 
+@pytest.mark.parametrize("sources", [3, [3], [["tool", "a", "b"]], [["tool", ["a"]]]])
+def test_sources_that_are_none_are_refused(sources: Any) -> None:
+    agent = Outbox().agent("hi")
+    agent("hi")
+    with pytest.raises(ValueError, match="the sources of a message are pairs"):
+        agent.load_state_dict({"memory": [{"content": "hi", "sources": sources}]})
+    assert len(agent.memory.open(0)) == 2, "nothing was loaded"
+
+
+def test_files_that_were_read_again_are_documents() -> None:
+    file = FileAttachment(content=ATTACK.encode(), filename="letter.txt", mime_type="text/plain")
+    read = Message.model_validate_json(Message(content="Read.", files=[file]).model_dump_json())
+    assert Outbox().agent("hi")(read).sources == {Source("document", "letter.txt")}
+
+
 def test_steering_tools_are_no_source() -> None:
     agent = ChatAgent(ScriptedModel([call_tool("done_tool", content="42")]))
     agent.enable_message(DoneTool)

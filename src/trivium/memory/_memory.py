@@ -128,8 +128,8 @@ class Memory:
         if not isinstance(many, list | tuple):
             raise TypeError(f"a memory loads a list of messages, not {type(many).__name__}")
         loaded = [Message.model_validate(each) for each in cast("list[Any]", many)]
-        self.messages = loaded if overwrite else self.messages + loaded
         self.sources = (frozenset() if overwrite else self.sources).union(*(each.sources for each in loaded))
+        self.messages = loaded if overwrite else self.messages + loaded
         self._notify("load", loaded)
 
     def save(self) -> list[dict[str, Any]]:

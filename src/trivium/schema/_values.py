@@ -57,8 +57,15 @@ _counts = attrgetter(*USAGE)
 
 
 def as_sources(value: Iterable[Any]) -> Sources:
-    """Return the sources of a message as it holds them; those that were read again are lists."""
-    return cast("Sources", value) if isinstance(value, frozenset) else frozenset(Source(*each) for each in value)
+    """Return the sources of a message as it holds them; those that were read again are lists.
+
+    Raises:
+        ValueError: they are no sources.
+    """
+    try:
+        return cast("Sources", value) if isinstance(value, frozenset) else frozenset(Source(*each) for each in value)
+    except TypeError:
+        raise ValueError(f"the sources of a message are pairs of a kind and a name, not {value!r:.200}") from None
 
 
 def as_usage(value: Any) -> Usage | None:
