@@ -6,7 +6,7 @@ import asyncio
 import io
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -15,14 +15,17 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from trivium import Agent, ChatAgent, Message, Module, Task
-from trivium.commander import gather
+from trivium.actions._displayed import call_text, result_text
+from trivium.commander import gather, this_call
+from trivium.commander.lowlevel import emit
+from trivium.events import Display, Event
 from trivium.exceptions import MissingExtraError, ModelError
 from trivium.llms import Reasoning
 from trivium.module import overridable
 from trivium.schema import ActionReturn, Entity
 from trivium.tasks.lowlevel import SubTaskResponder, TaskRun
 from trivium.terminal import Screen, Terminal
-from trivium.terminal._words import call_text, cut, result_text, safe_text
+from trivium.terminal._words import cut, safe_text
 from trivium.testing import ScriptedModel, call_tool
 
 
@@ -186,3 +189,21 @@ def test_results_as_a_person_reads_them():
     assert result_text(ActionReturn(result=[{"type": "text", "content": "42"}])) == "42"
     assert result_text(ActionReturn(errmsg="no")) == "no"
     assert result_text({1j: 2}) == "{1j: 2}"
+
+
+class Fetched(Event[int, Literal["fetched"]]):
+    """An event of a program, of a kind that no view knows."""
+
+    def display(self) -> Display:
+        return Display("note", f"{self.data} pages fetched")
+
+
+def test_an_event_of_ones_own_says_what_is_shown_of_it():
+    class Fetcher(Module):
+        def forward(self, message: Message) -> str:
+            emit(this_call(), Fetched, 3)
+            return "done"
+
+    view, text = screen()
+    Fetcher()("go", listeners=[view])
+    assert text() == "3 pages fetched\n"

@@ -12,10 +12,11 @@ from typing import Any, Final, Literal, TypeAlias
 
 from pydantic_core import to_jsonable_python
 
+from trivium.actions._displayed import call_text, result_text
 from trivium.actions._tool import Arguments, Tool, mark_of
 from trivium.commander import CallNode, Event, current, driver_neutral, invoke, step, wait
 from trivium.commander.lowlevel import change_scope, checkpoint, emit, invoke_or_abandon, note_sources, scope_of
-from trivium.events import JSONObject, on_one_line, to_json_value
+from trivium.events import Display, JSONObject, on_one_line, to_json_value
 from trivium.exceptions import (
     CommanderError,
     ConfigurationError,
@@ -72,6 +73,10 @@ class ToolCallEvent(Event[tuple[str, str | Mapping[str, Any]], Literal["tool_cal
         name, arguments = self.data
         return on_one_line(f"{name}({as_text(arguments)})") if content else name
 
+    def display(self) -> Display:
+        """Return the call, as code would write it."""
+        return Display("call", call_text(*self.data))
+
     def fields(self, content: bool = False) -> JSONObject:
         """Return the tool's name and the arguments."""
         name, arguments = self.data
@@ -95,6 +100,10 @@ class ToolResultEvent(Event[Any, Literal["tool_result"]]):
     def detail(self, content: bool = False) -> str:
         """Give the result as a model reads it."""
         return on_one_line(as_text(self.data)) if content else ""
+
+    def display(self) -> Display:
+        """Return the result as text."""
+        return Display("result", result_text(self.data))
 
     def fields(self, content: bool = False) -> JSONObject:
         """Return the result."""

@@ -4,6 +4,7 @@ Stable enough to build on: changes of these names are in the changelog.
 """
 
 from trivium.actions._action import describe_tool, invalid_api
+from trivium.actions._displayed import call_text
 from trivium.actions._done_tools import is_done_tool, result_of, text_of_result
 from trivium.actions._read_more import read_more_of
 from trivium.actions._run import reason_of
@@ -11,6 +12,7 @@ from trivium.actions._strict import is_json_array, is_json_object
 from trivium.actions._tool import describe_errors, remove_titles, unfenced
 
 __all__ = [
+    "call_text",
     "describe_errors",
     "describe_tool",
     "invalid_api",

@@ -27,7 +27,6 @@ from trivium.terminal.lowlevel import (
     chat_at_terminal,
     chat_on_lines,
     is_terminal,
-    result_text,
 )
 
 __all__ = ["ChatOptions", "run_chat"]
@@ -217,6 +216,6 @@ class _JSONLines:
             self._calls[event.node] = name
             _write("tool_call", name=name, arguments=arguments)
         elif isinstance(event, ToolResultEvent):
-            _write("tool_result", name=self._calls.pop(event.node, ""), result=result_text(event.data))
+            _write("tool_result", name=self._calls.pop(event.node, ""), result=event.display().text)
         elif isinstance(event, EndedEvent) and event.node in self._calls:
             _write("tool_error", name=self._calls.pop(event.node), error=one_line(event.data))

@@ -13,7 +13,7 @@ Example::
 
 from typing import TYPE_CHECKING
 
-from trivium.events._event import Event, Listener, exception_line, on_one_line, to_json_value
+from trivium.events._event import Display, Event, Listener, exception_line, on_one_line, to_json_value
 from trivium.events._json import JSONObject, JSONValue
 from trivium.events._registry import HOMES, event_class, event_kinds
 from trivium.lazy import lazy_names
@@ -42,6 +42,7 @@ __all__ = [
     "ApprovalEvent",
     "CacheEvent",
     "DeltaEvent",
+    "Display",
     "EmbeddedEvent",
     "EndedEvent",
     "Event",

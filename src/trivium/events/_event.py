@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from logging import INFO
+from logging import INFO, WARNING
 from time import time
 from typing import (
     TYPE_CHECKING,
@@ -14,6 +14,7 @@ from typing import (
     Final,
     Generic,
     Literal,
+    NamedTuple,
     Protocol,
     TypeAlias,
     get_args,
@@ -30,12 +31,29 @@ if TYPE_CHECKING:
     from trivium.events._union import RunEvent
     from trivium.schema import Usage
 
-__all__ = ["Event", "Listener", "exception_line", "on_one_line", "to_json_value"]
+__all__ = ["Display", "Event", "Listener", "exception_line", "on_one_line", "to_json_value"]
 
 D_co = TypeVar("D_co", covariant=True, default=Any)
 K_co = TypeVar("K_co", covariant=True, bound=str, default=str)
 
 _LONGEST_LINE: Final = 200
+
+
+class Display(NamedTuple):
+    """The part of a run that an event shows to a person who follows it.
+
+    Args:
+        part: "answer" and "thought": the next piece of a model's text; "call" and "result": the beginning and the end
+            of a tool call; "response": the response of a responder in a task's step; "note": a line of its own.
+        text: the text; of a response "" where it has none, or is none that counts.
+        speaker: the responder.
+        sender: the name of the speaker where it is an agent or its model.
+    """
+
+    part: Literal["answer", "thought", "call", "result", "response", "note"]
+    text: str
+    speaker: str = ""
+    sender: str = ""
 
 
 class Event(Generic[D_co, K_co]):
@@ -153,6 +171,10 @@ class Event(Generic[D_co, K_co]):
     def parse(cls, fields: Mapping[str, Any]) -> Any:
         """Return the `data` of an event that another process sent; the inverse of `fields(content=True)`."""
         return fields.get("data")
+
+    def display(self) -> Display | None:
+        """Return what a screen shows of the event while the run goes on; by default a line for the level WARNING."""
+        return Display("note", self.summary()) if self.level >= WARNING else None
 
     def is_for_clients(self) -> bool:
         """Return True if servers send this event, with its content, to the client that made the call; default no."""

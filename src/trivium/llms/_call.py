@@ -10,7 +10,7 @@ from typing import Literal
 
 from trivium.commander import CallNode, Event, current
 from trivium.commander.lowlevel import Budget, driver_neutral, emit, parent_of, pull, scope_of, spend
-from trivium.events import JSONObject, on_one_line
+from trivium.events import Display, JSONObject, on_one_line
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.llms._prices import expected_usage, expected_usd, price_of, priced
 from trivium.llms._protocol import (
@@ -43,6 +43,12 @@ class DeltaEvent(Event[str | ToolCallPart | Reasoning, Literal["delta"]]):
     def detail(self, content: bool = False) -> str:
         """Give the piece."""
         return on_one_line(self.data if isinstance(self.data, str) else str(self.data)) if content else ""
+
+    def display(self) -> Display | None:
+        """Return the piece as a part of the answer, or of the thoughts; parts of tool calls are not shown."""
+        if isinstance(self.data, Reasoning):
+            return Display("thought", self.data.text)
+        return Display("answer", self.data) if isinstance(self.data, str) else None
 
     def fields(self, content: bool = False) -> JSONObject:
         """Return the piece; `type` tells reasoning and parts of tool calls from text."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from trivium.commander import Event
-from trivium.events import JSONObject, on_one_line, to_json_value
-from trivium.schema import Message
+from trivium.events import Display, JSONObject, on_one_line, to_json_value
+from trivium.schema import Entity, Message
 
 __all__ = ["Response", "ResponseEvent"]
 
@@ -41,6 +41,13 @@ class ResponseEvent(Event[Response, Literal["response"]]):
             return f"{responder} {'has no response' if could_respond else 'was passed over'} in {task}"
         said = f": {message.content}" if content else ""
         return on_one_line(f"{responder} responds in {task}{' (the result of the step)' if is_result else ''}{said}")
+
+    def display(self) -> Display:
+        """Return the text of the response, where it is the outcome of the step and not the user's."""
+        _, responder, message, _, is_result = self.data
+        text = message.content if message is not None and is_result and responder != Entity.USER else ""
+        sender = message.sender if message is not None and responder in tuple(Entity) else ""
+        return Display("response", text if isinstance(text, str) else "", responder, sender)
 
     def fields(self, content: bool = False) -> JSONObject:
         """Return the parts of the response; the message only on request."""

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from logging import WARNING
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
-from trivium.actions import ToolCallEvent, ToolResultEvent
 from trivium.commander import EndedEvent, TaskNode
+from trivium.events import Display, Event
 from trivium.exceptions import MissingExtraError
-from trivium.llms import DeltaEvent, Reasoning
 from trivium.schema import Entity
-from trivium.terminal._words import call_text, cut, result_text, safe_text
+from trivium.terminal._words import cut, safe_text
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from trivium.events import RunEvent
-    from trivium.tasks import Response
 
 __all__ = ["Screen"]
 
@@ -78,6 +75,10 @@ class Screen:
         self._stepping = set[str]()  # the tasks whose own steps were displayed
         self._is_at_start = True
         self._thinks = False
+        self._shows: dict[str, Callable[[Event, Display], None]] = {
+            "answer": self._write_delta, "thought": self._write_delta, "call": self._begin_tool,
+            "result": self._end_tool, "response": self._write_response, "note": self._note,
+        }  # fmt: skip
 
     @property
     def partial(self) -> str:
@@ -88,23 +89,19 @@ class Screen:
     def __call__(self, event: RunEvent) -> None:
         """Accept one event, from any thread."""
         with self._lock:
-            if isinstance(event, DeltaEvent):
-                self._write_delta(event)
-            elif isinstance(event, ToolCallEvent):
-                self._calls[event.node] = call_text(*event.data)
-            elif isinstance(event, ToolResultEvent):
-                self._end_tool(event, result_text(event.data), False)
-            elif isinstance(event, EndedEvent):
+            if isinstance(event, EndedEvent):
                 self._end(event)
-            elif event.kind == "response":
-                self._write_response(event.data)
-            elif event.level >= WARNING:
-                self._when_free(partial(self.note, event.summary(), "yellow"))
+            elif (display := event.display()) is not None:
+                self._shows[display.part](event, display)
 
-    def _write_delta(self, event: DeltaEvent) -> None:
-        node, delta = event.node, event.data
-        thinks = isinstance(delta, Reasoning)
-        text = delta.text if thinks else event.piece
+    def _note(self, event: Event, display: Display) -> None:
+        self._when_free(partial(self.note, display.text, "yellow"))
+
+    def _begin_tool(self, event: Event, display: Display) -> None:
+        self._calls[event.node] = display.text
+
+    def _write_delta(self, event: Event, display: Display) -> None:
+        node, thinks, text = event.node, display.part == "thought", display.text
         if not text:
             return
         before = self._texts.get(node, "")
@@ -123,7 +120,7 @@ class Screen:
     def _end(self, event: EndedEvent) -> None:
         node, error = event.node, event.data
         if error is not None and node in self._calls:
-            self._end_tool(event, f"{error}" or type(error).__name__, True)
+            self._end_tool(event, Display("result", f"{error}" or type(error).__name__), True)
         text = self._texts.pop(node, None)
         if node is self._live:
             self._live, self._thinks = None, False
@@ -136,14 +133,11 @@ class Screen:
             self._displayed.append(text.strip())
             self._is_answered = True
 
-    def _write_response(self, response: Response) -> None:
-        responder, message = response.responder, response.message
-        self._stepping.add(response.task)
-        if not response.is_result or responder == Entity.USER:
+    def _write_response(self, event: Event, display: Display) -> None:
+        _, text, responder, sender = display
+        self._stepping.add(event.caller)
+        if not text:
             return
-        if message is None or not isinstance(message.content, str):
-            return
-        is_entity, text = responder in tuple(Entity), message.content
         # A model's answer is on the screen as the model wrote it; so is that of a sub-task, by its own steps.
         is_written = (self._is_answered and responder != Entity.AGENT) or responder in self._stepping
         self._is_answered = False
@@ -151,12 +145,12 @@ class Screen:
             return
         role = "llm" if responder == Entity.LLM else "agent"
         self._displayed.append(text.strip())
-        self._when_free(partial(self.say, message.sender if is_entity else responder, text, role))
+        self._when_free(partial(self.say, sender or responder, text, role))
 
-    def _end_tool(self, event: ToolResultEvent | EndedEvent, result: str, has_failed: bool) -> None:
-        use = DisplayedCall(self._calls.pop(event.node, event.name), result, has_failed)
+    def _end_tool(self, event: Event, display: Display, has_failed: bool = False) -> None:
+        use = DisplayedCall(self._calls.pop(event.node, event.name), display.text, has_failed)
         self.tools.append(use)
-        self._displayed.append(result.strip())
+        self._displayed.append(display.text.strip())
         self._when_free(partial(self._write_tool, use))
 
     def _write_tool(self, use: DisplayedCall) -> None:

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trivium.actions import Denied
+from trivium.actions.lowlevel import call_text
 from trivium.commander.lowlevel import running_loop
 from trivium.exceptions import ConfigurationError, MissingExtraError
 from trivium.terminal._screen import COLOURS, Screen
-from trivium.terminal._words import call_text, safe_text
+from trivium.terminal._words import safe_text
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import unicodedata
-from collections.abc import Mapping
-from contextlib import suppress
-from typing import cast
 
-from pydantic_core import to_jsonable_python
-
-from trivium.schema import ActionReturn
-
-__all__ = ["call_text", "cut", "result_text", "safe_line", "safe_text"]
+__all__ = ["cut", "safe_line", "safe_text"]
 
 # Marks that reorder the text around them; the joiners that emoji and many scripts need are no such marks.
 _REORDERING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
@@ -44,34 +36,6 @@ def safe_text(text: str) -> str:
 def safe_line(text: object) -> str:
     """Return the text of a value on one line, as `safe_text`."""
     return safe_text(" ".join(str(text).split()))
-
-
-def call_text(name: str, arguments: str | Mapping[str, object]) -> str:
-    """Return a tool call as Python code would write it.
-
-    Example:
-        >>> call_text("add", '{"a": 1, "b": "two"}'), call_text("add", "{")
-        ("add(a=1, b='two')", 'add({)')
-    """
-    given: object = arguments
-    if isinstance(arguments, str):
-        with suppress(ValueError, RecursionError):
-            given = json.loads(arguments or "{}")
-    if isinstance(given, Mapping):
-        given = ", ".join(f"{key}={value!r}" for key, value in cast("Mapping[str, object]", given).items())
-    return f"{name}({given})"
-
-
-def result_text(result: object) -> str:
-    """Return the result of a tool as text."""
-    if isinstance(result, ActionReturn):
-        return str(result.errmsg or result.format_result())
-    if isinstance(result, str):
-        return result
-    try:
-        return json.dumps(result, ensure_ascii=False, default=to_jsonable_python)
-    except (TypeError, ValueError):
-        return str(result)
 
 
 def cut(text: str, width: int) -> str:

@@ -2,16 +2,14 @@
 
 from trivium.terminal._chat import COMMANDS, Conversation, chat_at_terminal, chat_on_lines, run_command
 from trivium.terminal._terminal import is_terminal, user_port
-from trivium.terminal._words import call_text, result_text, safe_line, safe_text
+from trivium.terminal._words import safe_line, safe_text
 
 __all__ = [
     "COMMANDS",
     "Conversation",
-    "call_text",
     "chat_at_terminal",
     "chat_on_lines",
     "is_terminal",
-    "result_text",
     "run_command",
     "safe_line",
     "safe_text",

@@ -1,0 +1,42 @@
+"""Calls of tools and their results as a person reads them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import cast
+
+from pydantic_core import to_jsonable_python
+
+from trivium.schema import ActionReturn
+
+__all__ = ["call_text", "result_text"]
+
+
+def call_text(name: str, arguments: str | Mapping[str, object]) -> str:
+    """Return a tool call as Python code would write it.
+
+    Example:
+        >>> call_text("add", '{"a": 1, "b": "two"}'), call_text("add", "{")
+        ("add(a=1, b='two')", 'add({)')
+    """
+    given: object = arguments
+    if isinstance(arguments, str):
+        with suppress(ValueError, RecursionError):
+            given = json.loads(arguments or "{}")
+    if isinstance(given, Mapping):
+        given = ", ".join(f"{key}={value!r}" for key, value in cast("Mapping[str, object]", given).items())
+    return f"{name}({given})"
+
+
+def result_text(result: object) -> str:
+    """Return the result of a tool as text."""
+    if isinstance(result, ActionReturn):
+        return str(result.errmsg or result.format_result())
+    if isinstance(result, str):
+        return result
+    try:
+        return json.dumps(result, ensure_ascii=False, default=to_jsonable_python)
+    except (TypeError, ValueError):
+        return str(result)
