@@ -441,12 +441,7 @@ def note_sources(node: TaskNode, sources: frozenset[Any]) -> None:
 
 def sources_above(node: TaskNode) -> frozenset[Any]:
     """Return all that was read by those above the node so far: what it was given may repeat any of it."""
-    found, above = NOTHING, node._parent
-    while above is not None:
-        if above._sources:
-            found |= above._sources
-        above = above._parent
-    return found
+    return NOTHING.union(*map(sources_of, node.ancestor_chain[1:]))
 
 
 def time_left(node: TaskNode) -> float | None:
