@@ -312,7 +312,7 @@ BY_PROGRAMS = {
         chat_num_tokens message_history_str from_id clear_dialog""",
     Task: "kill kill_session add_sub_task set_color_log close_loggers init_loggers",
 }
-"""Documented methods of which no run depends: programs call them by their one name."""
+"""Documented methods that no run needs: programs call them by their one name."""
 
 
 def parameters() -> list[Any]:
