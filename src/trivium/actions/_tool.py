@@ -291,7 +291,8 @@ def tool_from_signature(function: Callable[..., object]) -> Tool:
     properties: dict[str, JSONSchema] = schema.get("properties", {})
     for each in notes.keys() & properties:
         properties[each] = dict(sorted({**properties[each], **notes[each]}.items()))
-    return Tool(ToolSpec(name, description, schema), function, make_validator(name, adapter))
+    of = function if isinstance(function, types.FunctionType) else None  # a method would keep its object alive
+    return Tool(ToolSpec(name, description, schema), function, Validator(name, adapter, of))
 
 
 def unwrap(function: Callable[..., object]) -> Callable[..., object]:
@@ -356,24 +357,47 @@ def read_parameters(
     return kinds, notes_of
 
 
-def make_validator(name: str, adapter: TypeAdapter[object]) -> Validate:
-    """Make the function that validates the arguments of a call, given as JSON text or as a dict."""
-    from_json, from_python = adapter.validator.validate_json, adapter.validator.validate_python
+class Validator:
+    """Validates the arguments of a tool's calls, given as JSON text or as a dict. It is pickled as its function.
 
-    def validate(arguments: str | Mapping[str, object]) -> Arguments:
+    Args:
+        name: the tool's name, for errors.
+        adapter: the types of the arguments.
+        function: the function of the tool; None where it has none of its own.
+    """
+
+    __slots__ = ("_from_json", "_from_python", "_function", "_name")
+
+    def __init__(self, name: str, adapter: TypeAdapter[object], function: types.FunctionType | None = None) -> None:
+        self._name, self._function = name, function
+        self._from_json, self._from_python = adapter.validator.validate_json, adapter.validator.validate_python
+
+    def __call__(self, arguments: str | Mapping[str, object]) -> Arguments:
         try:
             if not isinstance(arguments, str):
-                return from_python(arguments)
+                return self._from_python(arguments)
             text = unfenced(arguments) or "{}"
-            found = from_json(text)
+            found = self._from_json(text)
             jiter.from_json(text.encode(), catch_duplicate_keys=True, allow_inf_nan=False)  # pydantic takes both
             return found
         except ValidationError as error:
-            raise ToolArgumentsError(describe_errors(name, error), name) from None
+            raise ToolArgumentsError(describe_errors(self._name, error), self._name) from None
         except ValueError as error:
-            raise ToolArgumentsError(f"the arguments of {name} do not fit: {error}", name) from None
+            raise ToolArgumentsError(f"the arguments of {self._name} do not fit: {error}", self._name) from None
 
-    return validate
+    def __deepcopy__(self, memo: object) -> Validator:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._function is None:
+            raise ToolDefinitionError(
+                f"the tool {self._name} cannot be pickled: use a function of a module", self._name
+            )
+        return _validator_of, (self._function,)
+
+
+def _validator_of(function: types.FunctionType) -> Validate:
+    return Tool.of(function).validate
 
 
 def unfenced(text: str) -> str:

@@ -424,7 +424,7 @@ class Agent(AgentNames, Generic[T_co]):
             return None
         message = chat_doc or handling.message_of_call(current.get())
         if is_within(f"tool:{tool.request}"):  # an override calls it: its node is there, and counted
-            return self.to_ChatDocument(await handling.call_handler(self, tool, message), tool.request, message)
+            return self.to_ChatDocument(await handling.call_handler(self, message, tool), tool.request, message)
         return await handling.handle_tool(self, tool, message, is_own=False)
 
     handle_tool_message = sync_method(handle_tool_message_async)

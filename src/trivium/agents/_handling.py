@@ -88,7 +88,7 @@ async def handle_tool(
         answer = await agent.executor.answer(cast("ToolCall", call), is_counted=is_counted)
         return answer.replace(sender=agent.name, entity=Entity.AGENT, formatted=None)
 
-    handle = partial(run_handler if is_own else call_handler, agent, message=message)
+    handle = partial(run_handler if is_own else call_handler, agent, message)
     tool = tool_class.as_tool(driver_neutral(handle), partial(read_call, tool_class, call))
     arguments = call.arguments if is_call else call.arguments()
     is_repair = False
@@ -129,17 +129,17 @@ def read_call(kind: type[ToolMessage], call: ToolCall | ToolMessage | None, argu
     return {"tool_message": tool}
 
 
-async def run_handler(agent: AgentNames, tool_message: ToolMessage, message: Message | None) -> Any:
+async def run_handler(agent: AgentNames, message: Message | None, tool_message: ToolMessage) -> Any:
     """Run the handler of a tool message by `handle_tool_message` where that is overridden; see `call_handler`.
 
     Args:
         agent: the agent.
-        tool_message: the tool message.
         message: the message with the call; None: it is the answer of the model in the call above.
+        tool_message: the tool message.
     """
     message = message or message_of_call(parent_of(this_call()))
     if not overrides(agent, "handle_tool_message", "handle_tool_message_async"):
-        return await call_handler(agent, tool_message, message)
+        return await call_handler(agent, message, tool_message)
     this_call().cause = message  # an override hands on the tool alone
     return await invoke(agent.handle_tool_message, tool_message)
 
@@ -150,7 +150,7 @@ def message_of_call(node: object) -> Message:
     return found if isinstance(found, Message) else Message()
 
 
-async def call_handler(agent: AgentNames, tool_message: ToolMessage, message: Message) -> Any:
+async def call_handler(agent: AgentNames, message: Message, tool_message: ToolMessage) -> Any:
     """Call the handler of a tool message.
 
     Raises:

@@ -123,7 +123,7 @@ def made_tools(agent: AgentNames, tools: Any) -> Any:
 
 def _made_tool(agent: AgentNames, given: Any) -> Any:
     if is_class(given, ToolMessage):  # it runs within the agent's call, by the agent's method or its own `handle`
-        return given.as_tool(driver_neutral(partial(run_handler, agent, message=None)), partial(read_call, given, None))
+        return given.as_tool(driver_neutral(partial(run_handler, agent, None)), partial(read_call, given, None))
     return module_tool(given) if isinstance(given, Module) else given
 
 

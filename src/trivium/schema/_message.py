@@ -255,6 +255,10 @@ stream_state=<AgentStatusCode.END: 0>)
         new = copy.deepcopy(self) if deep else _shallow(self)
         return new.replace(**update) if update else new
 
+    def __getstate__(self) -> dict[Any, Any]:
+        """Return what is pickled: all but the place in the conversation, which is this process's own."""
+        return {**super().__getstate__(), "__pydantic_private__": None}
+
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Message:
         # The meaning of pydantic's own, at the price of two dict copies: most values are immutable.
         new, memo = _shallow(self), {} if memo is None else memo
