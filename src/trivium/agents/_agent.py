@@ -440,9 +440,8 @@ class Agent(AgentNames, Generic[T_co]):
 
         Text that begins with SYSTEM is the system's.
         """
-        if not self.user_can_respond(msg):
-            return None
-        return await answer_of_user(self, "" if msg is None else as_text(as_message(msg).content))
+        prompt = "" if msg is None else as_text(as_message(msg).content)
+        return await answer_of_user(self, prompt) if self.user_can_respond(msg) else None
 
     user_response = sync_method(user_response_async)
 

@@ -389,9 +389,7 @@ class AgentNames(Module):
         Raises:
             ToolArgumentsError: a call does not fit its tool.
         """
-        if not from_llm:
-            return []
-        calls = calls_in_text(input_str, self.toolbox.known)
+        calls = calls_in_text(input_str, self.toolbox.known) if from_llm else ()
         return [tool for call in calls if (tool := reading.parse_call(self, call)) is not None]
 
     get_json_tool_messages = get_formatted_tool_messages

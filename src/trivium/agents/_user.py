@@ -67,12 +67,11 @@ async def answer_of_user(agent: AgentNames, prompt: str) -> Message | None:
     text = text.strip()
     if not text:
         return None
-    if not text.startswith("SYSTEM"):
-        if overrides(agent, "create_user_response"):
-            return agent.create_user_response(text)
-        return Message(content=text, entity=Entity.USER, sources=frozenset())
+    entity = Entity.SYSTEM if text.startswith("SYSTEM") else Entity.USER
+    if entity is Entity.USER and overrides(agent, "create_user_response"):
+        return agent.create_user_response(text)
     content = text.removeprefix("SYSTEM").strip()
-    return Message(content=content, sender="system", entity=Entity.SYSTEM, sources=frozenset())
+    return Message(content=content, sender=entity.value.lower(), entity=entity, sources=frozenset())
 
 
 def terminal_of(agent: AgentNames) -> AskUser:
