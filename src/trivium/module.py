@@ -57,12 +57,15 @@ from trivium.hooks import Hook, RemovableHandle
 from trivium.memory import Memory, MemoryManager, MessageEvent
 from trivium.policies import NOTHING, Policy, Source
 from trivium.schema import AgentStatusCode, Message
-from trivium.schema.lowlevel import as_sources, create_object, message_of
+from trivium.schema.lowlevel import as_sources, check_name, create_object, message_of
 
-__all__ = ["CALLER", "AsyncModule", "MessageEvent", "Module", "PartialEvent", "overridable"]
+__all__ = ["CALLER", "OPTIONS", "AsyncModule", "MessageEvent", "Module", "PartialEvent", "overridable"]
 
 CALLER: Final = ""
 """The session of whoever calls: what an omitted `session_id` means. At the root it is session 0."""
+
+OPTIONS: Final = frozenset({"approve", "context", "limits", "listeners", "policy", "session_id", "timeout"})
+"""The keywords that every call of a module takes."""
 
 _handle_ids = count()
 Work = Callable[[], Coroutine[Any, Any, Message]]
@@ -111,7 +114,7 @@ class Module:
     overridden: ClassVar[frozenset[str]] = frozenset()
     """The names that a subclass has written although a class above has them: some are called only then."""
     _hooks: dict[int, Hook] | None = None
-    _forward_takes_session: ClassVar[bool] = False
+    _keywords: ClassVar[frozenset[str] | None] = frozenset()  # those of its forward; None: any
     _in_repr: ClassVar[bool] = True  # whether it is shown in the tree of the module that holds it
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -120,9 +123,9 @@ class Module:
             cls.name = cls.__name__
         if hasattr(cls, "forward"):  # its signature is the one below its decorators
             parameters = signature(cls.forward).parameters.values()
-            cls._forward_takes_session = any(
-                each.name == "session_id" or each.kind is each.VAR_KEYWORD for each in parameters
-            )
+            takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters)
+            named = (each.name for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY))
+            cls._keywords = None if takes_any else frozenset(named)
         pair_forms(cls, {"__call__": "acall"})
         names = [name for each in cls.__mro__ for name in vars(each)]
         cls.overridden = frozenset(name for name, count in Counter(names).items() if count > 1)
@@ -136,6 +139,8 @@ class Module:
         policy: Policy | None = None,
     ) -> None:
         if name is not None:
+            if not isinstance(name, str):  # type: ignore[unnecessary] - users pass anything
+                raise ArgumentTypeError(f"{type(self).__name__} takes text as name, not {type(name).__name__}", "name")
             self.name = name
         if approve is not None:
             self.approve = approve
@@ -215,8 +220,7 @@ class Module:
         return AsyncStream(node, work)
 
     def _streamed(self, message: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[CallNode, Work]:
-        names = ("session_id", "timeout", "limits", "listeners", "context", "approve", "policy")
-        node = self._node(**{name: kwargs.pop(name) for name in names if name in kwargs})
+        node = self._node(**{name: kwargs.pop(name) for name in OPTIONS if name in kwargs})
         return node, partial(self._turn, node, message, kwargs)
 
     # ---- the call, written once
@@ -271,10 +275,13 @@ class Module:
         for hook in hooks:
             messages = await self._before(hook, messages, session_id)
         self._receive(node, messages)
-        if self._forward_takes_session:
+        if (known := self._keywords) is None or "session_id" in known:
             kwargs["session_id"] = session_id
         if not hasattr(self, "forward"):
             raise NotImplementedError(f"{type(self).__name__} has no forward: write `def forward(self, message)`")
+        if known and not known.issuperset(kwargs):
+            for name in kwargs:
+                check_name(name, sorted((known | OPTIONS) - {"self"}), f"a call of {self.name} takes no")
         out = await invoke(self.forward, *messages, **kwargs)
         if not isinstance(out, Message):
             out = await self._last(node, out)

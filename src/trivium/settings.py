@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, Field
 
 from trivium.schema import ConfigModel, NoEffect
 from trivium.schema.lowlevel import OlderNames
@@ -41,10 +41,8 @@ class Settings(ConfigModel, OlderNames):
         interactive: no effect.
     """
 
-    model_config = ConfigDict(extra="forbid", validate_assignment=True)
-
     debug: Annotated[bool, NoEffect("observers show what happens in a run")] = False
-    max_turns: int = -1
+    max_turns: int = Field(default=-1, ge=-1)
     progress: Annotated[bool, NoEffect("a batch has an argument of its own for it")] = False
     stream: bool = True
     cache: bool = True

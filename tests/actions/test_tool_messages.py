@@ -122,6 +122,7 @@ def test_a_field_may_be_called_like_a_method():
 
 @pytest.mark.shows("ToolMessage._handler", "ToolMessage._strict", "ToolMessage._allow_llm_use",
                    "ToolMessage._max_result_tokens", "ToolMessage._max_retained_tokens")  # fmt: skip
+@pytest.mark.filterwarnings("ignore::trivium.schema.NoEffectWarning")  # it sets such an option on purpose
 def test_settings_are_of_the_class_however_they_are_written():
     class Set(Plain):
         _handler: str = "other"  # type: ignore[misc] # pyright: ignore

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from trivium import ChatAgent, ChatAgentConfig
+from trivium import ChatAgent, ChatAgentConfig, ToolMessage
 from trivium.agents.special import DocChatAgentConfig
 from trivium.language_models import MockLMConfig, OpenAIGPTConfig, RetryParams
 from trivium.parsing import ParsingConfig
@@ -45,14 +45,65 @@ def test_an_option_without_effect_warns_at_the_line_that_sets_it(config: Callabl
 def test_the_default_warns_of_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ChatAgentConfig(show_stats=True, human_prompt=ChatAgentConfig().human_prompt)
-        ChatAgentConfig(name="Ada").model_copy(update={"debug": True})
+        config = ChatAgentConfig(show_stats=True, human_prompt=ChatAgentConfig().human_prompt)
+        config.debug = False
+        config.model_copy(update={"name": "Ada", "debug": False})
+
+
+def set_attribute(config: ChatAgentConfig) -> None:
+    config.debug = True
+
+
+def copy(config: ChatAgentConfig) -> None:
+    config.model_copy(update={"debug": True})
+
+
+def inherit(_: ChatAgentConfig) -> None:
+    class Mine(ChatAgentConfig):
+        debug: bool = True
+
+    assert Mine().debug
+
+
+@pytest.mark.parametrize(
+    "set_it",
+    [
+        set_attribute,
+        copy,
+        inherit,
+    ],
+    ids=["attribute", "copy", "subclass"],
+)
+def test_it_warns_however_it_is_set(set_it: Callable[[Any], Any]):
+    with pytest.warns(NoEffectWarning, match=r"debug=…\) has no effect: nothing is printed") as caught:
+        set_it(ChatAgentConfig())
+    assert [each.filename for each in caught] == [__file__]
+
+
+def test_a_setting_of_a_tool_message_without_effect_warns_too():
+    with pytest.warns(NoEffectWarning, match="Square._max_retained_tokens has no effect") as caught:
+
+        class Square(ToolMessage):
+            request: str = "square"
+            purpose: str = "To square a <number>."
+            _max_retained_tokens = 20
+
+    assert [each.filename for each in caught] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+
+        class Cube(Square):  # what it inherits was told
+            request: str = "cube"
+
+    assert Cube.name() == "cube"
 
 
 def test_a_config_of_ones_own_inherits_the_options_and_may_use_one_again():
-    class Mine(ChatAgentConfig):
-        debug: bool = True
-        old: Annotated[int, NoEffect("use `name`")] = 3
+    with pytest.warns(NoEffectWarning, match="debug"):  # unless it reads the option itself
+
+        class Mine(ChatAgentConfig):
+            debug: bool = True
+            old: Annotated[int, NoEffect("use `name`")] = 3
 
     assert "debug" not in Mine.options_without_effect
     assert Mine.options_without_effect["old"] == "use `name`"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import choice
-from types import UnionType
+from types import MappingProxyType, UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Union, cast, get_args, get_origin
 
 import jiter
@@ -18,7 +19,7 @@ from trivium.actions._tool import Arguments, Directing, Effect, Tool, describe_e
 from trivium.actions._tool_schema import NOT_ARGUMENTS, parameters_of, simple_schema_of, without_key
 from trivium.exceptions import RetryableToolError, ToolArgumentsError, ToolDefinitionError
 from trivium.policies import SourceKind
-from trivium.schema import Message, ToolSpec
+from trivium.schema import Message, NoEffectWarning, ToolSpec
 from trivium.schema.lowlevel import OlderNames
 
 if TYPE_CHECKING:
@@ -57,7 +58,11 @@ class ToolMessage(OlderNames):
         _effect: the effect of its handler on the world, as for `Tool`.
         _max_result_tokens: the longest result for the model, at four characters a token; of a longer one it gets the
             beginning and the end. None: no limit.
-        _max_retained_tokens: the part of a result that is kept once the model has answered it; None: all.
+        _max_retained_tokens: no effect.
+        options_without_effect: the reason for each of these options that has none, by its name.
+
+    Raises:
+        NoEffectWarning: as a warning, where a subclass sets an option without effect.
 
     Example:
         >>> class Square(ToolMessage):
@@ -95,6 +100,9 @@ class ToolMessage(OlderNames):
     _source: ClassVar[SourceKind] = "tool"
     _max_result_tokens: ClassVar[int | None] = None
     _max_retained_tokens: ClassVar[int | None] = None
+    options_without_effect: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {"_max_retained_tokens": "results stay as they are; `_max_result_tokens` bounds each"}
+    )
     _spec: ClassVar[ToolSpec | None] = None
     _form: ClassVar[str | None] = None
 
@@ -114,6 +122,9 @@ class ToolMessage(OlderNames):
             private = cls.__private_attributes__.pop(name, None)
             if private is not None:
                 setattr(cls, name, private.default)
+        for name, reason in cls.options_without_effect.items():
+            if vars(cls).get(name) is not None:
+                warnings.warn(f"{cls.__name__}.{name} has no effect: {reason}", NoEffectWarning, stacklevel=3)
 
     # ---- its name and its defaults
     @classmethod

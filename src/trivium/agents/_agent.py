@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, cast
 from typing_extensions import TypeVar
 
 import trivium.agents._handling as handling
+import trivium.agents._parts as parts
 from trivium.actions import ActionExecutor, OnToolError, ToolMessage, as_text, find_handler
 from trivium.actions.lowlevel import read_more_of
 from trivium.agents._answer_format import AnswerFormat, answer_format, is_class, typed_answer
@@ -17,7 +18,7 @@ from trivium.agents._calls import READERS, as_message, class_of, handled_by, is_
 from trivium.agents._config import AgentConfig, ModelOption
 from trivium.agents._names import AgentNames
 from trivium.agents._partial import listening_node
-from trivium.agents._parts import MemoryOption, Model, check_sampling, given_model, made_memory, made_model, made_tools
+from trivium.agents._parts import MemoryOption, Model
 from trivium.agents._typed import bracketed, type_argument
 from trivium.agents._user import answer_of_user
 from trivium.agents.aggregator import DefaultAggregator, Instruction
@@ -29,7 +30,7 @@ from trivium.llms.lowlevel import call_model
 from trivium.memory import Memory, MemoryManager
 from trivium.module import AsyncModule, Hooks, overridable
 from trivium.schema import Entity, Message, MessageExtra, Origin, ToolCall, ToolSpec
-from trivium.schema.lowlevel import create_object, linked, message_of
+from trivium.schema.lowlevel import check_arguments, create_object, linked, message_of, positive
 
 if TYPE_CHECKING:
     from trivium.agents._typed import CallMethod
@@ -42,6 +43,11 @@ __all__ = ["Agent", "AsyncAgent", "Model"]
 T_co = TypeVar("T_co", default=Any, covariant=True)
 R = TypeVar("R")
 History: TypeAlias = list[dict[str, Any]]
+_RARE = (
+    "aggregator", "config", "description", "hooks", "parameters", "max_rounds", "repairs", "parallel", "approve",
+    "policy", "read_more",
+)  # fmt: skip
+_USUAL = (None, None, "", None, None, 50, 2, False, None, None, False)  # others are checked
 _LLM, _MODEL, _spec_of = Entity.LLM, Origin.MODEL, attrgetter("spec")  # a member is slow to look up
 
 
@@ -150,6 +156,13 @@ class Agent(AgentNames, Generic[T_co]):
         read_more: bool = False,
         config: AgentConfig | None = None,
     ) -> None:
+        rare = (
+            aggregator, config, description, hooks, parameters, max_rounds, repairs, parallel, approve, policy,
+            read_more,
+        )  # fmt: skip
+        if rare != _USUAL:
+            check_arguments(Agent.__init__, self, zip(_RARE, rare, strict=True))
+            positive(max_rounds=max_rounds)
         if isinstance(llm, AgentConfig):
             llm, config = None, llm
         if config is not None:
@@ -161,17 +174,19 @@ class Agent(AgentNames, Generic[T_co]):
             if template is None and "system_message" in config.model_fields_set:
                 template = config.system_message
             self.config = config
-        super().__init__(name=name, memory=made_memory(memory), hooks=hooks, approve=approve, policy=policy)
-        self.llm = given_model(llm)
+        super().__init__(name=name, memory=parts.made_memory(memory), hooks=hooks, approve=approve, policy=policy)
+        self.llm = parts.given_model(llm)
         if (given := template if system_message is None else system_message) is not None:
+            if not isinstance(given, str):
+                check_arguments(Agent.__init__, self, [("template", given)])
             self.template = given  # else that of the class
-        self.aggregator: DefaultAggregator = create_object(aggregator) or DefaultAggregator()
+        self.aggregator: DefaultAggregator = DefaultAggregator() if aggregator is None else create_object(aggregator)
         if description:
             self.description = description
         self.parameters = dict(parameters or {})
         self.max_rounds, self.repairs, self.parallel = max_rounds, repairs, parallel
         if tools or "executor" not in vars(self):  # one that a subclass has set before stays
-            self.executor = ActionExecutor(made_tools(self, tools) if tools else (), on_tool_error=on_tool_error)
+            self.executor = ActionExecutor(parts.made_tools(self, tools) if tools else (), on_tool_error=on_tool_error)
         if read_more and self.memory:
             self.executor.add(read_more_of(self.memory))
         if (wanted := self.answer_type if output_format is None else output_format) is not None:
@@ -181,7 +196,7 @@ class Agent(AgentNames, Generic[T_co]):
     @overridable
     def forward(self, *message: Message, session_id: Hashable = 0, **kwargs: Any) -> Coroutine[Any, Any, Message]:
         """Ask the model, and run what it calls, until it answers; keywords are sampling parameters."""
-        extra = check_sampling(kwargs, self.llm) if kwargs else kwargs
+        extra = parts.check_sampling(kwargs, self.llm) if kwargs else kwargs
         return self._rounds(self.model, self._history(message, session_id), extra)
 
     async def _rounds(self, model: ModelProtocol, history: History, extra: Mapping[str, Any]) -> Message:
@@ -266,17 +281,17 @@ class Agent(AgentNames, Generic[T_co]):
             NoModelError: none is configured; the text names the three ways.
         """
         if not hasattr(self.llm, "stream"):
-            self.llm = made_model(self.name, self.llm)
+            self.llm = parts.made_model(self.name, self.llm)
         return self.llm
 
     def _request(self, history: History, extra: Mapping[str, Any]) -> Request:
-        choice = "auto"
-        if extra:
-            choice = extra.get("tool_choice", choice)
+        choice, specs = "auto", self._specs()
+        if "tool_choice" in extra:
+            choice = parts.tool_choice(extra["tool_choice"], {*self.toolbox.usable, *(each.name for each in specs)})
             extra = {name: value for name, value in extra.items() if name != "tool_choice"}
         parameters = {**self.parameters, **extra} if extra else self.parameters
         schema = self._output_format.schema if isinstance(self._output_format, AnswerFormat) else None
-        return Request(history, self._specs(), self.toolbox.forced or choice, schema, parameters)
+        return Request(history, specs, self.toolbox.forced or choice, schema, parameters)
 
     def _specs(self) -> tuple[ToolSpec, ...]:
         specs = tuple(map(_spec_of, self.executor.tools.values())) if self.executor.tools else ()
@@ -361,9 +376,8 @@ class Agent(AgentNames, Generic[T_co]):
         new, extra = (), dict[str, Any]()
         if given is not None:
             new = handling.new_messages(self, given, memory)
-            choice = given.__pydantic_extra__.get("tool_choice", "auto")
-            if choice != "auto":
-                extra["tool_choice"] = choice if isinstance(choice, str) else choice["function"]["name"]
+            if (choice := given.__pydantic_extra__.get("tool_choice", "auto")) != "auto":
+                extra["tool_choice"] = choice
         answer = (await self.acall(*new, **extra)).replace(entity=_LLM)
         answer = handling.addressed(answer, self.config is not None and self.config.recognize_recipient_in_content)
         linked(answer)["agent_id"] = self.id

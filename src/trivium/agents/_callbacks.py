@@ -6,7 +6,6 @@ import json
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
-from difflib import get_close_matches
 from functools import partial
 from inspect import Parameter, signature
 from typing import Any, TypeAlias, cast
@@ -20,6 +19,7 @@ from trivium.llms import DeltaEvent, Reasoning, Reply, ToolCallPart
 from trivium.llms.lowlevel import ModelNode
 from trivium.module import Module
 from trivium.schema import Message, StreamEventType
+from trivium.schema.lowlevel import check_name
 
 __all__ = ["AgentCallbacks", "TaskCallbacks", "around", "notify", "show_agent", "show_subtask", "user_callback"]
 
@@ -50,10 +50,7 @@ class _Callbacks:
 
     def __setattr__(self, name: str, value: Callback | None) -> None:
         names = [each for each in dir(type(self)) if not each.startswith("_")]
-        if name not in names:
-            near = get_close_matches(name, names, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
-            raise ConfigurationError(f"there is no callback '{name}': {hint}")
+        check_name(name, names, "there is no callback")
         if not (value is None or callable(value)):
             raise ConfigurationError(f"the callback {name} is a function or None, not {type(value).__name__}")
         functions_of(self).pop(name, None)

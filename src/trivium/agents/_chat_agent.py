@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from pydantic import BaseModel
+
 from trivium.actions import ToolMessage
 from trivium.agents._agent import Agent, Model, R, T_co
 from trivium.agents._calls import overrides
@@ -15,6 +17,7 @@ from trivium.llms.lowlevel import call_model
 from trivium.memory import MemoryManager
 from trivium.module import AsyncModule
 from trivium.schema import Entity, LLMMessage, Message, Role, ToolSpec
+from trivium.schema.lowlevel import check_arguments
 
 if TYPE_CHECKING:
     from trivium.agents._message_history import MessageHistory
@@ -71,7 +74,8 @@ class ChatAgent(Agent[T_co]):
         if isinstance(task, str):
             self.system_message = task
             return
-        for entry in task or ():
+        check_arguments(ChatAgent.__init__, self, [("task", task)])
+        for entry in map(LLMMessage.model_validate, task or ()):
             if entry.role is Role.SYSTEM:
                 self.system_message = entry.content or ""
             else:
@@ -289,7 +293,8 @@ class ChatAgent(Agent[T_co]):
         """Return the same agent once more, called `name-i`: what never changes is shared, all else is its own."""
         new = self.copied()
         new.own_callbacks = None
-        new.config = self.config.model_copy(update={"name": f"{self.name}-{i}"})
+        named = BaseModel.model_copy(self.config, update={"name": f"{self.name}-{i}"})  # unchecked, as above
+        new.config = cast("ChatAgentConfig", named)
         new.name = new.config.name
         if self.memory:
             new.memory = MemoryManager(self.memory.factory)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
-from trivium.schema import ConfigModel, NoEffect
+from trivium.actions import ToolMessage
+from trivium.agents._answer_format import answer_format
+from trivium.schema import ConfigModel, Message, NoEffect
 
 if TYPE_CHECKING:
     from trivium.knowledge.stores import VectorStore, VectorStoreConfig
@@ -58,7 +60,7 @@ class AgentConfig(ConfigModel):
             that a model quotes must not become a call.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     name: str = Field(default="LLM-Agent", pattern=r"^[a-zA-Z0-9_-]+$")
     llm: ModelOption = None
@@ -76,7 +78,7 @@ class AgentConfig(ConfigModel):
         "You (or q, x to leave, or Enter to go on)"
     )
     system_message: str = ""
-    handle_llm_no_tool: Any = None
+    handle_llm_no_tool: str | ToolMessage | Callable[[Message], Any] | None = None
     strict_recovery: bool = True
     enable_orchestration_tool_handling: bool = True
     output_format: Any = None
@@ -87,34 +89,45 @@ class AgentConfig(ConfigModel):
     recognize_recipient_in_content: bool = True
     search_for_tools_everywhere: bool = False
 
-    @field_validator("llm")
+    @field_validator("llm", "vecdb", "parsing", "output_format")
     @classmethod
-    def _is_model(cls, given: Any) -> Any:
-        if given is None or isinstance(given, str | Mapping) or callable(given):
-            return cast("Any", given)
-        if hasattr(given, "stream") or hasattr(given, "create_model"):
+    def _is_possible(cls, given: Any, info: ValidationInfo) -> Any:
+        is_possible, possible = _POSSIBLE[str(info.field_name)]
+        if given is None or is_possible(given):
             return given
-        raise ValueError(
-            f"llm is a model, its name (as 'openai:gpt-5-mini'), its config, or None for no model, not {given!r}"
-        )
+        raise ValueError(f"{info.field_name} is {possible}, not {given!r}")
 
-    @field_validator("vecdb")
-    @classmethod
-    def _is_store(cls, given: Any) -> Any:
-        from trivium.knowledge.stores import VectorStore, VectorStoreConfig
 
-        if given is None or isinstance(given, VectorStore | VectorStoreConfig | Mapping):
-            return cast("Any", given)
-        raise ValueError("vecdb is a VectorStore or the config of one, as SQLiteStoreConfig(storage_path='notes.db')")
+def is_model(given: Any) -> bool:
+    """Return whether a value can be a model: one, its name, or a config of one."""
+    is_one = hasattr(given, "stream") or hasattr(given, "create_model")
+    return is_one or given is None or callable(given) or isinstance(given, str | Mapping)
 
-    @field_validator("parsing")
-    @classmethod
-    def _is_parsing(cls, given: Any) -> Any:
-        from trivium.parsing import ParsingConfig
 
-        if given is None or given == "" or isinstance(given, ParsingConfig):
-            return given
-        raise ValueError('parsing is a ParsingConfig, "" for its defaults, or None for no parser')
+def _is_store(given: Any) -> bool:
+    from trivium.knowledge.stores import VectorStore, VectorStoreConfig
+
+    return isinstance(given, VectorStore | VectorStoreConfig | Mapping)
+
+
+def _is_parsing(given: Any) -> bool:
+    from trivium.parsing import ParsingConfig
+
+    return isinstance(given, ParsingConfig) or given == ""
+
+
+def _is_format(given: Any) -> bool:
+    if not isinstance(given, Mapping) and not hasattr(given, "parse_response"):
+        answer_format(given)  # its error says what cannot be a type
+    return True
+
+
+_POSSIBLE: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "llm": (is_model, "a model, its name (as 'openai:gpt-5-mini'), its config, or None for no model"),
+    "vecdb": (_is_store, "a VectorStore or the config of one, as SQLiteStoreConfig(storage_path='notes.db')"),
+    "parsing": (_is_parsing, 'a ParsingConfig, "" for its defaults, or None for no parser'),
+    "output_format": (_is_format, "a type, a parser, or the config of one"),
+}
 
 
 class ChatAgentConfig(AgentConfig):

@@ -24,20 +24,10 @@ if TYPE_CHECKING:
     from trivium.memory import Memory
 
 __all__ = [
-    "addressed",
-    "answer_of_config",
-    "answer_without_tools",
-    "call_handler",
-    "handle_all",
-    "handle_tool",
-    "is_misfit",
-    "link_to_memory",
-    "message_of_call",
-    "new_messages",
-    "read_call",
-    "repairs_exceeded",
+    "addressed", "answer_of_config", "answer_without_tools", "call_handler", "handle_all", "handle_tool",
+    "is_misfit", "link_to_memory", "message_of_call", "new_messages", "read_call", "repairs_exceeded",
     "run_handler",
-]
+]  # fmt: skip
 
 _LLM = Entity.LLM  # a member is slow to look up
 ONE_TOOL_AT_A_TIME = "error: call one tool at a time"

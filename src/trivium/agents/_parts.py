@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, ValuesView
-from difflib import get_close_matches
 from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from trivium.actions import Tool, ToolMessage
 from trivium.agents._answer_format import is_class
+from trivium.agents._config import is_model
 from trivium.agents._handling import read_call, run_handler
 from trivium.commander import driver_neutral
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, NoModelError, ToolError
 from trivium.llms import ModelProtocol
 from trivium.memory import Memory, MemoryManager
-from trivium.module import Module
-from trivium.schema.lowlevel import create_object, factory_of
+from trivium.module import OPTIONS, Module
+from trivium.schema.lowlevel import check_name, create_object, factory_of, is_mapping
 
 if TYPE_CHECKING:
     from trivium.agents._names import AgentNames
 
-__all__ = ["MemoryOption", "Model", "check_sampling", "given_model", "made_memory", "made_model", "made_tools"]
+__all__ = [
+    "MemoryOption", "Model", "check_sampling", "given_model", "made_memory", "made_model", "made_tools", "tool_choice",
+]  # fmt: skip
 
 Config: TypeAlias = dict[str, Any]
 Model: TypeAlias = ModelProtocol | str | None
@@ -41,7 +43,6 @@ SAMPLING: Final = frozenset(
 """The sampling parameters that a call takes as keywords; others go in `parameters=`."""
 
 _AS_THEY_ARE: Final = frozenset({FunctionType, Tool})
-_OPTIONS: Final = ("session_id", "timeout", "limits", "listeners", "context", "approve", "policy", "parameters")
 
 
 def check_sampling(given: Mapping[str, Any], model: object) -> dict[str, Any]:
@@ -57,16 +58,25 @@ def check_sampling(given: Mapping[str, Any], model: object) -> dict[str, Any]:
     known = SAMPLING | getattr(model, "gen_params", {}).keys()
     for name in given:
         if name not in known and name != "parameters":
-            near = get_close_matches(name, [*known, *_OPTIONS], n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
-            raise ArgumentTypeError(
-                f"a call of an agent has no keyword '{name}': {hint}What a model server takes besides goes in "
-                f"parameters={{'{name}': …}}",
-                name,
-            )
+            advice = f"What a model server takes besides goes in parameters={{'{name}': …}}"
+            check_name(name, sorted(known.union(OPTIONS, ("parameters",))), "a call of an agent takes no", advice)
     if "parameters" not in given:
         return dict(given)
+    if not is_mapping(given["parameters"]):
+        kind = type(given["parameters"]).__name__
+        raise ArgumentTypeError(f"a call of an agent takes a dict as parameters, not {kind}", "parameters")
     return {**given["parameters"], **{name: value for name, value in given.items() if name != "parameters"}}
+
+
+def tool_choice(given: Any, tools: Iterable[str]) -> str:
+    """Return the choice that a call makes among its tools: "auto", "none", "required", or a name.
+
+    Raises:
+        ArgumentTypeError: there is no tool of this name; the text suggests the closest.
+    """
+    name = given["function"]["name"] if is_mapping(given) else given  # as OpenAI writes it
+    check_name(name, ["auto", "none", "required", *tools], "tool_choice is none of the tools:")
+    return name
 
 
 def made_memory(memory: MemoryOption | Literal["default"]) -> MemoryManager | None:
@@ -87,9 +97,15 @@ def made_memory(memory: MemoryOption | Literal["default"]) -> MemoryManager | No
 
 
 def given_model(llm: object) -> Any:
-    """Return the model, or its name, that a user gives: itself, by a config, or by a config of `language_models`."""
+    """Return the model, or its name, that a user gives: itself, by a config, or by a config of `language_models`.
+
+    Raises:
+        ConfigurationError: it cannot be one.
+    """
     make = getattr(llm, "create_model", None)
-    return create_object(llm) if make is None else make()
+    if make is not None or hasattr(llm, "stream"):  # first: most are
+        return llm if make is None else make()
+    return create_object(llm) if is_model(llm) else made_model("", llm)  # which refuses it
 
 
 def made_model(agent: str, llm: object) -> ModelProtocol:

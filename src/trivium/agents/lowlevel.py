@@ -12,17 +12,9 @@ if TYPE_CHECKING:
     from trivium.agents._callbacks import TaskCallbacks, notify, show_subtask
 
 __all__ = [
-    "TaskCallbacks",
-    "bracketed",
-    "calls_in",
-    "class_of",
-    "handled_by",
-    "notify",
-    "repairs_exceeded",
-    "show_subtask",
-    "type_argument",
-    "value_in",
-]
+    "TaskCallbacks", "bracketed", "calls_in", "class_of", "handled_by", "notify", "repairs_exceeded",
+    "show_subtask", "type_argument", "value_in",
+]  # fmt: skip
 
 # Few programs set callbacks.
 __getattr__, __dir__ = lazy_names(__name__, {}, __all__, "trivium.agents", rest="_callbacks")

@@ -64,9 +64,7 @@ class RetryParams(ConfigModel, OlderNames):
         jitter: no effect.
     """
 
-    model_config = ConfigDict(extra="forbid")
-
-    max_retries: int = 5
+    max_retries: int = Field(default=5, ge=0)
     initial_delay: Annotated[float, NoEffect("the client chooses its waits; `RetryPolicy` changes them")] = 1.0
     exponential_base: Annotated[float, NoEffect("the client chooses its waits; `RetryPolicy` changes them")] = 1.3
     jitter: Annotated[bool, NoEffect("the client always varies its waits")] = True
@@ -100,23 +98,21 @@ class LLMConfig(ConfigModel, OlderNames):
         retry_params: the most attempts for a failed request; None: the default policy.
     """
 
-    model_config = ConfigDict(
-        extra="forbid", arbitrary_types_allowed=True, validate_assignment=True, hide_input_in_errors=True
-    )
+    model_config = ConfigDict(arbitrary_types_allowed=True, hide_input_in_errors=True)
 
     type: str | None = "openai"
     streamer: Callable[..., Any] | None = None
     streamer_async: Callable[..., Any] | None = None
     api_base: str | None = Field(default=None, repr=False)  # it may hold a password
     formatter: Annotated[str | None, NoEffect("the server formats")] = None
-    max_output_tokens: int | None = None
-    timeout: float = 120.0
+    max_output_tokens: int | None = Field(default=None, ge=1)
+    timeout: float = Field(default=120.0, gt=0)
     chat_model: str = ""
     completion_model: str = ""
-    temperature: float | None = 0.0
-    chat_context_length: int | None = None
+    temperature: float | None = Field(default=0.0, ge=0)
+    chat_context_length: int | None = Field(default=None, ge=1)
     async_stream_quiet: Annotated[bool, NoEffect("nothing is printed")] = False
-    completion_context_length: int | None = None
+    completion_context_length: int | None = Field(default=None, ge=1)
     min_output_tokens: Annotated[int, NoEffect("requests are not cut to fit")] = 64
     use_completion_for_chat: Annotated[bool, NoEffect("only chat interfaces are requested")] = False
     use_chat_for_completion: Annotated[bool, NoEffect("a text is always completed by the chat interface")] = True

@@ -34,7 +34,7 @@ class MockLMConfig(LLMConfig):
 
     type: str | None = "mock"
     chat_model: str = "mock"
-    chat_context_length: int | None = 1_000_000_000
+    chat_context_length: int | None = Field(default=1_000_000_000, ge=1)
     response_dict: dict[str, Any] = Field(default_factory=dict[str, Any])
     response_fn: Callable[[str], Any] | None = None
     response_fn_async: Callable[[str], Any] | None = None

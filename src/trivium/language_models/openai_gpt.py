@@ -21,7 +21,7 @@ from trivium.llms import PROFILES, Delta, Profile, Reasoning, Request, ToolCallP
 from trivium.llms.http import Keys, Transport, bearer, with_path
 from trivium.llms.lowlevel import OPENAI_PATH, OPENAI_URL, common_names, keys_for, request_openai
 from trivium.llms.providers import COMPATIBLE
-from trivium.schema import NoEffect, StreamEventType, Usage
+from trivium.schema import ConfigModel, NoEffect, StreamEventType, Usage
 from trivium.schema.lowlevel import OlderNames
 from trivium.settings import settings
 
@@ -49,22 +49,20 @@ _KINDS: Final[Mapping[type, StreamEventType]] = MappingProxyType(
 )
 
 
-class OpenAICallParams(OlderNames):
+class OpenAICallParams(ConfigModel, OlderNames):
     """Parameters of a request; each that is not None overrides the one of the config."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    max_tokens: int | None = None
-    temperature: float | None = None
-    frequency_penalty: float | None = None
-    presence_penalty: float | None = None
+    max_tokens: int | None = Field(default=None, ge=1)
+    temperature: float | None = Field(default=None, ge=0)
+    frequency_penalty: float | None = Field(default=None, ge=-2, le=2)
+    presence_penalty: float | None = Field(default=None, ge=-2, le=2)
     response_format: dict[str, Any] | None = None
     logit_bias: dict[int, float] | None = None
     logprobs: bool | None = None
-    top_p: float | None = None
+    top_p: float | None = Field(default=None, ge=0, le=1)
     reasoning_effort: str | None = None
-    top_logprobs: int | None = None
-    n: int | None = None
+    top_logprobs: int | None = Field(default=None, ge=0)
+    n: int | None = Field(default=None, ge=1)
     stop: str | list[str] | None = None
     seed: int | None = None
     user: str | None = None
@@ -76,7 +74,7 @@ class OpenAICallParams(OlderNames):
         return given | given.pop("extra_body", {})
 
 
-class LiteLLMProxyConfig(OlderNames):
+class LiteLLMProxyConfig(ConfigModel, OlderNames):
     """A LiteLLM proxy, for models named "litellm-proxy/…".
 
     Args:
@@ -84,7 +82,7 @@ class LiteLLMProxyConfig(OlderNames):
         api_base: where it is.
     """
 
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(hide_input_in_errors=True)
 
     api_key: str = Field(default="", repr=False)
     api_base: str = Field(default="", repr=False)
@@ -127,7 +125,7 @@ class OpenAIGPTConfig(LLMConfig):
     litellm_proxy: LiteLLMProxyConfig = Field(default_factory=LiteLLMProxyConfig)
     ollama: bool = False
     min_output_tokens: Annotated[int, NoEffect("requests are not cut to fit")] = 1
-    temperature: float | None = 0.2
+    temperature: float | None = Field(default=0.2, ge=0)
     seed: int | None = 42
     params: OpenAICallParams | None = None
     use_cached_client: Annotated[bool, NoEffect("connections are kept for each model and event loop")] = True

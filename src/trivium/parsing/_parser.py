@@ -56,7 +56,7 @@ class ParsingConfig(ConfigModel, OlderNames):
     overlap: int = Field(default_factory=lambda given: min(50, given["chunk_size"] // 2), ge=0)
     max_chunks: int = Field(default=10_000, ge=1)
     min_chunk_chars: Annotated[int, NoEffect("a piece that is cut is at least half as long as it may be")] = 350
-    discard_chunk_chars: int = 5
+    discard_chunk_chars: int = Field(default=5, ge=0)
     n_neighbor_ids: int = Field(default=5, ge=0)
     separators: Sequence[str] = ("\n\n", "\n", " ", "")
     token_encoding_model: Annotated[str, NoEffect("no tokenizer is fetched by name: give one to `Parser`")] = (

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
 from functools import cache, wraps
+from itertools import chain
 from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType, SimpleNamespace, UnionType
@@ -14,7 +17,7 @@ from typing_extensions import is_protocol
 
 from trivium.exceptions import ArgumentTypeError, ConfigurationError
 
-__all__ = ["checked", "is_mapping", "positive"]
+__all__ = ["check_arguments", "check_name", "checked", "is_mapping", "positive"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _WORDS: Final[Mapping[Any, str]] = {
@@ -46,36 +49,47 @@ def checked(function: Function) -> Function:
         ...
         trivium.exceptions.ArgumentTypeError: greet takes a whole number as times, not NoneType
     """
-    names = [each.name for each in inspect.signature(function).parameters.values() if each.kind in _NAMED]
-
-    @cache
-    def kinds() -> dict[str, tuple[type, ...]]:  # at the first call: annotations may name what comes later
-        return dict(_allowed(function, names))
+    named = [each for each in inspect.signature(function).parameters.values() if each.kind in _NAMED]
+    by_place = [each.name for each in named if each.kind is _NAMED[0]]
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        allowed = kinds()
-        for name, value in (*zip(names, args, strict=False), *kwargs.items()) if kwargs else zip(names, args):  # noqa: B905
-            wanted = allowed.get(name)
-            if wanted is not None and value.__class__ not in wanted and not _fits(value, wanted):
-                is_made = function.__name__ == "__init__"
-                who = type(args[0]).__name__ if is_made else function.__qualname__.removesuffix("_async")
-                said = " or ".join(dict.fromkeys(_WORDS.get(kind, kind.__name__) for kind in wanted))
-                raise ArgumentTypeError(f"{who} takes {said} as {name}, not {type(value).__name__}", name)
+        given = chain(zip(by_place, args, strict=False), kwargs.items())
+        check_arguments(function, args[0] if args else None, given)
         return function(*args, **kwargs)
 
     return cast("Function", call)
 
 
-def _allowed(function: Callable[..., Any], names: Collection[str]) -> Iterable[tuple[str, tuple[type, ...]]]:
-    for name in names & function.__annotations__.keys():
+def check_arguments(function: Callable[..., Any], owner: object, given: Iterable[tuple[str, Any]]) -> None:
+    """Check some arguments of a function, as `checked` does with all: for constructors that are called often.
+
+    Args:
+        function: the function, whose annotations count.
+        owner: the object whose method it is.
+        given: the arguments by name.
+    """
+    allowed = _allowed(function)
+    for name, value in given:
+        kinds = allowed.get(name)
+        if kinds is not None and value.__class__ not in kinds and not _fits(value, kinds):
+            who = type(owner).__name__ if function.__name__ == "__init__" else function.__qualname__
+            said = " or ".join(dict.fromkeys(_WORDS.get(kind, kind.__name__) for kind in kinds))
+            raise ArgumentTypeError(
+                f"{who.removesuffix('_async')} takes {said} as {name}, not {type(value).__name__}", name
+            )
+
+
+@cache
+def _allowed(function: Callable[..., Any]) -> dict[str, tuple[type, ...]]:
+    """Return the classes that each argument may have; read at the first call: annotations may name what comes later."""
+    found: dict[str, tuple[type, ...]] = {}
+    for name in function.__annotations__:
         one = SimpleNamespace(__annotations__={name: function.__annotations__[name]})
-        try:
-            classes = _classes(get_type_hints(one, function.__globals__)[name])  # type: ignore[attr-defined]
-        except NameError:  # imported for type checkers alone
-            continue
-        if classes is not None:
-            yield name, tuple(dict.fromkeys(classes))
+        with suppress(NameError):  # imported for type checkers alone
+            if (kinds := _classes(get_type_hints(one, function.__globals__)[name])) is not None:  # type: ignore[attr-defined]
+                found[name] = tuple(dict.fromkeys(kinds))
+    return found
 
 
 def _classes(hint: Any) -> list[type] | None:
@@ -103,6 +117,24 @@ def _fits(value: Any, kinds: tuple[type, ...]) -> bool:
 def is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:
     """Return True if a value is a dict, or is used like one."""
     return isinstance(value, (dict, Mapping))  # the class first: an abstract one is slow to ask
+
+
+def check_name(name: str, known: Iterable[str], text: str, advice: str = "") -> None:
+    """Refuse a keyword, or another name, that is none of those that there are.
+
+    Args:
+        name: the name.
+        known: the names that there are; the error suggests the closest.
+        text: the beginning of the error.
+        advice: the end of the error.
+
+    Raises:
+        ArgumentTypeError: the name is unknown.
+    """
+    if name not in (known := list(known)):
+        near = get_close_matches(name, known, 1, 0.5)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}."
+        raise ArgumentTypeError(f"{text} {name}: {hint} {advice}".rstrip(), name)
 
 
 def positive(**numbers: float) -> None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from enum import Enum
 from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, Field
 
-from trivium.exceptions import ConfigurationError
+from trivium.schema import ConfigModel
+from trivium.schema.lowlevel import check_name
 
 __all__ = ["AgentEvent", "DoneSequence", "EventType", "TaskConfig", "check_keywords"]
 
@@ -30,7 +30,7 @@ class EventType(str, Enum):
     CUSTOM = "custom"
 
 
-class AgentEvent(BaseModel):
+class AgentEvent(ConfigModel):
     """One step of a sequence.
 
     Args:
@@ -42,8 +42,6 @@ class AgentEvent(BaseModel):
         sender: only responses that this entity or task sent.
     """
 
-    model_config = ConfigDict(extra="forbid")
-
     event_type: EventType
     tool_name: str | None = None
     tool_class: Any = None
@@ -52,7 +50,7 @@ class AgentEvent(BaseModel):
     sender: str | None = None
 
 
-class DoneSequence(BaseModel):
+class DoneSequence(ConfigModel):
     """Events that end a task when they come one after the other.
 
     Args:
@@ -60,16 +58,14 @@ class DoneSequence(BaseModel):
         name: the name of the sequence, for people.
     """
 
-    model_config = ConfigDict(extra="forbid")
-
-    events: list[AgentEvent]
+    events: list[AgentEvent] = Field(min_length=1)
     name: str | None = None
 
 
 _RESTART = AliasChoices("restart_as_subtask", "restart_subtask_run")
 
 
-class TaskConfig(BaseModel):
+class TaskConfig(ConfigModel):
     """The options of a task.
 
     Args:
@@ -81,7 +77,8 @@ class TaskConfig(BaseModel):
         logs_dir: the folder of the logs; None: no logs.
         enable_loggers: write `.log` and `.tsv` there.
         enable_html_logging: write `.html` there.
-        addressing_prefix: a sign before the name of an addressee, such as "@"; "": no sign.
+        addressing_prefix: a sign before the name of an addressee, such as "@"; "": no sign. It has no spaces, and does
+            not end in a letter, which could be the name's.
         allow_subtask_multi_oai_tools: pass several tool calls of one message on to a sub-task.
         recognize_string_signals: read DONE, PASS, SEND_TO and the like in texts; tools steer the task in any case.
         done_as_substring: recognise DONE within other words too, as in "ABANDONED", and remove it there.
@@ -89,8 +86,6 @@ class TaskConfig(BaseModel):
         done_sequences: events that end the task, as `DoneSequence` or in the short form, such as "T, A".
         kill_channel: the URL of a Redis over which `Task.kill_session` in another process reaches the task.
     """
-
-    model_config = ConfigDict(extra="forbid")
 
     inf_loop_cycle_len: int = Field(default=10, ge=0, le=10_000)
     inf_loop_dominance_factor: float = Field(default=1.5, gt=0)
@@ -100,7 +95,7 @@ class TaskConfig(BaseModel):
     logs_dir: str | Path | None = None
     enable_loggers: bool = True
     enable_html_logging: bool = True
-    addressing_prefix: str = ""
+    addressing_prefix: str = Field(default="", pattern=r"^(\S*[^\w\s])?$")
     allow_subtask_multi_oai_tools: bool = True
     recognize_string_signals: bool = True
     done_as_substring: bool = False
@@ -134,6 +129,4 @@ def check_keywords(given: Iterable[str], constructor: Callable[..., Any], what: 
             warnings.warn(f"Task(…, {name}=…) does nothing any more", DeprecationWarning, stacklevel=4)
             continue
         known = [each for each in signature(constructor).parameters if each not in ("self", "kwargs")]
-        near = get_close_matches(name, known, 1)
-        hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(known)}"
-        raise ConfigurationError(f"{what} takes no {name}{hint}")
+        check_name(name, known, f"{what} takes no")

@@ -15,7 +15,7 @@ from trivium.commander.lowlevel import change_scope, current, emit, invoke, scop
 from trivium.exceptions import InfiniteLoopError
 from trivium.module import MessageEvent, Module
 from trivium.schema import Entity, Message, StatusCode
-from trivium.schema.lowlevel import link, linked
+from trivium.schema.lowlevel import check_name, link, linked
 from trivium.settings import settings_in_force
 from trivium.tasks._loops import LoopDetector
 from trivium.tasks._responders import TaskResponder, responders_of
@@ -390,6 +390,8 @@ def is_done_tool_alone(tool: Any) -> bool:
 
 def begin_run(task: Task[Any], caller: Task[Any] | None = None, turns: int = -1) -> TaskRun:
     """Begin a run of a task: the code of the present call, and all code below it, belongs to that run from now on."""
+    for name in (*task.done_if_response, *task.done_if_no_response):
+        check_name(name, [each.value for each in task.responders], "no responder of the task is called")
     run = task.latest_run = TaskRun(task, caller, turns if turns > 0 else task.turns)
     node = current.get()
     if node is not None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, cast, overload
 
+from pydantic import BaseModel
 from typing_extensions import TypeVar
 
 from trivium.agents import Agent, ChatAgent
@@ -15,9 +16,9 @@ from trivium.agents.lowlevel import bracketed, type_argument
 from trivium.commander import CallNode, Limits, current, this_session
 from trivium.commander.lowlevel import driver_neutral, invoke, sync_function, sync_method
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, LimitExceededError, RunKilledError
-from trivium.module import Module
+from trivium.module import OPTIONS, Module
 from trivium.schema import Entity, Message, StatusCode
-from trivium.schema.lowlevel import checked
+from trivium.schema.lowlevel import checked, positive
 from trivium.tasks._attributes import RunAttribute
 from trivium.tasks._config import TaskConfig, check_keywords
 from trivium.tasks._events import Response
@@ -34,9 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Responder", "Task"]
 
-T = TypeVar("T", default=Message)
+T = TypeVar("T", default=Message | None)
 R = TypeVar("R")
-_OPTIONS = frozenset({"approve", "policy", "timeout", "limits", "listeners", "context"})
 _BY_LIMIT = {"tokens": StatusCode.MAX_TOKENS, "usd": StatusCode.MAX_COST}
 
 
@@ -137,12 +137,13 @@ class Task(Module, Generic[T]):
         **kwargs: Any,
     ) -> None:
         check_keywords(kwargs, Task.__init__)
+        positive(max_stalled_steps=max_stalled_steps)
         agent = ChatAgent() if agent is None else agent
         super().__init__(name=name or agent.name)
         self.agent, self.sub_tasks = agent, list[Task[Any]]()
         self.config = self.config_sub_task = config or TaskConfig()
         if agent.config is not None:  # from now on the agent has a config of its own
-            agent.config = agent.config.model_copy(update={"name": name} if name else None)
+            agent.config = cast("Any", BaseModel.model_copy(agent.config, update={"name": name} if name else None))
         agent.name = name or agent.name
         if isinstance(agent, ChatAgent):
             if restart or not agent.message_history:
@@ -158,8 +159,8 @@ class Task(Module, Generic[T]):
         self.interactive, self.default_human_response = interactive, default_human_response
         self.only_user_quits_root, self.restart, self.erase_substeps = only_user_quits_root, restart, erase_substeps
         self.allow_null_result, self.max_stalled_steps = allow_null_result, max_stalled_steps
-        self.done_if_response = frozenset(_name_of(each) for each in done_if_response)
-        self.done_if_no_response = frozenset(_name_of(each) for each in done_if_no_response)
+        self.done_if_response = frozenset(map(_name_of, done_if_response))
+        self.done_if_no_response = frozenset(map(_name_of, done_if_no_response))
         self.default_return_type: Any = default_return_type or self.answer_type
         tools = agent.llm_tools_map if self.config.done_sequences else None
         self.done_sequences = tuple(parse_done_sequences(self.config.done_sequences or (), tools))
@@ -250,12 +251,6 @@ class Task(Module, Generic[T]):
     # ---- running
     @overload
     async def run_async(
-        self: Task[Message], msg: Any = None, turns: int = -1, caller: Task[Any] | None = None, max_cost: float = 0,
-        max_tokens: int = 0, session_id: Hashable = "", *, allow_restart: bool = True, return_type: None = None,
-        **kwargs: Any,
-    ) -> Message | None: ...  # fmt: skip
-    @overload
-    async def run_async(
         self, msg: Any = None, turns: int = -1, caller: Task[Any] | None = None, max_cost: float = 0,
         max_tokens: int = 0, session_id: Hashable = "", *, allow_restart: bool = True, return_type: None = None,
         **kwargs: Any,
@@ -304,8 +299,8 @@ class Task(Module, Generic[T]):
             AnswerFormatError: the result has no value of the type; `raw` is its text.
             InfiniteLoopError: messages repeat endlessly.
         """
-        if not kwargs.keys() <= _OPTIONS:
-            check_keywords(sorted(kwargs.keys() - _OPTIONS), Task.run_async, "run")
+        if unknown := sorted(kwargs.keys() - OPTIONS):
+            check_keywords(unknown, Task.run_async, "run")
         if most := {name: each for name, each in (("tokens", max_tokens), ("usd", max_cost)) if each > 0}:
             kwargs["limits"] = replace(kwargs.get("limits") or Limits(), **most)
         message = self.agent.to_ChatDocument(msg, author_entity=Entity.USER)
@@ -316,12 +311,6 @@ class Task(Module, Generic[T]):
 
     if TYPE_CHECKING:  # a sync method has the one form of its core
 
-        @overload
-        def run(
-            self: Task[Message], msg: Any = None, turns: int = -1, caller: Task[Any] | None = None, max_cost: float = 0,
-            max_tokens: int = 0, session_id: Hashable = "", *, allow_restart: bool = True, return_type: None = None,
-            **kwargs: Any,
-        ) -> Message | None: ...  # fmt: skip
         @overload
         def run(
             self, msg: Any = None, turns: int = -1, caller: Task[Any] | None = None, max_cost: float = 0,
@@ -494,4 +483,6 @@ class Task(Module, Generic[T]):
 
 
 def _name_of(responder: Any) -> str:
-    return responder.value if isinstance(responder, Task) else str(responder)
+    if isinstance(responder, Task | Entity):
+        return responder.value
+    return next((each.value for each in Entity if each.value.lower() == str(responder).lower()), str(responder))

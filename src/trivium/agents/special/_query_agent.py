@@ -7,6 +7,8 @@ from functools import partial
 from itertools import takewhile
 from typing import Any, ClassVar, Final
 
+from pydantic import Field
+
 from trivium.actions import ToolMessage
 from trivium.agents._chat_agent import ChatAgent
 from trivium.agents._config import ChatAgentConfig
@@ -39,12 +41,12 @@ class QueryAgentConfig(ChatAgentConfig):
         max_schema_chars: the most characters of all tables in the system message if `use_schema_tools` is None.
     """
 
-    max_result_rows: int = 50
-    max_rounds: int = 10
-    query_timeout: float = 30.0
+    max_result_rows: int = Field(default=50, ge=1)
+    max_rounds: int = Field(default=10, ge=1)
+    query_timeout: float = Field(default=30.0, gt=0)
     context_descriptions: Mapping[str, Any] = {}
     use_schema_tools: bool | None = None
-    max_schema_chars: int = 6000
+    max_schema_chars: int = Field(default=6000, ge=0)
 
 
 class QueryAgent(ChatAgent):

@@ -10,6 +10,7 @@ from trivium.exceptions import ArgumentTypeError, ConfigurationError, MissingExt
 from trivium.knowledge.embeddings._embedding import EmbeddingModel
 from trivium.knowledge.embeddings._packages import version_of
 from trivium.llms.providers import PROFILES
+from trivium.schema import ConfigModel
 from trivium.schema.lowlevel import OlderNames
 
 __all__ = ["EmbeddingModelsConfig", "OpenAIEmbeddingsConfig", "embedding_model"]
@@ -20,7 +21,7 @@ _FORMS = (
 )
 
 
-class EmbeddingModelsConfig(OlderNames):
+class EmbeddingModelsConfig(ConfigModel, OlderNames):
     """The choice of an embedding model, as data.
 
     Args:
@@ -34,8 +35,8 @@ class EmbeddingModelsConfig(OlderNames):
     """
 
     model_type: str = ""
-    dims: int = 0
-    batch_size: int = 0
+    dims: int = Field(default=0, ge=0)
+    batch_size: int = Field(default=0, ge=0)
 
 
 class OpenAIEmbeddingsConfig(EmbeddingModelsConfig):

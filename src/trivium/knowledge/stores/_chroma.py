@@ -10,6 +10,8 @@ from tempfile import mkdtemp
 from typing import Any, ClassVar, Final, TypeVar, cast
 from weakref import finalize
 
+from pydantic import Field
+
 from trivium.exceptions import (
     CollectionNotFoundError,
     MissingExtraError,
@@ -45,7 +47,7 @@ class ChromaStoreConfig(VectorStoreConfig):
 
     store: ClassVar[str] = "trivium.knowledge.stores.ChromaStore"
 
-    storage_path: str = ".chroma"
+    storage_path: str = Field(default=".chroma", min_length=1)
 
 
 class ChromaStore(StagedStore):

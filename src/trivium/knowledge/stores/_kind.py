@@ -15,6 +15,7 @@ from trivium.exceptions import ConfigurationError, EmbeddingMismatchError, Incom
 from trivium.knowledge.embeddings import EmbeddingModel, EmbeddingModelsConfig, Vectors
 from trivium.knowledge.stores._filters import Filter, parse_filter
 from trivium.parsing import Chunk
+from trivium.schema import ConfigModel
 from trivium.schema.lowlevel import OlderNames, checked
 
 __all__ = ["DAMAGED", "Hit", "SourceRecord", "StoreKind", "VectorStoreConfig", "check_name"]
@@ -55,7 +56,7 @@ class SourceRecord(NamedTuple):
     modified: float = 0.0
 
 
-class VectorStoreConfig(OlderNames):
+class VectorStoreConfig(ConfigModel, OlderNames):
     """The config of a store. Each kind of store has its own class, as `SQLiteStoreConfig`; this one is for SQLite.
 
     Langroid's `cloud`, `docker` and `distance` are accepted with the values that hold here; its other fields raise an
@@ -69,7 +70,7 @@ class VectorStoreConfig(OlderNames):
         replace_collection: True begins with an empty collection.
     """
 
-    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True, hide_input_in_errors=True)
+    model_config = ConfigDict(arbitrary_types_allowed=True, hide_input_in_errors=True)
 
     store: ClassVar[str] = "trivium.knowledge.stores.SQLiteStore"
     """Import path of the class of the store."""
@@ -77,7 +78,7 @@ class VectorStoreConfig(OlderNames):
     type: str = ""
     collection_name: str = "trivium"
     embedding: Any = Field(default="", repr=False)
-    storage_path: str = ":memory:"
+    storage_path: str = Field(default=":memory:", min_length=1)
     replace_collection: bool = False
 
     @model_validator(mode="before")

@@ -10,6 +10,8 @@ from datetime import timedelta
 from threading import Lock
 from typing import Any, ClassVar, Final, cast
 
+from pydantic import Field
+
 from trivium.exceptions import (
     CollectionNotFoundError,
     MissingExtraError,
@@ -49,7 +51,7 @@ class LanceStoreConfig(VectorStoreConfig):
 
     store: ClassVar[str] = "trivium.knowledge.stores.LanceStore"
 
-    storage_path: str = ".lancedb"
+    storage_path: str = Field(default=".lancedb", min_length=1)
 
 
 class LanceStore(VectorStore):

@@ -78,7 +78,7 @@ class PostgresStoreConfig(VectorStoreConfig):
 
     url: str = Field(default="", repr=False, exclude=True)
     host: str = ""
-    port: int = 0
+    port: int = Field(default=0, ge=0, le=65_535)
     user: str = ""
     password: str = Field(default="", repr=False, exclude=True)
     database: str = ""

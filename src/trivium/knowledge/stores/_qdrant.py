@@ -54,7 +54,7 @@ class QdrantStoreConfig(VectorStoreConfig):
     url: str = Field(default="", repr=False, exclude=True)
     api_key: str = Field(default="", repr=False, exclude=True)
     timeout: int = Field(default=30, ge=1)
-    storage_path: str = ".qdrant"
+    storage_path: str = Field(default=".qdrant", min_length=1)
 
 
 class QdrantStore(StagedStore):

@@ -9,6 +9,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
+from pydantic import Field
+
 from trivium.caches.lowlevel import SQLiteConnections
 from trivium.exceptions import (
     StoreBusyError,
@@ -53,7 +55,7 @@ class SQLiteStoreConfig(VectorStoreConfig):
     """
 
     type: str = "sqlite"
-    busy_seconds: float = 30.0
+    busy_seconds: float = Field(default=30.0, gt=0)
 
 
 class SQLiteStore(VectorStore):

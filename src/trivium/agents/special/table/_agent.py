@@ -40,7 +40,7 @@ class TableChatAgentConfig(QueryAgentConfig):
     data: Any = Field(default=None, repr=False)
     encoding: str = ""
     sheet: str | None = None
-    memory: int = 1 << 30
+    memory: int = Field(default=1 << 30, ge=1)
     limits: TableLimits = TableLimits()
 
 

@@ -1,0 +1,209 @@
+"""Impossible values of options: each config and constructor refuses them, and says which option it was."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, cast, get_args
+
+import pytest
+from pydantic import ValidationError
+
+from trivium import Agent, ChatAgent, Task, TaskConfig
+from trivium.agents import Sequential
+from trivium.exceptions import ArgumentTypeError, TriviumError
+from trivium.module import Module
+from trivium.schema import ConfigModel, Message
+from trivium.testing import ScriptedModel
+from trivium.utils.configuration import Settings
+
+HOMES = [
+    "agents.special",
+    "knowledge.embeddings",
+    "knowledge.stores",
+    "language_models",
+    "parsing",
+    "prompts.prompts_config",
+]
+for home in ("language_models.azure_openai", "agents", "tasks", *HOMES):
+    module = importlib.import_module(f"trivium.{home}")
+    _ = [getattr(module, each) for each in module.__all__]  # they are imported when they are used
+
+
+FREE = {
+    "output_format": "an object may be a parser",
+    "prompts": "no effect",
+    "cache_config": "no effect",
+    "tool_class": "checked with the sequence",
+    "filter": "checked with the query",
+    "relevance_extractor_config": "a model or its config: checked where it is made",
+    "data": "checked by ReadOnlyTables",
+    "database_session": "checked where the database is opened",
+    "graph": "checked by the agent",
+    "response_dict": "",
+    "default_response": "any value becomes an answer",
+}
+"""Options that take any object, with the reason."""
+SIGNED = {"seed", "frequency_penalty", "presence_penalty"}
+"""Numbers that may be below zero."""
+NO_LIMIT = {"max_turns"}
+"""Numbers of which -1 is no limit."""
+REQUIRED: dict[str, dict[str, Any]] = {
+    "AgentEvent": {"event_type": "tool"},
+    "DoneSequence": {"events": [{"event_type": "tool"}]},
+}
+
+
+def configs() -> Iterator[type[ConfigModel]]:
+    """Yield each config of trivium."""
+    todo = ConfigModel.__subclasses__()
+    for config in todo:  # which grows meanwhile
+        if config.__module__.startswith("trivium."):
+            yield config
+        todo += config.__subclasses__()
+
+
+OPTIONS = sorted({(config, name) for config in configs() for name in config.model_fields}, key=str)
+
+
+def refuses(config: type[ConfigModel], name: str, value: object) -> None:
+    given = REQUIRED.get(config.__name__, {})
+    with pytest.raises(ValidationError, match=name):
+        config(**{**given, name: value})
+    made = config(**given)
+    before = getattr(made, name)
+    with pytest.raises(ValidationError, match=name):
+        setattr(made, name, value)
+    with pytest.raises(ValidationError, match=name):
+        made.model_copy(update={name: value})
+    assert getattr(made, name) is before
+
+
+@pytest.mark.parametrize(("config", "name"), [each for each in OPTIONS if each[1] not in FREE])
+def test_an_option_refuses_an_object_of_no_use(config: type[ConfigModel], name: str):
+    refuses(config, name, object())
+
+
+def is_number(config: type[ConfigModel], name: str) -> bool:
+    kind = config.model_fields[name].annotation
+    return bool({int, float} & {kind, *get_args(kind)})
+
+
+NUMBERS = [each for each in OPTIONS if is_number(*each) and each[1] not in each[0].options_without_effect]
+
+
+@pytest.mark.parametrize(("config", "name"), [each for each in NUMBERS if each[1] not in SIGNED])
+def test_a_number_has_bounds(config: type[ConfigModel], name: str):
+    refuses(config, name, -2 if name in NO_LIMIT else -1)
+
+
+def test_there_are_numbers_and_options():
+    assert len(NUMBERS) > 40
+    assert len(OPTIONS) > 250
+
+
+def test_bounds_of_several_options_hold_together():
+    from trivium.parsing import ParsingConfig
+
+    config = ParsingConfig(chunk_size=100, overlap=10)
+    assert config.model_copy(update={"chunk_size": 10, "overlap": 2}).overlap == 2
+    with pytest.raises(ValidationError, match="overlap must be less than chunk_size"):
+        config.chunk_size = 5
+
+
+def model() -> ScriptedModel:
+    return ScriptedModel(["DONE x"] * 9)
+
+
+class Deep(Module):
+    def forward(self, message: Message, depth: int = 1) -> str:
+        return "x" * depth
+
+
+def task(**options: Any) -> Task:
+    return Task(ChatAgent(model()), interactive=False, **options)
+
+
+CHOICE = {"type": "function", "function": {"name": "ad"}}
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+# Each line: what is done, the option, and what the error says of it.
+MADE: list[tuple[Callable[[], Any], str]] = [
+    *(
+        (partial(kind, model(), **cast("dict[str, Any]", {name: value})), said)
+        for kind in (Agent, ChatAgent)
+        for name, value, said in [
+            ("template", 3, "text or a dict or a list or None as template, not int"),
+            ("memory", 3, "a memory is made by a class or function, not int"),
+            ("output_format", 42, "42 cannot be the type of an answer"),
+            ("aggregator", 3, "DefaultAggregator or a dict or None as aggregator, not int"),
+            ("name", 3, "text as name, not int"),
+            ("description", 3, "text as description, not int"),
+            ("hooks", 3, "Hook or a dict or a list or None as hooks, not int"),
+            ("system_message", 3, "text or .* as (system_message|template), not int"),
+            ("tools", 3, "int is no tool"),
+            ("parameters", 3, "a dict or None as parameters, not int"),
+            ("max_rounds", 0, "max_rounds is a number above 0, not 0"),
+            ("repairs", "2", "a whole number as repairs, not str"),
+            ("parallel", "yes", "True or False as parallel, not str"),
+            ("on_tool_error", "anser", 'on_tool_error is "answer" or "raise", not \'anser\''),
+            ("approve", 3, "a function or None as approve, not int"),
+            ("read_more", 3, "True or False as read_more, not int"),
+        ]
+    ),
+    (lambda: Agent(42), "int is no model: give an object"),  # type: ignore[arg-type]
+    (lambda: Agent(config=3), "AgentConfig or None as config, not int"),  # type: ignore[arg-type]
+    (lambda: ChatAgent(model(), 3), "text or None as task, not int"),  # type: ignore[arg-type]
+    (lambda: task(max_stalled_steps=0), "max_stalled_steps is a number above 0, not 0"),
+    (lambda: task(done_if_response=["LLMM"]).run("x"), "no responder of the task is called LLMM: did you mean LLM?"),
+    (lambda: task(done_if_no_response=["Bob"])("x"), "called Bob: there are Agent, LLM, User"),
+    (lambda: task(approve=3), "a Task takes no approve: there are agent"),
+    (lambda: task(interactiv=True), "a Task takes no interactiv: did you mean interactive?"),
+    (lambda: task()("x", trns=3), "a call of ChatAgent takes no trns: did you mean turns?"),
+    (lambda: task().run("x", trns=3), "run takes no trns: did you mean turns?"),
+    (lambda: task().run("x", approve=3), "a call takes a function as approve, not int"),
+    (lambda: Deep()("x", dpth=3), "a call of Deep takes no dpth: did you mean depth?"),
+    (lambda: Deep()("x", timout=3), "did you mean timeout?"),
+    (lambda: Agent(model())("x", temprature=0.5), "did you mean temperature? What a model server takes besides"),
+    (lambda: Sequential(Agent(model()))("x", temprature=0.5), "did you mean temperature?"),
+    (lambda: Agent(model())("x", parameters=3), "a call of an agent takes a dict as parameters, not int"),
+    (lambda: Agent(model())("x", tool_choice="requird"), "tool_choice is none of the tools: requird: did you mean req"),
+    (lambda: Agent(model(), tools=[add])("x", tool_choice=CHOICE), "none of the tools: ad: did you mean add?"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", range(len(MADE)))
+def test_a_constructor_or_call_refuses_it_and_names_the_option(case: int):
+    make, said = MADE[case]
+    with pytest.raises(TriviumError, match=said.replace("?", r"\?")):
+        make()
+
+
+def test_an_unknown_keyword_of_a_call_is_a_type_error_as_in_python():
+    with pytest.raises(ArgumentTypeError) as raised:
+        task()("x", trns=3)
+    assert isinstance(raised.value, TypeError)
+    assert raised.value.argument == "trns"
+
+
+def test_possible_values_stay_possible():
+    assert Agent(model(), tools=[add])("x", tool_choice="add").content == "DONE x"
+    assert task(done_if_response=["llm"]).done_if_response == {"LLM"}
+    below = Task(ChatAgent(model(), name="Bob"), interactive=False)
+    above = task(done_if_response=["Bob"])
+    above.add_sub_task(below)
+    assert above.run("x") is not None
+    assert Settings(max_turns=-1).max_turns == -1
+    assert TaskConfig(addressing_prefix="|@|").addressing_prefix == "|@|"
+
+
+@pytest.mark.parametrize("prefix", ["to ", "to", " ", "@a"])
+def test_a_prefix_that_could_be_part_of_a_name_is_refused(prefix: str):
+    with pytest.raises(ValidationError, match="addressing_prefix"):
+        TaskConfig(addressing_prefix=prefix)
