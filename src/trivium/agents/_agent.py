@@ -30,7 +30,7 @@ from trivium.llms.lowlevel import call_model
 from trivium.memory import Memory, MemoryManager
 from trivium.module import AsyncModule, Hooks, overridable
 from trivium.schema import Entity, Message, MessageExtra, Origin, ToolCall, ToolSpec
-from trivium.schema.lowlevel import check_arguments, create_object, linked, message_of, positive
+from trivium.schema.lowlevel import create_object, linked, message_of
 
 if TYPE_CHECKING:
     from trivium.agents._typed import CallMethod
@@ -43,11 +43,6 @@ __all__ = ["Agent", "AsyncAgent", "Model"]
 T_co = TypeVar("T_co", default=Any, covariant=True)
 R = TypeVar("R")
 History: TypeAlias = list[dict[str, Any]]
-_RARE = (
-    "aggregator", "config", "description", "hooks", "parameters", "max_rounds", "repairs", "parallel", "approve",
-    "policy", "read_more",
-)  # fmt: skip
-_USUAL = (None, None, "", None, None, 50, 2, False, None, None, False)  # others are checked
 _LLM, _MODEL, _spec_of = Entity.LLM, Origin.MODEL, attrgetter("spec")  # a member is slow to look up
 
 
@@ -105,7 +100,6 @@ class Agent(AgentNames, Generic[T_co]):
         output_format: Any  # a class may say so too: `output_format = A`
         # Most have one, and those that have none say so when they are made.
         memory: MemoryManager  # pyright: ignore[reportIncompatibleVariableOverride] # fmt: skip
-
         # Static types of the calls of the base class: they answer with a value of type T_co.
         __call__: CallMethod[Answer[T_co]]  # type: ignore[override]
         acall: CallMethod[Coroutine[Any, Any, Answer[T_co]]]  # type: ignore[override]
@@ -156,13 +150,10 @@ class Agent(AgentNames, Generic[T_co]):
         read_more: bool = False,
         config: AgentConfig | None = None,
     ) -> None:
-        rare = (
+        parts.check_rare(Agent.__init__, self, (
             aggregator, config, description, hooks, parameters, max_rounds, repairs, parallel, approve, policy,
-            read_more,
-        )  # fmt: skip
-        if rare != _USUAL:
-            check_arguments(Agent.__init__, self, zip(_RARE, rare, strict=True))
-            positive(max_rounds=max_rounds)
+            read_more, None if isinstance(template, str) else template, system_message,
+        ))  # fmt: skip
         if isinstance(llm, AgentConfig):
             llm, config = None, llm
         if config is not None:
@@ -177,8 +168,6 @@ class Agent(AgentNames, Generic[T_co]):
         super().__init__(name=name, memory=parts.made_memory(memory), hooks=hooks, approve=approve, policy=policy)
         self.llm = parts.given_model(llm)
         if (given := template if system_message is None else system_message) is not None:
-            if not isinstance(given, str):
-                check_arguments(Agent.__init__, self, [("template", given)])
             self.template = given  # else that of the class
         self.aggregator: DefaultAggregator = DefaultAggregator() if aggregator is None else create_object(aggregator)
         if description:

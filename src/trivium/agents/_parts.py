@@ -16,13 +16,14 @@ from trivium.exceptions import ArgumentTypeError, ConfigurationError, NoModelErr
 from trivium.llms import ModelProtocol
 from trivium.memory import Memory, MemoryManager
 from trivium.module import OPTIONS, Module
-from trivium.schema.lowlevel import check_name, create_object, factory_of, is_mapping
+from trivium.schema.lowlevel import check_arguments, check_name, create_object, factory_of, is_mapping, positive
 
 if TYPE_CHECKING:
     from trivium.agents._names import AgentNames
 
 __all__ = [
-    "MemoryOption", "Model", "check_sampling", "given_model", "made_memory", "made_model", "made_tools", "tool_choice",
+    "MemoryOption", "Model", "check_rare", "check_sampling", "given_model", "made_memory", "made_model", "made_tools",
+    "tool_choice",
 ]  # fmt: skip
 
 Config: TypeAlias = dict[str, Any]
@@ -42,6 +43,11 @@ SAMPLING: Final = frozenset(
 )  # fmt: skip
 """The sampling parameters that a call takes as keywords; others go in `parameters=`."""
 
+_RARE: Final = (
+    "aggregator", "config", "description", "hooks", "parameters", "max_rounds", "repairs", "parallel", "approve",
+    "policy", "read_more", "template", "system_message",
+)  # fmt: skip
+_USUAL: Final = (None, None, "", None, None, 50, 2, False, None, None, False, None, None)
 _AS_THEY_ARE: Final = frozenset({FunctionType, Tool})
 
 
@@ -77,6 +83,14 @@ def tool_choice(given: Any, tools: Iterable[str]) -> str:
     name = given["function"]["name"] if is_mapping(given) else given  # as OpenAI writes it
     check_name(name, ["auto", "none", "required", *tools], "tool_choice is none of the tools:")
     return name
+
+
+def check_rare(constructor: Callable[..., Any], agent: AgentNames, given: tuple[Any, ...]) -> None:
+    """Refuse an agent's arguments that cannot be; most agents, which are made often, are given none of these."""
+    if given != _USUAL:
+        by_name = dict(zip(_RARE, given, strict=True))
+        check_arguments(constructor, agent, by_name.items())
+        positive(max_rounds=by_name["max_rounds"])
 
 
 def made_memory(memory: MemoryOption | Literal["default"]) -> MemoryManager | None:
