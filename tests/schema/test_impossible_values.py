@@ -139,14 +139,12 @@ MADE: list[tuple[Callable[[], Any], str]] = [
         (partial(kind, model(), **cast("dict[str, Any]", {name: value})), said)
         for kind in (Agent, ChatAgent)
         for name, value, said in [
-            ("template", 3, "text or a dict or a list or None as template, not int"),
             ("memory", 3, "a memory is made by a class or function, not int"),
             ("output_format", 42, "42 cannot be the type of an answer"),
             ("aggregator", 3, "DefaultAggregator or a dict or None as aggregator, not int"),
             ("name", 3, "text as name, not int"),
             ("description", 3, "text as description, not int"),
             ("hooks", 3, "Hook or a dict or a list or None as hooks, not int"),
-            ("system_message", 3, "text or .* as (system_message|template), not int"),
             ("tools", 3, "int is no tool"),
             ("parameters", 3, "a dict or None as parameters, not int"),
             ("max_rounds", 0, "max_rounds is a number above 0, not 0"),
@@ -157,6 +155,7 @@ MADE: list[tuple[Callable[[], Any], str]] = [
             ("read_more", 3, "True or False as read_more, not int"),
         ]
     ),
+    (lambda: Agent(model(), 3)("x"), "a system instruction is text or chat messages, not int"),  # type: ignore[arg-type]
     (lambda: Agent(42), "int is no model: give an object"),  # type: ignore[arg-type]
     (lambda: Agent(config=3), "AgentConfig or None as config, not int"),  # type: ignore[arg-type]
     (lambda: ChatAgent(model(), 3), "text or None as task, not int"),  # type: ignore[arg-type]

@@ -151,14 +151,12 @@ class Agent(AgentNames, Generic[T_co]):
         config: AgentConfig | None = None,
     ) -> None:
         parts.check_rare(Agent.__init__, self, (
-            aggregator, config, description, hooks, parameters, max_rounds, repairs, parallel, approve, policy,
-            read_more, None if isinstance(template, str) else template, system_message,
+            aggregator, config, description, hooks, parameters, max_rounds, repairs, parallel, approve, read_more,
         ))  # fmt: skip
         if isinstance(llm, AgentConfig):
             llm, config = None, llm
         if config is not None:
-            llm = config.llm if llm is None else llm
-            name = config.name if name is None else name
+            llm, name = config.llm if llm is None else llm, config.name if name is None else name
             parameters = {**config.parameters, **(parameters or {})}
             memory = False if memory == "default" else memory  # an agent of a config answers one-shot
             output_format = config.output_format if output_format is None else output_format
@@ -170,8 +168,7 @@ class Agent(AgentNames, Generic[T_co]):
         if (given := template if system_message is None else system_message) is not None:
             self.template = given  # else that of the class
         self.aggregator: DefaultAggregator = DefaultAggregator() if aggregator is None else create_object(aggregator)
-        if description:
-            self.description = description
+        self.description = description or self.description
         self.parameters = dict(parameters or {})
         self.max_rounds, self.repairs, self.parallel = max_rounds, repairs, parallel
         if tools or "executor" not in vars(self):  # one that a subclass has set before stays

@@ -45,9 +45,9 @@ SAMPLING: Final = frozenset(
 
 _RARE: Final = (
     "aggregator", "config", "description", "hooks", "parameters", "max_rounds", "repairs", "parallel", "approve",
-    "policy", "read_more", "template", "system_message",
+    "read_more",
 )  # fmt: skip
-_USUAL: Final = (None, None, "", None, None, 50, 2, False, None, None, False, None, None)
+_USUAL: Final = (None, None, "", None, None, 50, 2, False, None, False)
 _AS_THEY_ARE: Final = frozenset({FunctionType, Tool})
 
 

@@ -154,16 +154,15 @@ class Task(Module, Generic[T]):
                     agent.set_user_message(user_message)
         elif system_message or user_message:
             raise ConfigurationError(f"system_message needs a ChatAgent, not {type(agent).__name__}")
-        self.llm_delegate, self.single_round = llm_delegate, single_round
+        self.llm_delegate, self.single_round, self.interactive = llm_delegate, single_round, interactive
         self.turns = (2 if llm_delegate else 1) if single_round else -1
-        self.interactive, self.default_human_response = interactive, default_human_response
         self.only_user_quits_root, self.restart, self.erase_substeps = only_user_quits_root, restart, erase_substeps
         self.allow_null_result, self.max_stalled_steps = allow_null_result, max_stalled_steps
+        self.default_human_response = default_human_response
         self.done_if_response = frozenset(map(_name_of, done_if_response))
         self.done_if_no_response = frozenset(map(_name_of, done_if_no_response))
         self.default_return_type: Any = default_return_type or self.answer_type
-        tools = agent.llm_tools_map if self.config.done_sequences else None
-        self.done_sequences = tuple(parse_done_sequences(self.config.done_sequences or (), tools))
+        self.done_sequences = tuple(parse_done_sequences(self.config.done_sequences or (), agent.llm_tools_map))
         self.latest_run = TaskRun(self)
 
     @property

@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 
 from trivium.actions import as_text
 from trivium.agents.aggregator._rendered import SHORT, rendered
+from trivium.exceptions import ArgumentTypeError
 from trivium.memory import Memory
 from trivium.schema import Entity, Message, ToolCall
 
@@ -102,7 +103,7 @@ class DefaultAggregator:
             return []
         if isinstance(system_instruction, str):
             return [{"role": "system", "content": system_instruction}]
-        many = [system_instruction] if isinstance(system_instruction, Mapping) else system_instruction
+        many = system_instruction if isinstance(system_instruction, Sequence) else [system_instruction]
         return [_checked(each) for each in cast("Sequence[Any]", many)]
 
     def aggregate_system_instruction(self, system_instruction: Instruction) -> list[dict[str, Any]]:
@@ -112,7 +113,8 @@ class DefaultAggregator:
 
 def _checked(message: Any) -> dict[str, Any]:
     if not isinstance(message, Mapping):
-        raise TypeError(f"a system instruction is text or chat messages, not {type(message).__name__}")
+        kind = type(message).__name__
+        raise ArgumentTypeError(f"a system instruction is text or chat messages, not {kind}", "template")
     found = dict(cast("Mapping[str, Any]", message))
     for key in ("role", "content"):
         if key not in found:
