@@ -129,7 +129,7 @@ class TaskCallbacks(_Callbacks):
         >>> callbacks.show_subtask_respons = print
         Traceback (most recent call last):
         ...
-        trivium.exceptions.ConfigurationError: there is no callback 'show_subtask_respons': did you mean \
+        trivium.exceptions.ArgumentTypeError: there is no callback show_subtask_respons: did you mean \
 show_subtask_response?
     """
 
