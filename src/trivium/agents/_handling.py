@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "addressed", "answer_of_config", "answer_without_tools", "call_handler", "handle_all", "handle_tool",
-    "is_misfit", "link_to_memory", "message_of_call", "new_messages", "read_call", "repairs_exceeded",
-    "run_handler",
+    "is_misfit", "link_to_memory", "message_of_call", "new_messages", "repairs_exceeded", "run_handler",
+    "tool_message_of",
 ]  # fmt: skip
 
 _LLM = Entity.LLM  # a member is slow to look up
@@ -79,7 +79,7 @@ async def handle_tool(
         return answer.replace(sender=agent.name, entity=Entity.AGENT, formatted=None)
 
     handle = partial(run_handler if is_own else call_handler, agent, message)
-    tool = tool_class.as_tool(driver_neutral(handle), partial(read_call, tool_class, call))
+    tool = tool_class.as_tool(driver_neutral(handle), partial(tool_message_of, tool_class, call))
     arguments = call.arguments if is_call else call.arguments()
     is_repair = False
     try:
@@ -102,7 +102,7 @@ async def handle_tool(
     return answer
 
 
-def read_call(kind: type[ToolMessage], call: ToolCall | ToolMessage | None, arguments: Any) -> dict[str, Any]:
+def tool_message_of(kind: type[ToolMessage], call: ToolCall | ToolMessage | None, arguments: Any) -> dict[str, Any]:
     """Return the tool message that is to be handled, by the name that its handler takes.
 
     Args:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 from trivium.actions import Tool, ToolMessage
 from trivium.agents._answer_format import is_class
 from trivium.agents._config import is_model
-from trivium.agents._handling import read_call, run_handler
+from trivium.agents._handling import run_handler, tool_message_of
 from trivium.commander import driver_neutral
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, NoModelError, ToolError
 from trivium.llms import ModelProtocol
@@ -153,7 +153,7 @@ def made_tools(agent: AgentNames, tools: Any) -> Any:
 
 def _made_tool(agent: AgentNames, given: Any) -> Any:
     if is_class(given, ToolMessage):  # it runs within the agent's call, by the agent's method or its own `handle`
-        return given.as_tool(driver_neutral(partial(run_handler, agent, None)), partial(read_call, given, None))
+        return given.as_tool(driver_neutral(partial(run_handler, agent, None)), partial(tool_message_of, given, None))
     return module_tool(given) if isinstance(given, Module) else given
 
 
