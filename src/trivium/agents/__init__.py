@@ -22,28 +22,11 @@ if TYPE_CHECKING:
     from trivium.agents.stream import AgentForInternLM, AsyncAgentForInternLM, AsyncMathCoder, MathCoder
 
 __all__ = [
-    "Agent",
-    "AgentConfig",
-    "AgentDict",
-    "AgentForInternLM",
-    "AgentList",
-    "AsyncAgent",
-    "AsyncAgentForInternLM",
-    "AsyncChatAgent",
-    "AsyncMathCoder",
-    "AsyncReAct",
-    "AsyncSequential",
-    "AsyncStreamingAgent",
-    "AsyncStreamingSequential",
-    "ChatAgent",
-    "ChatAgentConfig",
-    "MathCoder",
-    "ReAct",
-    "Sequential",
-    "StreamingAgent",
-    "StreamingSequential",
-    "UserInputEvent",
-]
+    "Agent", "AgentConfig", "AgentDict", "AgentForInternLM", "AgentList", "AsyncAgent", "AsyncAgentForInternLM",
+    "AsyncChatAgent", "AsyncMathCoder", "AsyncReAct", "AsyncSequential", "AsyncStreamingAgent",
+    "AsyncStreamingSequential", "ChatAgent", "ChatAgentConfig", "MathCoder", "ReAct", "Sequential",
+    "StreamingAgent", "StreamingSequential", "UserInputEvent",
+]  # fmt: skip
 
 # Where the names live that stand on the core; they are imported when used.
 _HOMES = {

@@ -94,7 +94,6 @@ class Agent(AgentNames, Generic[T_co]):
     template: Instruction = None
     answer_type: Any = None
     """The type of its answers, set by `Agent[A]` before `__init__` and by `class Mine(Agent[A])`; None: any."""
-    _output_format: Any = None
     _describes_format: bool = True
     if TYPE_CHECKING:
         output_format: Any  # a class may say so too: `output_format = A`
@@ -217,7 +216,7 @@ class Agent(AgentNames, Generic[T_co]):
         parser = self._output_format
         if not isinstance(parser, AnswerFormat):
             return self._message(reply, None if parser is None else await settle(parser.parse_response(reply.text)))
-        if reply.tool_calls:  # they are left to a task
+        if reply.tool_calls or self._calls_in_own_text(reply.text):  # they are left to a task
             return self._message(reply)
         ask = partial(self._ask, model, extra=extra)
         repairs = self.repairs if self.options.strict_recovery else 0

@@ -18,7 +18,7 @@ from trivium.schema import Message
 if TYPE_CHECKING:
     from trivium.agents._names import AgentNames
 
-__all__ = ["AnswerFormat", "answer_format", "is_class", "typed_answer", "value_in"]
+__all__ = ["AnswerFormat", "answer_format", "is_class", "typed_answer", "value_in", "with_output"]
 
 T = TypeVar("T")
 
@@ -149,6 +149,21 @@ async def typed_answer(
         reply = await ask(chat)
 
 
+async def with_output(form: AnswerFormat, agent: AgentNames, turn: Coroutine[Any, Any, Message]) -> Message:
+    """Return the answer of a typed agent's call; its `output` is of the type, or raises an error that says why not."""
+    answer = await turn
+    extra = cast("dict[str, Any]", answer.__pydantic_extra__)
+    if "output" in extra and "forward" not in agent.overridden:
+        return answer
+    extra["output"] = found = value_in(answer, form.kind, agent)
+    if found is None:
+        calls = ", ".join(call.name for call in answer.tool_calls)
+        why = f"it calls {calls}, which is left to a task: run the agent in one" if calls else "it states none"
+        text = f"the answer of {agent.name} has no value of the type {form.kind!r}: {why}"
+        extra["output"] = AnswerFormatError(text, str(answer.content))
+    return answer
+
+
 def value_in(message: Message, kind: type[T], agent: AgentNames | None = None) -> T | None:
     """Return the value of a type in a message; None where it holds none.
 
@@ -163,7 +178,7 @@ def value_in(message: Message, kind: type[T], agent: AgentNames | None = None) -
     content = message.content
     if kind is str and content:
         return cast("T", content)
-    for value in (message.__pydantic_extra__.get("output"), message.content_any):
+    for value in (message.__pydantic_extra__.get("output"), message.content_any, content):
         if value is not None and (found := _validated(value, kind)) is not None:
             return found
     tools = [*message.tool_messages, *(agent.try_get_tool_messages(message, True) if agent is not None else ())]

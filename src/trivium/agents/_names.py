@@ -14,7 +14,7 @@ from pydantic import ValidationError
 import trivium.agents._calls as reading
 from trivium.actions import ToolMessage, as_text, calls_in_text
 from trivium.actions.lowlevel import describe_errors
-from trivium.agents._answer_format import value_in
+from trivium.agents._answer_format import AnswerFormat, value_in, with_output
 from trivium.agents._config import AgentConfig
 from trivium.agents._toolbox import ORCHESTRATION, NameSet, Toolbox, ToolClasses, ToolTable
 from trivium.agents._user import AskUser, ask_other
@@ -65,6 +65,7 @@ class AgentNames(Module):
     tool_error: bool = False
     """The last message that was searched for tools held one that was wrong."""
     own_callbacks: AgentCallbacks | None = None
+    _output_format: Any = None
     """The callbacks, once somebody has asked for them."""
     terminal: AskUser | None = None
     """Asks the user at a terminal, once a user was asked there."""
@@ -272,6 +273,8 @@ class AgentNames(Module):
 
     def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         turn = super()._turn(node, message, kwargs)
+        if isinstance(self._output_format, AnswerFormat):
+            turn = with_output(self._output_format, self, turn)
         if self.own_callbacks is not None:
             from trivium.agents._callbacks import around
 

@@ -165,6 +165,7 @@ def module_tool(module: Module) -> Tool:
         answer = await module.acall(message)
         if answer.content is None and answer.why:
             raise ToolError(answer.why)
+        _ = answer.output  # raises where a typed agent has no value
         return answer.content
 
     ask.__name__ = "".join(each if each.isalnum() or each in "-_" else "_" for each in module.name)

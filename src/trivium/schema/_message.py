@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, cast, get_args
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 from typing_extensions import TypeVar, deprecated
 
+from trivium.exceptions import AnswerFormatError
 from trivium.schema._chat_document import OF_ITSELF, OLDER_FORM, ChatDocumentForm, from_older_form, links_of
 from trivium.schema._conversions import as_file
 from trivium.schema._older_names import OlderNames
@@ -168,12 +169,18 @@ stream_state=<AgentStatusCode.END: 0>)
     def output(self) -> Any:
         """The value of the answer: of the type that was asked for, else what a parser made of the text, else the text.
 
+        Raises:
+            AnswerFormatError: a type was asked for, and the answer has no value of it, as where it calls a tool that is
+                left to a task.
+
         Example:
             >>> Message(content="hello").output
             'hello'
         """
         extra = self.__pydantic_extra__
         if "output" in extra:
+            if isinstance(extra["output"], AnswerFormatError):
+                raise extra["output"]
             return extra["output"]
         value = self.content_any if self.formatted is None else self.formatted
         return self.content if value is None else value

@@ -5,17 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 __all__ = [
-    "AT",
-    "DONE",
-    "NO_ANSWER",
-    "PASS",
-    "PASS_TO",
-    "SEND_TO",
-    "TOOL",
-    "TOOL_BEGIN",
-    "TOOL_END",
-    "USER_QUIT_STRINGS",
-]
+    "AT", "DONE", "NO_ANSWER", "PASS", "PASS_TO", "SEND_TO", "TOOL", "TOOL_BEGIN", "TOOL_END", "USER_QUIT_STRINGS",
+]  # fmt: skip
 
 DONE: Final = "DONE"
 """The task is done; what stands beside it is the result."""

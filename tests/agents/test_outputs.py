@@ -1,0 +1,149 @@
+"""The output of a typed agent is of its type, or reading it raises an error with the answer and the reason."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+from pydantic import BaseModel
+
+from trivium import Agent, AsyncAgent, ChatAgent, ChatAgentConfig, Message, Task, ToolMessage
+from trivium.agents import ReAct, Sequential, StreamingAgent
+from trivium.exceptions import AnswerFormatError
+from trivium.hooks import Hook
+from trivium.testing import ScriptedModel, call_tool
+
+
+class City(BaseModel):
+    name: str
+
+
+class Square(ToolMessage):
+    request: str = "square"
+    purpose: str = "To square a <number>."
+    number: int
+
+    def handle(self) -> str:
+        return str(self.number**2)
+
+
+CALL = call_tool("square", number=3)
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+def left(kind: Any = City, agent: Callable[..., Any] = ChatAgent, **options: Any) -> Any:
+    """Return an agent whose model calls a tool that is left to a task."""
+    made: Any = cast("Any", agent)[kind](ScriptedModel([CALL, '{"name": "Rome"}']), **options)
+    made.enable_message(Square)
+    return made
+
+
+def streamed(agent: Any) -> Message:
+    with agent.stream("x") as events:
+        list(events)
+    return events.result
+
+
+WAYS: dict[str, Callable[[], Message]] = {
+    "call": lambda: left()("x"),
+    "agent": lambda: left(agent=Agent)("x"),
+    "acall": lambda: asyncio.run(left().acall("x")),
+    "async agent": lambda: asyncio.run(left(agent=AsyncAgent)("x")),
+    "stream": lambda: streamed(left()),
+    "streaming agent": lambda: list(left(agent=StreamingAgent)("x"))[-1],
+    "session": lambda: left()("x", session_id="ada"),
+    "responder": lambda: left().llm_response("x"),
+    "type given later": lambda: left(kind=int)[City]("x"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_call_that_is_left_to_a_task_is_no_value(way: str):
+    answer = WAYS[way]()
+    assert [each.name for each in answer.tool_calls] == ["square"]
+    with pytest.raises(AnswerFormatError, match=r"City.*it calls square, which is left to a task"):
+        _ = answer.output
+
+
+def test_a_call_that_is_written_as_text_is_left_too():
+    text = '{"request": "square", "number": 3}'
+    agent = ChatAgent[City](ChatAgentConfig(llm=ScriptedModel([text]), use_tools=True))
+    agent.enable_message(Square)
+    with pytest.raises(AnswerFormatError, match="it calls square") as raised:
+        _ = agent("x").output
+    assert raised.value.raw == text
+
+
+def test_a_call_of_the_type_is_the_value():
+    agent = ChatAgent[Square](ScriptedModel([CALL]))
+    assert agent("x").output.number == 3
+
+
+def test_in_a_task_the_call_runs_and_the_value_comes():
+    task = Task[City](left(), interactive=False, single_round=False)
+    assert task.run("x", turns=3) == City(name="Rome")
+
+
+def test_a_sub_agent_without_a_value_is_an_error_that_the_model_reads():
+    model = ScriptedModel([call_tool("Sub", message="x"), "sorry"])
+    assert Agent(model, tools=[left(name="Sub")])("x").content == "sorry"
+    assert "left to a task" in model.requests[-1].messages[-1]["content"]
+
+
+class Says(Agent[City]):
+    """Has a forward of its own."""
+
+    def __init__(self, said: Any) -> None:
+        super().__init__()
+        self.said = said
+
+    def forward(self, *message: Message, **_: Any) -> Any:  # type: ignore[override]
+        return self.said
+
+
+@pytest.mark.parametrize("said", ["Rome", Message(content="x").replace(output=3), 3, None, {"people": 3}])
+def test_what_a_forward_of_ones_own_says_has_the_type_or_is_an_error(said: Any):
+    with pytest.raises(AnswerFormatError, match=r"Says has no value of the type .*City.*it states none"):
+        _ = Says(said)("x").output
+
+
+@pytest.mark.parametrize("said", ['{"name": "Rome"}', City(name="Rome"), Message().replace(output=City(name="Rome"))])
+def test_what_has_the_type_is_the_value(said: Any):
+    assert Says(said)("x").output == City(name="Rome")
+
+
+def test_a_hook_that_answers_with_another_message_does_not_hide_it():
+    class Replace(Hook):
+        def after_agent(self, agent: Any, message: Message, session_id: Any = 0) -> Message:
+            return Message(content="something else")
+
+    agent = Agent[City](ScriptedModel(['{"name": "Rome"}']), hooks=Replace())
+    with pytest.raises(AnswerFormatError):
+        _ = agent("x").output
+
+
+def test_containers_check_what_their_last_agent_says():
+    def both(last: str) -> Any:
+        return cast("Any", Sequential)[int](Agent(ScriptedModel(["x"])), Agent(ScriptedModel([last])))
+
+    assert both("42")("x").output == 42
+    with pytest.raises(AnswerFormatError):
+        _ = both("many")("x").output
+    react = cast("Any", ReAct)[int](ScriptedModel(['{"thought_process": "", "conclusion": "many"}']), [add])
+    with pytest.raises(AnswerFormatError):
+        _ = react("x").output
+
+
+def test_an_answer_without_a_value_can_be_copied_and_remembered():
+    agent = left()
+    answer = agent("x")
+    copied = answer.copy(deep=True)
+    with pytest.raises(AnswerFormatError, match="left to a task"):
+        _ = copied.output
+    assert agent("go on").output == City(name="Rome")
