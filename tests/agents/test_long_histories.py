@@ -46,9 +46,9 @@ def test_what_is_rendered_in_steps_is_what_is_rendered_at_once(data: st.DataObje
             case 0:
                 memory.delete(data.draw(st.lists(st.integers(-30, 30), max_size=3)))
             case 1:
-                del memory.messages[data.draw(st.integers(0, 30)) : -1]
+                memory.erase(range(data.draw(st.integers(0, 30)), len(memory) - 1))
             case 2:
-                del memory.messages[data.draw(st.integers(0, 30)) :]
+                memory.erase(range(data.draw(st.integers(0, 30)), len(memory)))
             case 3:
                 memory.load([Message(content="new")], overwrite=data.draw(st.booleans()))
             case 4:

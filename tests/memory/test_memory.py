@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import pytest
@@ -20,7 +20,7 @@ from trivium.schema import LLMMessage, Role
 texts = st.text("abc", max_size=3)
 
 
-def contents(messages: list[Message]) -> list[Any]:
+def contents(messages: Iterable[Message]) -> list[Any]:
     return [message.content for message in messages]
 
 
@@ -211,6 +211,30 @@ def test_each_change_of_a_memory_is_an_event():
     assert changes(lambda module: of(module).reset(), "a") == [("reset", ["a", "go"])]
     assert changes(lambda module: module.reset(), "a") == [("reset", ["a", "go"])]
     assert changes(lambda module: len(of(module)), "a") == []
+
+
+@pytest.mark.parametrize(
+    "name", ["append", "extend", "insert", "pop", "remove", "clear", "sort", "__setitem__", "__delitem__"]
+)
+def test_what_a_memory_shows_cannot_be_changed_past_its_methods(name: str):
+    memory = memory_of("a", "b")
+    assert not hasattr(memory.messages, name)
+    memory.get_memory().clear()
+    assert contents(memory.messages) == ["a", "b"]
+
+
+def test_the_messages_are_a_live_sequence_to_read():
+    memory = memory_of("a", "b")
+    seen = memory.messages
+    memory.add("c")
+    assert (contents(seen), contents(reversed(seen)), contents(seen[1:])) == (
+        ["a", "b", "c"],
+        ["c", "b", "a"],
+        ["b", "c"],
+    )
+    assert seen == memory.get_memory() == memory.messages
+    assert repr(seen) == repr(memory.get_memory())
+    assert seen[0] in seen
 
 
 def test_a_message_is_edited_in_place():

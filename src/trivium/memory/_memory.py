@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, Literal, cast
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, cast, overload
 
 from trivium.commander.lowlevel import SessionLocks, current, emit, scope_of
 from trivium.exceptions import ArgumentTypeError
@@ -16,6 +16,39 @@ __all__ = ["Memory", "MemoryManager"]
 
 Filter = Callable[[int, Message], bool]
 Loadable = dict[str, Any] | Message
+
+
+class Messages(Sequence[Message]):
+    """The messages of a memory, oldest first, to read: they change only by the memory's methods."""
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: list[Message]) -> None:
+        self._items = items
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Message]: ...
+    def __getitem__(self, index: int | slice) -> Message | list[Message]:
+        return self._items[index]
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self._items)
+
+    def __reversed__(self) -> Iterator[Message]:
+        return reversed(self._items)
+
+    def __eq__(self, other: object) -> bool:
+        return self._items == (other._items if isinstance(other, Messages) else other)
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType] - it changes
+
+    def __repr__(self) -> str:
+        return repr(self._items)
 
 
 class Memory:
@@ -34,15 +67,16 @@ class Memory:
         (['b'], 2)
     """
 
-    __slots__ = ("messages", "recent_n", "rendered", "sources")
+    __slots__ = ("_items", "messages", "recent_n", "rendered", "sources")
 
     def __init__(self, recent_n: int | None = None) -> None:
         if recent_n is not None and not isinstance(recent_n, int):  # type: ignore[unnecessary] - users pass anything
             kind = type(recent_n).__name__
             raise ArgumentTypeError(f"Memory takes a whole number or None as recent_n, not {kind}", "recent_n")
         self.recent_n = recent_n
-        self.messages: list[Message] = []
-        """All messages, oldest first, to read: `add` appends to the list, and every other method replaces it."""
+        self._items: list[Message] = []
+        self.messages = Messages(self._items)
+        """All messages, oldest first, to read: `add` adds to them, and every other method replaces the object."""
         self.sources: Sources = frozenset()
         """The sources of all messages since the last `reset` or `load`, also of those that were erased."""
         self.rendered: object = None
@@ -56,7 +90,7 @@ class Memory:
         return memory
 
     def __len__(self) -> int:
-        return len(self.messages)
+        return len(self._items)
 
     def get_memory(self, recent_n: int | None = None, filter_func: Filter | None = None) -> list[Message]:
         """Return the latest `recent_n` messages (default: the memory's own), if the filter accepts them.
@@ -66,7 +100,7 @@ class Memory:
             filter_func: called with index and message; a message stays if it returns true.
         """
         recent_n = self.recent_n if recent_n is None else recent_n
-        messages = self.messages[-recent_n:] if recent_n else self.messages[:]
+        messages = self._items[-recent_n:] if recent_n else self._items[:]
         if filter_func is None:
             return messages
         return [message for index, message in enumerate(messages) if filter_func(index, message)]
@@ -78,40 +112,45 @@ class Memory:
         else:
             is_several = isinstance(messages, Iterable) and not isinstance(messages, str | Message | Mapping)
             many = cast("Any", messages if is_several else [messages])
-        start = len(self.messages)
+        kept = self._items
+        start = len(kept)
         for each in many:
             if isinstance(each, Message):
-                self.messages.append(each)
+                kept.append(each)
                 if "sources" in each.__pydantic_extra__:
                     self.sources |= as_sources(each.__pydantic_extra__["sources"])
             elif isinstance(each, str):
-                self.messages.append(Message(content=each))
+                kept.append(Message(content=each))
         node = current.get()
         if node is not None and scope_of(node).listeners:
-            for message in self.messages[start:]:
+            for message in kept[start:]:
                 emit(node, MessageEvent, message)
 
     def erase(self, index: int | Iterable[int]) -> None:
         """Remove the messages at these positions; all positions are of the list as it was."""
         positions = {index} if isinstance(index, int) else set(index)
-        length = len(self.messages)
+        length = len(self._items)
         gone = {position % length for position in positions if -length <= position < length}
-        erased = [message for at, message in enumerate(self.messages) if at in gone]
-        self.messages = [message for at, message in enumerate(self.messages) if at not in gone]
+        erased = [message for at, message in enumerate(self._items) if at in gone]
+        self._replace([message for at, message in enumerate(self._items) if at not in gone])
         self._notify("erase", erased)
 
     delete = erase
 
     def edit(self, index: int, content: Any) -> None:
         """Replace the content of the message at a position; all that hold the message see it."""
-        message = self.messages[index]
+        message = self._items[index]
         message.content = content
         self._notify("edit", [message])
 
     def reset(self) -> None:
         """Forget all messages."""
-        erased, self.messages, self.sources = self.messages, [], frozenset()
+        erased, self.sources = self._items, frozenset()
+        self._replace([])
         self._notify("reset", erased)
+
+    def _replace(self, items: list[Message]) -> None:
+        self._items, self.messages = items, Messages(items)
 
     def _notify(self, action: Literal["reset", "erase", "load", "edit"], messages: list[Message]) -> None:
         if (node := current.get()) is not None:
@@ -129,12 +168,12 @@ class Memory:
             raise TypeError(f"a memory loads a list of messages, not {type(many).__name__}")
         loaded = [Message.model_validate(each) for each in cast("list[Any]", many)]
         self.sources = (frozenset() if overwrite else self.sources).union(*(each.sources for each in loaded))
-        self.messages = loaded if overwrite else self.messages + loaded
+        self._replace(loaded if overwrite else self._items + loaded)
         self._notify("load", loaded)
 
     def save(self) -> list[dict[str, Any]]:
         """Return all messages as dicts."""
-        return [message.model_dump() for message in self.messages]
+        return [message.model_dump() for message in self._items]
 
 
 class MemoryManager:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from trivium.memory import Memory
@@ -28,7 +28,7 @@ class _Rendered(NamedTuple):
     """
 
     key: tuple[Any, ...]
-    messages: list[Message]
+    messages: Sequence[Message]
     covered: int
     last: Message
     chat: list[dict[str, Any]]
@@ -37,7 +37,7 @@ class _Rendered(NamedTuple):
     changed: int
     """The count when this was made."""
 
-    def is_of(self, key: tuple[Any, ...], messages: list[Message]) -> bool:
+    def is_of(self, key: tuple[Any, ...], messages: Sequence[Message]) -> bool:
         """Return whether the messages begin as they did: none was changed, and they are cut at the end alone."""
         is_there = messages is self.messages and len(messages) >= self.covered and self.changes.count == self.changed
         return is_there and messages[self.covered - 1] is self.last and key == self.key
@@ -77,7 +77,7 @@ def rendered(
     return found
 
 
-def end_of_plain(messages: list[Message], start: int, end: int) -> int:
+def end_of_plain(messages: Sequence[Message], start: int, end: int) -> int:
     """Return up to where messages change only where a value is set: a list or an object could change in itself."""
     for at in range(start, end):
         extra = messages[at].__pydantic_extra__
