@@ -117,10 +117,13 @@ def test_an_agent_without_a_model_says_what_it_needs():
 
 
 @every_entry
-def test_a_model_that_says_nothing_is_an_error_and_the_question_stays(entry: Entry):
-    agent = Agent(ScriptedModel([[""], "ok"]))
-    with pytest.raises(MalformedAnswerError, match="scripted answered nothing"):
+@pytest.mark.parametrize("kind", [Agent, ChatAgent])
+@pytest.mark.parametrize("said", ["", " ", "\n\t\u2003"])
+def test_a_model_that_says_nothing_is_an_error_and_the_question_stays(said: str, kind: type[Agent], entry: Entry):
+    agent = kind(ScriptedModel([[said], "ok"]))
+    with pytest.raises(MalformedAnswerError, match="scripted answered nothing") as caught:
         entry(agent, "hi")
+    assert caught.value.raw == said
     assert entry(agent, "again").content == "ok"
     assert [message.content for message in agent.memory.get_memory()] == ["hi", "again", "ok"]  # type: ignore[union-attr]
 

@@ -84,6 +84,7 @@ def _nothing() -> Iterator[Case]:
     yield Case(3, "message null", MALFORMED, Said(message=None))
     yield Case(4, "content null and no tools", MALFORMED, Said(text=None))
     yield Case(5, 'content "" with finish stop', MALFORMED, Said(text=""))
+    yield Case(5, "the same, with white space", MALFORMED, Said(text=" \n\t "))
 
 
 def _arguments() -> Iterator[Case]:

@@ -42,8 +42,10 @@ raise report.failed["endless"]
 class Endless(Source):
     """A source whose text has no end."""
 
+    text = "The rent is {number} EUR. "
+
     def documents(self) -> Iterator[Document]:
-        return (Document(content=f"The rent is {number} EUR. " * 1000) for number in itertools.count())
+        return (Document(content=self.text.format(number=number) * 1000) for number in itertools.count())
 
     def state(self) -> str:
         return ""
@@ -103,10 +105,15 @@ def test_the_other_sources_go_on_and_what_is_done_is_told(tmp_path: Path) -> Non
     assert len(told) > 3
 
 
-def test_a_slow_source_says_how_far_it_came() -> None:
-    error = Library(store(), limits=IngestLimits(seconds=0.01)).ingest(Endless("endless")).failed["endless"]
+@pytest.mark.parametrize("text", [Endless.text, ""])
+def test_a_slow_source_says_how_far_it_came_and_names_the_limit(text: str) -> None:
+    source = Endless("endless")
+    source.text = text
+    error = Library(store(), limits=IngestLimits(seconds=0.01)).ingest(source).failed["endless"]
     assert isinstance(error, DocumentTimeoutError)
+    assert (error.limit, error.value) == ("seconds", 0.01)
     assert "chunks so far" in str(error)
+    assert "IngestLimits(seconds=…)" in str(error)
 
 
 def test_what_is_no_regular_file_is_refused_before_it_is_read(tmp_path: Path) -> None:

@@ -36,6 +36,28 @@ _MUTATORS = {
 }  # fmt: skip
 
 
+# Errors that hold the answer that they are about, in `raw`, as their second argument.
+ABOUT_ANSWERS = frozenset(
+    {
+        "AnswerFormatError", "MalformedAnswerError", "ProviderAuthenticationError", "ProviderBusyError",
+        "ProviderQuotaError", "ProviderStatusError",
+    }
+)  # fmt: skip
+# Below an `AnswerReader`, which adds the answer to every error that comes without.
+READERS = ("trivium/llms/wire/", "trivium/knowledge/embeddings/_openai.py")
+
+
+def answers_left_out(sources: Iterable[Source]) -> list[str]:
+    """Errors about a model's answer that do not hold it."""
+    return [
+        f"{source.at(call)} {ast.unparse(call.func)} without the answer as raw"
+        for source in sources
+        if not source.path.startswith(READERS)
+        for call in _calls(source, set(ABOUT_ANSWERS))
+        if len(call.args) < 2 and not any(each.arg == "raw" for each in call.keywords)
+    ]
+
+
 def prints(sources: Iterable[Source]) -> list[str]:
     """Calls of `print` outside the command line's own room."""
     return [

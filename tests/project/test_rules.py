@@ -60,6 +60,14 @@ def test_twins_are_alike_in_body_too():
     assert _shape.twins([source(function(8, "run") + other)]) == []
 
 
+def test_answers_left_out():
+    for name in _conduct.ABOUT_ANSWERS:
+        assert len(_conduct.answers_left_out([source(f'raise {name}("no number")')])) == 1
+        assert _conduct.answers_left_out([source(f'raise {name}("no number", text)')]) == []
+        assert _conduct.answers_left_out([source(f'raise {name}("no number", raw=text)')]) == []
+        assert _conduct.answers_left_out([source(f'raise {name}("x")', "trivium/llms/wire/_a.py")]) == []
+
+
 def test_core_size():
     files = [
         source(function(5), "trivium/module.py"),

@@ -32,6 +32,7 @@ def test_files_are_short(folder: str):
         _shape.deep_functions,
         _shape.twins,
         _imports.cycle,
+        _conduct.answers_left_out,
         _conduct.prints,
         _conduct.unsafe_code,
         _conduct.environment_reads,

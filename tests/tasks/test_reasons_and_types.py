@@ -110,8 +110,9 @@ def test_a_value_that_never_fits_is_an_error_with_the_last_text():
 
 
 def test_a_typed_run_without_a_result_raises_with_the_reason():
-    with pytest.raises(AnswerFormatError, match=r"no result of the type.*nobody answered in 5 steps"):
+    with pytest.raises(AnswerFormatError, match=r"no result of the type.*nobody answered in 5 steps") as caught:
         typed("hello").run("go")
+    assert caught.value.raw == "hello"
 
 
 # ---- overrides

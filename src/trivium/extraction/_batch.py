@@ -50,7 +50,8 @@ async def extract_file(task: Task, path: Path, open_case: Callable[[Path], Case]
         return case.result()
     record: Any = None if result is None else result.content_any
     if not isinstance(record, dict):
-        raise MalformedAnswerError(f"{path}: the model gave no record; try another model, or fewer fields")
+        raw = "" if result is None else str(result.content)
+        raise MalformedAnswerError(f"{path}: the model gave no record; try another model, or fewer fields", raw)
     return cast("dict[str, Any]", record)
 
 

@@ -234,26 +234,35 @@ class _Item:
     chunks: int = 0
     is_staged: bool = False
     is_read: bool = False
+    began: float = field(default_factory=time.monotonic)
 
     def batches(self, library: Library) -> Iterator[list[Chunk]]:
         """Return its chunks in batches."""
-        documents = (self.register(each, library.limits.text_bytes) for each in self.source.documents())
+        documents = (self.register(each, library.limits) for each in self.source.documents())
         chunks = chunk_parts(documents, fingerprint=self.fingerprint, size=library.size, chunker=library.chunker)
         while batch := list(islice(chunks, _BATCH)):
             yield batch
 
-    def too_slow(self, seconds: float) -> DocumentTimeoutError:
-        """Return the error for a source that takes too long."""
+    def check_time(self, seconds: float) -> None:
+        """Stop where the source has taken too long.
+
+        Raises:
+            DocumentTimeoutError: it takes longer than these seconds.
+        """
+        if time.monotonic() - self.began <= seconds:
+            return
         text = f"{self.source.name}: ingesting it takes longer than {seconds:g} seconds ({self.chunks:,} chunks so far)"
         advice = "split it, or raise IngestLimits(seconds=…)"
-        return DocumentTimeoutError(f"{text}; {advice}", self.source.name, "seconds", seconds)
+        raise DocumentTimeoutError(f"{text}; {advice}", self.source.name, "seconds", seconds)
 
-    def register(self, document: Document, most: int) -> Document:
+    def register(self, document: Document, limits: IngestLimits) -> Document:
         """Add the size and the title of a part, and return it under the name of the source in the store.
 
         Raises:
-            DocumentTooLargeError: the text of the source is larger than `most` bytes.
+            DocumentLimitError: the source takes too long, or has too much text.
         """
+        self.check_time(limits.seconds)  # here too: of parts without text no batch of chunks is ever complete
+        most = limits.text_bytes
         self.bytes += len(document.content.encode("utf-8", "surrogatepass"))
         if self.bytes > most:
             text = f"{self.source.name}: its text has more than {most:,} bytes; split it, or raise "
@@ -378,7 +387,6 @@ class _Ingest:
     async def chunk(self, item: _Item) -> None:
         """Read and chunk a source; embed and stage chunks as soon as there are enough for a batch."""
         batches = partial(item.batches, self._library)
-        limits, began = self._library.limits, time.monotonic()
         async with aclosing(iterate(batches)) as source:
             async for batch in source:
                 item.chunks += len(batch)
@@ -386,8 +394,7 @@ class _Ingest:
                 if sum(len(chunks) for _, chunks in self._held) >= _BATCH:
                     await self._flush()
                     self._emit_progress(item.source.name, "reading", item.chunks)
-                    if time.monotonic() - began > limits.seconds:
-                        raise item.too_slow(limits.seconds)
+                    item.check_time(self._library.limits.seconds)
 
     async def _let_go(self, item: _Item) -> None:
         """Discard the chunks of a source that will not be published."""

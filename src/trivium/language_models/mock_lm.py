@@ -9,7 +9,8 @@ from typing import Any, cast
 from pydantic import Field
 
 from trivium.language_models.base import LanguageModel, LLMConfig
-from trivium.llms import Delta, Request
+from trivium.llms import Delta, Finish, Request
+from trivium.llms.lowlevel import SILENT
 
 __all__ = ["MockLM", "MockLMConfig"]
 
@@ -18,7 +19,7 @@ class MockLMConfig(LLMConfig):
     """The answers of a `MockLM`.
 
     Args:
-        response_dict: answers, by the text of the last message.
+        response_dict: answers, by the text of the last message; "" says nothing on purpose.
         response_fn: gives the answer to the text of the last message where the dict has none; None is no answer. A
             text, deltas such as `trivium.testing.call_tool(…)`, an error to raise, or a value that becomes JSON.
         response_fn_async: the same as an async function; goes before `response_fn`.
@@ -92,7 +93,7 @@ def _deltas(answer: Any) -> list[Delta]:
     if isinstance(answer, BaseException):
         raise answer
     if isinstance(answer, str):
-        return [answer or " "]  # a model that says nothing at all has failed; this one was told to
+        return [answer] if answer.strip() else [answer, Finish(SILENT)]  # it was told to say nothing
     if isinstance(answer, tuple):
         return [cast("Delta", answer)]
     if isinstance(answer, list):

@@ -282,7 +282,9 @@ def _as_list(stop_words: StopWords) -> list[str]:
 
 def _text(answer: object) -> str:
     if not isinstance(answer, str):
-        raise MalformedAnswerError(f"a model's chat and generate return text, not {type(answer).__name__}")
+        raise MalformedAnswerError(
+            f"a model's chat and generate return text, not {type(answer).__name__}", repr(answer)
+        )
     return answer
 
 

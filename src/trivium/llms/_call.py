@@ -14,6 +14,7 @@ from trivium.events import Display, JSONObject, on_one_line
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.llms._prices import expected_usage, expected_usd, price_of, priced
 from trivium.llms._protocol import (
+    SILENT,
     Delta,
     Finish,
     Logprobs,
@@ -142,7 +143,8 @@ class _Answer:
         else:
             raise MalformedAnswerError(
                 f"the model's stream yielded {type(delta).__name__}, which is not a delta: yield text, ToolCallPart, "
-                "Reasoning, Usage or Finish"
+                "Reasoning, Usage or Finish",
+                repr(delta),
             )
         if delta and scope_of(self._node).listeners:  # a provider may give "" as a sign of life
             emit(self._node, DeltaEvent, delta)
@@ -151,20 +153,21 @@ class _Answer:
         """Return the complete answer to a request.
 
         Raises:
-            MalformedAnswerError: there is neither text nor a tool call, or the answer was cut off within a call.
+            MalformedAnswerError: there is neither text nor a tool call (white space is no text), or the answer was cut
+                off within a call.
         """
         text, reasoning, reason = "".join(self.text), "".join(self.reasoning), self.finish_reason
         calls = self.complete_calls(request) if self._calls else ()
         fault = ""
         if not calls:
-            fault = "" if text else "answered nothing"
+            fault = "answered nothing" if (not text or text.isspace()) and reason != SILENT else ""
         elif reason == "content_filter":
             fault = "was stopped by a filter while it called tools, so none was run"
         elif reason == "length" and any(is_cut_off(call.arguments) for call in calls):
             fault = "was cut off within a tool call"
         if fault:
             why = f" (it stopped with '{reason}')" if reason else ""
-            raw = "\n".join([reasoning, text, *map(str, calls)]).strip()
+            raw = "\n".join(filter(None, [reasoning, text, *map(str, calls)]))
             raise MalformedAnswerError(f"the model {model.name} {fault}{why}; ask again or raise max_tokens", raw)
         return Reply(text, calls, self.usage, reason, reasoning, self.reasoning_state, self.logprobs)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from trivium.schema import ToolCall, ToolSpec, Usage
 
 __all__ = [
+    "SILENT",
     "ChatMessage",
     "Delta",
     "Finish",
@@ -109,6 +110,9 @@ class Finish(NamedTuple):
 
     reason: str
 
+
+SILENT: Final = "silent"
+"""The reason of an answer that says nothing on purpose, as a scripted one may; any other empty answer is malformed."""
 
 Delta: TypeAlias = str | ToolCallPart | Reasoning | ReasoningState | Logprobs | Usage | Finish
 """An item of a model's stream; text is plain `str`, and "" is a keep-alive at which a cancelled run ends."""

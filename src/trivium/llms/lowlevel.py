@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from trivium.llms._openai import OPENAI_PATH, OPENAI_URL, profile_of, request_openai
     from trivium.llms._parameters import common_names
     from trivium.llms._prices import priced
+    from trivium.llms._protocol import SILENT
     from trivium.llms._provider_model import key_headers, keys_for
     from trivium.llms._wrapped import WrappedModel, deltas_of
     from trivium.llms.local._catalogue import CATALOGUE
@@ -23,6 +24,7 @@ __all__ = [
     "CATALOGUE",
     "OPENAI_PATH",
     "OPENAI_URL",
+    "SILENT",
     "ModelNode",
     "WrappedModel",
     "call_model",
@@ -42,6 +44,7 @@ _HOMES = {
     "CATALOGUE": "local._catalogue",
     "OPENAI_PATH": "_openai",
     "OPENAI_URL": "_openai",
+    "SILENT": "_protocol",
     "ModelNode": "_call",
     "WrappedModel": "_wrapped",
     "call_model": "_call",

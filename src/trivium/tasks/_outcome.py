@@ -31,7 +31,10 @@ def end_run(run: TaskRun, status: StatusCode) -> Message:
     run.why = reason_for(run, status)
     found = task.result(status) if "result" in own_names(task) else result_of_run(run, status)
     if found is None:
-        return no_result(task.name, status, run.why)
+        message = no_result(task.name, status, run.why)
+        if run.pending_message is not None:
+            link(run.pending_message, message)
+        return message
     message = task.agent.to_ChatDocument(found, author_entity=_USER)
     return message.replace(status=message.status or status, why=run.why or None)
 
@@ -132,7 +135,8 @@ def value_of_run(task: Task[Any], answer: Message, kind: Any) -> Any:
     if kind is None or kind is Message:
         return answer if has_result else None
     if not has_result:
-        raise AnswerFormatError(f"{task.name} has no result of the type {kind!r}: {answer.why}")
+        raw = "" if answer.parent is None else str(answer.parent.content)
+        raise AnswerFormatError(f"{task.name} has no result of the type {kind!r}: {answer.why}", raw)
     found = value_in(answer, kind, task.agent)
     if found is None:
         raise AnswerFormatError(

@@ -169,10 +169,15 @@ class Transport:
         """Make one attempt, and convert every error of the HTTP library."""
         import httpx2
 
+        packed = bytearray()
         try:
             async with self._connections.client() as client, self._sent(client, data, headers) as response:
                 if response.status_code != 200:
                     raise await self._refusal(response)
+                if "content-encoding" in response.headers:
+                    from trivium.llms.http._compressed import copy_beginning
+
+                    copy_beginning(response, packed)
                 pieces = response.aiter_bytes()
                 async for piece in pieces:
                     for delta in reader.feed(piece):
@@ -182,7 +187,8 @@ class Transport:
                         break
         except httpx2.DecodingError as error:
             raise MalformedAnswerError(
-                f"{self.shown_url} sent an answer that cannot be unpacked; check what stands between, as a proxy"
+                f"{self.shown_url} sent an answer that cannot be unpacked; check what stands between, as a proxy",
+                packed.decode("latin-1"),  # a character for each byte
             ) from error
         except httpx2.InvalidURL as error:
             raise ConfigurationError(f"{self._setting} is no address that can be asked: {error}") from error
@@ -196,8 +202,12 @@ class Transport:
                 f"no answer from {self.shown_url} ({str(error) or type(error).__name__}): check that the "
                 f"server runs, that {self._setting} is right and that the network lets it through"
             ) from error
-        for delta in reader.end():
-            yield delta
+        try:
+            for delta in reader.end():
+                yield delta
+        except ProviderError as error:
+            error.raw = error.raw or packed.decode("latin-1")
+            raise
 
     def _sent(
         self, client: AsyncClient, data: bytes, headers: dict[str, str]

@@ -95,7 +95,7 @@ class AnswerReader:
         """
         if self._events is None:
             self._head += piece
-            check_size(len(self._head))
+            check_size(len(self._head), piece)
             start = self._head[:64].lstrip(b"\xef\xbb\xbf \r\n\t")[:1]
             if not start or start in b"{[<":
                 return

@@ -56,20 +56,21 @@ class EventDecoder:
                 name, _, value = line.removeprefix(BOM).partition(b":")  # after a byte order mark, or without a value
                 if name == b"data":
                     self._data.append(value.removeprefix(b" "))
-        check_size(self._size)
+        check_size(self._size, piece)
 
     def end(self) -> Iterator[bytes]:
         """Yield the last event if no empty line followed it."""
         yield from self.feed(b"\n\n")
 
 
-def check_size(size: int) -> None:
-    """Refuse a response that may never end.
+def check_size(size: int, latest: bytes) -> None:
+    """Refuse a response that may never end; `latest` arrived last.
 
     Raises:
         MalformedAnswerError: the size is above 64 MB.
     """
     if size > MAX_BYTES:
         raise MalformedAnswerError(
-            f"the server sent more than {MAX_BYTES >> 20} MB in one piece: check that base_url is right"
+            f"the server sent more than {MAX_BYTES >> 20} MB in one piece: check that base_url is right",
+            latest[:2000].decode("utf-8", "replace"),
         )
