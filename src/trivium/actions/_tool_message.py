@@ -342,7 +342,7 @@ class ToolMessage(OlderNames):
         approval = cls._needs_approval
         if callable(approval):
 
-            def approval(tool_message: ToolMessage) -> bool:
+            def approval(tool_message: ToolMessage, **bound: object) -> bool:
                 return tool_message._needs_approval()
 
         return Tool(

@@ -92,10 +92,9 @@ def result_of_run(run: TaskRun, status: StatusCode | None) -> Message | None:
         tool_call_id=None,
         origin=pending.origin if calls else None,
     )
-    is_repair = bool(linked(pending).get("is_repair"))
     object.__setattr__(answer, "__pydantic_private__", None)  # its place is behind the pending message, not at its
     link(pending, answer)
-    linked(answer).update(agent_id=agent.id, is_repair=is_repair)
+    linked(answer).update(agent_id=agent.id, is_repair=bool(linked(pending).get("is_repair")))
     return answer
 
 

@@ -105,8 +105,7 @@ class TaskRun:
         message = agent.to_ChatDocument(given, author_entity=Entity.USER)
         memory = agent.current_memory()
         self.history_length = 0 if memory is None else len(memory)
-        has_user_message = isinstance(agent, ChatAgent) and bool(agent.user_message)
-        self.message_history_idx = self.history_length or int(has_user_message)
+        self.message_history_idx = self.history_length or int(isinstance(agent, ChatAgent) and bool(agent.user_message))
         self.pending_sender = Entity.USER
         if message is None and memory:
             last = memory.get_memory(1)[0]
@@ -241,11 +240,10 @@ class TaskRun:
     def unknown_recipient(self, receiver: str) -> Message | None:
         """Return the agent's answer to a message whose addressee does not exist here; None if it exists."""
         task, callers = self.task, () if self.caller is None else (self.caller.name,)
-        sub_tasks = [each.name for each in task.sub_tasks]
         names = [name for each in responders_of(self) for name in each.names]
         if receiver in (task.name, task.agent.name, *names, *callers, _AGENT, _LLM, _USER):
             return None
-        names = ", ".join(["Agent", "LLM", "User", *sub_tasks])
+        names = ", ".join(["Agent", "LLM", "User", *(each.name for each in task.sub_tasks)])
         text = f"Invalid recipient: {receiver}. There is nobody of that name here; there are {names}"
         return Message(content=text, sender=task.agent.name, entity=_AGENT)
 
@@ -375,8 +373,7 @@ class TaskRun:
 
     def last_error(self) -> str:
         """Return the agent's latest error message, as the rest of a sentence; "" if there is none."""
-        latest = [message for message in (*self.recent, self.pending_message) if message is not None]
-        for message in reversed(latest):
+        for message in reversed((*self.recent, self.pending_message or Message())):
             content = message.content
             if message.entity is _AGENT and isinstance(content, str) and content.startswith("error:"):
                 return f"; the agent's last response was {content!r}"
