@@ -262,9 +262,8 @@ class _Item:
             DocumentLimitError: the source takes too long, or has too much text.
         """
         self.check_time(limits.seconds)  # here too: of parts without text no batch of chunks is ever complete
-        most = limits.text_bytes
         self.bytes += len(document.content.encode("utf-8", "surrogatepass"))
-        if self.bytes > most:
+        if self.bytes > (most := limits.text_bytes):
             text = f"{self.source.name}: its text has more than {most:,} bytes; split it, or raise "
             raise DocumentTooLargeError(f"{text}IngestLimits(text_bytes=…)", self.source.name, "text_bytes", most)
         about = document.metadata
