@@ -66,6 +66,9 @@ async def it_does_so_in_async_code() -> None:
 
 
 def an_output_format_is_a_type_too() -> None:
+    assert_type(Agent(model(), output_format=City), Agent[City])
+    assert_type(ChatAgent(model(), output_format=City)("Which city?").output, City)
+    assert_type(Agent(model(), output_format=list[int]), Agent[list[int]])
     assert Agent(model(), output_format=City)("Which city?").output == ROME
     assert ChatAgent(model(), output_format=City)("Which city?").output == ROME
 
@@ -158,6 +161,8 @@ def a_kind_tells_which_event_it_is() -> None:
             assert_type(name, str)
         elif event.kind == "tool_result":
             assert_type(event, ToolResultEvent)
+        elif event.kind == "note":
+            assert_type(event.kind, Literal["note"])
         elif event.kind == "usage":
             assert_type(event, UsageEvent)
             assert_type(event.data, Usage)

@@ -18,7 +18,7 @@ from trivium.agents._calls import READERS, as_message, class_of, handled_by, is_
 from trivium.agents._config import AgentConfig, ModelOption
 from trivium.agents._names import AgentNames
 from trivium.agents._partial import listening_node
-from trivium.agents._parts import MemoryOption, Model
+from trivium.agents._parts import FormatOption, MemoryOption, Model
 from trivium.agents._typed import bracketed, type_argument
 from trivium.agents._user import answer_of_user
 from trivium.agents.aggregator import DefaultAggregator, Instruction
@@ -131,7 +131,7 @@ class Agent(AgentNames, Generic[T_co]):
         llm: ModelOption | AgentConfig = None,
         template: Instruction = None,
         memory: MemoryOption | Literal["default"] = "default",
-        output_format: type[T_co] | Any = None,
+        output_format: type[T_co] | FormatOption = None,
         aggregator: DefaultAggregator | dict[str, Any] | None = None,
         name: str | None = None,
         description: str = "",

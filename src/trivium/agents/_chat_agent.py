@@ -11,6 +11,7 @@ from trivium.actions import ToolMessage
 from trivium.agents._agent import Agent, Model, R, T_co
 from trivium.agents._calls import overrides
 from trivium.agents._config import AgentConfig, ChatAgentConfig
+from trivium.agents._parts import FormatOption
 from trivium.commander import CallNode, invoke, this_session
 from trivium.commander.lowlevel import driver_neutral, scope_of, sync_method
 from trivium.llms.lowlevel import call_model
@@ -60,7 +61,7 @@ class ChatAgent(Agent[T_co]):
         task: Sequence[LLMMessage] | str | None = None,
         *,
         system_message: str | None = None,
-        output_format: type[T_co] | Any = None,
+        output_format: type[T_co] | FormatOption = None,
         **kwargs: Any,
     ) -> None:
         if not isinstance(config, AgentConfig):

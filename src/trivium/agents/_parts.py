@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, ValuesView
 from functools import partial
-from types import FunctionType
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+from types import FunctionType, UnionType
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, cast
 
 from trivium.actions import Tool, ToolMessage
 from trivium.agents._answer_format import is_class
@@ -29,6 +29,15 @@ __all__ = [
 Config: TypeAlias = dict[str, Any]
 Model: TypeAlias = ModelProtocol | str | None
 """A model, or its name as `trivium.llms.resolve` takes it."""
+
+
+class AnswerParser(Protocol):
+    """An object that reads answers."""
+
+    parse_response: Callable[[str], Any]
+
+
+FormatOption: TypeAlias = AnswerParser | UnionType | Mapping[str, Any] | None
 MemoryOption: TypeAlias = MemoryManager | Callable[[], Memory] | Config | bool | None
 
 SAMPLING: Final = frozenset(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
 
 from trivium import events
 from trivium.events._registry import HOMES, built_in
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         | events.DeltaEvent
         | events.EmbeddedEvent
         | events.EndedEvent
+        | events.Event[Any, Literal["note"]]
         | events.FallbackEvent
         | events.IngestEvent
         | events.MemoryEvent
@@ -36,5 +37,5 @@ if TYPE_CHECKING:
         | events.UserInputEvent
     )
 else:  # without import statements: the packages that emit them stand above this one
-    RunEvent = Union[tuple(map(built_in, HOMES))]  # noqa: UP007
+    RunEvent = Union[(events.Event, *map(built_in, HOMES))]
 """Any event that trivium emits; `kind` tells them apart."""
