@@ -1,6 +1,6 @@
 """Scripted runs of tasks as data: one interpreter builds each on trivium or on Langroid, and tells what came of it.
 
-Langroid's own environment reads this file too (see `scripts/langroid_scenarios.py`), so nothing of trivium is
+Langroid's own environment reads this file too (see `scripts/scenarios.py`), so nothing of trivium is
 imported here: a package is given as a module.
 
 A scenario has a `task` and what is done with it, `runs`. A task is described by

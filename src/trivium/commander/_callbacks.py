@@ -41,6 +41,10 @@ class Callback:
         task_node: the node to inject; by default the node that the callback was added to last.
         task_node_auto_lock_num: the number of times that `task_node` may be set before it is locked.
 
+    Attributes:
+        at_job_start, at_handler_start, at_job_end, at_handler_end, at_commander_end, at_exception, at_terminate:
+            the functions of each stage, as dicts, in the order in which they are called.
+
     Raises:
         ConfigurationError: there is no such stage, or an entry cannot be called.
 
@@ -58,7 +62,9 @@ class Callback:
     ) -> None:
         if misplaced:
             raise ConfigurationError(f"say at which stage {misplaced[0]!r} is called: Callback(at_job_end=…)")
-        self._functions: dict[str, list[CallbackInfo]] = {}
+        self._functions: dict[str, list[CallbackInfo]] = {which: [] for which in STAGES}
+        (self.at_job_start, self.at_handler_start, self.at_job_end, self.at_handler_end,
+         self.at_commander_end, self.at_exception, self.at_terminate) = self._functions.values()  # fmt: skip
         self._task_node: TaskNode | None = None
         self._locked, self._settings_left = False, task_node_auto_lock_num
         for which, function in functions.items():
@@ -71,13 +77,13 @@ class Callback:
         if which not in STAGES:
             raise ConfigurationError(f"there is no callback '{which}'; the stages are {', '.join(STAGES)}")
         many = cast("Sequence[Any]", functions) if isinstance(functions, list | tuple) else (functions,)
-        self._functions.setdefault(which, []).extend(_checked(which, each) for each in many if each is not None)
+        self._functions[which].extend(_checked(which, each) for each in many if each is not None)
 
     def update(self, callbacks: Callback | Iterable[Callback | None] | None) -> Callback:
         """Add all functions of another callback, or of several; returns itself."""
         for each in callbacks_of(callbacks):
-            for which, functions in list(each._functions.items()):
-                self._functions.setdefault(which, []).extend(list(functions))
+            for which, functions in each._functions.items():
+                self._functions[which].extend(list(functions))
         return self
 
     @classmethod
@@ -87,7 +93,7 @@ class Callback:
 
     def at(self, which: str) -> Sequence[CallbackInfo]:
         """The functions of one stage."""
-        return self._functions.get(which, ())
+        return self._functions[which]
 
     # ---- the node that is injected
     @property
@@ -130,9 +136,8 @@ def callbacks_of(value: Callback | Iterable[Callback | None] | None) -> list[Cal
 
 
 def _checked(which: str, entry: Any) -> CallbackInfo:
-    info = cast(
-        "CallbackInfo", dict(cast("Mapping[str, Any]", entry)) if isinstance(entry, Mapping) else {"function": entry}
-    )
+    given = dict(cast("Mapping[str, Any]", entry)) if isinstance(entry, Mapping) else {"function": entry}
+    info = cast("CallbackInfo", given)
     if not callable(info.get("function")):
         raise ConfigurationError(f"{which} needs a function to call, or a dict with 'function': got {entry!r}")
     params = info.get("params") or {}

@@ -227,7 +227,7 @@ class CommanderAsync(WorkNode, Generic[T]):
             loop = self._loop  # read here: before, it might be that of the run before
             if loop is None or not self._accepts:
                 raise CommanderNotRunError(_NOT_RUNNING)
-            if parent.state in (NodeState.COMPLETED, NodeState.EXCEPTION):
+            if parent._state in (NodeState.COMPLETED, NodeState.EXCEPTION):
                 raise FinishedNodeError(f"{node._name} cannot start below {parent._name}, which has ended")
             self._posted.append((node, parent))
         post_later(loop, self._start_posted)

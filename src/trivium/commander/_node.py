@@ -9,7 +9,7 @@ import time
 from asyncio import CancelledError
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from enum import Enum
+from enum import StrEnum
 from hashlib import blake2b
 from itertools import count
 from operator import attrgetter
@@ -40,7 +40,7 @@ current: ContextVar[TaskNode | None] = ContextVar("trivium_node", default=None)
 """The node whose code runs here, or None outside any run."""
 
 
-class NodeState(str, Enum):
+class NodeState(StrEnum):
     """The state of a node. The last three are final."""
 
     PENDING = "PENDING"
@@ -148,10 +148,10 @@ class TaskNode:
 
     @property
     def state(self) -> NodeState:
-        """The state of the node; TERMINATED from the moment it is cancelled."""
-        if self._stopping is not None and (self._state is _PENDING or self._state is _ACTIVE):
-            return NodeState.TERMINATED
-        return self._state
+        """The state of the node: TERMINATED from its cancellation on, EXCEPTION from the failure of its body on."""
+        if self._state is not _PENDING and self._state is not _ACTIVE:
+            return self._state
+        return _TERMINATED if self._stopping is not None else self._state if self.exception is None else _EXCEPTION
 
     @property
     def ancestor_chain(self) -> list[TaskNode]:

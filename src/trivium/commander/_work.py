@@ -118,12 +118,14 @@ class WorkNode(TaskNode):
     @property
     def children(self) -> list[TaskNode]:
         """The nodes that have not ended: this one while its own body runs, and those below."""
-        return [self, *super().children] if self._phase < OVER and self._commander is not self else super().children
+        own = (self,) if self._phase < OVER and self._stopping is None and self._commander is not self else ()
+        return [*own, *super().children]
 
     @property
     def callback(self) -> Callback | None:
-        """All callbacks of this node, merged; None if there are none."""
-        return None if self._callbacks is None else Callback.merge(self._callbacks)
+        """The callback of this node, or all that were added, merged; None if there are none."""
+        added = self._callbacks or [None]
+        return added[0] if len(added) == 1 else Callback.merge(added)
 
     def add_callback_functions(self, which: Stage, functions_info: Functions) -> None:
         """Call a function, or several, at a stage of this node's life; see `Callback`."""
@@ -158,12 +160,12 @@ class WorkNode(TaskNode):
         await self._stop_and_wait("terminated")
 
     async def _stop_and_wait(self, reason: str) -> None:
-        ended, active = self._end_event(), self._state is _ACTIVE
+        ended, runs = self._end_event(), self._state is _PENDING or self._state is _ACTIVE
         self._tell(self.commander, reason)
         ending = self._settle()  # where only its children were open, and were handed over
         if ending is not None:
             await ending._end()
-        if active and not self._runs_here():
+        if runs and not self._runs_here():
             await wait(event=ended)
 
     def _end_event(self) -> ThreadEvent:

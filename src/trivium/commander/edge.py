@@ -101,8 +101,4 @@ def _start(to_node: Work, from_node: Work, data: Any) -> None:
         return
     if data is not None:
         to_node.data = data
-    commander = from_node.commander
-    if isinstance(to_node, Job):
-        commander.put_job_threadsafe(to_node)
-    else:
-        commander.call_handler_threadsafe(to_node)
+    from_node.commander._place(to_node, from_node.commander)

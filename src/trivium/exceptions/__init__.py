@@ -11,7 +11,7 @@
     │   ├── PromptTemplateError                 a template lacks values, or cannot be filled in
     │   ├── ObjectNotFoundError (ImportError)   there is nothing at a config's dotted path
     │   ├── UnsupportedParameterError (NotImplementedError)  a model takes no parameter of that name
-    │   ├── UnknownRoleError (KeyError)         a chat message's role is not known
+    │   ├── UnknownRoleError (KeyError)         the role of a message or a reader is not known
     │   ├── NotAgentError (TypeError)           what was put among agents is none
     │   ├── AgentNameError (KeyError)           a name cannot be that of an agent
     │   ├── ContextTokenError                   what must be sent is larger than the window

@@ -102,7 +102,7 @@ class UnsupportedParameterError(ConfigurationError, NotImplementedError):
 
 
 class UnknownRoleError(ConfigurationError, KeyError):
-    """A chat message has a role that is not known. `role` is that role."""
+    """A role is not known: that of a chat message, or of a reader of an answer. `role` is that role."""
 
     def __init__(self, message: str, role: str = "") -> None:
         super().__init__(message)

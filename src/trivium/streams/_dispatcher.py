@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
 from typing import Any, Protocol, get_args
 
 from trivium.commander import wait
-from trivium.exceptions import ConfigurationError
+from trivium.exceptions import UnknownRoleError
 from trivium.streams._channel import Channel
 from trivium.streams._splitter import AnswerSplitter, Piece, Role
 
@@ -42,7 +42,7 @@ async def async_dispatcher_tools_call_for_openai(
 
     Returns:
         A function that returns the generator "to_user", or "function_call" (also called "tool_call"). It raises
-        `ConfigurationError` for another name.
+        `UnknownRoleError`, a `KeyError`, for another name.
 
     Example:
         >>> import asyncio
@@ -72,7 +72,7 @@ async def split_among_readers(
         """Return the generator of a role, the same each time."""
         name = "function_call" if role == "tool_call" else role
         if name not in generators:
-            raise ConfigurationError(f"there is no role {role!r}: take 'to_user', 'function_call' or 'tool_call'")
+            raise UnknownRoleError(f"there is no role {role!r}: take 'to_user', 'function_call' or 'tool_call'", role)
         return generators[name]
 
     return make_generator
