@@ -51,8 +51,6 @@ def chunks(answer: Iterable[Delta], *, usage: bool = False) -> Iterator[Any]:
     body = "".join(f"data: {json.dumps(each)}\n\n" for each in sent) + "data: [DONE]\n\n"
     headers = {"content-type": "text/event-stream"}
     transport = httpx.MockTransport(lambda request: httpx.Response(200, headers=headers, content=body.encode()))
-    with (
-        httpx.Client(transport=transport) as http,
-        OpenAI(api_key="k", base_url="http://m", http_client=http) as client,
-    ):
+    http: Any = httpx.Client(transport=transport)  # any client will do, of whatever class the package names
+    with http, OpenAI(api_key="k", base_url="http://m", http_client=http) as client:
         yield from client.chat.completions.create(model="m", messages=[{"role": "user", "content": "?"}], stream=True)

@@ -61,7 +61,7 @@ def functions_get_their_arguments_and_the_node(on: Run) -> Any:
         on.say(args, sorted(kwargs), on.plain(kwargs.get("task_node")))
 
     job = on.job("First")
-    for entry in (
+    entries: tuple[dict[str, Any], ...] = (
         {"function": note},
         {"function": note, "inject_task_node": True},
         {"function": note, "inject_task_node": False},
@@ -69,7 +69,8 @@ def functions_get_their_arguments_and_the_node(on: Run) -> Any:
         {"function": note, "params": {"kwargs": {"a": 1}}, "inject_task_node": True},
         {"function": note, "params": {"args": (1,), "kwargs": {"a": 2}}},
         {"function": note, "params": {}},
-    ):
+    )
+    for entry in entries:
         job.add_callback_functions("at_job_start", entry)
     return on.run(job)
 

@@ -12,9 +12,10 @@ def piece(text: str) -> dict[str, str]:
 
 
 def context(on: Run, limit: int | None = None, window: int | None = None, modifier: Any = None) -> Any:
-    model = on.named("utils.context_models", "OpenaiContextModel")(
-        token_counter=lambda piece: len(piece["content"]), token_counter_modifier=modifier
-    )
+    def count(piece: dict[str, str]) -> int:
+        return len(piece["content"])
+
+    model = on.named("utils.context_models", "OpenaiContextModel")(token_counter=count, token_counter_modifier=modifier)
     made: Any = on.named("utils.context", "Context")
     return made(context_model=model, token_window=window, max_sending_token_num=limit)
 
@@ -139,7 +140,7 @@ def beads_that_do_not_fit(on: Run) -> Any:
     made = filled(context(on, 5), "one")
     made.bead_append(piece("much too long"), which="START")
     try:
-        made.context_sending()
+        on.say("sent", repr(texts(made.context_sending())))
     except Exception as error:
         on.say(type(error).__name__)
 
@@ -153,7 +154,10 @@ def the_ratio_of_a_context(on: Run) -> Any:
 
 @script
 def tokens_of_a_list(on: Run) -> Any:
-    made = filled(context(on, 12, modifier=lambda pieces, total: total + 2 * len(pieces)), "one", "two", "six")
+    def two_more_each(pieces: list[dict[str, str]], total: int) -> int:
+        return total + 2 * len(pieces)
+
+    made = filled(context(on, 12, modifier=two_more_each), "one", "two", "six")
     return [made.token_num, texts(made.context_sending())]
 
 

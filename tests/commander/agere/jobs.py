@@ -110,7 +110,7 @@ def attributes_before_the_constructor_of_the_base(on: Run) -> Any:
     class Chat(on.Job):
         def __init__(self, context: list[str]) -> None:
             self.context = context
-            super().__init__()
+            super().__init__()  # pyright: ignore[reportUnknownMemberType]
 
         @on.tasker
         async def task(self) -> None:
