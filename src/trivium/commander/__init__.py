@@ -1,6 +1,6 @@
 """The run tree: nodes, events, limits, stopping, jobs and handlers, and the bridges between sync and async."""
 
-from trivium.commander._callbacks import Callback
+from trivium.commander._callbacks import Callback, CallbackDict
 from trivium.commander._calls import CallNode, step, this_call, this_session
 from trivium.commander._commander import CommanderAsync
 from trivium.commander._drivers import (
@@ -30,7 +30,7 @@ from trivium.exceptions import (
 )
 
 __all__ = [
-    "PASS_WORD", "AsyncStream", "AttributeNotSetError", "BasicJob", "Budget", "CallNode", "Callback",
+    "PASS_WORD", "AsyncStream", "AttributeNotSetError", "BasicJob", "Budget", "CallNode", "Callback", "CallbackDict",
     "CommanderAlreadyRunningError", "CommanderAsync", "CommanderNotRunError", "EndedEvent", "Event",
     "HandlerCoroutine", "Job", "Limits", "Listener", "NodeState", "NotHandlerError", "NotTaskerError",
     "PasswordError", "QueuedEvent", "RetriedEvent", "Scope", "StartedEvent", "Stream", "TaskNode",

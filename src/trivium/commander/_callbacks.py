@@ -20,7 +20,7 @@ Stage = Literal[
 STAGES: tuple[Stage, ...] = get_args(Stage)
 
 
-class CallbackInfo(TypedDict, total=False):
+class CallbackDict(TypedDict, total=False):
     """A function to call, with its arguments; `inject_task_node` adds the node as the keyword `task_node`."""
 
     function: Required[Callable[..., Any]]
@@ -28,7 +28,7 @@ class CallbackInfo(TypedDict, total=False):
     inject_task_node: bool
 
 
-Functions: TypeAlias = Callable[..., Any] | CallbackInfo | Sequence[Callable[..., Any] | CallbackInfo] | None
+Functions: TypeAlias = Callable[..., Any] | CallbackDict | Sequence[Callable[..., Any] | CallbackDict] | None
 
 
 class Callback:
@@ -62,7 +62,7 @@ class Callback:
     ) -> None:
         if misplaced:
             raise ConfigurationError(f"say at which stage {misplaced[0]!r} is called: Callback(at_job_end=…)")
-        self._functions: dict[str, list[CallbackInfo]] = {which: [] for which in STAGES}
+        self._functions: dict[str, list[CallbackDict]] = {which: [] for which in STAGES}
         (self.at_job_start, self.at_handler_start, self.at_job_end, self.at_handler_end,
          self.at_commander_end, self.at_exception, self.at_terminate) = self._functions.values()  # fmt: skip
         self._task_node: TaskNode | None = None
@@ -91,7 +91,7 @@ class Callback:
         """Return a new callback with the functions of all, in order."""
         return cls().update(callbacks)
 
-    def at(self, which: str) -> Sequence[CallbackInfo]:
+    def at(self, which: str) -> Sequence[CallbackDict]:
         """The functions of one stage."""
         return self._functions[which]
 
@@ -135,13 +135,13 @@ def callbacks_of(value: Callback | Iterable[Callback | None] | None) -> list[Cal
     return found
 
 
-def _checked(which: str, entry: Any) -> CallbackInfo:
+def _checked(which: str, entry: Any) -> CallbackDict:
     given = dict(cast("Mapping[str, Any]", entry)) if isinstance(entry, Mapping) else {"function": entry}
-    info = cast("CallbackInfo", given)
+    info = cast("CallbackDict", given)
     if not callable(info.get("function")):
         raise ConfigurationError(f"{which} needs a function to call, or a dict with 'function': got {entry!r}")
     params = info.get("params") or {}
-    unknown = set(info) - set(CallbackInfo.__annotations__)
+    unknown = set(info) - set(CallbackDict.__annotations__)
     known = isinstance(params, Mapping)  # type: ignore[unnecessary] - users pass anything
     unknown |= {f"params.{name}" for name in set(params) - {"args", "kwargs"}} if known else {f"params={params!r}"}
     fits = known and isinstance(params.get("args", ()), Sequence) and isinstance(params.get("kwargs", {}), Mapping)

@@ -364,3 +364,16 @@ def the_functions_of_a_callback_can_be_read_and_added_to(on: Run) -> Any:
     on.say(len(callback.at_job_end), callback.at_job_start, callback.at_exception)
     callback.at_job_end.append({"function": lambda: on.say("added")})
     return on.run(on.job("First", callback=callback))
+
+
+@script
+def a_callback_by_its_place(on: Run) -> Any:
+    entry = {"function": lambda: on.say("start")}
+    callback = on.tried(lambda: on.Callback([entry]), ValueError)
+    return on.run(on.job("First", callback=callback))
+
+
+@script
+def an_entry_of_a_callback_as_a_user_types_it(on: Run) -> Any:
+    entry = on.names.CallbackDict(function=on.say, params={"args": ("end",), "kwargs": {}})
+    return on.run(on.job("First", callback=on.Callback(at_job_end=[entry])))

@@ -185,3 +185,14 @@ def a_run_that_starts_one(on: Run) -> Any:
     on.say(commander.run_auto(on.job("First")))
     on.say(commander.run_auto(on.job("Second", lambda me: me.exit_commander("QUIT")), auto_exit=False))
     return commander.wait_for_exit()
+
+
+@script
+def a_run_goes_on_with_the_queue_of_the_one_before(on: Run) -> Any:
+    async def leave(me: Any) -> None:
+        await me.put_job(on.job("Left"))
+        await me.exit_commander("QUIT")
+
+    commander = on.Commander()
+    commander.run(on.job("First", leave))
+    on.tried(lambda: commander.run(on.job("Second", lambda me: me.exit_commander()), new_queue=False))

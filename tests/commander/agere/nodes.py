@@ -186,3 +186,26 @@ def a_job_runs_a_commander_of_its_own(on: Run) -> Any:
         on.say(out, me.commander.running_status)
 
     return on.run(on.job("Outer", work))
+
+
+# ---- names
+@script
+def the_names_of_the_package(on: Run) -> Any:
+    names = [
+        "PASS_WORD", "BasicJob", "Callback", "CallbackDict", "CommanderAsync", "Job", "handler", "tasker",
+        "AttributeNotSetError", "CommanderAlreadyRunningError", "CommanderNotRunError", "NotHandlerError",
+        "NotTaskerError",
+    ]  # fmt: skip
+    return [name for name in names if hasattr(on.names, name)]
+
+
+@script
+def the_interface_of_a_commander(on: Run) -> bool:
+    return hasattr(on.names, "CommanderAsyncInterface")
+
+
+@script
+def the_requester_of_a_job(on: Run) -> Any:
+    job = on.job("First", lambda me: me.put_job(on.job("Put"), requester=me))
+    on.run(job)
+    return [job.state, job.exception]
