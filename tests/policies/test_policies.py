@@ -171,6 +171,7 @@ def test_impossible_policies_and_effects_are_refused() -> None:
         (ConfigurationError, "otherwise", lambda: Policy(otherwise="never")),  # type: ignore[arg-type]  # pyright: ignore
         (ConfigurationError, "made of rules", lambda: Policy(["ask"])),  # type: ignore[list-item]  # pyright: ignore
         (ArgumentTypeError, "policy", lambda: Agent("m")("hi", policy="strict")),  # type: ignore[arg-type]  # pyright: ignore
+        (ArgumentTypeError, "policy", lambda: Agent("m", policy=[Rule("ask")])),  # type: ignore[arg-type]  # pyright: ignore
         (ToolDefinitionError, "the argument too", lambda: Tool.of(len_of).replace(sends=("too",))),
         (ToolDefinitionError, "spends is True", lambda: Tool.of(len_of).replace(spends="text")),
         (ToolDefinitionError, "the source of a tool", lambda: Tool.of(len_of).replace(source="mail")),

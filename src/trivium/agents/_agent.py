@@ -29,13 +29,13 @@ from trivium.llms import ModelProtocol, Reply, Request
 from trivium.llms.lowlevel import call_model
 from trivium.memory import Memory, MemoryManager
 from trivium.module import AsyncModule, Hooks, overridable
+from trivium.policies import Policy
 from trivium.schema import Entity, Message, MessageExtra, Origin, ToolCall, ToolSpec
 from trivium.schema.lowlevel import create_object, linked, message_of
 
 if TYPE_CHECKING:
     from trivium.agents._typed import CallMethod
     from trivium.commander.lowlevel import AsyncStream, Stream
-    from trivium.policies import Policy
     from trivium.schema import Answer
 
 __all__ = ["Agent", "AsyncAgent", "Model"]
@@ -150,7 +150,8 @@ class Agent(AgentNames, Generic[T_co]):
         config: AgentConfig | None = None,
     ) -> None:
         parts.check_rare(Agent.__init__, self, (
-            aggregator, config, description, hooks, parameters, max_rounds, repairs, parallel, approve, read_more,
+            aggregator, config, description, hooks, parameters, max_rounds, repairs, parallel, approve, policy,
+            read_more,
         ))  # fmt: skip
         if isinstance(llm, AgentConfig):
             llm, config = None, llm

@@ -54,9 +54,9 @@ SAMPLING: Final = frozenset(
 
 _RARE: Final = (
     "aggregator", "config", "description", "hooks", "parameters", "max_rounds", "repairs", "parallel", "approve",
-    "read_more",
+    "policy", "read_more",
 )  # fmt: skip
-_USUAL: Final = (None, None, "", None, None, 50, 2, False, None, False)
+_USUAL: Final = (None, None, "", None, None, 50, 2, False, None, None, False)
 _AS_THEY_ARE: Final = frozenset({FunctionType, Tool})
 
 
