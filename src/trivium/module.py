@@ -55,7 +55,7 @@ from trivium.commander.lowlevel import (
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, StateError
 from trivium.hooks import Hook, RemovableHandle
 from trivium.memory import Memory, MemoryManager, MessageEvent
-from trivium.policies import NOTHING, Policy, Source
+from trivium.policies import NOTHING, Policy
 from trivium.schema import AgentStatusCode, Message
 from trivium.schema.lowlevel import as_sources, check_name, create_object, message_of
 
@@ -248,7 +248,8 @@ class Module:
         if (policy := policy or self.policy) is not None:
             if not isinstance(policy, Policy):  # type: ignore[unnecessary] - users pass anything
                 raise ArgumentTypeError(f"a call takes a Policy(…) as policy, not {type(policy).__name__}", "policy")
-            changes["policies"] = (*node.scope.policies, policy)
+            both = (self.policy, policy) if policy is not self.policy else (policy,)
+            changes["policies"] = (*node.scope.policies, *(each for each in both if each is not None))
         if timeout is not None or limits is not None or listeners:
             heard = _checked_options(timeout, limits, listeners)
             change_scope(node, timeout=timeout, limits=limits, listeners=heard, **changes)
@@ -330,7 +331,7 @@ class Module:
                 extra["sources"] = above
                 read |= above
             if "files" in extra:
-                read |= {Source("document", file.filename or "") for file in message.files}
+                read |= message.documents
         if self.memory is not None and messages:
             self._remember(node, messages)
         memory = None if self.memory is None else self.memory.memory_map.get(session_id)

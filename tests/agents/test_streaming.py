@@ -235,7 +235,7 @@ def test_a_part_is_no_end() -> None:
     assert states == [ModelStatusCode.STREAM_ING, ModelStatusCode.STREAM_ING, AgentStatusCode.END, AgentStatusCode.END]
 
 
-@given(st.lists(st.text(min_size=1), min_size=1, max_size=8))
+@given(st.lists(st.text(min_size=1), min_size=1, max_size=8).filter(lambda pieces: bool("".join(pieces).strip())))
 def test_the_parts_grow_to_the_whole(pieces: list[str]) -> None:
     texts = [each.content for each in called(StreamingAgent(ScriptedModel([pieces])))]
     assert texts[-1] == "".join(pieces)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import threading
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
@@ -214,11 +216,16 @@ def test_each_change_of_a_memory_is_an_event():
 
 
 @pytest.mark.parametrize(
-    "name", ["append", "extend", "insert", "pop", "remove", "clear", "sort", "__setitem__", "__delitem__"]
-)
-def test_what_a_memory_shows_cannot_be_changed_past_its_methods(name: str):
+    ("name", "arguments"),
+    [
+        ("append", [1]), ("extend", [[1]]), ("insert", [0, 1]), ("pop", []), ("remove", [1]), ("clear", []),
+        ("sort", []), ("reverse", []), ("__setitem__", [0, 1]), ("__delitem__", [0]), ("__iadd__", [[1]]), ("__imul__", [2]),
+    ],
+)  # fmt: skip
+def test_what_a_memory_shows_cannot_be_changed_past_its_methods(name: str, arguments: list[Any]):
     memory = memory_of("a", "b")
-    assert not hasattr(memory.messages, name)
+    with pytest.raises(TypeError, match="change only by its methods"):
+        getattr(memory.messages, name)(*arguments)
     memory.get_memory().clear()
     assert contents(memory.messages) == ["a", "b"]
 
@@ -235,6 +242,8 @@ def test_the_messages_are_a_live_sequence_to_read():
     assert seen == memory.get_memory() == memory.messages
     assert repr(seen) == repr(memory.get_memory())
     assert seen[0] in seen
+    for copied in (copy.deepcopy(memory), pickle.loads(pickle.dumps(memory))):
+        assert contents(copied.messages) == contents(seen)
 
 
 def test_a_message_is_edited_in_place():

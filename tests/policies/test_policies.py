@@ -186,6 +186,13 @@ def len_of(text: str) -> int:
     return len(text)
 
 
+def test_a_policy_of_a_call_does_not_replace_that_of_the_agent() -> None:
+    outbox = Outbox()
+    agent = Agent(ScriptedModel([READ, TO_EVE, "done"]), tools=outbox.tools(), policy=Policy(otherwise="refuse"))
+    agent("Read.", policy=Policy(otherwise="run"))
+    assert outbox.sent == []
+
+
 # ---- what stands in the user's words
 words = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=8)
 joined = st.lists(words, min_size=1, max_size=3).map("@".join)

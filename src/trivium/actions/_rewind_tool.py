@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from trivium.actions._tool_message import ToolMessage
-from trivium.policies import SourceKind
+from trivium.policies import Source, SourceKind
 from trivium.schema import Entity, Message, ObjectRegistry
 
 __all__ = ["RewindTool"]
@@ -44,7 +44,8 @@ class RewindTool(ToolMessage):
             return Message(content=text, sender=agent.name, entity=Entity.AGENT, receiver=Entity.LLM)
         at = own[self.n - 1]
         forget_answers(messages[at])
-        new = Message(content=self.content, sender=agent.name, entity=Entity.LLM)
+        sources = memory.sources if memory else frozenset[Source]()
+        new = Message(content=self.content, sender=agent.name, entity=Entity.LLM, sources=sources)
         memory.delete(range(at, len(messages)))
         memory.add(new)
         return new

@@ -151,8 +151,7 @@ class Agent(AgentNames, Generic[T_co]):
     ) -> None:
         parts.check_rare(Agent.__init__, self, (
             aggregator, config, description, hooks, parameters, max_rounds, repairs, parallel, approve, policy,
-            read_more,
-        ))  # fmt: skip
+            read_more))  # fmt: skip
         if isinstance(llm, AgentConfig):
             llm, config = None, llm
         if config is not None:
@@ -406,6 +405,10 @@ class Agent(AgentNames, Generic[T_co]):
         """
         given = msg if isinstance(msg, Message) else as_message(msg, said_by_program=True)
         calls = handled_by(self, given)
+        if calls and (self.policy is not None or self.approve is not None):  # as in its own calls
+            with self._node() as node:
+                node.trusted_texts = partial(self.trusted_texts, (), node.scope.session_id)
+                return await handling.handle_all(self, calls, given)
         return await (handling.handle_all(self, calls, given) if calls else handling.answer_without_tools(self, given))
 
     handle_message = sync_method(handle_message_async)

@@ -275,9 +275,6 @@ class TaskNode:
             with _lock:  # children may end in threads of their own
                 before = self._parent._spent
                 self._parent._spent = self._spent if before is None else before + self._spent
-        if self._parent is not None and not self._sources <= self._parent._sources:
-            with _lock:
-                self._parent._sources |= self._sources
         if started and self._scope.listeners:
             emit(self, EndedEvent, error)
 
@@ -361,7 +358,7 @@ scope_of: Callable[[TaskNode], Scope] = attrgetter("_scope")
 spent_by: Callable[[TaskNode], Any] = attrgetter("_spent")
 """The usage of the node and of everything below that has ended; None where nothing was used."""
 sources_of: Callable[[TaskNode], frozenset[Any]] = attrgetter("_sources")
-"""The sources that were read in the node, and in everything below that has ended."""
+"""The sources that were read in the node, and in everything below."""
 stopped_by: Callable[[TaskNode], tuple[TaskNode, str] | None] = attrgetter("_stopping")
 """The node that was told to stop, this one or one above, and the reason; None if none was."""
 
@@ -433,15 +430,19 @@ def spend(node: TaskNode, usage: Any) -> None:
 
 
 def note_sources(node: TaskNode, sources: frozenset[Any]) -> None:
-    """Note what was read in the node; the node above notes it too when this one ends."""
-    if not sources <= node._sources:
-        with _lock:  # children may end in threads of their own
-            node._sources |= sources
+    """Note what was read, in the node and at once in all above: its words may be handed on before it ends."""
+    above: TaskNode | None = node
+    while above is not None and not sources <= above._sources:
+        with _lock:  # children may run in threads of their own
+            above._sources |= sources
+        above = above._parent
 
 
 def sources_above(node: TaskNode) -> frozenset[Any]:
-    """Return all that was read by those above the node so far: what it was given may repeat any of it."""
-    return NOTHING.union(*map(sources_of, node.ancestor_chain[1:]))
+    """Return all that was read in the run so far: what the node was given may repeat any of it."""
+    while node._parent is not None:  # the root knows all
+        node = node._parent
+    return node._sources
 
 
 def time_left(node: TaskNode) -> float | None:

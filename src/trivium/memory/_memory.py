@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, cast, overload
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, NoReturn, cast
 
 from trivium.commander.lowlevel import SessionLocks, current, emit, scope_of
 from trivium.exceptions import ArgumentTypeError
@@ -18,37 +18,26 @@ Filter = Callable[[int, Message], bool]
 Loadable = dict[str, Any] | Message
 
 
-class Messages(Sequence[Message]):
-    """The messages of a memory, oldest first, to read: they change only by the memory's methods."""
+def _refuse(messages: Messages, *_: object, **__: object) -> NoReturn:
+    raise TypeError("the messages of a memory change only by its methods: add, erase, edit, load, reset")
 
-    __slots__ = ("_items",)
 
-    def __init__(self, items: list[Message]) -> None:
-        self._items = items
+class Messages(list[Message]):
+    """The messages of a memory, oldest first, to read: they change only by the memory's methods.
 
-    def __len__(self) -> int:
-        return len(self._items)
+    Raises:
+        TypeError: on every attempt to change the list.
+    """
 
-    @overload
-    def __getitem__(self, index: int) -> Message: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Message]: ...
-    def __getitem__(self, index: int | slice) -> Message | list[Message]:
-        return self._items[index]
+    __slots__ = ()
+    append = extend = insert = remove = pop = clear = sort = reverse = _refuse  # type: ignore[assignment]  # pyright: ignore
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse  # type: ignore[assignment]  # pyright: ignore
 
-    def __iter__(self) -> Iterator[Message]:
-        return iter(self._items)
+    def __reduce__(self) -> tuple[type[Messages], tuple[list[Message]]]:
+        return Messages, (list(self),)
 
-    def __reversed__(self) -> Iterator[Message]:
-        return reversed(self._items)
 
-    def __eq__(self, other: object) -> bool:
-        return self._items == (other._items if isinstance(other, Messages) else other)
-
-    __hash__ = None  # pyright: ignore[reportAssignmentType] - it changes
-
-    def __repr__(self) -> str:
-        return repr(self._items)
+_append: Final = cast("Callable[[list[Message], Message], None]", list[Message].append)
 
 
 class Memory:
@@ -67,15 +56,14 @@ class Memory:
         (['b'], 2)
     """
 
-    __slots__ = ("_items", "messages", "recent_n", "rendered", "sources")
+    __slots__ = ("messages", "recent_n", "rendered", "sources")
 
     def __init__(self, recent_n: int | None = None) -> None:
         if recent_n is not None and not isinstance(recent_n, int):  # type: ignore[unnecessary] - users pass anything
             kind = type(recent_n).__name__
             raise ArgumentTypeError(f"Memory takes a whole number or None as recent_n, not {kind}", "recent_n")
         self.recent_n = recent_n
-        self._items: list[Message] = []
-        self.messages = Messages(self._items)
+        self.messages = Messages()
         """All messages, oldest first, to read: `add` adds to them, and every other method replaces the object."""
         self.sources: Sources = frozenset()
         """The sources of all messages since the last `reset` or `load`, also of those that were erased."""
@@ -90,7 +78,7 @@ class Memory:
         return memory
 
     def __len__(self) -> int:
-        return len(self._items)
+        return len(self.messages)
 
     def get_memory(self, recent_n: int | None = None, filter_func: Filter | None = None) -> list[Message]:
         """Return the latest `recent_n` messages (default: the memory's own), if the filter accepts them.
@@ -100,7 +88,7 @@ class Memory:
             filter_func: called with index and message; a message stays if it returns true.
         """
         recent_n = self.recent_n if recent_n is None else recent_n
-        messages = self._items[-recent_n:] if recent_n else self._items[:]
+        messages = self.messages[-recent_n:] if recent_n else self.messages[:]
         if filter_func is None:
             return messages
         return [message for index, message in enumerate(messages) if filter_func(index, message)]
@@ -112,15 +100,17 @@ class Memory:
         else:
             is_several = isinstance(messages, Iterable) and not isinstance(messages, str | Message | Mapping)
             many = cast("Any", messages if is_several else [messages])
-        kept = self._items
+        kept = self.messages
         start = len(kept)
         for each in many:
             if isinstance(each, Message):
-                kept.append(each)
+                _append(kept, each)
                 if "sources" in each.__pydantic_extra__:
                     self.sources |= as_sources(each.__pydantic_extra__["sources"])
+                if "files" in each.__pydantic_extra__:
+                    self.sources |= each.documents
             elif isinstance(each, str):
-                kept.append(Message(content=each))
+                _append(kept, Message(content=each))
         node = current.get()
         if node is not None and scope_of(node).listeners:
             for message in kept[start:]:
@@ -129,28 +119,25 @@ class Memory:
     def erase(self, index: int | Iterable[int]) -> None:
         """Remove the messages at these positions; all positions are of the list as it was."""
         positions = {index} if isinstance(index, int) else set(index)
-        length = len(self._items)
+        length = len(self.messages)
         gone = {position % length for position in positions if -length <= position < length}
-        erased = [message for at, message in enumerate(self._items) if at in gone]
-        self._replace([message for at, message in enumerate(self._items) if at not in gone])
+        erased = [message for at, message in enumerate(self.messages) if at in gone]
+        self.messages = Messages(message for at, message in enumerate(self.messages) if at not in gone)
         self._notify("erase", erased)
 
     delete = erase
 
     def edit(self, index: int, content: Any) -> None:
         """Replace the content of the message at a position; all that hold the message see it."""
-        message = self._items[index]
+        message = self.messages[index]
         message.content = content
         self._notify("edit", [message])
 
     def reset(self) -> None:
         """Forget all messages."""
-        erased, self.sources = self._items, frozenset()
-        self._replace([])
+        erased, self.sources = self.messages, frozenset()
+        self.messages = Messages()
         self._notify("reset", erased)
-
-    def _replace(self, items: list[Message]) -> None:
-        self._items, self.messages = items, Messages(items)
 
     def _notify(self, action: Literal["reset", "erase", "load", "edit"], messages: list[Message]) -> None:
         if (node := current.get()) is not None:
@@ -167,13 +154,14 @@ class Memory:
         if not isinstance(many, list | tuple):
             raise TypeError(f"a memory loads a list of messages, not {type(many).__name__}")
         loaded = [Message.model_validate(each) for each in cast("list[Any]", many)]
-        self.sources = (frozenset() if overwrite else self.sources).union(*(each.sources for each in loaded))
-        self._replace(loaded if overwrite else self._items + loaded)
+        before: Sources = frozenset() if overwrite else self.sources
+        self.sources = before.union(*(each.sources | each.documents for each in loaded))
+        self.messages = Messages(loaded if overwrite else [*self.messages, *loaded])
         self._notify("load", loaded)
 
     def save(self) -> list[dict[str, Any]]:
         """Return all messages as dicts."""
-        return [message.model_dump() for message in self._items]
+        return [message.model_dump() for message in self.messages]
 
 
 class MemoryManager:

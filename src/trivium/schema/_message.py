@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model
 from typing_extensions import TypeVar, deprecated
 
 from trivium.exceptions import AnswerFormatError
+from trivium.policies import Source, Sources
 from trivium.schema._chat_document import OF_ITSELF, OLDER_FORM, ChatDocumentForm, from_older_form, links_of
 from trivium.schema._conversions import as_file
 from trivium.schema._older_names import OlderNames
@@ -22,9 +23,6 @@ from trivium.schema._status import (
     StatusCode,
 )
 from trivium.schema._values import ATOMS, USAGE, ToolCall, Usage, as_sources, as_usage, copied
-
-if TYPE_CHECKING:
-    from trivium.policies import Sources
 
 __all__ = ["Answer", "Message", "MessageExtra"]
 
@@ -147,6 +145,11 @@ stream_state=<AgentStatusCode.END: 0>)
         It travels with the message, also through memories and saved states. See `trivium.policies`.
         """
         return as_sources(self.__pydantic_extra__.get("sources", ()))
+
+    @property
+    def documents(self) -> Sources:
+        """The files that go with the message, as sources."""
+        return frozenset(Source("document", each.filename or "") for each in self.files)
 
     @property
     def entity(self) -> Entity | None:
