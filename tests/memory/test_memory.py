@@ -219,7 +219,8 @@ def test_each_change_of_a_memory_is_an_event():
     ("name", "arguments"),
     [
         ("append", [1]), ("extend", [[1]]), ("insert", [0, 1]), ("pop", []), ("remove", [1]), ("clear", []),
-        ("sort", []), ("reverse", []), ("__setitem__", [0, 1]), ("__delitem__", [0]), ("__iadd__", [[1]]), ("__imul__", [2]),
+        ("sort", []), ("reverse", []), ("__setitem__", [0, 1]), ("__delitem__", [0]), ("__iadd__", [[1]]),
+        ("__imul__", [2]),
     ],
 )  # fmt: skip
 def test_what_a_memory_shows_cannot_be_changed_past_its_methods(name: str, arguments: list[Any]):

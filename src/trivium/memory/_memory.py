@@ -37,7 +37,7 @@ class Messages(list[Message]):
         return Messages, (list(self),)
 
 
-_append: Final = cast("Callable[[list[Message], Message], None]", list[Message].append)
+_append: Final = list[Message].append
 
 
 class Memory:
