@@ -15,6 +15,7 @@ from trivium.commander import Event, TaskNode
 from trivium.commander.lowlevel import emit
 from trivium.events import JSONObject, event_class
 from trivium.exceptions import DeadlineExceededError, LimitExceededError, ModelError, RunKilledError
+from trivium.policies import Source, Sources
 from trivium.schema import Entity, Message, Usage
 
 __all__ = [
@@ -140,8 +141,17 @@ def parse_messages(value: object, names: Iterable[str], structured: bool) -> lis
         sender: object = given.get("sender")
         if not isinstance(sender, str) or len(sender) > MAX_NAME or sender.strip().lower() in reserved:
             message.sender = "user"
-        messages.append(message)
+        messages.append(message.replace(sources=_sources(given.get("sources"))))
     return messages
+
+
+def _sources(value: object) -> Sources | None:
+    """Return the sources that a client says its message repeats: they can only make a policy stricter."""
+    pairs = cast("list[Any]", value) if isinstance(value, list) else []
+    found = {
+        Source("server", str(each[1])) for each in pairs if isinstance(each, list) and len(cast("list[Any]", each)) == 2
+    }
+    return frozenset(found) or None
 
 
 def parse_answer(given: JSONObject) -> Message:

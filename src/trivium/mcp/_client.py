@@ -11,12 +11,14 @@ from weakref import finalize
 
 from trivium.actions import BaseAction, Tool, attempt_tool
 from trivium.actions.lowlevel import describe_tool, invalid_api, unfenced
-from trivium.commander import driver_neutral, invoke, sync_method
+from trivium.commander import current, driver_neutral, invoke, sync_method
+from trivium.commander.lowlevel import note_sources
 from trivium.exceptions import ConfigurationError, ToolArgumentsError
 from trivium.mcp._link import Link, pages
 from trivium.mcp._pins import Definition, Pins, digest_of, effect_of
 from trivium.mcp._results import MCPContent, MCPPrompt, MCPResource, as_action_return, contents_of, messages_of
 from trivium.mcp._transports import way_to
+from trivium.policies import Source, Sources
 from trivium.schema import ActionReturn, Message, ToolSpec
 from trivium.schema.lowlevel import checked, is_mapping, positive
 
@@ -237,6 +239,7 @@ class MCPServer(BaseAction):
             MCPProtocolError: there is no resource at that address.
         """
         check_sendable("the address of a resource", uri)
+        self._note_source(uri)
         return contents_of(await self._request(lambda client: client.read_resource(uri)))
 
     read_resource = sync_method(read_resource_async)
@@ -272,9 +275,18 @@ class MCPServer(BaseAction):
             MCPProtocolError: there is no such prompt, or an argument is missing.
         """
         check_sendable("the arguments of a prompt", [prompt, arguments])
-        return messages_of(await self._request(lambda client: client.get_prompt(prompt, arguments)))
+        found = messages_of(await self._request(lambda client: client.get_prompt(prompt, arguments)))
+        sources = self._note_source(prompt)
+        return [message.replace(sources=sources) for message in found]
 
     get_prompt = sync_method(get_prompt_async)
+
+    def _note_source(self, name: str) -> Sources:
+        """Note in the run that something of the server is read; what it says is nobody's word."""
+        sources = frozenset({Source("server", f"{self.name}.{name}")})
+        if (node := current.get()) is not None:
+            note_sources(node, sources)
+        return sources
 
     async def _request(self, work: Callable[[Client], Awaitable[T]]) -> T:
         return await self._on(partial(self._link.request, lambda connection: work(connection.client)))

@@ -191,7 +191,7 @@ def leaves(value: object) -> Iterator[object]:
 
 
 def _reason(tool: str, sink: Sink, foreign: Mapping[str, object], sources: Sources) -> str:
-    said = ", ".join(sorted(map(str, sources)))
+    said = " ".join(", ".join(sorted(map(str, sources))).split())  # a document's name forges no lines
     if not foreign:
         return f"{tool} {_PHRASES[sink]}, directed by {said}"
     shown = (f"{name}={value!r}" for name, value in foreign.items())
