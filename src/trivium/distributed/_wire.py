@@ -147,11 +147,9 @@ def parse_messages(value: object, names: Iterable[str], structured: bool) -> lis
 
 def _sources(value: object) -> Sources | None:
     """Return the sources that a client says its message repeats: they can only make a policy stricter."""
-    pairs = cast("list[Any]", value) if isinstance(value, list) else []
-    found = {
-        Source("server", str(each[1])) for each in pairs if isinstance(each, list) and len(cast("list[Any]", each)) == 2
-    }
-    return frozenset(found) or None
+    given = cast("list[Any]", value) if isinstance(value, list) else []
+    pairs = [cast("list[Any]", each) for each in given if isinstance(each, list)]
+    return frozenset(Source("server", str(each[1])) for each in pairs if len(each) == 2) or None
 
 
 def parse_answer(given: JSONObject) -> Message:
