@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy
 import pytest
+from pydantic import ValidationError
 
 from knowledge.stores._kinds import Words, chunks_of, serve, texts_of
 from trivium.exceptions import (
-    ConfigurationError,
     StoreBusyError,
     StoreDamagedError,
     StoreError,
@@ -108,7 +108,7 @@ def test_the_file_is_for_its_owner_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seconds", [0, -1])
 def test_a_time_to_wait_that_is_none_is_reported(seconds: float) -> None:
-    with pytest.raises(ConfigurationError, match="busy_seconds"):
+    with pytest.raises(ValidationError, match="busy_seconds"):
         SQLiteStore(SQLiteStoreConfig(busy_seconds=seconds))
 
 

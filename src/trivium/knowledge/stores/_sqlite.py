@@ -34,7 +34,6 @@ from trivium.knowledge.stores._sqlite_tables import (
 from trivium.knowledge.stores._store import Hit, SourceRecord, VectorStore, VectorStoreConfig
 from trivium.parsing import Chunk
 from trivium.parsing.lowlevel import stems
-from trivium.schema.lowlevel import positive
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -69,7 +68,7 @@ class SQLiteStore(VectorStore):
         config: the settings; default: a store in memory.
 
     Raises:
-        ConfigurationError: `busy_seconds` is not above 0, or the name of the collection is not valid.
+        ConfigurationError: the name of the collection is not valid.
 
     Example:
         >>> from trivium.knowledge import Chunk
@@ -83,7 +82,6 @@ class SQLiteStore(VectorStore):
         super().__init__(SQLiteStoreConfig() if config is None else config)
         own = self.config if isinstance(self.config, SQLiteStoreConfig) else SQLiteStoreConfig()
         path, self._busy_seconds = self.config.storage_path, own.busy_seconds
-        positive(busy_seconds=self._busy_seconds)
         prepare = self._prepare
         self._place = (
             _Memory(prepare)
