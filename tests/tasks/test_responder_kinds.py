@@ -28,7 +28,7 @@ class Reviewer(Task[Message]):
     responder_class = ReviewerResponder
 
 
-def reviewed(*answers: str) -> tuple[Task[Message], ScriptedModel]:
+def reviewed(*answers: str) -> tuple[Task, ScriptedModel]:
     model = ScriptedModel(answers)
     task = Task(ChatAgent(model, name="Writer"), interactive=False)
     critic = ChatAgent(ScriptedModel(["shorter", "good"]), name="Critic")
