@@ -94,14 +94,16 @@ async def require_permission(node: CallNode, tool: Tool, values: Mapping[str, ob
         PolicyRefusedError: a policy refuses it.
         ToolNotApprovedError: it was refused, there is no approver, or the approver failed: its error is the cause.
     """
-    message = values.get("tool_message")
-    arguments = message.arguments() if isinstance(message, ToolMessage) else copied(dict(values), {})
-    decision = find_decision(node, tool, arguments)
     needed = tool.needs_approval
     if callable(needed):  # its arguments include defaults
         parameters = signature(tool.call).parameters.values()
         defaults = {each.name: each.default for each in parameters if each.default is not each.empty}
         needed = await settle(needed(**{**defaults, **values}))
+    if not needed and not scope_of(node).policies:
+        return
+    message = values.get("tool_message")
+    arguments = message.arguments() if isinstance(message, ToolMessage) else copied(dict(values), {})
+    decision = find_decision(node, tool, arguments)
     if not needed and decision.action == "run":
         return
     request = ApprovalRequest(tool, arguments, node, decision.why)
