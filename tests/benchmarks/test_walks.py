@@ -35,4 +35,4 @@ def test_a_task_with_a_sub_task_takes_three_fifths_of_the_calls_and_switches_tha
 ):
     assert walks["task"]["calls"] <= 0.6 * 1_055
     assert walks["task"]["switches"] <= 0.6 * 695
-    assert walks["task"]["files"] <= 33  # the aim is 30
+    assert walks["task"]["files"] <= 30

@@ -280,7 +280,7 @@ class Agent(AgentNames, Generic[T_co]):
 
     def _specs(self) -> tuple[ToolSpec, ...]:
         specs = tuple(map(_spec_of, self.executor.tools.values())) if self.executor.tools else ()
-        return (*specs, *self.toolbox.specs()) if self.toolbox.usable else specs
+        return (*specs, *self.toolbox.specs) if self.toolbox.usable else specs
 
     def _runs_itself(self, calls: Iterable[ToolCall]) -> bool:
         """Return whether these calls run within the agent's own call; a tool message is left to a task.

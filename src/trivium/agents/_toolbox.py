@@ -107,12 +107,13 @@ class Toolbox:
         """The classes that the model may use."""
         return tuple(self.known[name] for name in self.usable)
 
-    def specs(self) -> list[ToolSpec]:
-        """Return the descriptions that are sent to the model."""
-        return [
+    @cached_property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """The descriptions that are sent to the model."""
+        return tuple(
             each.spec() if name not in self.without_defaults else _short_spec(each)
             for name, each in zip(self.usable, self.usable_classes, strict=True)
-        ]
+        )
 
 
 def _plus(names: tuple[str, ...], more: Iterable[str]) -> tuple[str, ...]:

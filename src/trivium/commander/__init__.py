@@ -16,8 +16,8 @@ from trivium.commander._drivers import (
 from trivium.commander._events import EndedEvent, Event, Listener, QueuedEvent, RetriedEvent, StartedEvent
 from trivium.commander._iteration import for_each, iterate
 from trivium.commander._jobs import PASS_WORD, BasicJob, HandlerCoroutine, Job, handler, tasker
-from trivium.commander._node import NodeState, TaskNode, current
-from trivium.commander._scope import Budget, Limits, Scope
+from trivium.commander._limits import Budget, Limits
+from trivium.commander._node import NodeState, Scope, TaskNode, current
 from trivium.commander._streams import AsyncStream, Stream
 from trivium.exceptions import (
     AttributeNotSetError,

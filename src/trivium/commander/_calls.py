@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
 from trivium.commander._drivers import ThreadEvent
-from trivium.commander._node import NodeState, TaskNode, current, node_name, parent_of, scope_of
-from trivium.commander._scope import Scope
+from trivium.commander._node import NodeState, Scope, TaskNode, current, node_name, parent_of, scope_of
 from trivium.exceptions import CommanderNotRunError, WouldDeadlockError
 
 __all__ = ["CallNode", "SessionLocks", "is_within", "step", "this_call", "this_session"]

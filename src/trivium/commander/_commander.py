@@ -21,8 +21,7 @@ from typing_extensions import TypeVar
 from trivium.commander._drivers import ThreadEvent, run_on_loop, run_sync, wait
 from trivium.commander._jobs import HandlerCoroutine, Job, waiters
 from trivium.commander._loops import is_in_trio, run_from_trio, shield
-from trivium.commander._node import Cancellation, NodeState, TaskNode, current
-from trivium.commander._scope import Scope
+from trivium.commander._node import Cancellation, NodeState, Scope, TaskNode, current
 from trivium.commander._work import OVER, WorkNode
 from trivium.commander._workers import get_running_loop, post, post_later
 from trivium.exceptions import (

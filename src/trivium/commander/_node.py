@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from asyncio import CancelledError
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextvars import ContextVar
 from enum import StrEnum
 from hashlib import blake2b
@@ -17,7 +17,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from trivium.commander._events import EndedEvent, Event, Listener, StartedEvent
-from trivium.commander._scope import ROOT, Budget, Limits, Scope
+from trivium.commander._limits import Budget, Limits
 from trivium.exceptions import (
     ArgumentTypeError,
     AttributeNotSetError,
@@ -55,6 +55,44 @@ _PENDING, _ACTIVE, _COMPLETED, _EXCEPTION, _TERMINATED = NodeState
 
 class Cancellation(BaseException):
     """Unwinds a cancelled subtree; becomes a RunError at the node that was stopped, and never leaves it."""
+
+
+_new = object.__new__  # without `__init__`, at half the cost
+
+
+class Scope:
+    """Everything that a node inherits from its parent: immutable and shared; `replace` makes a changed copy.
+
+    A new one is that of a root: session 0, and nothing else.
+    """
+
+    __slots__ = ("approve", "budget", "context", "deadline", "listeners", "pipes", "policies", "session_id", "task_run")
+
+    def __init__(self) -> None:
+        self.session_id: Hashable = 0
+        self.listeners: tuple[Listener, ...] = ()
+        self.budget: Budget | None = None
+        self.deadline: tuple[float, TaskNode] | None = None
+        self.context: Any = None
+        self.pipes: tuple[Any, ...] = ()
+        self.approve: Callable[[Any], Any] | None = None
+        self.policies: tuple[Any, ...] = ()
+        self.task_run: object = None
+
+    def replace(self, **changes: Any) -> Scope:
+        """Return a copy with some of its values replaced."""
+        new = _new(Scope)
+        new.session_id, new.listeners, new.budget = self.session_id, self.listeners, self.budget
+        new.deadline, new.context, new.pipes, new.approve = self.deadline, self.context, self.pipes, self.approve
+        new.policies, new.task_run = self.policies, self.task_run
+        for name, value in changes.items():
+            setattr(new, name, value)
+        return new
+
+    __replace__ = replace
+
+
+ROOT: Final = Scope()
 
 
 class TaskNode:

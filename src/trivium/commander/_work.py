@@ -15,8 +15,17 @@ from trivium.commander._callbacks import Callback, Functions, Stage, callbacks_o
 from trivium.commander._drivers import ThreadEvent, invoke_in_place, wait
 from trivium.commander._events import QueuedEvent, RetriedEvent
 from trivium.commander._loops import shield, uncancel
-from trivium.commander._node import NOTHING, Cancellation, NodeState, TaskNode, change_scope, checkpoint, current, emit
-from trivium.commander._scope import ROOT
+from trivium.commander._node import (
+    NOTHING,
+    ROOT,
+    Cancellation,
+    NodeState,
+    TaskNode,
+    change_scope,
+    checkpoint,
+    current,
+    emit,
+)
 from trivium.commander._workers import get_running_loop
 from trivium.exceptions import (
     AttributeNotSetError,

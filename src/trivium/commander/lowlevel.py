@@ -26,6 +26,7 @@ from trivium.commander._drivers import (
     wait,
 )  # fmt: skip
 from trivium.commander._iteration import iterate, pull
+from trivium.commander._limits import Budget
 from trivium.commander._loops import (
     await_within,
     enter_worker,
@@ -37,6 +38,7 @@ from trivium.commander._loops import (
 )
 from trivium.commander._node import (
     Cancellation,
+    Scope,
     TaskNode,
     change_scope,
     checkpoint,
@@ -54,7 +56,6 @@ from trivium.commander._node import (
     stopped_by,
     time_left,
 )
-from trivium.commander._scope import Budget, Scope
 from trivium.commander._streams import AsyncStream, Stream
 from trivium.commander._workers import capture, get_item, running_loop, submit
 from trivium.lazy import lazy_names

@@ -17,10 +17,9 @@ from trivium.module import MessageEvent, Module
 from trivium.schema import Entity, Message, StatusCode
 from trivium.schema.lowlevel import check_name, link, linked
 from trivium.settings import settings_in_force
-from trivium.tasks._loops import LoopDetector
 from trivium.tasks._responders import TaskResponder, responders_of
 from trivium.tasks._sequences import TaskHistory, TaskStep
-from trivium.tasks._signals import NO_ANSWER, PASS, SILENCE, Signs, parse_route, read_signs
+from trivium.tasks._signals import NO_ANSWER, PASS, SILENCE, LoopDetector, Signs, parse_route, read_signs
 
 if TYPE_CHECKING:
     from trivium.tasks._task import Task

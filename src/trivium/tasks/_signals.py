@@ -1,8 +1,11 @@
-"""The words and tools by which agents steer a task, and what one message means to the task."""
+"""The words and tools by which agents steer a task, what one message means to it, and messages that repeat."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter, deque
+from itertools import pairwise
+from operator import eq
 from typing import Any, Final, NamedTuple
 
 from trivium.actions.lowlevel import is_done_tool
@@ -13,7 +16,10 @@ from trivium.schema.lowlevel import is_tainted
 from trivium.schema.signals import DONE, NO_ANSWER, PASS, PASS_TO, SEND_TO, USER_QUIT_STRINGS
 from trivium.tasks._config import TaskConfig
 
-__all__ = ["DONE", "NO_ANSWER", "PASS", "PASS_TO", "SEND_TO", "SILENCE", "Route", "Signs", "parse_route", "read_signs"]
+__all__ = [
+    "DONE", "NO_ANSWER", "PASS", "PASS_TO", "SEND_TO", "SILENCE", "LoopDetector", "Route", "Signs", "parse_route",
+    "read_signs",
+]  # fmt: skip
 
 _USER = Entity.USER  # a member is slow to look up
 _USER_QUIT: Final = frozenset(word.lower() for word in USER_QUIT_STRINGS)
@@ -141,3 +147,58 @@ def parse_route(message: Message, addressing_prefix: str = "") -> Route:
     last = max(addresses, key=lambda match: match.start())
     text = content[last.end() :].strip()
     return Route(not text, last[1], text or content)
+
+
+class LoopDetector:
+    """Detects messages that repeat endlessly.
+
+    It knows three kinds of loop: an exact cycle of messages; a few messages that are much more frequent than all others
+    and recently the only ones; and a refusal at every second step, whatever is said between.
+
+    Args:
+        config: the longest cycle, and the certainty that is needed.
+    """
+
+    __slots__ = ("_config", "_counts", "_last", "_refusals", "_refused_at")
+
+    def __init__(self, config: TaskConfig) -> None:
+        self._config = config
+        self._counts: Counter[int] = Counter()
+        self._last: deque[int] = deque(maxlen=config.inf_loop_cycle_len * config.inf_loop_wait_factor)
+        self._refused_at, self._refusals = -5, 0
+
+    def add(self, signs: Signs) -> None:
+        """Count the message that a step led to."""
+        message, calls = signs.message, signs.calls
+        if message is not None and self._config.inf_loop_cycle_len:
+            said = (str(message.content), message.sender, id(signs.entity), message.receiver)
+            seen = hash((*said, *[(call.name, call.arguments) for call in calls]) if calls else said)
+            self._counts[seen] += 1
+            self._last.append(seen)
+
+    def add_refusal(self, step: int) -> None:
+        """Count a refusal that a step led to."""
+        self._refusals = self._refusals + 1 if self._refused_at == step - 2 else 0
+        self._refused_at = step
+
+    def find(self, step: int) -> str:
+        """Return a description of the loop after so many steps; "" if there is none."""
+        longest, wait = self._config.inf_loop_cycle_len, self._config.inf_loop_wait_factor
+        if self._refusals > wait:
+            return "every second message is a refusal"
+        if longest <= 0 or step % longest or self._counts.total() < wait * longest:
+            return ""
+        last = list(self._last)
+        for length in range(1, longest + 1):
+            latest = last[-wait * length :]
+            if all(map(eq, latest[length:], latest)):
+                return f"a cycle of {length} messages repeats"
+        common = self._counts.most_common(longest + 1)
+        amounts = [amount for _, amount in common]
+        factor = self._config.inf_loop_dominance_factor
+        drops = [at for at, (more, less) in enumerate(pairwise(amounts)) if more > factor * less and more - less > wait]
+        count = drops[-1] + 1 if drops else len(common)
+        if count > longest:
+            return ""
+        is_alone = set(last[-wait * count :]) == {seen for seen, _ in common[:count]}
+        return f"{count} messages repeat" if is_alone else ""

@@ -1,18 +1,12 @@
-"""What a node inherits: its scope, the limits of a run, and the budgets that count against them."""
+"""The limits of a run, and the budgets that count against them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
 from dataclasses import asdict, dataclass
 from numbers import Real
 from threading import Lock
-from typing import TYPE_CHECKING, Any
 
-from trivium.events import Listener
 from trivium.exceptions import ConfigurationError, LimitExceededError
-
-if TYPE_CHECKING:
-    from trivium.commander._node import TaskNode
 
 _ROUNDING = 1e-9  # dollars: a rounding error of a sum is no reason to refuse a request
 _lock = Lock()  # guards additions only: never held while anything else runs
@@ -122,41 +116,3 @@ class Budget:
                 budget.reserved_usd -= reserved[1]
                 budget.tokens += tokens
                 budget.usd += usd
-
-
-_new = object.__new__  # without `__init__`, at half the cost
-
-
-class Scope:
-    """Everything that a node inherits from its parent: immutable and shared; `replace` makes a changed copy.
-
-    A new one is that of a root: session 0, and nothing else.
-    """
-
-    __slots__ = ("approve", "budget", "context", "deadline", "listeners", "pipes", "policies", "session_id", "task_run")
-
-    def __init__(self) -> None:
-        self.session_id: Hashable = 0
-        self.listeners: tuple[Listener, ...] = ()
-        self.budget: Budget | None = None
-        self.deadline: tuple[float, TaskNode] | None = None
-        self.context: Any = None
-        self.pipes: tuple[Any, ...] = ()
-        self.approve: Callable[[Any], Any] | None = None
-        self.policies: tuple[Any, ...] = ()
-        self.task_run: object = None
-
-    def replace(self, **changes: Any) -> Scope:
-        """Return a copy with some of its values replaced."""
-        new = _new(Scope)
-        new.session_id, new.listeners, new.budget = self.session_id, self.listeners, self.budget
-        new.deadline, new.context, new.pipes, new.approve = self.deadline, self.context, self.pipes, self.approve
-        new.policies, new.task_run = self.policies, self.task_run
-        for name, value in changes.items():
-            setattr(new, name, value)
-        return new
-
-    __replace__ = replace
-
-
-ROOT = Scope()
