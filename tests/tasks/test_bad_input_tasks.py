@@ -342,11 +342,13 @@ def test_a_wrong_argument_of_run_is_told_or_does_no_harm(parameter: str, wrong: 
 @pytest.mark.parametrize(
     ("options", "name"),
     [({"timeout": "5"}, "timeout"), ({"limits": 5}, "limits"), ({"listeners": print}, "listeners"),
-     ({"listeners": [5]}, "listeners")],
+     ({"listeners": [5]}, "listeners"), ({"turns": "3"}, "turns"), ({"caller": 3}, "caller")],
 )  # fmt: skip
 def test_an_option_of_a_call_of_the_wrong_kind_is_told_by_name(options: dict[str, Any], name: str):
-    with pytest.raises(ArgumentTypeError, match=f"as {name}"):
-        Task(scripted("DONE"), interactive=False).run("go", **options)
+    task = Task(scripted("DONE"), interactive=False)
+    for run in (task.run, task):
+        with pytest.raises(ArgumentTypeError, match=f"as {name}"):
+            run("go", **options)
 
 
 @pytest.mark.shows("TaskConfig.inf_loop_cycle_len", "TaskConfig.inf_loop_wait_factor")

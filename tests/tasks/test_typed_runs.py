@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel
@@ -171,6 +171,33 @@ def test_an_override_of_the_models_responder_is_called_where_nothing_is_remember
     assert answer is not None
     assert answer.content == "ok"
     assert called == ["hi"]
+
+
+class Stop(BaseModel):
+    place: str
+    nights: int
+
+
+class Trip(BaseModel):
+    title: str
+    kind: Literal["city", "sea"] = "city"
+    stops: list[Stop] = []
+
+
+def test_a_partial_value_is_a_whole_value_of_the_type_without_what_is_still_being_written():
+    form = AnswerFormat(Trip)
+    stops = '[{"place": "Oslo", "nights": 2}, {"place": "Bergen", "nights": 13}]'
+    text = f'{{"title": "North", "kind": "sea", "stops": {stops}}}'
+    values = [form.partial_value(text[:end]) for end in range(len(text) + 1)]
+    whole = Trip.model_validate_json(text)
+    stated = [value for value in values if value is not None]
+    assert values[: len('{"title": ')] == [None] * len('{"title": ')
+    assert stated == [value for value in values[-len(stated) :]]  # once there is one, there is one
+    assert stated[-1] == whole
+    assert [len(value.stops) for value in stated] == sorted(len(value.stops) for value in stated)
+    assert {value.kind for value in stated} == {"city", "sea"}
+    assert all(stop.place == whole.stops[at].place for value in stated for at, stop in enumerate(value.stops))
+    assert {len(value.stops) for value in stated} == {0, 1, 2}
 
 
 def test_a_partial_value_of_a_bare_list():

@@ -85,6 +85,9 @@ class AnswerFormat:
     def partial_value(self, text: str) -> Any:
         """Return the value that the beginning of an answer states so far; None where it states none yet.
 
+        It is always a whole value of the type: what is still being written and does not fit yet, such as the last of
+        several objects, is left out.
+
         Example:
             >>> AnswerFormat(list[str]).partial_value('{"value": ["one", "tw')
             ['one', 'tw']
@@ -95,9 +98,20 @@ class AnswerFormat:
             found: Any = jiter.from_json(text.encode("utf-8", "replace"), partial_mode="trailing-strings")
             if self.is_wrapped and isinstance(found, dict):
                 found = cast("dict[str, Any]", found)["value"]
-            return self._adapter.validate_python(found, experimental_allow_partial="trailing-strings")
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError):
             return None
+        open_ones: list[Any] = [found]
+        while isinstance(last := open_ones[-1], dict | list) and last:
+            open_ones.append(
+                last[-1] if isinstance(last, list) else next(reversed(cast("dict[str, Any]", last).values()))
+            )
+        for last in reversed([None, *open_ones]):
+            try:
+                return self._adapter.validate_python(found)
+            except (ValueError, TypeError):
+                if isinstance(last, dict | list) and last:
+                    last.pop() if isinstance(last, list) else cast("dict[str, Any]", last).popitem()
+        return None
 
 
 _cached_format = lru_cache(maxsize=256)(AnswerFormat)

@@ -35,6 +35,7 @@ class ChatAgent(Agent[T_co]):
         config: a `ChatAgentConfig`, or a model; without either, the model that the environment names.
         task: the system message, or the messages with which every conversation begins: a system message, then perhaps
             a user's. They count over the config's.
+        llm: overrides the config's.
         system_message: overrides the config's.
         output_format: the type of the answers, or a parser; overrides the config's.
         **kwargs: as for `Agent`.
@@ -60,14 +61,17 @@ class ChatAgent(Agent[T_co]):
         config: ChatAgentConfig | Model = None,
         task: Sequence[LLMMessage] | str | None = None,
         *,
+        llm: Model = None,
         system_message: str | None = None,
         output_format: type[T_co] | FormatOption = None,
         **kwargs: Any,
     ) -> None:
         if not isinstance(config, AgentConfig):
-            name = kwargs.setdefault("name", type(self).name)
-            config = ChatAgentConfig(llm="" if config is None else config)
+            name, llm = kwargs.setdefault("name", type(self).name), config if llm is None else llm
+            config = ChatAgentConfig(llm="" if llm is None else llm)
             vars(config)["name"] = name  # unchecked: without a config of one's own, an agent may have any name
+        elif llm is not None:
+            config = config.model_copy(update={"llm": llm})
         kwargs.setdefault("memory", True)
         kwargs.setdefault("template", config.system_message if system_message is None else system_message)
         super().__init__(config, output_format=output_format, **kwargs)

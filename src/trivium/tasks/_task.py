@@ -353,6 +353,7 @@ class Task(Module, Generic[T]):
             answer = partial(answer_reachably, channel, node, answer)
         return await answer_logged(self, node, messages, answer)
 
+    @checked
     @driver_neutral
     async def forward(
         self,
