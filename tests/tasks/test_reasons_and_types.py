@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from trivium import ChatAgent, Entity, Message, StatusCode, Task, ToolMessage
-from trivium.exceptions import AnswerFormatError, InfiniteLoopError
+from trivium.exceptions import AnswerFormatError
 from trivium.testing import ScriptedModel
 
 from ._helpers import agent, task
@@ -20,9 +20,9 @@ class Square(ToolMessage):
     number: int
 
 
-def calling(name: str) -> Task:
+def calling(name: str, *, handle: bool = True) -> Task:
     caller = agent(*[f'{{"request": "{name}", "number": 3}}'] * 60)
-    caller.enable_message(Square)
+    caller.enable_message(Square, handle=handle)
     caller.config.use_tools = True
     return Task(caller, interactive=False)
 
@@ -49,8 +49,17 @@ def test_a_call_of_an_unknown_tool_is_the_reason():
 
 
 def test_a_tool_message_without_a_handler_is_named_by_the_error():
-    with pytest.raises(InfiniteLoopError, match=r"nothing handles square: write `def square\(self, message\)`"):
-        calling("square").run("go")
+    run = calling("square")
+    with pytest.raises(AnswerFormatError, match=r"nothing handles square: write `def square\(self, message\)`"):
+        run.run("go")
+    assert len(run.agent.llm.requests) == 3
+
+
+def test_a_tool_message_that_nobody_handles_is_named_by_the_reason():
+    run = calling("square", handle=False)
+    assert run.run("go") is None
+    assert "A handles no square: enable it with handle=True, or add a sub-task that has it" in run.why
+    assert len(run.agent.llm.requests) == 1
 
 
 def test_a_sub_task_that_stalled_gives_its_own_reason():
@@ -58,6 +67,13 @@ def test_a_sub_task_that_stalled_gives_its_own_reason():
     run.add_sub_task(task("hm", name="Sub"))
     why = run("go").why
     assert "the sub-task Sub had no response (nobody answered" in why
+
+
+def test_a_sub_task_without_a_result_is_not_asked_again():
+    run, below = task("a question"), task("hm", name="Sub")
+    run.add_sub_task(below)
+    assert run.run("go") is None
+    assert [len(each.agent.llm.requests) for each in (run, below)] == [1, 1]
 
 
 def test_limits_turns_kills_and_foreign_messages_are_reasons_too():

@@ -10,6 +10,7 @@ from trivium import Agent, ChatAgent, ChatAgentConfig, Task, ToolMessage
 from trivium.commander import Limits
 from trivium.exceptions import AnswerFormatError
 from trivium.llms import ToolCallPart
+from trivium.schema import Entity
 from trivium.testing import ScriptedModel, call_tool
 
 
@@ -35,6 +36,14 @@ BAD: dict[str, Any] = {
     "an unknown tool and no arguments": ToolCallPart(0, "1", "cube", ""),
 }
 BAD_TEXTS: dict[str, str] = {
+    "an end too few": '{"request": "square", "number": 3',
+    "an end too few, in a fence": '```json\n{"request": "square", "number": 3\n```',
+    "an end too few, in a frame": '<tool_call>{"request": "square", "number": 3</tool_call>',
+    "no value": '{"request": "square", "number": }',
+    "the name last": '{"number": 3, "request": "square",}',
+    "text behind it": '{"request": "square", "number": 3} is what I call',
+    "a call and a half": '{"request": "square", "number": 3}\n{"request": "square"',
+    "a good call and a bad one": '{"request": "square", "number": 3}{"request": "square", "number": "x"}',
     "no JSON": "{'request': 'square', 'number': 3}",
     "a name twice": '{"request": "square", "number": 3, "number": 4}',
     "a value of another type": '{"request": "square", "number": "three"}',
@@ -79,10 +88,67 @@ def test_a_call_that_fits_begins_the_count_anew(kind: str):
     assert len(model.requests) == 7
 
 
-def test_one_of_several_calls_that_fits_is_no_misfit():
-    calls = [call_tool("square", number=3), ToolCallPart(1, "2", "square", "{")]
-    model = ScriptedModel([*[calls] * 5, "9"])
-    assert Agent(model, tools=[square])("3 * 3?").content == "9"
+@pytest.mark.parametrize("kind", ["agent", "task"])
+def test_a_good_call_beside_a_bad_one_begins_nothing_anew(kind: str):
+    model = ScriptedModel([[call_tool("square", number=3), ToolCallPart(1, "2", "square", "{")]])
+    run = Agent(model, tools=[square]) if kind == "agent" else in_task(model)
+    with pytest.raises(AnswerFormatError, match="do not fit"):
+        run("3 * 3?")
+    assert len(model.requests) == 3
+
+
+def typed(model: ScriptedModel, kind: str) -> Any:
+    """An agent that squares and answers with a number: by itself, or in a task with a function or a tool message."""
+    if kind == "agent":
+        return Agent[int](model, tools=[square])
+    agent = ChatAgent[int](ChatAgentConfig(name="A", llm=model), tools=[square] if kind == "function" else ())
+    if kind == "function":
+        return Task(agent, interactive=False, done_if_response=[Entity.LLM])
+    agent.enable_message(Square)
+    return Task(agent, interactive=False)
+
+
+KINDS = ["agent", "function", "tool message"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [BAD["no JSON"], BAD["an unknown tool"], "no number"],
+        [BAD["no JSON"], "no number", "no number"],
+        ["no number", BAD["no JSON"], "no number"],
+        ["no number", "no number", BAD["no JSON"]],
+        ["no number", BAD["no JSON"], BAD["no JSON"]],
+    ],
+)
+def test_answers_and_calls_have_one_limit(kind: str, answers: list[Any]):
+    model = ScriptedModel([*answers, "42"])
+    with pytest.raises(AnswerFormatError, match=r"Agent\(repairs=…\)"):
+        typed(model, kind)("3 * 3?")
+    assert len(model.requests) == 3
+
+
+@pytest.mark.parametrize("kind", KINDS[:2])
+def test_a_good_call_between_bad_answers_begins_anew(kind: str):
+    good, bad = call_tool("square", number=3), "no number"
+    model = ScriptedModel([bad, bad, good, bad, BAD["no JSON"], good, bad, '{"value": 9}'])
+    assert "9" in typed(model, kind)("3 * 3?").content
+    assert len(model.requests) == 8
+
+
+def test_repairs_of_answers_are_no_rounds():
+    model = ScriptedModel(["no number", "no number", '{"value": 9}'])
+    assert Agent[int](model, max_rounds=1)("3 * 3?").output == 9
+
+
+def test_one_tool_at_a_time_is_a_repair():
+    model = ScriptedModel([[call_tool("square", number=3), ToolCallPart(1, "2", "square", '{"number": 4}')]])
+    agent = ChatAgent(ChatAgentConfig(name="A", llm=model, allow_multiple_tools=False))
+    agent.enable_message(Square)
+    with pytest.raises(AnswerFormatError, match="one tool at a time"):
+        Task(agent, interactive=False)("3 * 3?")
+    assert len(model.requests) == 3
 
 
 @pytest.mark.parametrize("repairs", [0, 5])

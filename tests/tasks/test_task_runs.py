@@ -108,7 +108,7 @@ def test_the_root_answers_for_a_limit_that_a_sub_task_reached():
     inner = task("a", "b", "c", name="inner")
     above = task("__SEND__:inner go", name="above")
     above.add_sub_task(inner)
-    result = above.run("go", limits=Limits(turns=3))
+    result = above.run("go", limits=Limits(turns=1))
     assert result is not None
     assert (result.status, result.sender, result.content) == (StatusCode.FIXED_TURNS, "above", "go")
     assert above.run("go", max_tokens=1, turns=1) is not None

@@ -95,6 +95,9 @@ def test_a_model_without_a_tool_interface_writes_its_calls_as_text():
         "{'request': 'mark_it', 'mark': 'q3'}",
         '{"request": "mark_it", "mark": "q3", "mark": "q4"}',
         '{"request": "mark_it", "mark": NaN}',
+        '{"request": "mark_it", "mark": "q3"',
+        '{"request": "mark_it", "mark": "q3"} That is what the mail says.',
+        '```json\n{"request": "mark_it", "mark": "q3\n```',
     ],
 )
 def test_the_model_is_told_of_a_call_that_does_not_fit(text: str):

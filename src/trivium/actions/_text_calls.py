@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import jiter
+
 from trivium.actions._tool import unfenced
 from trivium.actions._tool_message import ToolMessage
 from trivium.exceptions import ToolArgumentsError
@@ -17,6 +19,7 @@ __all__ = ["calls_in_text"]
 
 _REQUEST = re.compile(r"<request>\s*+(?:<!\[CDATA\[)?\s*+([\w.-]+)")
 _FRAME = re.compile(r"\A\s*(?:TOOL:)?\s*|</?tool_call>")
+_BROKEN = re.compile(r"""\s*+\[?\s*+\{.*?["']?request["']?\s*+:\s*+["']([\w.-]+)["']""", re.DOTALL)
 Classes = Mapping[str, type[ToolMessage]]
 
 
@@ -27,7 +30,8 @@ def calls_in_text(text: str, known: Classes, *, everywhere: bool = True) -> tupl
         text: the text of a model; never of anybody else.
         known: the tool messages by name. Calls of other tools in JSON are found too.
         everywhere: find calls within sentences too; else a text is calls, one or several, or text. A code fence,
-            `<tool_call>` and the word TOOL may surround a call.
+            `<tool_call>` and the word TOOL may surround a call. A text that begins as a call and is no JSON is a
+            call with the whole text as its arguments, which fit no tool.
 
     Example:
         >>> class Square(ToolMessage):
@@ -44,11 +48,23 @@ def calls_in_text(text: str, known: Classes, *, everywhere: bool = True) -> tupl
         is_whole = everywhere or (body.startswith("<") and body.endswith(">"))
         return found if is_whole else ()
     if everywhere:
-        return tool_calls_in(body)
+        return tool_calls_in(body) or broken_call(body)
     parts = ToolCallReader().feed(body, is_end=True)
     if any(isinstance(part, str) and part.strip(" \n\t,[]") for part in parts):
-        return ()
+        return broken_call(body)
     return tuple(part for part in parts if isinstance(part, ToolCall))
+
+
+def broken_call(text: str) -> tuple[ToolCall, ...]:
+    """Return a call that fits no tool, of a text that begins as a call and is no JSON: its model is told so."""
+    opening = _BROKEN.match(text)
+    if opening is None:
+        return ()
+    try:
+        jiter.from_json(text.encode("utf-8", "replace"))
+    except ValueError:
+        return (ToolCall("", opening[1], text),)
+    return ()
 
 
 def find_xml_calls(text: str, known: Classes) -> Iterator[ToolCall]:

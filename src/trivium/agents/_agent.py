@@ -13,7 +13,7 @@ import trivium.agents._handling as handling
 import trivium.agents._parts as parts
 from trivium.actions import ActionExecutor, OnToolError, ToolMessage, as_text, find_handler
 from trivium.actions.lowlevel import read_more_of
-from trivium.agents._answer_format import AnswerFormat, answer_format, is_class, typed_answer
+from trivium.agents._answer_format import AnswerFormat, answer_format, is_class, repair, repairs_exceeded
 from trivium.agents._calls import READERS, as_message, class_of, handled_by, is_empty, overrides, read_calls
 from trivium.agents._config import AgentConfig, ModelOption
 from trivium.agents._names import AgentNames
@@ -24,14 +24,14 @@ from trivium.agents._user import answer_of_user
 from trivium.agents.aggregator import DefaultAggregator, Instruction
 from trivium.commander import CallNode, current, invoke, this_session
 from trivium.commander.lowlevel import driver_neutral, is_within, settle, sync_method
-from trivium.exceptions import LimitExceededError, ToolFailedError
+from trivium.exceptions import AnswerFormatError, LimitExceededError, ToolFailedError
 from trivium.llms import ModelProtocol, Reply, Request
 from trivium.llms.lowlevel import call_model
 from trivium.memory import Memory, MemoryManager
 from trivium.module import AsyncModule, Hooks, overridable
 from trivium.policies import Policy
 from trivium.schema import Entity, Message, MessageExtra, Origin, ToolCall, ToolSpec
-from trivium.schema.lowlevel import create_object, linked, message_of
+from trivium.schema.lowlevel import create_object, linked, links_of, message_of
 
 if TYPE_CHECKING:
     from trivium.agents._typed import CallMethod
@@ -43,6 +43,7 @@ __all__ = ["Agent", "AsyncAgent", "Model"]
 T_co = TypeVar("T_co", default=Any, covariant=True)
 R = TypeVar("R")
 History: TypeAlias = list[dict[str, Any]]
+Extra: TypeAlias = Mapping[str, Any]
 _LLM, _MODEL, _spec_of = Entity.LLM, Origin.MODEL, attrgetter("spec")  # a member is slow to look up
 
 
@@ -69,7 +70,7 @@ class Agent(AgentNames, Generic[T_co]):
         system_message: the system instruction, by the name that tasks and chat agents use.
         parameters: sampling parameters for each request (temperature, max_tokens, stop, …).
         max_rounds: how often the model may be asked within one call.
-        repairs: how often in a row the model may be told that its answer or its calls do not fit; here, and in a task.
+        repairs: how often in a row the model may be told that its answer or a call does not fit; here, and in a task.
         parallel: run several tool calls of one answer at once, except those of tools that run alone.
         on_tool_error: "answer": the model reads an unexpected error; "raise": it ends the run, as a `ToolFailedError`.
         approve: asked before a tool that `needs_approval` runs, here and below; see `ApprovalRequest`.
@@ -182,26 +183,32 @@ class Agent(AgentNames, Generic[T_co]):
     def forward(self, *message: Message, session_id: Hashable = 0, **kwargs: Any) -> Coroutine[Any, Any, Message]:
         """Ask the model, and run what it calls, until it answers; keywords are sampling parameters."""
         extra = parts.check_sampling(kwargs, self.llm) if kwargs else kwargs
-        return self._rounds(self.model, self._history(message, session_id), extra)
+        faults = links_of(message[-1]).get("repairs", 0) if message else 0
+        return self._rounds(self.model, self._history(message, session_id), extra, faults)
 
-    async def _rounds(self, model: ModelProtocol, history: History, extra: Mapping[str, Any]) -> Message:
-        so_far, misfits = list[Message](), 0
+    async def _rounds(self, model: ModelProtocol, history: History, extra: Extra, faults: int = 0) -> Message:
+        so_far, rounds = list[Message](), 0
         try:
-            for _ in range(self.max_rounds):
+            while rounds < self.max_rounds:
                 reply = await self._ask(model, history, extra)
                 if not reply.tool_calls or not self._runs_itself(reply.tool_calls):
-                    return await self._finish(model, reply, history, extra)
+                    try:
+                        return await self._finish(reply, faults)
+                    except AnswerFormatError as error:
+                        history, faults = [*history, *repair(self, reply, error, faults)], faults + 1
+                        continue
+                rounds += 1
                 for done in (run := await self._run_tools(reply, so_far)):
                     self.aggregator.append(history, done, self.name)
-                misfits = misfits + 1 if all(map(handling.is_misfit, run[1:])) else 0
-                if misfits > self.repairs:
-                    raise handling.repairs_exceeded(run[-1], reply.tool_calls)
+                faults = faults + 1 if any(map(handling.is_misfit, run[1:])) else 0
+                if faults and faults > self.repairs:
+                    raise repairs_exceeded(run[-1], reply.tool_calls)
             raise LimitExceededError("rounds", self.max_rounds, setting="Agent(max_rounds=…)")
         except (LimitExceededError, ToolFailedError) as error:
             error.messages = tuple(so_far) or error.messages
             raise
 
-    def _ask(self, model: ModelProtocol, history: History, extra: Mapping[str, Any]) -> Coroutine[Any, Any, Reply]:
+    def _ask(self, model: ModelProtocol, history: History, extra: Extra) -> Coroutine[Any, Any, Reply]:
         """Request one answer; every request of the agent goes through here."""
         node = listening_node(self._output_format) if isinstance(self._output_format, AnswerFormat) else None
         request = partial(call_model, model, self._request(history, extra), node)
@@ -211,22 +218,14 @@ class Agent(AgentNames, Generic[T_co]):
 
         return ask_as_written(cast("Any", self), request, history)
 
-    async def _finish(self, model: ModelProtocol, reply: Reply, history: History, extra: Mapping[str, Any]) -> Message:
-        """Return the agent's answer; one that has not the wanted type is requested again, with what was wrong."""
+    async def _finish(self, reply: Reply, faults: int) -> Message:
+        """Return a model's reply as the agent's answer, with its value if it has a type; calls are left to a task."""
         parser = self._output_format
-        if not isinstance(parser, AnswerFormat):
-            return self._message(reply, None if parser is None else await settle(parser.parse_response(reply.text)))
-        if reply.tool_calls or self._calls_in_own_text(reply.text):  # they are left to a task
-            return self._message(reply)
-        ask = partial(self._ask, model, extra=extra)
-        repairs = self.repairs if self.options.strict_recovery else 0
-        reply, value = await typed_answer(parser, reply, history, ask, repairs)
-        answer = self._message(reply)
-        extras = cast("dict[str, Any]", answer.__pydantic_extra__)
-        extras["output"] = value
-        if not isinstance(value, ToolMessage):
-            extras["attachments"] = (value,)
-        return answer
+        form = parser if isinstance(parser, AnswerFormat) else None
+        answer = self._message(reply, None if parser is form else await settle(parser.parse_response(reply.text)))
+        if faults and answer.tool_calls:
+            linked(answer)["repairs"] = faults
+        return answer if form is None or answer.tool_calls else form.with_value(answer, reply.text)
 
     def _history(self, message: tuple[Message, ...], session_id: Hashable) -> History:
         memory = self.memory.get(session_id) if self.memory else Memory.of(message)
@@ -269,7 +268,7 @@ class Agent(AgentNames, Generic[T_co]):
             self.llm = parts.made_model(self.name, self.llm)
         return self.llm
 
-    def _request(self, history: History, extra: Mapping[str, Any]) -> Request:
+    def _request(self, history: History, extra: Extra) -> Request:
         choice, specs = "auto", self._specs()
         if "tool_choice" in extra:
             choice = parts.tool_choice(extra["tool_choice"], {*self.toolbox.usable, *(each.name for each in specs)})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_origin
 
@@ -13,12 +13,13 @@ from trivium.actions import ToolMessage
 from trivium.actions.lowlevel import describe_errors, remove_titles, unfenced
 from trivium.exceptions import AnswerFormatError, ConfigurationError
 from trivium.llms import Reply
-from trivium.schema import Message
+from trivium.schema import Message, ToolCall
 
 if TYPE_CHECKING:
+    from trivium.agents._agent import Agent
     from trivium.agents._names import AgentNames
 
-__all__ = ["AnswerFormat", "answer_format", "is_class", "typed_answer", "value_in", "with_output"]
+__all__ = ["AnswerFormat", "answer_format", "is_class", "repair", "repairs_exceeded", "value_in", "with_output"]
 
 T = TypeVar("T")
 
@@ -75,6 +76,14 @@ class AnswerFormat:
         except (ValueError, TypeError, RecursionError) as error:
             raise AnswerFormatError(f"the answer is not the JSON that was asked for: {error}", text) from error
 
+    def with_value(self, answer: Message, text: str) -> Message:
+        """Set the value that an answer's text states as its output; see `parse_response`."""
+        extras = cast("dict[str, Any]", answer.__pydantic_extra__)
+        extras["output"] = value = self.parse_response(text)
+        if not isinstance(value, ToolMessage):
+            extras["attachments"] = (value,)
+        return answer
+
     def __reduce__(self) -> tuple[Any, ...]:
         return AnswerFormat, (self.kind, self.include_defaults)
 
@@ -127,40 +136,38 @@ def answer_format(kind: Any, include_defaults: bool = True) -> AnswerFormat | No
         return AnswerFormat(kind, include_defaults)
 
 
-async def typed_answer(
-    form: AnswerFormat,
-    reply: Reply,
-    history: Sequence[dict[str, Any]],
-    ask: Callable[[list[dict[str, Any]]], Coroutine[Any, Any, Reply]],
-    repairs: int,
-) -> tuple[Reply, Any]:
-    """Return a model's reply and the value that it states; one that states none is asked for again.
+def repair(agent: Agent, reply: Reply, error: AnswerFormatError, faults: int) -> Iterator[dict[str, Any]]:
+    """Yield the chat messages that ask a model again, with what is wrong with its answer.
 
     Args:
-        form: the type.
-        reply: the first reply.
-        history: the chat messages that it answers.
-        ask: requests another reply to these chat messages.
-        repairs: how often it is asked for again, each time with what was wrong.
+        agent: the model's agent; the errors of a parser of its own are not repaired.
+        reply: the answer.
+        error: what is wrong with it.
+        faults: how many responses before it were wrong too.
 
     Raises:
-        AnswerFormatError: the last reply states none either.
+        AnswerFormatError: it was asked again as often as it may be.
     """
-    chat = list(history)
-    while True:
-        try:
-            return reply, form.parse_response(reply.text)
-        except AnswerFormatError as error:
-            if repairs <= 0:
-                raise AnswerFormatError(
-                    f"the model was to answer with {form.kind!r}, and its last answer does not fit: {error}. Use a "
-                    "stronger model, or a simpler type",
-                    reply.text,
-                ) from error
-            repairs -= 1
-            chat.append({"role": "assistant", "content": reply.text})
-            chat.append({"role": "user", "content": f"{error}. Answer again."})
-        reply = await ask(chat)
+    form = agent.output_format
+    if not isinstance(form, AnswerFormat):
+        raise error
+    if faults >= agent.repairs or not agent.options.strict_recovery:
+        raise AnswerFormatError(
+            f"the model was to answer with {form.kind!r}, and its last answer does not fit: {error}. Use a stronger "
+            "model, a simpler type, or Agent(repairs=…)",
+            reply.text,
+        ) from error
+    yield {"role": "assistant", "content": reply.text}
+    yield {"role": "user", "content": f"{error}. Answer again."}
+
+
+def repairs_exceeded(result: Message, calls: Sequence[ToolCall]) -> AnswerFormatError:
+    """Return the error of a model whose calls did not fit more often than they may be repaired."""
+    return AnswerFormatError(
+        f"the model's calls still do not fit their tools after its repairs; the last result was {result.content!r}. "
+        "Use a stronger model, simpler tools, or Agent(repairs=…)",
+        "\n".join(f"{call.name} {call.arguments}" for call in calls),
+    )
 
 
 async def with_output(form: AnswerFormat, agent: AgentNames, turn: Coroutine[Any, Any, Message]) -> Message:

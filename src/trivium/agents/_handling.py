@@ -15,7 +15,7 @@ from trivium.actions.lowlevel import reason_of
 from trivium.agents._calls import calls_in, class_of, handles_tool, overrides, recipient_of
 from trivium.commander import CallNode, invoke, this_call
 from trivium.commander.lowlevel import driver_neutral, parent_of
-from trivium.exceptions import AnswerFormatError, LimitExceededError, ToolArgumentsError, ToolError, ToolFailedError
+from trivium.exceptions import LimitExceededError, ToolArgumentsError, ToolDefinitionError, ToolError, ToolFailedError
 from trivium.schema import ActionReturn, ActionStatusCode, ActionValidCode, Entity, Message, NonToolAction, ToolCall
 from trivium.schema.lowlevel import is_tainted, linked, links_of
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from trivium.memory import Memory
 
 __all__ = [
-    "addressed", "answer_of_config", "answer_without_tools", "call_handler", "handle_all", "handle_tool",
-    "is_misfit", "link_to_memory", "message_of_call", "new_messages", "repairs_exceeded", "run_handler",
+    "addressed", "answer_of_config", "answer_without_tools", "as_repair", "call_handler", "handle_all", "handle_tool",
+    "is_misfit", "link_to_memory", "message_of_call", "new_messages", "run_handler",
     "tool_message_of",
 ]  # fmt: skip
 
@@ -36,7 +36,8 @@ ONE_TOOL_AT_A_TIME = "error: call one tool at a time"
 async def handle_all(agent: AgentNames, calls: Sequence[ToolCall | ToolMessage], message: Message) -> Message | None:
     """Handle the calls of a message one after the other; the answer is the one result, or all with the tools' names."""
     if len(calls) > 1 and not agent.options.allow_multiple_tools:
-        results: list[Message | None] = [agent.create_agent_response(ONE_TOOL_AT_A_TIME) for _ in calls]
+        refusal = as_repair(agent.create_agent_response(ONE_TOOL_AT_A_TIME), message)
+        results: list[Message | None] = [refusal for _ in calls]
     else:
         results = [await handle_tool(agent, call, message) for call in calls]
     found = [(call, result) for call, result in zip(calls, results, strict=True) if result is not None]
@@ -51,7 +52,8 @@ async def handle_all(agent: AgentNames, calls: Sequence[ToolCall | ToolMessage],
         tool_results=by_id if len(by_id) == len(found) else None,
         receiver=found[-1][1].receiver,
     )
-    linked(answer)["is_repair"] = all(links_of(result).get("is_repair") for _, result in found)
+    if any(links_of(result).get("repairs") for _, result in found):
+        as_repair(answer, message)
     return answer
 
 
@@ -76,7 +78,8 @@ async def handle_tool(
     tool_class = class_of(agent, name) if is_call else type(call)
     if tool_class is None:  # a function, called in one answer with a tool message
         answer = await agent.executor.answer(cast("ToolCall", call), is_counted=is_counted)
-        return answer.replace(sender=agent.name, entity=Entity.AGENT, formatted=None)
+        answer, is_repair = answer.replace(sender=agent.name, entity=Entity.AGENT, formatted=None), is_misfit(answer)
+        return as_repair(answer, message) if is_repair else answer
 
     handle = partial(run_handler if is_own else call_handler, agent, message)
     tool = tool_class.as_tool(driver_neutral(handle), partial(tool_message_of, tool_class, call))
@@ -87,7 +90,7 @@ async def handle_tool(
     except (LimitExceededError, ToolFailedError):
         raise
     except ToolError as error:  # the model reads it and tries again
-        is_repair = isinstance(error, ToolArgumentsError)
+        is_repair = isinstance(error, ToolArgumentsError | ToolDefinitionError)
         reason = error.__cause__ if isinstance(error.__cause__, ValidationError) else error
         is_own = overrides(agent, "tool_validation_error")
         result = f"error: {agent.tool_validation_error(cast('Any', reason)) if is_own else error}"
@@ -97,9 +100,7 @@ async def handle_tool(
     if answer is None:
         return None
     answer = tool_class.cut_result(answer).replace(tool_call_id=(call.id or None))
-    if is_repair:
-        linked(answer)["is_repair"] = True
-    return answer
+    return as_repair(answer, message) if is_repair else answer
 
 
 def tool_message_of(kind: type[ToolMessage], call: ToolCall | ToolMessage | None, arguments: Any) -> dict[str, Any]:
@@ -144,12 +145,12 @@ async def call_handler(agent: AgentNames, message: Message, tool_message: ToolMe
     """Call the handler of a tool message.
 
     Raises:
-        ToolError: neither the agent nor the tool has one.
+        ToolDefinitionError: neither the agent nor the tool has one.
     """
     handler = find_handler(agent, tool_message)
     if handler is None:
         name = tool_message.request
-        raise ToolError(
+        raise ToolDefinitionError(
             f"nothing handles {name}: write `def {name}(self, message)` on the agent, or "
             f"`def handle(self)` on {type(tool_message).__name__}",
             name,
@@ -197,13 +198,10 @@ def is_misfit(result: Message) -> bool:
     return returned.state is ActionStatusCode.ARGS_ERROR or returned.valid is ActionValidCode.INVALID
 
 
-def repairs_exceeded(result: Message, calls: Sequence[ToolCall]) -> AnswerFormatError:
-    """Return the error of a model whose calls did not fit more often than they may be repaired."""
-    return AnswerFormatError(
-        f"the model's calls still do not fit their tools after its repairs; the last result was {result.content!r}. "
-        "Use a stronger model, simpler tools, or Agent(repairs=…)",
-        "\n".join(f"{call.name} {call.arguments}" for call in calls),
-    )
+def as_repair(answer: Message, message: Message) -> Message:
+    """Mark an answer that tells a model what is wrong with its message, and count how many came in a row."""
+    linked(answer)["repairs"] = links_of(message).get("repairs", 0) + 1
+    return answer
 
 
 def addressed(answer: Message, by_content: bool) -> Message:

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from trivium.agents._answer_format import value_in
+from trivium.agents._answer_format import repairs_exceeded, value_in
 from trivium.agents._calls import calls_in, class_of, handled_by
-from trivium.agents._handling import repairs_exceeded
+from trivium.agents._handling import as_repair
 from trivium.agents._typed import bracketed, type_argument
 from trivium.lazy import lazy_names
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from trivium.agents._callbacks import TaskCallbacks, notify, show_subtask
 
 __all__ = [
-    "TaskCallbacks", "bracketed", "calls_in", "class_of", "handled_by", "notify", "repairs_exceeded",
+    "TaskCallbacks", "as_repair", "bracketed", "calls_in", "class_of", "handled_by", "notify", "repairs_exceeded",
     "show_subtask", "type_argument", "value_in",
 ]  # fmt: skip
 

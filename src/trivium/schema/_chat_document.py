@@ -38,8 +38,8 @@ class Links(TypedDict, total=False):
     index: int
     same: ref[Any]
     """The message that this is a remembered copy of; their ids are the same."""
-    is_repair: bool
-    """The message tells a model that none of its calls fits its tool."""
+    repairs: int
+    """How often in a row, up to this message, a model was told that its answer or one of its calls does not fit."""
     handled: tuple[object, object, str, tuple[Any, ...]]
     """The toolbox, config and name of an agent, and what of the message it handles."""
     watched: list[Changes]

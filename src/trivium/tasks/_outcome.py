@@ -11,7 +11,7 @@ from trivium.commander import CallNode, current, invoke
 from trivium.commander.lowlevel import scope_of, stopped_by
 from trivium.exceptions import AnswerFormatError, DeadlineExceededError, RunKilledError
 from trivium.schema import Entity, Message, StatusCode
-from trivium.schema.lowlevel import is_tainted, link, linked
+from trivium.schema.lowlevel import is_tainted, link, linked, links_of
 from trivium.tasks._responders import responders_of
 from trivium.tasks._run import TaskRun, own_names
 from trivium.tasks._signals import without_done
@@ -94,7 +94,7 @@ def result_of_run(run: TaskRun, status: StatusCode | None) -> Message | None:
     )
     object.__setattr__(answer, "__pydantic_private__", None)  # its place is behind the pending message, not at its
     link(pending, answer)
-    linked(answer).update(agent_id=agent.id, is_repair=bool(linked(pending).get("is_repair")))
+    linked(answer).update(agent_id=agent.id, repairs=links_of(pending).get("repairs", 0))
     return answer
 
 

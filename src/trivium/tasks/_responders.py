@@ -38,16 +38,18 @@ class TaskResponder:
 
     Attributes:
         author: the entity of an answer that names none.
+        failed: the message to which a sub-task had no result; it is not given that again.
         names: the names by which a message addresses the responder; that of the task or its agent addresses all.
     """
 
-    __slots__ = ("author", "key", "names")
+    __slots__ = ("author", "failed", "key", "names")
     order: ClassVar[int] = 1
     """The place among the responders: the user has 0, the agent and its model 1, sub-tasks 2."""
 
     def __init__(self, run: TaskRun, key: Responder) -> None:
         self.key, self.author = key, key if isinstance(key, Entity) else _USER
         self.names = (key.value, run.task.name, run.task.agent.name, key)
+        self.failed: Message | None = None
 
     @property
     def title(self) -> str:
@@ -105,12 +107,14 @@ class EntityResponder(TaskResponder):
 
     def explain(self, run: TaskRun) -> str:
         """Name the tools that the agent does not know, or the model that it does not have."""
-        agent = run.task.agent
-        calls = run.signs_of(run.pending_message).calls if self.key is Entity.AGENT else ()
+        agent, pending = run.task.agent, run.pending_message
+        calls = run.signs_of(pending).calls if self.key is Entity.AGENT else ()
         unknown = dict.fromkeys(call.name for call in calls if agents.class_of(agent, call.name) is None)
         if unknown:
             known = ", ".join(agent.llm_tools_usable) or "none"
             return f"the model called the unknown tool {', '.join(unknown)}; the agent's tools are: {known}"
+        if calls and pending is not None and not agents.handled_by(agent, pending):
+            return f"{agent.name} handles no {calls[0].name}: enable it with handle=True, or add a sub-task that has it"
         if self.key is Entity.LLM and not agent.has_model():
             return f"{agent.name} has no model"
         return super().explain(run)
@@ -159,7 +163,8 @@ class SubTaskResponder(TaskResponder):
     def may_respond(self, run: TaskRun) -> bool:
         """Return whether the message is open to the sub-task, and its agent can do something with it."""
         pending = run.pending_message
-        return super().may_respond(run) and (pending is None or self.key.agent.can_respond(pending))
+        may_be_given = pending is None or (pending is not self.failed and self.key.agent.can_respond(pending))
+        return may_be_given and super().may_respond(run)
 
     async def respond(self, run: TaskRun, turns: int) -> Any:
         """Return the result of the sub-task, as the result of the tool call that it was given."""
@@ -171,6 +176,7 @@ class SubTaskResponder(TaskResponder):
             if each.own_callbacks is not None:
                 await agents.notify(each.own_callbacks, "set_parent_agent", parent=above.agent)
         result = await task.run_below(above, pending, turns)
+        self.failed = pending if result is None else None
         if above.own_callbacks is not None:
             await agents.show_subtask(above.own_callbacks, task, result)
         if result is None or result.tool_call_id is not None:
@@ -185,7 +191,7 @@ class SubTaskResponder(TaskResponder):
         if pending is not None and not self.key.agent.can_respond(pending):
             return f"{self.title} has none of the tools that the message calls"
         reason = super().explain(run)
-        return f"{reason} ({why})" if why and self.may_respond(run) else reason
+        return f"{reason} ({why})" if why and pending is not None and pending is self.failed else reason
 
 
 def responders_of(run: TaskRun) -> tuple[TaskResponder, ...]:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from trivium.actions import AgentDoneTool, DoneTool, FinalResultTool
 from trivium.agents import ChatAgent
-from trivium.agents.lowlevel import class_of, repairs_exceeded
+from trivium.agents.lowlevel import as_repair, class_of, repairs_exceeded
 from trivium.commander.lowlevel import change_scope, current, emit, invoke, scope_of, step
 from trivium.exceptions import InfiniteLoopError
 from trivium.module import MessageEvent, Module
 from trivium.schema import Entity, Message, StatusCode
-from trivium.schema.lowlevel import check_name, link, linked
+from trivium.schema.lowlevel import check_name, link
 from trivium.settings import settings_in_force
 from trivium.tasks._responders import TaskResponder, responders_of
 from trivium.tasks._sequences import TaskHistory, TaskStep
@@ -56,8 +56,6 @@ class TaskRun:
     max_tokens: int = 0
     steps: int = 0
     n_stalled_steps: int = 0
-    repairs: int = 0
-    """How often in a row a model was told that its calls do not fit."""
     human_tried: bool = False
     is_done: bool = False
     is_pass_thru: bool = False
@@ -259,8 +257,7 @@ class TaskRun:
         answer = Message(content="\n\n".join(results.values()), sender=agent.name, entity=_AGENT)
         only = calls[0].id if len(calls) == 1 else None
         answer = answer.replace(tool_call_id=only, tool_results=None if only else results)
-        linked(answer)["is_repair"] = True
-        return _AGENT, self.signs_of(answer)
+        return _AGENT, self.signs_of(as_repair(answer, pending))
 
     # ---- judging a response
     def judge(self, signs: Signs, key: Responder, own: Set[str]) -> bool:
@@ -334,11 +331,9 @@ class TaskRun:
         if signs.has_refusal:
             self.loops.add_refusal(self.steps)
         self.last_responder = key
-        if key is not _LLM:
-            links = response.__pydantic_private__
-            self.repairs = self.repairs + 1 if links and links.get("is_repair") else 0
-            if self.repairs > task.agent.repairs:
-                raise repairs_exceeded(response, self.signs_of(parent).calls)
+        links = response.__pydantic_private__
+        if links and (repairs := links.get("repairs")) and repairs > task.agent.repairs:
+            raise repairs_exceeded(response, self.signs_of(parent).calls)
         if parent is not None:
             link(parent, response)
             self.recent.append(parent)
