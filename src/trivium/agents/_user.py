@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from trivium.agents._calls import overrides
 from trivium.commander import Event, invoke, step
 from trivium.commander.lowlevel import emit, is_within
-from trivium.exceptions import NotInteractiveError
 from trivium.schema import Entity, Message
 
 if TYPE_CHECKING:
@@ -36,7 +34,7 @@ async def ask_user(agent: AgentNames, prompt: str, is_turn: bool = False) -> str
         is_turn: it is the user's turn in a task, where all was shown before.
 
     Raises:
-        NotInteractiveError: there is no terminal.
+        NotInteractiveError: nobody can answer: there is no terminal, no pipe, no notebook.
     """
     ask = agent.ask_user
     if ask is None and agent.own_callbacks is not None:
@@ -76,11 +74,6 @@ async def answer_of_user(agent: AgentNames, prompt: str) -> Message | None:
 
 def terminal_of(agent: AgentNames) -> AskUser:
     """Return the function that asks at a terminal of the agent's own, which knows what was typed before."""
-    if not sys.stdin.isatty():
-        raise NotInteractiveError(
-            "the user is to answer and there is no terminal: use Task(interactive=False), set "
-            "default_human_response, or give the agent an ask_user function"
-        )
     if (terminal := agent.terminal) is None:
         from trivium.terminal.lowlevel import user_port  # loaded only where a user is asked
 

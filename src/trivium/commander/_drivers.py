@@ -171,7 +171,8 @@ def run_sync(core: Callable[P, Core[T]], /, *args: P.args, **kwargs: P.kwargs) -
 def run_on_loop(work: Callable[[], Core[T]]) -> T:
     """Run `await work()` to its end from sync code: on a loop of this thread, or on a background loop if one runs."""
     if get_running_loop() is None and home_loop_here() is None:
-        return asyncio.run(work())
+        with asyncio.Runner() as runner:  # not its `run`: there Ctrl-C would wait for user code that reads a line
+            return runner.get_loop().run_until_complete(work())
     return await_on_loop(work, lend=False)
 
 

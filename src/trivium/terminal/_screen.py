@@ -61,7 +61,7 @@ class Screen:
                 from rich.console import Console
             except ImportError:
                 raise MissingExtraError("rich", "cli") from None
-            console = Console(highlight=False, soft_wrap=True, emoji=False)
+            console = Console(highlight=False, soft_wrap=True, emoji=False, force_jupyter=False)  # pieces, no boxes
         self.console, self.unfold = console, unfold
         self._lock = Lock()
         self.tools: list[DisplayedCall] = []

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import BuiltinFunctionType
 from typing import TYPE_CHECKING, Any
 
 from trivium.actions import Denied
 from trivium.actions.lowlevel import call_text
 from trivium.commander.lowlevel import running_loop
-from trivium.exceptions import ConfigurationError, MissingExtraError
+from trivium.exceptions import ConfigurationError, MissingExtraError, NotInteractiveError
 from trivium.terminal._screen import COLOURS, Screen
 from trivium.terminal._words import safe_text
 
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
 __all__ = ["Terminal", "is_terminal", "user_port"]
 
 _QUIT = "q"
+_NOBODY = (
+    "the user is to answer and there is no terminal: use Task(interactive=False), set "
+    "default_human_response, or give the agent an ask_user function"
+)
 
 
 class Terminal(Screen):
@@ -92,7 +98,7 @@ class Terminal(Screen):
         text = None
         with suppress(EOFError, KeyboardInterrupt):
             if self._session is None:
-                text = input(f"{name}: ")
+                text = read_line(f"{name}: ")
             else:  # the input line runs its own loop: on a loop's thread it needs another thread
                 style = f"bold ansi{COLOURS['user']}"
                 text = self._session.prompt([(style, f"{name}: ")], in_thread=running_loop() is not None)
@@ -124,8 +130,11 @@ def _keys() -> KeyBindings:
     return keys
 
 
-def make_session(commands: Mapping[str, str], history: Path | None) -> PromptSession[str]:
+def make_session(commands: Mapping[str, str], history: Path | None) -> PromptSession[str] | None:
     """Make the input line of a `Terminal`: with completion of commands, and with a history.
+
+    Returns:
+        The input line; None on a pipe and in a notebook, where the input is a plain line.
 
     Raises:
         MissingExtraError: `prompt_toolkit` is not installed.
@@ -139,6 +148,8 @@ def make_session(commands: Mapping[str, str], history: Path | None) -> PromptSes
         from prompt_toolkit.history import FileHistory, InMemoryHistory
     except ImportError:
         raise MissingExtraError("prompt_toolkit", "cli") from None
+    if not is_terminal():
+        return None
     words = WordCompleter(list(commands), meta_dict=dict(commands), sentence=True)
     return PromptSession(
         history=FileHistory(make_private(history)) if history is not None else InMemoryHistory(),
@@ -167,21 +178,51 @@ def make_private(path: Path) -> str:
 
 
 def user_port() -> Callable[[str], str]:
-    """Return the function that asks the user of this process: a `Terminal`, or plain input without the extra "cli"."""
+    """Return the function that asks the user of this process: a `Terminal`, or `input` where there is none.
+
+    `input` reads a pipe, the cell of a notebook, and a terminal without the extra "cli". The function raises
+    `NotInteractiveError` where nobody can answer.
+    """
     if is_terminal():
         with suppress(MissingExtraError):
             return Terminal().ask
 
     def ask(prompt: str) -> str:
         try:
-            return input(f"{safe_text(prompt)}\nyou: " if prompt else "you: ")
+            return read_line(f"{safe_text(prompt)}\nyou: " if prompt else "you: ")
         except EOFError:
             return _QUIT
 
     return ask
 
 
+def read_line(prompt: str) -> str:
+    """Return a line of the input of this process: of a pipe, a notebook's cell or a plain terminal.
+
+    Raises:
+        NotInteractiveError: there is no input, or the notebook's front end has no line to type in.
+        EOFError: the input has ended.
+    """
+    if not has_input():
+        raise NotInteractiveError(_NOBODY)
+    try:
+        return input(prompt)
+    except (OSError, RuntimeError) as error:
+        raise NotInteractiveError(_NOBODY) from error
+
+
+def has_input() -> bool:
+    """Return True where `input` can be answered: by a terminal, a pipe or a file, or by a notebook's own `input`."""
+    if not isinstance(input, BuiltinFunctionType):  # a notebook has put its own there
+        return True
+    try:
+        is_device = stat.S_ISCHR(os.fstat(sys.stdin.fileno()).st_mode)
+    except (AttributeError, OSError, ValueError):  # it is None or closed, or an object that is no file
+        return False
+    return not is_device or sys.stdin.isatty()  # a service's input is the null device
+
+
 def is_terminal() -> bool:
     """Return True if the standard input and output of this process are a terminal."""
-    streams: tuple[Any, ...] = (sys.stdin, sys.stdout)  # which other code may have replaced, also with None
-    return all(hasattr(stream, "isatty") and stream.isatty() for stream in streams)
+    streams: tuple[Any, ...] = (sys.stdin, sys.stdout)  # which other code may have replaced, also with None, or closed
+    return all(hasattr(each, "isatty") and not each.closed and each.isatty() for each in streams)
