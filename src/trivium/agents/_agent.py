@@ -31,7 +31,7 @@ from trivium.memory import Memory, MemoryManager
 from trivium.module import AsyncModule, Hooks, overridable
 from trivium.policies import Policy
 from trivium.schema import Entity, Message, MessageExtra, Origin, ToolCall, ToolSpec
-from trivium.schema.lowlevel import create_object, linked, links_of, message_of
+from trivium.schema.lowlevel import create_object, linked, message_of
 
 if TYPE_CHECKING:
     from trivium.agents._typed import CallMethod
@@ -183,7 +183,8 @@ class Agent(AgentNames, Generic[T_co]):
     def forward(self, *message: Message, session_id: Hashable = 0, **kwargs: Any) -> Coroutine[Any, Any, Message]:
         """Ask the model, and run what it calls, until it answers; keywords are sampling parameters."""
         extra = parts.check_sampling(kwargs, self.llm) if kwargs else kwargs
-        faults = links_of(message[-1]).get("repairs", 0) if message else 0
+        links = message[-1].__pydantic_private__ if message else None
+        faults = links.get("repairs", 0) if links else 0
         return self._rounds(self.model, self._history(message, session_id), extra, faults)
 
     async def _rounds(self, model: ModelProtocol, history: History, extra: Extra, faults: int = 0) -> Message:

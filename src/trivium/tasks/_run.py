@@ -254,9 +254,8 @@ class TaskRun:
             return None
         names = ", ".join(agent.llm_tools_usable) or "none"
         results = {call.id: f"error: there is no tool '{call.name}'; there are {names}" for call in calls}
-        answer = Message(content="\n\n".join(results.values()), sender=agent.name, entity=_AGENT)
-        only = calls[0].id if len(calls) == 1 else None
-        answer = answer.replace(tool_call_id=only, tool_results=None if only else results)
+        given = {"tool_call_id": calls[0].id} if len(calls) == 1 else {"tool_results": results}
+        answer = Message(content="\n\n".join(results.values()), sender=agent.name, entity=_AGENT).replace(**given)
         return _AGENT, self.signs_of(as_repair(answer, pending))
 
     # ---- judging a response
