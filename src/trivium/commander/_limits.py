@@ -39,7 +39,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
-            if value is not None and (not isinstance(value, Real) or value != value):  # NaN would limit nothing
+            if value is not None and (not isinstance(value, Real) or not value < float("inf")):  # NaN too
                 raise ConfigurationError(f"Limits({name}=…) is a number, or None for no limit, not {value!r}")
             if value is not None and value < 0:
                 raise ConfigurationError(

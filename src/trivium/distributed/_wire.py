@@ -20,7 +20,7 @@ from trivium.schema import Entity, Message, Usage
 
 __all__ = [
     "Failure", "Session", "event_json", "forward_event", "parse_answer", "parse_body", "parse_messages",
-    "parse_session", "to_failure",
+    "parse_session", "to_failure", "too_large",
 ]  # fmt: skip
 
 Session = int | str
@@ -41,15 +41,26 @@ _FAILURES: tuple[tuple[type[Exception], int, str], ...] = (
 
 
 class Failure(Exception):
-    """The error that a client receives: an HTTP status, a kind, and a text that reveals nothing of the server."""
+    """The error that a client receives: an HTTP status, a kind, and a text that reveals nothing of the server.
 
-    def __init__(self, status: int, kind: str, message: str) -> None:
+    Where it is a limit that the request reaches, it names the limit and has its value.
+    """
+
+    def __init__(self, status: int, kind: str, message: str, limit: str = "", value: float = 0) -> None:
         super().__init__(message)
         self.status, self.kind, self.message = status, kind, message
+        self.limit, self.value = limit, value
 
     def body(self) -> JSONObject:
         """Return the failure as JSON."""
-        return {"error": {"type": self.kind, "message": self.message}}
+        reached: JSONObject = {"limit": self.limit, "value": self.value} if self.limit else {}
+        return {"error": {"type": self.kind, "message": self.message, **reached}}
+
+
+def too_large(most: int) -> Failure:
+    """Return the failure of a request whose body has more bytes than the server reads."""
+    text = f"the body is larger than {most} bytes, the server's max_bytes: send less, or raise it there"
+    return Failure(413, "TooLarge", text, "max_bytes", most)
 
 
 def to_failure(error: BaseException) -> Failure:
@@ -78,7 +89,7 @@ def parse_body(body: bytes | str) -> Any:
     except (ValueError, RecursionError):
         raise Failure(422, "InvalidRequest", "the body is not JSON") from None
     if is_deeper(value, MAX_DEPTH):
-        raise Failure(422, "InvalidRequest", f"the body is nested deeper than {MAX_DEPTH} levels")
+        raise Failure(422, "InvalidRequest", f"the body is nested deeper than {MAX_DEPTH} levels", "depth", MAX_DEPTH)
     return value
 
 

@@ -17,10 +17,11 @@
     │   ├── ContextTokenError                   what must be sent is larger than the window
     │   ├── ContextPieceTypeError (TypeError)   what was put in a context is no piece of it
     │   └── BeadNotFoundError (KeyError, IndexError)  there is no such piece of a bead
+    ├── LimitError                              a limit was reached, which is named; also those below that say so
     ├── RunError                                a run could not go on
     │   ├── RunKilledError                      it was killed
     │   ├── DeadlineExceededError (TimeoutError)  its time is over
-    │   ├── LimitExceededError                  a limit on turns, tokens, money or calls was reached
+    │   ├── LimitExceededError (LimitError)     a limit on turns, tokens, money or calls was reached
     │   ├── ToolFailedError                     a tool raised an unexpected error, which was to end the run
     │   ├── SuspendedError (RuntimeError)       core code awaited something foreign
     │   ├── RecursionTooDeepError (RecursionError)  calls are nested deeper than the interpreter allows
@@ -56,10 +57,11 @@
     │   ├── DatabaseConnectionError (ConnectionError)  it is not there, or went away
     │   └── QueryError (ValueError)             it does not run a query
     │       ├── QueryRefusedError               the query could do more than read: it was not sent
-    │       └── QueryTimeoutError (TimeoutError)  it took too long
+    │       ├── QueryTimeoutError (LimitError, TimeoutError)  it took too long
+    │       └── QueryTooLargeError (LimitError)  it took too much memory
     ├── DocumentError                           a document could not be read
     │   ├── DocumentNotFoundError (FileNotFoundError)
-    │   ├── DocumentLimitError                  it reaches a limit, which is named
+    │   ├── DocumentLimitError (LimitError)     it reaches a limit, which is named
     │   │   ├── DocumentTimeoutError (TimeoutError)
     │   │   └── DocumentTooLargeError
     │   ├── EmptyDocumentError
@@ -90,21 +92,23 @@
     │   └── MCPError                            an MCP server was asked and failed
     │       ├── MCPConnectionError (ConnectionError)  it does not start, or went away
     │       ├── MCPProtocolError                it answered with an error, or with no answer
-    │       ├── MCPTimeoutError (TimeoutError)  it took too long
+    │       ├── MCPTimeoutError (LimitError, TimeoutError)  it took too long
+    │       ├── MCPTooLargeError (LimitError)   it sends more than is read
     │       └── MCPToolsChangedError            its tools are not those that were pinned
     ├── FetchError                              a page of the web could not be fetched
     │   ├── FetchAddressError                   its URL, or the address behind it, is not allowed
     │   ├── FetchConnectionError (ConnectionError)  its server cannot be reached, or broke off
     │   ├── FetchContentTypeError               it is nothing that can be read
     │   ├── FetchStatusError                    its server refused
-    │   ├── FetchTimeoutError (TimeoutError)    it took too long
-    │   └── FetchTooLargeError                  it is too large
+    │   ├── FetchTimeoutError (LimitError, TimeoutError)  it took too long
+    │   └── FetchTooLargeError (LimitError)     it is too large
     ├── TaskError                               a task was misused or could not end
     │   ├── InfiniteLoopError                   its messages repeat for ever
     │   └── KillChannelError (ConnectionError)  other processes could not be told to stop it
     ├── StateError (KeyError)                   a saved state does not fit the module
     ├── RemoteAgentError                        an agent in another process was asked and failed
     │   ├── RemoteConnectionError (ConnectionError)  it cannot be reached, or the connection broke
+    │   ├── RemoteLimitError (LimitError)       a limit of its server was reached
     │   └── RemoteStartError                    its process did not start
     ├── CacheError                              a cache cannot be reached or used
     ├── OutputError                             results could not be written
@@ -125,6 +129,7 @@ from trivium.exceptions._databases import (
     QueryError,
     QueryRefusedError,
     QueryTimeoutError,
+    QueryTooLargeError,
 )
 from trivium.exceptions._knowledge import (
     CollectionNotFoundError,
@@ -170,6 +175,7 @@ from trivium.exceptions._root import (
     ContextPieceTypeError,
     ContextTokenError,
     FieldsError,
+    LimitError,
     MissingExtraError,
     NotAgentError,
     NotInteractiveError,
@@ -222,11 +228,13 @@ from trivium.exceptions._tools import (
     MCPError,
     MCPProtocolError,
     MCPTimeoutError,
+    MCPTooLargeError,
     MCPToolsChangedError,
     NoExecutorError,
     PolicyRefusedError,
     RemoteAgentError,
     RemoteConnectionError,
+    RemoteLimitError,
     RemoteServiceError,
     RemoteStartError,
     RetryableToolError,
@@ -291,11 +299,13 @@ __all__ = [
     "KillChannelError",
     "KnowledgeError",
     "LangroidImportError",
+    "LimitError",
     "LimitExceededError",
     "MCPConnectionError",
     "MCPError",
     "MCPProtocolError",
     "MCPTimeoutError",
+    "MCPTooLargeError",
     "MCPToolsChangedError",
     "MalformedAnswerError",
     "MissingExtraError",
@@ -321,10 +331,12 @@ __all__ = [
     "QueryError",
     "QueryRefusedError",
     "QueryTimeoutError",
+    "QueryTooLargeError",
     "RateLimitStoreError",
     "RecursionTooDeepError",
     "RemoteAgentError",
     "RemoteConnectionError",
+    "RemoteLimitError",
     "RemoteServiceError",
     "RemoteStartError",
     "RetryableToolError",

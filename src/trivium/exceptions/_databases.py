@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trivium.exceptions._root import TriviumError
+from trivium.exceptions._root import LimitError, TriviumError
 
 __all__ = [
     "DatabaseConnectionError",
@@ -10,6 +10,7 @@ __all__ = [
     "QueryError",
     "QueryRefusedError",
     "QueryTimeoutError",
+    "QueryTooLargeError",
 ]
 
 
@@ -44,9 +45,18 @@ class QueryRefusedError(QueryError):
         self.reason, self.allowed = reason, allowed
 
 
-class QueryTimeoutError(QueryError, TimeoutError):
+class QueryTooLargeError(QueryError, LimitError):
+    """A query takes more memory than it may; it was stopped. `value` is in bytes."""
+
+    def __init__(self, message: str, database: str = "", query: str = "", limit: str = "", value: float = 0) -> None:
+        super().__init__(message, database, query)
+        self.limit, self.value = limit, value
+
+
+class QueryTimeoutError(QueryError, LimitError, TimeoutError):
     """A query took too long; it was stopped. `seconds` is what it was given."""
 
     def __init__(self, message: str, database: str = "", query: str = "", seconds: float = 0.0) -> None:
         super().__init__(message, database, query)
         self.seconds = seconds
+        self.limit, self.value = "timeout", seconds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 __all__ = [
     "AgentNameError",
@@ -15,6 +16,7 @@ __all__ = [
     "ContextPieceTypeError",
     "ContextTokenError",
     "FieldsError",
+    "LimitError",
     "MissingExtraError",
     "NotAgentError",
     "NotInteractiveError",
@@ -33,6 +35,28 @@ class TriviumError(Exception):
 
     def __str__(self) -> str:  # KeyError and OSError would quote or reorder the text
         return " ".join(str(part) for part in self.args)
+
+    def __reduce__(self) -> tuple[object, ...]:  # an error's arguments are not its text, so it is not made again
+        return _restored, (type(self), self.args), self.__dict__
+
+
+def _restored(kind: type[TriviumError], args: tuple[object, ...]) -> TriviumError:
+    base: Any = kind
+    while base.__module__ != "builtins":
+        base = base.__base__
+    error: TriviumError = base.__new__(kind)  # that of the class may be another base's
+    error.args = args
+    return error
+
+
+class LimitError(TriviumError):
+    """Something from outside reaches a limit of size, memory, time or number; the text says how to raise it.
+
+    `limit` is the name of the limit, `value` its value.
+    """
+
+    limit: str = ""
+    value: float = 0
 
 
 class MissingExtraError(TriviumError, ImportError):

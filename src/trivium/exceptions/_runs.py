@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trivium.exceptions._root import TriviumError
+from trivium.exceptions._root import LimitError, TriviumError
 
 __all__ = [
     "AttributeNotSetError",
@@ -45,8 +45,8 @@ class DeadlineExceededError(RunError, TimeoutError):
     """The run, or the part of it that was called, took longer than it was given."""
 
 
-class LimitExceededError(RunError):
-    """A limit of the run was reached. `limit` names it, `maximum` is its value, `setting` is where it is set.
+class LimitExceededError(RunError, LimitError):
+    """A limit of the run was reached. `limit` names it, `maximum` (and `value`) is its value.
 
     `messages` are what the agent that was called had so far: what its model said, and what its tools returned.
     """
@@ -54,7 +54,7 @@ class LimitExceededError(RunError):
     def __init__(self, limit: str, maximum: float, path: str = "", *, setting: str = "Limits({limit}=…)") -> None:
         setting = setting.format(limit=limit)
         super().__init__(f"the run reached its limit of {maximum:g} {limit}; raise {setting}", path)
-        self.limit, self.maximum = limit, maximum
+        self.limit, self.value, self.maximum = limit, maximum, maximum
         self.messages: tuple[Any, ...] = ()
 
 

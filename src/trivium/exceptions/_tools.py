@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from trivium.exceptions._root import TriviumError
+from trivium.exceptions._root import LimitError, TriviumError
 
 __all__ = [
     "CallOriginError",
@@ -25,11 +25,13 @@ __all__ = [
     "MCPError",
     "MCPProtocolError",
     "MCPTimeoutError",
+    "MCPTooLargeError",
     "MCPToolsChangedError",
     "NoExecutorError",
     "PolicyRefusedError",
     "RemoteAgentError",
     "RemoteConnectionError",
+    "RemoteLimitError",
     "RemoteServiceError",
     "RemoteStartError",
     "RetryableToolError",
@@ -56,7 +58,7 @@ class DocumentNotFoundError(DocumentError, FileNotFoundError):
     """There is no such file."""
 
 
-class DocumentLimitError(DocumentError):
+class DocumentLimitError(DocumentError, LimitError):
     """A document reaches a limit. `limit` is its name, `value` its value; the text says how to raise it."""
 
     def __init__(self, message: str, source: str = "", limit: str = "", value: float = 0) -> None:
@@ -182,8 +184,20 @@ class MCPProtocolError(MCPError):
         self.code = code
 
 
-class MCPTimeoutError(MCPError, TimeoutError):
-    """An MCP server took too long; it was told to stop."""
+class MCPTimeoutError(MCPError, LimitError, TimeoutError):
+    """An MCP server took too long; it was told to stop. `value` is in seconds."""
+
+    def __init__(self, message: str, server: str = "", tool: str = "", value: float = 0) -> None:
+        super().__init__(message, server, tool)
+        self.limit, self.value = "timeout", value
+
+
+class MCPTooLargeError(MCPError, LimitError):
+    """An MCP server sends more than is read."""
+
+    def __init__(self, message: str, server: str = "", tool: str = "", limit: str = "", value: float = 0) -> None:
+        super().__init__(message, server, tool)
+        self.limit, self.value = limit, value
 
 
 class MCPToolsChangedError(MCPError):
@@ -227,16 +241,20 @@ class FetchStatusError(FetchError):
     """A page's server answered with another status than that of a page."""
 
 
-class FetchTimeoutError(FetchError, TimeoutError):
-    """A page was not there within its time."""
+class FetchTimeoutError(FetchError, LimitError, TimeoutError):
+    """A page was not there within its time. `value` is in seconds."""
 
-
-class FetchTooLargeError(FetchError):
-    """A page is larger than may be read. `limit` is in bytes."""
-
-    def __init__(self, message: str, url: str = "", status: int = 0, limit: int = 0) -> None:
+    def __init__(self, message: str, url: str = "", status: int = 0, value: float = 0) -> None:
         super().__init__(message, url, status)
-        self.limit = limit
+        self.limit, self.value = "timeout", value
+
+
+class FetchTooLargeError(FetchError, LimitError):
+    """A page is larger than may be read. `value` is in bytes."""
+
+    def __init__(self, message: str, url: str = "", status: int = 0, value: int = 0) -> None:
+        super().__init__(message, url, status)
+        self.limit, self.value = "max_bytes", value
 
 
 class RemoteAgentError(TriviumError):
@@ -245,6 +263,14 @@ class RemoteAgentError(TriviumError):
     def __init__(self, message: str, status: int = 0, kind: str = "") -> None:
         super().__init__(message)
         self.status, self.kind = status, kind
+
+
+class RemoteLimitError(RemoteAgentError, LimitError):
+    """A request reaches a limit of the server of an agent, which is named."""
+
+    def __init__(self, message: str, status: int = 0, kind: str = "", limit: str = "", value: float = 0) -> None:
+        super().__init__(message, status, kind)
+        self.limit, self.value = limit, value
 
 
 class RemoteConnectionError(RemoteAgentError, ConnectionError):

@@ -119,7 +119,7 @@ class Link:
     def _refused(self, error: Any, tool: str) -> NoReturn:
         if error.code == _TIMEOUT:
             text = f"{self.name} took longer than {self.timeout:g} seconds; give it more with timeout="
-            raise MCPTimeoutError(text, self.name, tool) from None
+            raise MCPTimeoutError(text, self.name, tool, self.timeout or 0) from None
         status = self.way.status
         hint = f" (HTTP status {status})" if status else ""
         raise MCPProtocolError(self.way.hidden(f"{self.name}: {error}{hint}"), self.name, tool, error.code) from None

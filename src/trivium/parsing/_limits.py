@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trivium.exceptions import ConfigurationError
+from trivium.schema.lowlevel import positive
 
 __all__ = ["MAX_BYTES", "ReadLimits"]
 
@@ -31,5 +32,6 @@ class ReadLimits:
     memory: int = 192 << 20
 
     def __post_init__(self) -> None:
-        if self.seconds <= 0 or self.memory < 64 << 20:
-            raise ConfigurationError("reading takes more than 0 seconds, and at least 64 MiB of memory")
+        positive(seconds=self.seconds, memory=self.memory)
+        if self.memory < 64 << 20:
+            raise ConfigurationError("reading takes at least 64 MiB of memory")

@@ -138,11 +138,11 @@ def check_name(name: str, known: Iterable[str], text: str, advice: str = "") -> 
 
 
 def positive(**numbers: float) -> None:
-    """Refuse numbers that are not above 0, or are none (NaN).
+    """Refuse numbers that are not above 0, not finite, or none (NaN).
 
     Raises:
         ConfigurationError: the text names the argument.
     """
     for name, value in numbers.items():
-        if not isinstance(value, Real) or not value > 0:  # type: ignore[unnecessary] - users pass anything
+        if not isinstance(value, Real) or not 0 < value < float("inf"):  # type: ignore[unnecessary] - users pass anything
             raise ConfigurationError(f"{name} is a number above 0, not {value!r}")

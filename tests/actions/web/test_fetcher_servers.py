@@ -100,7 +100,7 @@ def test_what_is_too_large_is_dropped_early(site: Site, answer: bytes) -> None:
     site.answers["/"] = answer
     with pytest.raises(FetchTooLargeError, match="100,000 bytes") as caught:
         local(site, max_bytes=100_000).fetch(site.url())
-    assert (caught.value.limit, caught.value.url, caught.value.status) == (100_000, site.url(), 200)
+    assert (caught.value.value, caught.value.url, caught.value.status) == (100_000, site.url(), 200)
 
 
 def test_a_page_of_just_the_largest_size_is_read(site: Site) -> None:

@@ -141,8 +141,8 @@ class Fetcher:
                 download = await invoke(self._download, url, problem)
                 return await invoke(read, download)
         except DeadlineExceededError:
-            text = f"{printable(str(url))} did not arrive in {self._timeout:g} s: open another page, or try again later"
-            raise FetchTimeoutError(text, str(url)) from None
+            text = f"{printable(str(url))} did not arrive in {self._timeout:g} s: open another page, or raise timeout=…"
+            raise FetchTimeoutError(text, str(url), value=self._timeout) from None
 
     async def _download(self, url: URL, problem: Problem) -> Download:
         for _ in range(MAX_REDIRECTS + 1):

@@ -106,7 +106,8 @@ class Unpacker:
                 raise self._broken("cannot be unpacked") from None
         if max(self._received, len(self._data)) > self._limit:
             raise FetchTooLargeError(
-                f"{printable(self._url)} is larger than {self._limit:,} bytes: open a page that is shorter",
+                f"{printable(self._url)} is larger than {self._limit:,} bytes: open a page that is shorter, or raise "
+                "max_bytes=…",
                 self._url, 200, self._limit,
             )  # fmt: skip
 

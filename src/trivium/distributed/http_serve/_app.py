@@ -11,12 +11,21 @@ from time import time
 from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 
 from trivium.commander import AsyncStream, Limits, ThreadEvent, gather, wait
-from trivium.distributed._wire import Failure, event_json, parse_body, parse_messages, parse_session, to_failure
+from trivium.distributed._wire import (
+    Failure,
+    event_json,
+    parse_body,
+    parse_messages,
+    parse_session,
+    to_failure,
+    too_large,
+)
 from trivium.distributed.http_serve._guard import LOOPBACK, Guard, check_tokens
 from trivium.events import JSONObject, to_json_value
 from trivium.exceptions import ConfigurationError, MissingExtraError
 from trivium.module import Module
 from trivium.schema import Message
+from trivium.schema.lowlevel import positive
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -74,6 +83,10 @@ class Chosen:
     max_bytes: int = 1 << 20
     max_sessions: int = 10_000
     structured: bool = False
+
+    def __post_init__(self) -> None:
+        timeout = 1.0 if self.timeout is None else self.timeout
+        positive(timeout=timeout, max_runs=self.max_runs, max_bytes=self.max_bytes, max_sessions=self.max_sessions)
 
 
 def agent_app(
@@ -179,7 +192,8 @@ class Service:
             known = f"the server takes {', '.join(allowed) or 'none'}"
             raise Failure(422, "InvalidRequest", f"{refused[0][:100]!r} is no keyword of a call here; {known}")
         if len(self.runs) >= options.max_runs:
-            raise Failure(429, "Overloaded", "the server runs as much as it may; try again later")
+            text = f"the server runs as much as it may ({options.max_runs} runs, its max_runs); try again later"
+            raise Failure(429, "Overloaded", text, "max_runs", options.max_runs)
         if any(module.memory is not None for module in modules):
             self.enter_session(request.scope["trivium.user"], session_id)
         settings = {"timeout": options.timeout, "limits": options.limits}
@@ -193,7 +207,7 @@ class Service:
             text = (
                 f"there are {most} sessions, as many as the server takes (max_sessions): forget some by DELETE /memory"
             )
-            raise Failure(429, "TooManySessions", text)
+            raise Failure(429, "TooManySessions", text, "max_sessions", most)
         mine.add(session_id)
 
     async def memory(self, request: Request) -> Response:
@@ -276,7 +290,7 @@ async def _read_body(request: Request, most: int) -> bytes:
         async for piece in request.stream():
             content += piece
             if len(content) > most:
-                raise Failure(413, "TooLarge", f"the body is larger than {most} bytes")
+                raise too_large(most)
     except ClientDisconnect:  # or its time was over
         raise Failure(408, "Disconnected", "the body did not arrive") from None
     return bytes(content)

@@ -13,7 +13,7 @@ from trivium.commander import current, driver_neutral, invoke, iterate, run_sync
 from trivium.commander.lowlevel import note_sources
 from trivium.distributed._wire import forward_event, parse_answer
 from trivium.events import JSONObject, to_json_value
-from trivium.exceptions import ConfigurationError, ModelError, RemoteAgentError, RemoteConnectionError
+from trivium.exceptions import ConfigurationError, ModelError, RemoteAgentError, RemoteConnectionError, RemoteLimitError
 from trivium.llms.http import exchange, redact
 from trivium.llms.wire import EventDecoder, error_text
 from trivium.module import AsyncModule, Module
@@ -170,7 +170,11 @@ class HTTPAgentClient(Module):
         kind = str(error.get("type", "")) if isinstance(error, dict) else ""
         hint = {401: "; give the server's token as token=", 429: "; wait, or call it less at once"}.get(status, "")
         text = redact(error_text(told), [self._token])[:500] or "no reason given"
-        return RemoteAgentError(f"{self.url} answered {status}: {text}{hint}", status, kind)
+        said = f"{self.url} answered {status}: {text}{hint}"
+        if isinstance(error, dict) and isinstance(limit := error.get("limit"), str):
+            value = error.get("value")
+            return RemoteLimitError(said, status, kind, limit[:100], value if isinstance(value, int | float) else 0)
+        return RemoteAgentError(said, status, kind)
 
     def _object(self, data: str | bytes) -> dict[str, Any]:
         """Parse the server's response.

@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from trivium.distributed._wire import Failure
+from trivium.distributed._wire import Failure, too_large
 from trivium.exceptions import ConfigurationError
 
 __all__ = ["LOOPBACK", "Guard", "check_tokens", "is_loopback"]
@@ -90,7 +90,7 @@ class Guard:
             raise Failure(403, "Forbidden", "pages of that origin may not call the server")
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and (len(length) > 18 or int(length) > self._max_bytes):
-            raise Failure(413, "TooLarge", f"the body is larger than {self._max_bytes} bytes")
+            raise too_large(self._max_bytes)
 
     def find_user(self, headers: Mapping[bytes, bytes]) -> str:
         """Return the user whose token the request has; raise a Failure if there is none."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from trivium.commander import driver_neutral, invoke, sync_method
-from trivium.exceptions import ConfigurationError
+from trivium.exceptions import ConfigurationError, QueryTimeoutError
 from trivium.knowledge.graphs._cypher import check_cypher
 
 __all__ = ["End", "GraphRows", "GraphSchema", "GraphStore"]
@@ -89,9 +89,13 @@ class GraphStore(ABC):
             QueryError: the store cannot run it, or it took too long.
             DatabaseConnectionError: the store cannot be reached, or is in use.
         """
-        if limit < 1 or timeout <= 0:
+        if limit < 1 or not 0 < timeout < float("inf"):
             raise ConfigurationError("limit is at least 1 row, and timeout more than 0 seconds")
-        return await invoke(self._read, check_cypher(cypher), limit, timeout)
+        try:
+            return await invoke(self._read, check_cypher(cypher), limit, timeout)
+        except QueryTimeoutError as error:
+            text = f"the query took too long and was stopped after {timeout:g} s: ask for less, or raise timeout=…"
+            raise QueryTimeoutError(text, error.database, cypher, timeout) from error
 
     query = sync_method(query_async)
 

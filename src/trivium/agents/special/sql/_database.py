@@ -89,7 +89,7 @@ class ReadOnlyDatabase:
         max_rows: int = 50,
         timeout: float = 30.0,
     ) -> None:
-        if max_rows < 1 or timeout <= 0:
+        if max_rows < 1 or not 0 < timeout < float("inf"):
             raise ConfigurationError("max_rows is at least 1, and timeout more than 0 seconds")
         self._is_own = isinstance(source, str)
         self._timeout = timeout
@@ -197,7 +197,7 @@ class ReadOnlyDatabase:
 
     def _error(self, error: Exception, sql: str) -> QueryError:
         if is_timeout(error):
-            text = f"it took longer than {self._timeout:g} seconds and was stopped: read fewer rows, or join less"
+            text = f"it took longer than {self._timeout:g} seconds and was stopped: read fewer rows, or raise timeout=…"
             return QueryTimeoutError(text, str(self), sql, self._timeout)
         return QueryError(f"the database says: {scrub(cause_of(error), self.engine.url)}", str(self), sql)
 

@@ -45,8 +45,9 @@ def _answer(database: DuckDBPyConnection, sql: str, rows: int, size: int) -> Non
     except duckdb.InterruptException:
         _reply("late")
     except duckdb.Error as error:
-        is_broken = isinstance(error, duckdb.OutOfMemoryException | duckdb.FatalException | duckdb.InternalException)
-        _reply("broken" if is_broken else "error", f"the database says: {' '.join(str(error).split())}")
+        is_broken = isinstance(error, duckdb.FatalException | duckdb.InternalException)
+        kind = "large" if isinstance(error, duckdb.OutOfMemoryException) else "broken" if is_broken else "error"
+        _reply(kind, f"the database says: {' '.join(str(error).split())}")
     except (ValueError, OverflowError) as error:
         _reply("error", f"a value cannot be read: {error}")
 

@@ -48,7 +48,7 @@ class QueryProcess:
             rows: the most rows of its answer.
 
         Returns:
-            `["rows", names, rows]`, `["late"]`, or `["error", text]`.
+            `["rows", names, rows]`, `["late"]`, `["large", text]`, or `["error", text]`.
         """
         with self._lock:
             if self._process is None or self._process.poll() is not None:
@@ -58,14 +58,14 @@ class QueryProcess:
                     return ["error", "DuckDB does not start in a process of its own"]
             began = time.monotonic()
             kind, *details = self._exchange(self._process, [sql, rows]) or ["ended"]
-            if kind == "broken":
+            if kind in ("broken", "large"):
                 self.close()  # it may not free the memory that it holds
-                return ["error", *details]
+                return ["error" if kind == "broken" else kind, *details]
             if kind != "ended":
                 return [kind, *details]
             if time.monotonic() - began >= self._seconds:
                 return ["late"]
-            return ["error", f"it took more memory than it may ({self._memory} bytes): read fewer rows"]
+            return ["large", f"it took more memory than it may ({self._memory} bytes): read fewer rows"]
 
     def close(self) -> None:
         """End the process."""

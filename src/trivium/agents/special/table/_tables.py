@@ -17,7 +17,7 @@ from trivium.agents.special.table._creating import plain_names
 from trivium.agents.special.table._limits import TableLimits
 from trivium.agents.special.table._loading import Loader, table_name
 from trivium.agents.special.table._process import QueryProcess
-from trivium.exceptions import ConfigurationError, MissingExtraError, QueryError, QueryTimeoutError
+from trivium.exceptions import ConfigurationError, MissingExtraError, QueryError, QueryTimeoutError, QueryTooLargeError
 from trivium.schema.lowlevel import checked
 
 __all__ = ["ReadOnlyTables"]
@@ -83,13 +83,13 @@ class ReadOnlyTables:
         memory: int = 1 << 30,
         limits: TableLimits | None = None,
     ) -> None:
-        if max_rows < 1 or timeout <= 0 or memory < 1 << 26:
+        if max_rows < 1 or not 0 < timeout < float("inf") or memory < 1 << 26:
             raise ConfigurationError("max_rows is at least 1, timeout more than 0 seconds, memory at least 64 MiB")
         try:
             import duckdb
         except ImportError:
             raise MissingExtraError("duckdb", "table") from None
-        self.max_rows, self._timeout = max_rows, timeout
+        self.max_rows, self._timeout, self._memory = max_rows, timeout, memory
         self._sources, limits = _sources_of(data), limits or TableLimits()
         settings = (*_SETTINGS, f"SET memory_limit = '{memory}B'")
         folder = Path(tempfile.mkdtemp(prefix="trivium-tables-"))
@@ -125,6 +125,7 @@ class ReadOnlyTables:
         Raises:
             QueryRefusedError: it is not a query that only reads.
             QueryTimeoutError: it took too long, and was stopped.
+            QueryTooLargeError: it took too much memory, and was stopped.
             QueryError: DuckDB does not run it; the text is DuckDB's.
         """
         rows = self.max_rows if max_rows is None else min(max_rows, self.max_rows)
@@ -134,8 +135,10 @@ class ReadOnlyTables:
         """Run this text unchanged: here the second line of defence is alone."""
         kind, *details = self._process.query(sql, rows + 1)
         if kind == "late":
-            text = f"it took longer than {self._timeout:g} seconds and was stopped: read fewer rows, or join less"
+            text = f"it took longer than {self._timeout:g} seconds and was stopped: read fewer rows, or raise timeout=…"
             raise QueryTimeoutError(text, repr(self), sql, self._timeout)
+        if kind == "large":
+            raise QueryTooLargeError(f"{details[0]}; or raise memory=…", repr(self), sql, "memory", self._memory)
         if kind == "error":
             raise QueryError(details[0], repr(self), sql)
         names, found = details
