@@ -1,7 +1,7 @@
-"""Write docs/compare.md: the support agent in trivium, Pydantic AI and OpenAI's Agents SDK.
+"""Write the programs into docs/compare.md and into the guides for those who come from another framework.
 
-    .venv/bin/python scripts/compare.py            writes the programs and their lines into the page
-    .venv/bin/python scripts/compare.py --check    fails if the page is not up to date
+    .venv/bin/python scripts/compare.py            writes the programs and their lines into the pages
+    .venv/bin/python scripts/compare.py --check    fails if a page is not up to date
 
 The programs and the numbers of lines are generated; the prose around them is written by hand.
 """
@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "compare.md"
-PROGRAMS = {
+PAGES = [ROOT / "docs" / "compare.md", *sorted((ROOT / "docs").glob("from-*.md"))]
+COUNTED = {
     "trivium": "examples/support_agent.py",
     "Pydantic AI": "benchmarks/peers/support_pydantic_ai.py",
     "OpenAI Agents SDK": "benchmarks/peers/support_openai_agents.py",
@@ -33,20 +33,23 @@ def text_of(path: str) -> str:
 def page(old: str) -> str:
     """The page with the programs and the numbers of lines as they are now."""
     new = _PROGRAM.sub(lambda found: f"{found['path']}\n{text_of(found['path'])}", old)
-    counts = [len(text_of(path).splitlines()) for path in PROGRAMS.values()]
+    counts = [len(text_of(path).splitlines()) for path in COUNTED.values()]
     return _ROW.sub("".join(f" {count} |" for count in counts), new)
 
 
 def main() -> int:
-    """Write or check the page."""
+    """Write or check the pages."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if the page is not up to date")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a page is not up to date")
     options = parser.parse_args()
-    old = PAGE.read_text(encoding="utf-8")
-    new = page(old)
-    if not options.check:
-        PAGE.write_text(new, encoding="utf-8")
-    return int(options.check and old != new)
+    differ = False
+    for path in PAGES:
+        old = path.read_text(encoding="utf-8")
+        new = page(old)
+        differ = differ or old != new
+        if not options.check:
+            path.write_text(new, encoding="utf-8")
+    return int(options.check and differ)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from _http_server import LoopbackServer
 
 __all__ = ["Answer", "Question", "ScriptedServer"]
 
+_USAGE = {"prompt_tokens": 40, "completion_tokens": 2, "total_tokens": 42}
 Question: TypeAlias = dict[str, Any]
 """The body of a request."""
 Answer: TypeAlias = "str | tuple[str, Mapping[str, Any]] | HTTPStatus"
@@ -20,7 +21,7 @@ Answer: TypeAlias = "str | tuple[str, Mapping[str, Any]] | HTTPStatus"
 
 
 class ScriptedServer(LoopbackServer):
-    """Answers each question with what `answer` makes of it.
+    """Answers each question with what `answer` makes of it, in pieces if the client wants them.
 
     Attributes:
         asked: the questions, oldest first.
@@ -45,6 +46,11 @@ class ScriptedServer(LoopbackServer):
             handler.send_error(answer)
             return
         handler.send_response(200)
+        if not question.get("stream"):
+            handler.send_header("content-type", "application/json")
+            handler.end_headers()
+            handler.wfile.write(json.dumps(_whole(answer, len(self.asked))).encode())
+            return
         handler.send_header("content-type", "text/event-stream")
         handler.end_headers()
         for chunk in _chunks(answer, len(self.asked)):
@@ -57,11 +63,21 @@ def _chunks(answer: str | tuple[str, Mapping[str, Any]], number: int) -> Iterato
         for word in re.findall(r"\S+\s*|\s+", answer):
             yield _delta({"content": word})
     else:
-        name, arguments = answer
-        function = {"name": name, "arguments": json.dumps(arguments)}
-        yield _delta({"tool_calls": [{"index": 0, "id": f"call_{number}", "type": "function", "function": function}]})
+        yield _delta({"tool_calls": [{"index": 0, **_call(answer, number)}]})
     yield {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
-    yield {"choices": [], "usage": {"prompt_tokens": 40, "completion_tokens": 2, "total_tokens": 42}}
+    yield {"choices": [], "usage": _USAGE}
+
+
+def _whole(answer: str | tuple[str, Mapping[str, Any]], number: int) -> dict[str, Any]:
+    said = {"content": answer} if isinstance(answer, str) else {"content": None, "tool_calls": [_call(answer, number)]}
+    choice = {"index": 0, "message": {"role": "assistant", **said}, "finish_reason": "stop"}
+    top = {"id": f"answer_{number}", "object": "chat.completion", "created": 0, "model": "stand-in"}
+    return {**top, "choices": [choice], "usage": _USAGE}
+
+
+def _call(answer: tuple[str, Mapping[str, Any]], number: int) -> dict[str, Any]:
+    name, arguments = answer
+    return {"id": f"call_{number}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
 
 
 def _delta(delta: dict[str, Any]) -> dict[str, Any]:
