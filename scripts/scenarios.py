@@ -5,9 +5,11 @@ It runs in the original's own environment, which `make .peers/NAME/.ready` makes
     .peers/langroid/bin/python scripts/scenarios.py langroid
     .peers/agere/bin/python scripts/scenarios.py agere
     .peers/agere/bin/python scripts/scenarios.py agere CHECKOUT/src
+    .peers/lagent/bin/python scripts/scenarios.py lagent
 
-Langroid's scripts (`tests/tasks`) are each run twice, sync and async. Where the two differ, `expected` is what the
-sync form does, and `expected_async` what the async form does. Agere's (`tests/commander`) have one form. What its last
+Langroid's scripts (`tests/tasks`) and Lagent's (`tests/agents`) are each run twice, sync and async. Where the two
+differ, `expected` is what the sync form does, and `expected_async` what the async form does. A script of Lagent's that
+is not in its table yet is put there. Agere's (`tests/commander`) have one form. What its last
 release has not, edges and contexts, is asked of a checkout of its repository (`of` in the table: the commit), and the
 chunks are those of OpenAI's client in the environment of the tests.
 """
@@ -21,13 +23,22 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
-TABLES = {"langroid": ROOT / "tests/tasks/scenarios.json", "agere": ROOT / "tests/commander/scenarios.json"}
-INTERPRETERS = {"langroid": ROOT / "tests/tasks/_scenarios.py", "agere": ROOT / "tests/commander/agere/__init__.py"}
+TABLES = {
+    "langroid": ROOT / "tests/tasks/scenarios.json",
+    "agere": ROOT / "tests/commander/scenarios.json",
+    "lagent": ROOT / "tests/agents/scenarios.json",
+}
+INTERPRETERS = {
+    "langroid": ROOT / "tests/tasks/_scenarios.py",
+    "agere": ROOT / "tests/commander/agere/__init__.py",
+    "lagent": ROOT / "tests/agents/lagent/__init__.py",
+}
 VOCABULARY = "lib/python*/site-packages/llama_index/core/_static/tiktoken_cache"
 HANG = 2.0
 """Seconds after which an original hangs."""
@@ -52,11 +63,24 @@ def langroid(checkout: str | None) -> Original:
     settings.quiet = True
     logging.disable(logging.CRITICAL)
 
-    def asked(of: ModuleType, row: Row) -> Row:
-        sync, other = (of.outcome(lr, row, is_async=is_async) for is_async in (False, True))
-        return {"expected": sync, **({} if other == sync else {"expected_async": other})}
+    return Original(lr, partial(in_both_forms, lr))
 
-    return Original(lr, asked)
+
+def lagent(checkout: str | None) -> Original:
+    """Lagent, without the warnings of its own import."""
+    import warnings
+
+    warnings.simplefilter("ignore")
+    import lagent
+
+    warnings.simplefilter("ignore")
+    return Original(lagent, partial(in_both_forms, lagent))
+
+
+def in_both_forms(package: Any, of: ModuleType, row: Row) -> Row:
+    """What comes of a row, sync and async; the latter only where it differs."""
+    sync, other = (of.outcome(package, row, is_async=is_async) for is_async in (False, True))
+    return {"expected": sync, **({} if other == sync else {"expected_async": other})}
 
 
 def agere(checkout: str | None) -> Original:
@@ -72,7 +96,7 @@ def agere(checkout: str | None) -> Original:
     return Original(agere, asked)
 
 
-ORIGINALS = {"langroid": langroid, "agere": agere}
+ORIGINALS = {"langroid": langroid, "agere": agere, "lagent": lagent}
 
 
 def interpreter(path: Path) -> ModuleType:
@@ -97,14 +121,17 @@ def written(rows: list[Row]) -> str:
 
 def main(name: str, checkout: str | None = None) -> None:
     path, of = TABLES[name], interpreter(INTERPRETERS[name])
-    rows = json.loads(path.read_text(encoding="utf-8"))
+    rows: list[Row] = json.loads(path.read_text(encoding="utf-8"))
+    if name == "lagent":
+        known = {row["name"] for row in rows}
+        rows += [{"name": each} for each in of.SCRIPTS if each not in known]
     original = ORIGINALS[name](checkout)
     for row in rows:
         found = original.asked(of, row)
         if found:
-            differs = row.pop("differs", None)  # it stays behind what was found
+            differs = {part: row.pop(part) for part in ("differs", "differs_async") if part in row}  # it stays behind
             row.pop("expected_async", None)
-            row.update(found, **({} if differs is None else {"differs": differs}))
+            row.update(found, **differs)
     path.write_text(written(rows), encoding="utf-8")
 
 

@@ -138,7 +138,7 @@ class Module:
         approve: Callable[[Any], Any] | None = None,
         policy: Policy | None = None,
     ) -> None:
-        if name is not None:
+        if name:
             if not isinstance(name, str):  # type: ignore[unnecessary] - users pass anything
                 raise ArgumentTypeError(f"{type(self).__name__} takes text as name, not {type(name).__name__}", "name")
             self.name = name
@@ -431,7 +431,7 @@ class Module:
         extra = [key for key in state if key not in memories]
         if extra:
             warnings.warn(f"the saved state has more than this module: {', '.join(extra)}", stacklevel=2)
-        loaded = {key: [Message.model_validate(each) for each in state[key]] for key in memories}
+        loaded = {key: Memory.read(state[key] or []) for key in memories}
         for key, manager in memories.items():
             manager.open(session_id).load(loaded[key])
 
@@ -451,7 +451,7 @@ class Module:
 
     def extra_repr(self) -> str:
         """Return the first line of `repr`."""
-        return f"name={self.name!r}"
+        return f"name={self.name!r}" if self.name else ""
 
     def __repr__(self) -> str:
         shown = ((name, child) for name, child in self.named_children() if child._in_repr)

@@ -222,12 +222,12 @@ OUTCOMES: list[tuple[Any, tuple[Any, Any, Any]]] = [
     ('{"town": "Rom"}', (OK, {"town": "Rom"}, None)),
     ({"town": "Rom", "days": 2}, (OK, {"town": "Rom", "days": 2}, None)),
     ('```json\n{"town": "Rom"}\n```', (OK, {"town": "Rom"}, None)),
-    ("{town", (ARGS, {"inputs": "{town", "name": "Weather"}, "invalid json format: {town")),
-    ("[1]", (ARGS, {"inputs": "[1]", "name": "Weather"}, "invalid json format: [1]")),
+    ("{town", (ARGS, {"inputs": "{town", "name": "run"}, "invalid json format: {town")),
+    ("[1]", (ARGS, {"inputs": "[1]", "name": "run"}, "invalid json format: [1]")),
     ("[" * 100_000, (ARGS, None, None)),
     ({"town": "Rom", "x": 1, "a": 1}, (ARGS, {"town": "Rom", "x": 1, "a": 1}, "unknown arguments: {'a', 'x'}")),
     ({}, (ARGS, {}, "missing required arguments: {'town'}")),
-    ("", (ARGS, {"inputs": "", "name": "Weather"}, "missing required arguments: {'town'}")),
+    ("", (ARGS, {"inputs": "", "name": "run"}, "missing required arguments: {'town'}")),
 ]
 
 

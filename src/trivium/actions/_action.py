@@ -6,7 +6,10 @@ import ast
 import copy
 import inspect
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from types import MethodType
 from typing import Any, ClassVar, cast
 
 from trivium.actions._dual import is_core
@@ -14,7 +17,13 @@ from trivium.actions._run import as_arguments, as_text, attempt_tool, call_funct
 from trivium.actions._strict import JSONSchema
 from trivium.actions._tool import Arguments, Tool, mark_of, read_sections, set_options, spec_of, unfenced
 from trivium.commander import driver_neutral, sync_method
-from trivium.exceptions import ConfigurationError, ToolArgumentsError, ToolDefinitionError, ToolkitError
+from trivium.exceptions import (
+    ConfigurationError,
+    MissingEntryError,
+    ToolArgumentsError,
+    ToolDefinitionError,
+    ToolkitError,
+)
 from trivium.schema import ActionReturn, ActionStatusCode
 from trivium.schema.lowlevel import checked, create_object, is_mapping
 
@@ -22,6 +31,8 @@ __all__ = ["BaseAction", "BaseParser", "JsonParser", "TupleParser", "describe_to
 
 _TYPES = {"string": "STRING", "integer": "NUMBER", "number": "FLOAT", "boolean": "BOOLEAN", "array": "Array",
           "object": "OBJECT"}  # fmt: skip
+_BULLET = re.compile(r"(?:^|\s)[*+-] (\w+)(?:\s*\(([^)]*)\))?:\s*(.*?)(?=\s[*+-] \w+(?:\s*\([^)]*\))?:|$)")
+_UNDESCRIBED: Mapping[str, Any] = {"parameters": (), "required": ()}
 
 
 class BaseParser:
@@ -33,16 +44,17 @@ class BaseParser:
         action: the action.
     """
 
-    PARAMETER_DESCRIPTION: ClassVar[str] = "Give the argument as plain text."
+    PARAMETER_DESCRIPTION: ClassVar[str] = ""
+    """The form in which a model writes the arguments; a part of each description."""
 
     def __init__(self, action: BaseAction) -> None:
         self.action = action
 
-    def parse_inputs(self, inputs: str | Mapping[str, object], name: str = "run") -> Arguments:
+    def parse_inputs(self, inputs: object, name: str = "run") -> Arguments:
         """Parse the arguments of a call.
 
         Args:
-            inputs: text as a model wrote it, or a dict.
+            inputs: text as a model wrote it, a dict, or another value that `read` takes.
             name: the method that is called.
 
         Returns:
@@ -51,22 +63,21 @@ class BaseParser:
         Raises:
             ToolArgumentsError: they cannot be read, or do not fit the method.
         """
-        parameters = spec_of(self.action.method(name)).parameters
-        names = list(parameters["properties"])
-        values = self.read(inputs, names) if isinstance(inputs, str) else inputs
+        names, required = self.action.parameters_of_api(name)
+        values = inputs if is_mapping(inputs) else self.read(inputs, names)
         if not is_mapping(values):
             raise ToolArgumentsError(f"invalid json format: {inputs}", self.action.name)
         given = dict(values)
         if [*given] == names:  # most calls
             return given
-        wrong = {"unknown": given.keys() - names, "missing required": {*parameters.get("required", ())} - given.keys()}
+        wrong = {"unknown": given.keys() - names, "missing required": {*required} - given.keys()}
         for problem, which in wrong.items():
             if which:
                 listed = ", ".join(map(repr, sorted(map(str, which))))
                 raise ToolArgumentsError(f"{problem} arguments: {{{listed}}}", self.action.name)
         return given
 
-    def read(self, inputs: str, names: Sequence[str]) -> object:
+    def read(self, inputs: object, names: Sequence[str]) -> object:
         """Read the arguments from text; the result must be a dict."""
         if len(names) != 1:
             raise ToolArgumentsError(f"text cannot be the arguments {', '.join(names)}", self.action.name)
@@ -82,10 +93,11 @@ class JsonParser(BaseParser):
 
     PARAMETER_DESCRIPTION = "Give the arguments as one JSON object, from each parameter's name to its value."
 
-    def read(self, inputs: str, names: Sequence[str]) -> object:
+    def read(self, inputs: object, names: Sequence[str]) -> object:
         """Read the object; empty text means no arguments."""
         try:
-            return json.loads(unfenced(inputs).strip() or "{}", strict=False)
+            text = unfenced(inputs).strip().removesuffix("```") if isinstance(inputs, str) else "null"
+            return json.loads(text or "{}", strict=False)
         except (ValueError, RecursionError):
             raise ToolArgumentsError(f"invalid json format: {inputs}", self.action.name) from None
 
@@ -95,10 +107,10 @@ class TupleParser(BaseParser):
 
     PARAMETER_DESCRIPTION = "Give the arguments as a Python tuple, in the order of the parameters."
 
-    def read(self, inputs: str, names: Sequence[str]) -> object:
+    def read(self, inputs: object, names: Sequence[str]) -> object:
         """Read the values by name; a single one needs no tuple."""
         try:
-            literal: Any = ast.literal_eval(unfenced(inputs).strip() or "()")
+            literal: Any = ast.literal_eval(unfenced(inputs).strip() or "()") if isinstance(inputs, str) else inputs
         except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
             raise ToolArgumentsError(f"invalid tuple format: {inputs}", self.action.name) from None
         values = cast("tuple[object, ...]", literal if isinstance(literal, tuple) else (literal,))
@@ -190,22 +202,24 @@ class BaseAction:
         """Return the method with a name: `run`, or an API of a toolkit."""
         return getattr(self, api)
 
+    def parameters_of_api(self, api: str) -> tuple[list[str], Sequence[str]]:
+        """Return the names of a method's parameters, and of those that are required, as its description has them."""
+        if self._given is None:
+            schema = spec_of(self.method(api)).parameters
+            return list(schema["properties"]), schema.get("required", ())
+        entries: list[Mapping[str, Any]] = (
+            self._given["api_list"] if self.is_toolkit else [{**self._given, "name": api}]
+        )
+        entry = next((each for each in entries if each["name"] == api), _UNDESCRIBED)
+        return [each["name"] for each in entry["parameters"]], entry["required"]
+
     def describe_api(self, api: str) -> dict[str, Any]:
         """Describe one of its methods to a model; types without an annotation come from the docstring."""
-        function = self.method(api)
-        description = describe_tool(Tool.of(function).replace(name=api))
-        sections = read_sections(inspect.getdoc(function) or "")[1]
-        kinds, hints = sections.get("Args", {}), inspect.signature(function).parameters
-        for each in description["parameters"]:
-            kind = kinds.get(each["name"], ("", ""))[0]
-            if kind and hints[each["name"]].annotation is inspect.Parameter.empty:
-                each["type"] = _python_type(kind)
-        if mark_of(function, "__tool_api__"):
-            description["return_data"] = [
-                {"name": name, "description": text, "type": _python_type(kind)}
-                for name, (kind, text) in sections.get("Returns", {}).items()
-            ]
-        return {**description, "parameter_description": self._parser_class.PARAMETER_DESCRIPTION}
+        return {**describe_method(self.method(api), api), **self._told()}
+
+    def _told(self) -> dict[str, str]:
+        told = self._parser_class.PARAMETER_DESCRIPTION
+        return {"parameter_description": told} if told else {}
 
     def tools(self) -> list[Tool]:
         """Return its tools.
@@ -229,7 +243,7 @@ class BaseAction:
             out = await call_function(function, **values)
             return out if isinstance(out, ActionReturn) else ActionReturn(result=parser.parse_outputs(out))
 
-        def parse(arguments: str | Mapping[str, object]) -> Arguments:
+        def parse(arguments: object) -> Arguments:
             return tool.validate(parser.parse_inputs(arguments, api))
 
         given = self._given or {}
@@ -240,7 +254,7 @@ class BaseAction:
         return tool.replace(name=name, description=text, call=call, validate=parse)
 
     @driver_neutral
-    async def acall(self, inputs: str | Mapping[str, object] = "", name: str = "run") -> ActionReturn:
+    async def acall(self, inputs: Any = "", name: str = "run") -> ActionReturn:
         """Run a method by its name; the same as calling the object, for async code.
 
         Args:
@@ -249,7 +263,7 @@ class BaseAction:
         """
         if name not in self._apis:
             return invalid_api(self.name, name, inputs)
-        return await attempt_tool(self.tool(name), inputs)
+        return await attempt_tool(self.tool(name), inputs, called=(self.name, name))
 
     __call__ = sync_method(acall)
 
@@ -272,6 +286,9 @@ def tool_api(
         returns_named_value: the same, for one entry.
         **options: as for `tool`: timeout, retries, needs_approval, …
 
+    Returns:
+        The method; its description is `api_description`.
+
     Raises:
         ToolDefinitionError: there is no such option.
 
@@ -284,14 +301,64 @@ def tool_api(
         ...         return 1.5
         >>> [tool.name for tool in Shop().tools()], Shop()({"thing": "tea"}, "price").format_result()
         (['Shop.price'], '1.5')
+        >>> Shop.price.api_description["parameters"]
+        [{'name': 'thing', 'type': 'STRING', 'description': ''}]
     """
 
     def mark(method: Callable[..., object]) -> Callable[..., Any]:
         set_options(method, options)
         method.__tool_api__ = explode_return or returns_named_value  # type: ignore[attr-defined]  # pyright: ignore
+        method.api_description = APIDescription(method)  # type: ignore[attr-defined]  # pyright: ignore
         return method
 
     return mark if function is None else mark(function)
+
+
+class APIDescription(Mapping[str, Any]):
+    """The description of a method that `tool_api` marks, as a dict; it is read when it is first needed."""
+
+    def __init__(self, method: Callable[..., object]) -> None:
+        self._method = method
+
+    @cached_property
+    def _entries(self) -> dict[str, Any]:
+        method = self._method
+        is_method = next(iter(inspect.signature(method).parameters), "") == "self"
+        return describe_method(MethodType(method, object()) if is_method else method, method.__name__)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._entries[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        return repr(self._entries)
+
+
+def describe_method(function: Callable[..., object], name: str) -> dict[str, Any]:
+    """Describe a method to a model, under a name; types without an annotation come from the docstring."""
+    description = describe_tool(Tool.of(function).replace(name=name))
+    sections = read_sections(inspect.getdoc(function) or "")[1]
+    kinds, hints = sections.get("Args", {}), inspect.signature(function).parameters
+    for each in description["parameters"]:
+        kind = kinds.get(each["name"], ("", ""))[0]
+        if kind and hints[each["name"]].annotation is inspect.Parameter.empty:
+            each["type"] = _python_type(kind)
+    if mark_of(function, "__tool_api__"):
+        returned = sections.get("Returns", {}).items()
+        entries = [
+            entry
+            for name, (kind, text) in returned
+            for entry in _BULLET.findall(text) or [(name, kind, text)]  # the entries may stand below the type
+        ]
+        description["return_data"] = [
+            {"name": name, "description": text, "type": _python_type(kind)} for name, kind, text in entries
+        ]
+    return description
 
 
 def describe_tool(tool: Tool) -> dict[str, Any]:
@@ -319,7 +386,7 @@ def descriptions_of(actions: object) -> list[dict[str, Any]]:
     return found
 
 
-def invalid_api(kit: str, api: str, arguments: str | Mapping[str, object]) -> ActionReturn:
+def invalid_api(kit: str, api: str, arguments: object) -> ActionReturn:
     """The result of a call of an API that a toolkit does not have."""
     state = ActionStatusCode.API_ERROR
     return ActionReturn(type=kit, args=as_arguments(api, arguments), state=state, errmsg=f"invalid API: {api}")
@@ -345,7 +412,7 @@ def check_description(description: Mapping[str, Any], is_toolkit: bool) -> Mappi
     wanted = ("name", "description", "api_list") if is_toolkit else ("name", "description", "parameters", "required")
     missing = [key for key in wanted if key not in description]
     if missing:
-        raise ConfigurationError(f"the description of an action lacks {', '.join(missing)}")
+        raise MissingEntryError(f"the description of an action lacks {', '.join(missing)}", tuple(missing))
     for each in description["api_list"] if is_toolkit else [description]:
         try:
             names = [str(parameter["name"]) for parameter in each.get("parameters", ())]

@@ -176,13 +176,17 @@ class ActionExecutor(Module):
             is_counted: True if the limits have counted the call already.
         """
         name = as_text(name)
-        tool = self.tools.get(name)
+        kit, _, api = name.partition(".")
+        tool = self.tools.get(kit if api == "run" else name)
         if tool is not None:
-            return await attempt_tool(tool, parameters, is_counted=is_counted, on_error=self.on_tool_error)
+            action = self.actions.get(kit)
+            called = (action.name, api or "run") if isinstance(action, BaseAction) else None
+            on_error = self.on_tool_error
+            return await attempt_tool(tool, parameters, called=called, is_counted=is_counted, on_error=on_error)
         for action in (self.no_action, self.finish_action):
             if name == action.name:
-                return await attempt_tool(action.tool(), parameters, is_counted=is_counted)
-        kit, _, api = name.partition(".")
+                called = (name, "run")
+                return await attempt_tool(action.tool(), parameters, called=called, is_counted=is_counted)
         if kit in self.actions:
             return invalid_api(kit, api or "run", parameters)
         invalid = await attempt_tool(self.invalid_action.tool(), {}, is_counted=is_counted)

@@ -16,7 +16,9 @@ __all__ = ["FinishAction", "InvalidAction", "NoAction"]
 class _PlainParser(JsonParser):
     """Parses plain text too, as the only argument."""
 
-    def read(self, inputs: str, names: Sequence[str]) -> Any:
+    PARAMETER_DESCRIPTION = ""
+
+    def read(self, inputs: object, names: Sequence[str]) -> Any:
         with suppress(ToolArgumentsError):
             values = super().read(inputs, names)
             if isinstance(values, dict):
@@ -56,7 +58,7 @@ class _Refusal(BaseAction):
         self.err_msg = err_msg
 
     @tool_api(source="program")
-    def run(self, err_msg: str = "") -> ActionReturn:
+    def run(self, err_msg: str | None = None) -> ActionReturn:
         """Return the error message.
 
         Args:

@@ -311,6 +311,7 @@ async def attempt_tool(
     tool: Tool,
     arguments: str | Mapping[str, Any],
     *,
+    called: tuple[str, str] | None = None,
     is_counted: bool = False,
     on_error: OnToolError = "answer",
 ) -> ActionReturn:
@@ -319,6 +320,7 @@ async def attempt_tool(
     Args:
         tool: the tool.
         arguments: as for `run_tool`.
+        called: the names of its action and of the action's method; default: the tool's own, twice.
         is_counted: as for `run_tool`.
         on_error: as for `run_tool`.
 
@@ -327,7 +329,8 @@ async def attempt_tool(
         ToolFailedError: the tool raised an unexpected error, and `on_error` is "raise".
     """
     name = tool.spec.name
-    returned = ActionReturn(as_arguments(name, arguments), None, name)
+    kit, api = called or (name, name)
+    returned = ActionReturn(as_arguments(api, arguments), None, kit)
     try:
         result = await run_tool(tool, arguments, returned, is_counted=is_counted, on_error=on_error)
         text = _render_result(name, result, on_error)

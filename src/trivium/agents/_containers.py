@@ -39,15 +39,12 @@ class AgentList(Agent, UserList[Module]):
     @checked
     def __init__(self, agents: Iterable[Module] = ()) -> None:
         Agent.__init__(self, memory=None)
+        self.name = ""
         self.data = _checked(agents or ())
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The agents, by position."""
         return ((str(at), agent) for at, agent in enumerate(self.data))
-
-    def extra_repr(self) -> str:
-        """Nothing: a list has no name."""
-        return ""
 
     __getitem__: Any = UserList[Module].__getitem__  # an agent's own brackets give its answers a type
 
@@ -96,6 +93,7 @@ class AgentDict(Agent, UserDict[str, Module]):
     @checked
     def __init__(self, agents: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()) -> None:
         Agent.__init__(self, memory=None)
+        self.name = ""
         self.data = {}
         self.update(agents or ())
 
@@ -104,10 +102,6 @@ class AgentDict(Agent, UserDict[str, Module]):
         return iter(list(self.data.items()))
 
     __getitem__: Any = UserDict[str, Module].__getitem__
-
-    def extra_repr(self) -> str:
-        """Nothing: a dict has no name."""
-        return ""
 
     def __setitem__(self, key: str, item: Module) -> None:
         self.update([(key, item)])
@@ -153,8 +147,10 @@ class Sequential(Agent):
     def __init__(self, *agents: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         given: Any = agents
-        if len(agents) == 1 and isinstance(agents[0], Iterable) and not isinstance(agents[0], Module | tuple | str):
-            given = cast("Any", agents[0])
+        only: Any = agents[0] if len(agents) == 1 else None
+        is_pair = isinstance(only, tuple) and isinstance((*only, None)[0], str)  # pyright: ignore[reportUnknownArgumentType]
+        if isinstance(only, Iterable) and not isinstance(only, Module | str) and not is_pair:
+            given = cast("Any", only)
         entries = cast("Iterable[Any]", given.items() if isinstance(given, Mapping) else given)
         self._agents = AgentDict()
         for at, entry in enumerate(entries):
@@ -180,10 +176,11 @@ class Sequential(Agent):
         return len(self._agents)
 
     def __getitem__(self, key: SupportsIndex | str) -> Module:  # pyright: ignore[reportIncompatibleMethodOverride] - a position, not a type
-        if isinstance(key, str) and key not in self._agents:
-            raise AgentNameError(f"there is no agent {key!r}; there are {', '.join(self._agents)}", key)
         agents = self._agents.data
-        return agents[key] if isinstance(key, str) else list(agents.values())[key]
+        try:
+            return agents[key] if isinstance(key, str) else list(agents.values())[key]
+        except LookupError:
+            raise AgentNameError(f"there is no agent {key!r}; there are {', '.join(agents)}", str(key)) from None
 
     @overridable
     async def forward(self, *message: Message, exit_at: int | None = None, **kwargs: Any) -> Message:

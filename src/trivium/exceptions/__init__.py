@@ -9,11 +9,12 @@
     │   ├── FieldsError                         a field list or a schema cannot be read
     │   ├── NotInteractiveError                 a person was to answer, and there is no terminal
     │   ├── PromptTemplateError                 a template lacks values, or cannot be filled in
-    │   ├── ObjectNotFoundError (ImportError)   there is nothing at a config's dotted path
+    │   ├── ObjectNotFoundError (ModuleNotFoundError)  there is nothing at a config's dotted path
     │   ├── UnsupportedParameterError (NotImplementedError)  a model takes no parameter of that name
+    │   ├── MissingEntryError (KeyError)        a dict lacks an entry
     │   ├── UnknownRoleError (KeyError)         the role of a message or a reader is not known
     │   ├── NotAgentError (TypeError)           what was put among agents is none
-    │   ├── AgentNameError (KeyError)           a name cannot be that of an agent
+    │   ├── AgentNameError (KeyError, IndexError)  a name cannot be that of an agent
     │   ├── ContextTokenError                   what must be sent is larger than the window
     │   ├── ContextPieceTypeError (TypeError)   what was put in a context is no piece of it
     │   └── BeadNotFoundError (KeyError, IndexError)  there is no such piece of a bead
@@ -176,6 +177,7 @@ from trivium.exceptions._root import (
     ContextTokenError,
     FieldsError,
     LimitError,
+    MissingEntryError,
     MissingExtraError,
     NotAgentError,
     NotInteractiveError,
@@ -308,6 +310,7 @@ __all__ = [
     "MCPTooLargeError",
     "MCPToolsChangedError",
     "MalformedAnswerError",
+    "MissingEntryError",
     "MissingExtraError",
     "ModelError",
     "ModelNotFoundError",

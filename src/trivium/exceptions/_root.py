@@ -113,7 +113,7 @@ class PromptTemplateError(ConfigurationError):
         self.variables = variables
 
 
-class ObjectNotFoundError(ConfigurationError, ImportError):
+class ObjectNotFoundError(ConfigurationError, ModuleNotFoundError):
     """There is no module or no name at a dotted path."""
 
 
@@ -123,6 +123,14 @@ class UnsupportedParameterError(ConfigurationError, NotImplementedError):
     def __init__(self, message: str, parameter: str = "") -> None:
         super().__init__(message)
         self.parameter = parameter
+
+
+class MissingEntryError(ConfigurationError, KeyError):
+    """A dict lacks entries. `missing` are their keys."""
+
+    def __init__(self, message: str, missing: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.missing = missing
 
 
 class UnknownRoleError(ConfigurationError, KeyError):
@@ -137,8 +145,8 @@ class NotAgentError(ConfigurationError, TypeError):
     """A value among agents is not a module."""
 
 
-class AgentNameError(ConfigurationError, KeyError):
-    """A name cannot be that of an agent in a container. `name` is that name."""
+class AgentNameError(ConfigurationError, KeyError, IndexError):
+    """A name or a position cannot be that of an agent in a container. `name` is that name."""
 
     def __init__(self, message: str, name: str = "") -> None:
         super().__init__(message)

@@ -8,7 +8,7 @@ from inspect import isawaitable, signature
 from typing import Any, ClassVar
 
 from trivium.commander import driver_neutral, gather, sync_method, this_session
-from trivium.commander.lowlevel import is_async
+from trivium.commander.lowlevel import current, is_async, scope_of
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.llms._call import call_model
 from trivium.llms._chat_model import Answers, AsyncModelMixin, ChatModel, Messages
@@ -26,8 +26,10 @@ StopWords = str | Sequence[str] | None
 class _TextModel(ChatModel):
     """A model that reads a prompt. A subclass writes one method: `complete`, `generate`, `chat` or `stream_chat`.
 
-    The built-in `chat` and `stream_chat` call `generate` if the class writes it, and `complete` otherwise; so a class
-    may write its own `chat` and call the built-in one from there. If it writes one of the two, the other calls it.
+    If it writes several, a call goes through `chat`, or through the template and `generate` or `complete`; a call whose
+    answer is given out as it grows goes through `stream_chat`. The built-in `chat` and `stream_chat` call `generate` if
+    the class writes it, and `complete` otherwise; so a class may write its own `chat` and call the built-in one from
+    there. If it writes one of the two, the other calls it.
     """
 
     template_parser: Callable[[Any], Any]
@@ -35,13 +37,18 @@ class _TextModel(ChatModel):
     _writes: ClassVar[frozenset[str]] = frozenset()
     _awaits: ClassVar[frozenset[str]] = frozenset()
     _chats_with: ClassVar[str | None] = None
-    _streams_a_session: ClassVar[bool] = True
+    _streams_with: ClassVar[str | None] = None
+    _takes_session: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         cls._writes = frozenset(name for name in _NAMES if getattr(cls, name) not in _BUILT_IN)
-        cls._chats_with = next((name for name in ("stream_chat", "chat") if name in cls._writes), None)
-        cls._streams_a_session = "session_id" in signature(cls.stream_chat).parameters
+        cls._streams_with = next((name for name in ("stream_chat", "chat") if name in cls._writes), None)
+        first = [name for name in ("chat", "generate", "complete", "stream_chat") if name in cls._writes][:1]
+        cls._chats_with = first[0] if first and first[0] in ("chat", "stream_chat") else None
+        sessions = {"stream_chat": "session_id", "generate": "session_ids"}
+        takes = {each for each, name in sessions.items() if name in signature(getattr(cls, each)).parameters}
+        cls._takes_session = frozenset(takes)
         awaits_all = issubclass(cls, AsyncModelMixin)
         cls._awaits = frozenset(name for name in _NAMES if awaits_all or is_async(getattr(cls, name)))
 
@@ -73,23 +80,28 @@ class _TextModel(ChatModel):
                 "and read the calls with an output_format, or use the model behind an OpenAI-compatible server"
             )
         messages = [*map(dict, request.messages)]
-        if self._chats_with is not None:
-            return self._through(self._chats_with, messages, request.parameters)
+        node = current.get()
+        is_streamed = node is not None and bool(scope_of(node).pipes)  # somebody reads the answer as it grows
+        method = self._streams_with if is_streamed else self._chats_with
+        if method is not None:
+            return self._through(method, messages, request.parameters)
         return self._below(messages, request.parameters)
 
     def _through(self, method: str, messages: Messages, parameters: Parameters) -> Any:
         if method == "stream_chat":
-            session = {"session_id": this_session()} if self._streams_a_session else {}
+            session = {"session_id": this_session()} if "stream_chat" in self._takes_session else {}
             return new_pieces(self.stream_chat(messages, **session, **parameters))
         session = (this_session(),) if "chat" in self._awaits else ()
         return self._whole("chat", messages, *session, **parameters)
 
-    def _below(self, messages: Messages, parameters: Parameters) -> Any:
+    def _below(self, messages: Messages, parameters: Parameters, session: object = None) -> Any:
         """Answer by the templates and `generate` or `complete`."""
         prompt = self.template_parser(messages)
-        if "generate" in self._writes:
-            return self._whole("generate", prompt, **parameters)
-        return self.complete(prompt, self.update_gen_params(**parameters))
+        if "generate" not in self._writes:
+            return self.complete(prompt, self.update_gen_params(**parameters))
+        if "generate" in self._awaits and "generate" in self._takes_session:
+            parameters = {"session_ids": this_session() if session is None else session, **parameters}
+        return self._whole("generate", prompt, **parameters)
 
     def _whole(self, method: str, /, *args: object, **parameters: object) -> Any:
         """Return the result of a sync or async method as the only delta."""
@@ -125,14 +137,14 @@ class _TextModel(ChatModel):
 
     generate = sync_method(generate_async)
 
-    def _model_for(self, method: str) -> ModelProtocol:
+    def _model_for(self, method: str, session: object = None) -> ModelProtocol:
         other = "chat" if method == "stream_chat" else "stream_chat"
         is_other = self._writes == frozenset({other})
 
         def below(request: Request) -> Any:
             if is_other:
                 return self._through(other, request.messages, request.parameters)
-            return self._below(request.messages, request.parameters)
+            return self._below(request.messages, request.parameters, session)
 
         return _Part(self.name, below)
 

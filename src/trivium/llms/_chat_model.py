@@ -108,22 +108,27 @@ class ChatModel:
                 "a model is called with a list of chat messages, each a dict with role and content"
             )
         if not parts or isinstance(parts[0], Mapping):
-            return (await self._reply_to(messages, gen_params)).text
-        works = [partial(self._reply_to, as_messages(each), gen_params) for each in parts]
+            return (await self._reply_to(messages, gen_params, session_ids)).text
+        given = cast("Sequence[object]", session_ids) if isinstance(session_ids, list | tuple) else ()
+        many: Sequence[object] = given if len(given) == len(parts) else [cast("object", session_ids)] * len(parts)
+        works = [
+            partial(self._reply_to, as_messages(each), gen_params, session)
+            for each, session in zip(parts, many, strict=True)
+        ]
         return [reply.text for reply in await gather(*works)]
 
     chat = sync_method(chat_async)
 
     @driver_neutral
-    async def _reply_to(self, messages: Messages, gen_params: Parameters) -> Reply:
+    async def _reply_to(self, messages: Messages, gen_params: Parameters, session: object = None) -> Reply:
         """Call the model as `chat` does and return the complete reply."""
-        return await call_model(self._model_for("chat"), self._request_for(messages, gen_params))
+        return await call_model(self._model_for("chat", session), self._request_for(messages, gen_params))
 
     def _request_for(self, messages: Messages, gen_params: Parameters) -> Request:
         """Make the request of the built-in `chat` and `stream_chat`."""
         return Request(messages, parameters=gen_params)
 
-    def _model_for(self, method: str) -> ModelProtocol:
+    def _model_for(self, method: str, session: object = None) -> ModelProtocol:
         """Return the model that the built-in `chat` or `stream_chat` calls: this one, if no subclass says otherwise."""
         return self
 

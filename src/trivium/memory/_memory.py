@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, NoReturn, cast
 
 from trivium.commander.lowlevel import SessionLocks, current, emit, scope_of
-from trivium.exceptions import ArgumentTypeError
+from trivium.exceptions import ArgumentTypeError, MissingEntryError
 from trivium.memory._events import MemoryChange, MemoryEvent, MessageEvent
 from trivium.policies import Sources
 from trivium.schema import Message
@@ -76,6 +76,11 @@ class Memory:
         memory = cls()
         memory.add(list(messages))
         return memory
+
+    @property
+    def memory(self) -> Messages:
+        """The same as `messages`."""
+        return self.messages
 
     def __len__(self) -> int:
         return len(self.messages)
@@ -153,11 +158,27 @@ class Memory:
         many: Any = [messages] if isinstance(messages, dict | Message) else messages
         if not isinstance(many, list | tuple):
             raise TypeError(f"a memory loads a list of messages, not {type(many).__name__}")
-        loaded = [Message.model_validate(each) for each in cast("list[Any]", many)]
+        loaded = self.read(cast("list[Any]", many))
         before: Sources = frozenset() if overwrite else self.sources
         self.sources = before.union(*(each.sources | each.documents for each in loaded))
         self.messages = Messages(loaded if overwrite else [*self.messages, *loaded])
         self._notify("load", loaded)
+
+    @staticmethod
+    def read(saved: Sequence[Loadable]) -> list[Message]:
+        """Return saved messages as messages.
+
+        Raises:
+            TypeError: an entry is neither a dict nor a message.
+            ValueError: an entry is no message.
+        """
+        for each in saved:
+            if not isinstance(each, dict | Message):  # type: ignore[unnecessary] - users pass anything
+                kind = type(each).__name__
+                raise ArgumentTypeError(f"a saved message is a dict, not {kind}: {each!r:.100}", "messages")
+            if isinstance(each, dict) and "content" not in each:
+                raise MissingEntryError(f"a saved message has no content: {each!r:.100}", ("content",))
+        return [Message.model_validate(each) for each in saved]
 
     def save(self) -> list[dict[str, Any]]:
         """Return all messages as dicts."""
@@ -195,6 +216,10 @@ class MemoryManager:
             KeyError: the session has no memory.
         """
         return self.memory_map[session_id].get_memory(**kwargs)
+
+    def create_instance(self, session_id: Hashable = 0) -> None:
+        """Give a session a new memory, in place of the one that it has."""
+        self.memory_map[session_id] = self.factory()
 
     def open(self, session_id: Hashable = 0) -> Memory:
         """Return the memory of a session; make it if there is none."""

@@ -24,6 +24,9 @@ class StrParser:
         template: the instruction; `{name}` is replaced by the field with that name, `{{` is a brace.
         **fields: the values; each is rendered by `format_to_string`.
 
+    Attributes:
+        format_field: the values, by name.
+
     Raises:
         PromptTemplateError: the template names a field that is not given, or cannot be filled in.
 
@@ -34,7 +37,7 @@ class StrParser:
 
     @checked
     def __init__(self, template: str = "", **fields: object) -> None:
-        self.template, self.fields = template, fields
+        self.template, self.format_field = template, fields
         self._template = PromptTemplate(template)
         missing = tuple(name for name in self._template.variables if name not in fields)
         if missing:
@@ -43,12 +46,17 @@ class StrParser:
             **dict.fromkeys(self._template.variables, "")
         )  # raises now if a brace is outside a variable
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The same as `format_field`."""
+        return self.format_field
+
     def format_instruction(self) -> Any:
         """Return the instruction to the model: text, or chat messages; empty for none."""
         if not self.template:
             return ""
         names = self._template.variables
-        return self._template.format(**{name: self.format_to_string(self.fields[name]) for name in names})
+        return self._template.format(**{name: self.format_to_string(self.format_field[name]) for name in names})
 
     def format_to_string(self, value: object) -> str:
         """Return a field in the form of the instruction."""

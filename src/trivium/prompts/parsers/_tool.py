@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias, cast
 
-from trivium.exceptions import ConfigurationError, UnknownToolError
+from trivium.exceptions import ConfigurationError, MissingEntryError, UnknownToolError
 from trivium.prompts.parsers._text import StrParser, write_json
 from trivium.schema import ToolStatusCode
 from trivium.schema.lowlevel import checked, create_object, load_class_from_string
@@ -55,8 +55,18 @@ class ToolParser(StrParser):
         super().__init__(template, **{"begin": begin, "end": end, **fields})
         if not begin:
             raise ConfigurationError(f"the parser of {tool_type!r} needs a mark before the action: give begin=")
-        self.tool_type, self.begin, self.end = tool_type, begin, end
+        self.tool_type = tool_type
         self.validate = load_class_from_string(validate) if isinstance(validate, str) else validate
+
+    @property
+    def begin(self) -> str:
+        """The mark before the action, as it stands in `format_field`."""
+        return str(self.format_field["begin"])
+
+    @property
+    def end(self) -> str:
+        """The mark after the action, as it stands in `format_field`."""
+        return str(self.format_field["end"])
 
     @checked
     def parse_response(self, data: str) -> Parsed:
@@ -205,5 +215,6 @@ def _parts(parsed: ParsedAnswer, *names: str) -> list[Any]:
     try:
         return [parsed[name] for name in names]
     except KeyError:
-        missing = ", ".join(name for name in names if name not in parsed)
-        raise ConfigurationError(f"what parse_response gives has {', '.join(names)}; this lacks {missing}") from None
+        missing = tuple(name for name in names if name not in parsed)
+        what = f"what parse_response gives has {', '.join(names)}; this lacks {', '.join(missing)}"
+        raise MissingEntryError(what, missing) from None
