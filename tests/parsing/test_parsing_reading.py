@@ -258,7 +258,7 @@ def test_bombs_are_not_unpacked(tmp_path: Path, data: bytes) -> None:
 
 @pytest.mark.parametrize(
     ("module", "package", "data"),
-    [("pypdf", "pypdf", b"%PDF-1.4"), ("docx", "python-docx", zipped({"word/document.xml": b""}))],
+    [("pypdfium2", "pypdfium2", b"%PDF-1.4"), ("docx", "python-docx", zipped({"word/document.xml": b""}))],
 )
 def test_a_missing_extra_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, package: str, data: bytes
@@ -275,7 +275,7 @@ def test_importing_imports_no_optional_package() -> None:
         "import sys, trivium.parsing as parsing\n"
         "assert not [name for name in sys.modules if name.startswith('trivium.parsing._')]\n"
         "assert all(getattr(parsing, name) for name in parsing.__all__)\n"
-        "assert not {'pypdf', 'docx', 'bs4', 'lxml'} & set(sys.modules)\n"
+        "assert not {'pypdfium2', 'PIL', 'docx', 'bs4', 'lxml'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", program], check=True)
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from trivium.parsing._boxes import Box, PageLayout
     from trivium.parsing._chunk import Chunk, ChunkMetaData
     from trivium.parsing._limits import ReadLimits
+    from trivium.parsing._paged import PagedDocument
     from trivium.parsing._parser import Parser, ParsingConfig, Splitter
     from trivium.parsing._passages import Passage, PassageIndex, select, split
     from trivium.parsing._places import Locator, Place, locate
@@ -16,10 +18,13 @@ if TYPE_CHECKING:
     from trivium.schema import FileAttachment
 
 __all__ = [
+    "Box",
     "Chunk",
     "ChunkMetaData",
     "FileAttachment",
     "Locator",
+    "PageLayout",
+    "PagedDocument",
     "Parser",
     "ParsingConfig",
     "Passage",
@@ -36,10 +41,13 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Box": "parsing._boxes",
     "Chunk": "parsing._chunk",
     "ChunkMetaData": "parsing._chunk",
     "FileAttachment": "schema",
     "Locator": "parsing._places",
+    "PageLayout": "parsing._boxes",
+    "PagedDocument": "parsing._paged",
     "Parser": "parsing._parser",
     "ParsingConfig": "parsing._parser",
     "Passage": "parsing._passages",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from trivium.parsing.formats._html import declared_charset, parse_page
     from trivium.parsing.formats._markup import Tag, tokenize_html
     from trivium.parsing.formats._media_types import suffix_for
+    from trivium.parsing.formats._parsers import parse_original
     from trivium.parsing.formats._reading import opening_error, read_original
     from trivium.parsing.formats._sheets import SheetOrder, sheet_rows
 
@@ -36,6 +37,7 @@ __all__ = [
     "decode",
     "escape_unprintable",
     "opening_error",
+    "parse_original",
     "parse_page",
     "read_original",
     "sheet_rows",
@@ -62,6 +64,7 @@ _HOMES = {
     "decode": "formats._decoding",
     "escape_unprintable": "formats._formats",
     "opening_error": "formats._reading",
+    "parse_original": "formats._parsers",
     "parse_page": "formats._html",
     "read_original": "formats._reading",
     "sheet_rows": "formats._sheets",

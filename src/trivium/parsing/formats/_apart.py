@@ -22,6 +22,7 @@ from trivium.exceptions import (
     MissingExtraError,
     UnreadableDocumentError,
 )
+from trivium.parsing._boxes import PageLayout
 from trivium.parsing.formats._formats import Original, Parsed
 
 if TYPE_CHECKING:
@@ -85,7 +86,9 @@ def read_apart(original: Original, limits: ReadLimits) -> tuple[str, Parsed]:
         raise DocumentTooLargeError(found["text"], original.source, "max_bytes", original.limit)
     if "error" in found:
         raise _ERRORS.get(found["error"], DocumentError)(found["text"], original.source)
-    kind, pages = found.pop("kind"), tuple(found.pop("pages"))
+    kind, pages, text_end = found.pop("kind"), tuple(found.pop("pages")), end + 1 + found.pop("text_bytes")
     lines, headings = (tuple((at, line) for at, line in found.pop(name)) for name in ("lines", "headings"))
-    text = str(memoryview(answer)[end + 1 :], "utf-8")
-    return kind, Parsed(text, pages=pages, lines=lines, headings=headings, **found)
+    view = memoryview(answer)
+    text, boxes = str(view[end + 1 : text_end], "utf-8"), view[text_end:]
+    layout = PageLayout.from_bytes(boxes) if boxes else None
+    return kind, Parsed(text, pages=pages, lines=lines, headings=headings, layout=layout, **found)

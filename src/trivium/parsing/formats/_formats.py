@@ -14,6 +14,7 @@ from trivium.exceptions import (
     EmptyDocumentError,
     UnreadableDocumentError,
 )
+from trivium.parsing._boxes import PageLayout
 from trivium.parsing.formats._lines import LinePairs
 from trivium.parsing.formats._media_types import DOCX, EMAIL, GZIP, HTML, PDF, PHP, PLAIN, PPTX, XLSX, text_type
 
@@ -68,7 +69,7 @@ class Parsed(NamedTuple):
     """The text of a file; its title and date, if it states them; the offsets of its pages, if it has pages.
 
     `lines` maps offsets to lines of the file where they differ from those of the text; `headings` are the headings that
-    the format marks; see `DocMetaData`.
+    the format marks; see `DocMetaData`. `layout` has the boxes of the characters, if they stand on pages.
     """
 
     text: str
@@ -77,6 +78,7 @@ class Parsed(NamedTuple):
     lines: LinePairs = ()
     published: str | None = None
     headings: LinePairs = ()
+    layout: PageLayout | None = None
 
 
 _MAGIC = (

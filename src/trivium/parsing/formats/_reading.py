@@ -8,6 +8,7 @@ from pathlib import Path
 
 from trivium.exceptions import DocumentError, DocumentNotFoundError, UnreadableDocumentError
 from trivium.parsing._limits import MAX_BYTES, ReadLimits
+from trivium.parsing._paged import PagedDocument
 from trivium.parsing.formats._apart import read_apart
 from trivium.parsing.formats._formats import Original, escape_unprintable, suffix_of
 from trivium.parsing.formats._parsers import parse_original
@@ -78,6 +79,8 @@ def read_original(original: Original, limits: ReadLimits | None = None) -> Docum
     metadata.headings = parsed.headings
     metadata.title = parsed.title or metadata.title
     metadata.published_date = parsed.published or metadata.published_date
+    if parsed.layout is not None:
+        return PagedDocument(content=parsed.text, metadata=metadata, layout=parsed.layout)
     return Document(content=parsed.text, metadata=metadata)
 
 

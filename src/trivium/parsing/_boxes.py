@@ -1,0 +1,142 @@
+"""Boxes on pages: the place of each character of a document that has a layout."""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple, Self
+
+__all__ = ["Box", "PageLayout", "Run"]
+
+_SCALE = 65535
+_UNREAD = 255
+_ARRAYS = ("starts", "lengths", "corners", "confidences")
+
+
+class Box(NamedTuple):
+    """A rectangle on a displayed page, in points (1/72 inch) from its upper left corner; pages count from 1."""
+
+    page: int
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def union(self, other: Box) -> Box:
+        """Return the smallest box around this one and another of the same page."""
+        return Box(
+            self.page,
+            min(self.left, other.left),
+            min(self.top, other.top),
+            max(self.right, other.right),
+            max(self.bottom, other.bottom),
+        )
+
+    def continues(self, other: Box) -> bool:
+        """Tell that this box follows the other on its line."""
+        height = min(self.bottom - self.top, other.bottom - other.top)
+        overlap = min(self.bottom, other.bottom) - max(self.top, other.top)
+        near = max(self.left, other.left) - min(self.right, other.right) <= 3 * height
+        return self.page == other.page and near and overlap >= 0.5 * height
+
+
+class Run(NamedTuple):
+    """Characters that stand in one box; `confidence` is that of OCR in percent, None for a text layer."""
+
+    start: int
+    length: int
+    box: Box
+    confidence: int | None = None
+
+
+class PageLayout:
+    """The boxes of the characters of a text, in 15 bytes for each run of letters or digits.
+
+    Args:
+        sizes: width and height of each page as it is displayed, in points.
+        runs: boxes of characters, by offset.
+
+    Example:
+        >>> layout = PageLayout([(200, 100)], [Run(0, 4, Box(1, 10, 20, 50, 30)), Run(5, 2, Box(1, 60, 20, 80, 30))])
+        >>> [tuple(map(round, box)) for box in layout.boxes(2, 7)]
+        [(1, 30, 20, 80, 30)]
+    """
+
+    def __init__(self, sizes: Sequence[tuple[float, float]], runs: Sequence[Run] = ()) -> None:
+        self.sizes = tuple(sizes)
+        self._starts, self._lengths = array("I"), array("H")
+        self._corners, self._confidences = array("H"), array("B")
+        self._firsts = array("I", [0])  # of each page the number of its first run, and the end
+        for run in runs:
+            self._add(run)
+        self._firsts.extend([len(self._starts)] * (len(self.sizes) + 1 - len(self._firsts)))
+
+    def _add(self, run: Run) -> None:
+        width, height = self.sizes[run.box.page - 1]
+        while len(self._firsts) < run.box.page:
+            self._firsts.append(len(self._starts))
+        self._starts.append(run.start)
+        self._lengths.append(min(run.length, _SCALE))
+        self._confidences.append(_UNREAD if run.confidence is None else min(100, max(0, run.confidence)))
+        for corner, size in zip(run.box[1:], (width, height) * 2, strict=True):
+            self._corners.append(min(_SCALE, max(0, round(_SCALE * corner / (size or 1)))))
+
+    def boxes(self, start: int, end: int) -> tuple[Box, ...]:
+        """Return the boxes around the characters from `start` to `end`: one for each line and column they stand in."""
+        found: list[Box] = []
+        for number in self._numbers(start, end):
+            box = self._box(number, start, end)
+            if found and box.continues(found[-1]):
+                found[-1] = found[-1].union(box)
+            else:
+                found.append(box)
+        return tuple(found)
+
+    def confidence(self, start: int, end: int) -> float | None:
+        """Return the least confidence with which OCR read one of the characters, 0 to 1; None if it read none."""
+        found = [self._confidences[number] for number in self._numbers(start, end)]
+        read = [each for each in found if each != _UNREAD]
+        return min(read) / 100 if read else None
+
+    def _numbers(self, start: int, end: int) -> range:
+        first = max(0, bisect_right(self._starts, start) - 1)
+        if first < len(self._starts) and self._starts[first] + self._lengths[first] <= start:
+            first += 1
+        return range(first, max(first, bisect_right(self._starts, end - 1)))
+
+    def _box(self, number: int, start: int, end: int) -> Box:
+        """Return the part of a run's box that holds these characters, as if all were equally wide."""
+        page = bisect_right(self._firsts, number)
+        width, height = self.sizes[page - 1]
+        left, top, right, bottom = self._corners[4 * number : 4 * number + 4]
+        before, length = self._starts[number], self._lengths[number]
+        share = (right - left) / max(1, length)
+        right = left + share * min(length, end - before)
+        left += share * max(0, start - before)
+        x, y = width / _SCALE, height / _SCALE
+        return Box(page, round(x * left, 2), round(y * top, 2), round(x * right, 2), round(y * bottom, 2))
+
+    def to_bytes(self) -> bytes:
+        """Return the layout as bytes, for `from_bytes` on the same machine."""
+        sizes = array("d", [each for size in self.sizes for each in size])
+        parts = [each.tobytes() for each in (sizes, self._firsts, *self._arrays())]
+        return struct.pack(f"{len(parts)}Q", *map(len, parts)) + b"".join(parts)
+
+    @classmethod
+    def from_bytes(cls, data: bytes | memoryview) -> Self:
+        """Return the layout of some bytes of `to_bytes`."""
+        ends = [struct.calcsize("6Q")]
+        for length in struct.unpack_from("6Q", data):
+            ends.append(ends[-1] + length)
+        new, sizes = cls(()), array("d")
+        new._firsts = array("I")
+        for each, (start, end) in zip((sizes, new._firsts, *new._arrays()), pairwise(ends), strict=True):
+            each.frombytes(data[start:end])
+        new.sizes = tuple(zip(sizes[::2], sizes[1::2], strict=True))
+        return new
+
+    def _arrays(self) -> tuple[array[int], ...]:
+        return self._starts, self._lengths, self._corners, self._confidences

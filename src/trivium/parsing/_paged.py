@@ -1,0 +1,22 @@
+"""Documents with pages on which each character has its place."""
+
+from __future__ import annotations
+
+from pydantic import ConfigDict, Field
+
+from trivium.parsing._boxes import PageLayout
+from trivium.schema import Document
+
+__all__ = ["PagedDocument"]
+
+
+class PagedDocument(Document):
+    """A document whose characters have places on pages; `read` returns one for PDF and images.
+
+    Args:
+        layout: the boxes of its characters; it is not part of what is stored.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    layout: PageLayout = Field(exclude=True, repr=False)

@@ -1,0 +1,292 @@
+"""Words on a page arranged as text: rows of tables and keys with their values on one line, columns one by one."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from statistics import median
+from typing import NamedTuple
+
+from trivium.parsing._boxes import Box, Run
+
+__all__ = ["PlacedWord", "arrange_page"]
+
+_PIECE = re.compile(r"[^\W_]+|[\W_]")
+_CELL_GAP = "   "
+_MOST_CELLS = 4000
+"""A page with more of them has no columns that anybody would read: its lines go across."""
+
+Corners = tuple[float, float, float, float]
+
+
+class PlacedWord(NamedTuple):
+    """A word with its box on the page, in points from the upper left corner.
+
+    `base` is the point of its baseline where it begins, `turn` the direction in which it is read: quarters of a turn
+    clockwise, None for one between. `boxes` are those of its characters, if they are known one by one.
+    """
+
+    text: str
+    left: float
+    top: float
+    right: float
+    bottom: float
+    base: tuple[float, float]
+    turn: int | None = 0
+    boxes: tuple[Corners, ...] = ()
+    confidence: int | None = None
+
+
+class _Cell(NamedTuple):
+    """Words that stand side by side in one row, in coordinates in which the text runs to the right."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+    base: float
+    words: tuple[PlacedWord, ...]
+
+    @property
+    def height(self) -> float:
+        return self.bottom - self.top
+
+
+def arrange_page(
+    words: Iterable[PlacedWord], page: int, size: tuple[float, float], offset: int
+) -> tuple[str, list[Run]]:
+    """Return the text of a page, and the boxes of its characters.
+
+    Args:
+        words: its words.
+        page: its number, from 1.
+        size: its width and height.
+        offset: the place of the page in the text of the document.
+    """
+    parts: list[str] = []
+    runs: list[Run] = []
+
+    def write(text: str) -> None:
+        nonlocal offset
+        parts.append(text)
+        offset += len(text)
+
+    by_turn = sorted(words, key=lambda word: 4 if word.turn is None else word.turn)
+    for turn, turned in groupby(by_turn, key=lambda word: word.turn):
+        if parts:
+            write("\n")
+        before: _Cell | None = None
+        for row in _rows_in_order([_turned(word, turn, size) for word in turned], turn is not None):
+            cells = _read_from_right(row) if _is_right_to_left(row) else row
+            if before is not None and _is_apart(before, row[0]):
+                write("\n")
+            for number, cell in enumerate(cells):
+                write(_CELL_GAP if number else "")
+                for at, word in enumerate(cell.words):
+                    write(_space(cell.words[at - 1], word, turn) if at else "")
+                    runs += _runs(word, page, offset)
+                    write(word.text)
+            write("\n")
+            before = row[0]
+    return "".join(parts), runs
+
+
+def _turned(word: PlacedWord, turn: int | None, size: tuple[float, float]) -> _Cell:
+    """Turn a page so that the text of a word runs to the right."""
+    width, height = size
+    left, top, right, bottom = word[1:5]
+    x, y = word.base
+    if turn == 1:
+        return _Cell(top, width - right, bottom, width - left, width - x, (word,))
+    if turn == 2:
+        return _Cell(width - right, height - bottom, width - left, height - top, height - y, (word,))
+    if turn == 3:
+        return _Cell(height - bottom, left, height - top, right, x, (word,))
+    return _Cell(left, top, right, bottom, y, (word,))
+
+
+def _runs(word: PlacedWord, page: int, offset: int) -> Iterator[Run]:
+    """Yield the boxes of a word's letters and digits, one for each stretch of them, and of its other characters."""
+    if len(word.boxes) != len(word.text):
+        yield Run(offset, len(word.text), Box(page, *word[1:5]), word.confidence)
+        return
+    for piece in _PIECE.finditer(word.text):
+        lefts, tops, rights, bottoms = zip(*word.boxes[piece.start() : piece.end()], strict=True)
+        box = Box(page, min(lefts), min(tops), max(rights), max(bottoms))
+        yield Run(offset + piece.start(), len(piece[0]), box, word.confidence)
+
+
+def _space(last: PlacedWord, word: PlacedWord, turn: int | None) -> str:
+    """Return the space between two words of a cell: none where a program wrote one word in parts."""
+    if turn in {1, 3}:
+        gap = max(word.top - last.bottom, last.top - word.bottom)
+        size = word.right - word.left
+    else:
+        gap = max(word.left - last.right, last.left - word.right)
+        size = word.bottom - word.top
+    return "" if gap < 0.08 * size else " "
+
+
+def _is_apart(before: _Cell, cell: _Cell) -> bool:
+    """Tell that a blank line stands between two rows, or that the text goes on in another place."""
+    size = max(before.height, cell.height)
+    return not -0.5 * size < cell.top - before.bottom < 0.9 * size
+
+
+def _is_right_to_left(row: Sequence[_Cell]) -> bool:
+    kinds = [unicodedata.bidirectional(word.text[0]) for cell in row for word in cell.words]
+    return sum(kind in {"R", "AL"} for kind in kinds) > len(kinds) / 2
+
+
+def _read_from_right(row: Sequence[_Cell]) -> list[_Cell]:
+    return [cell._replace(words=cell.words[::-1]) for cell in reversed(row)]
+
+
+# --- rows and columns -----------------------------------------------------------------------------------------
+
+
+def _rows_in_order(words: list[_Cell], is_straight: bool) -> Iterator[list[_Cell]]:
+    """Yield the rows of a page in reading order, each of cells from left to right."""
+    if not is_straight:  # as the stamp across a page: only the file knows the order
+        yield [_joined(words)]
+        return
+    cells = [cell for row in _rows(words) for cell in _cells(row)]
+    parts = [cells] if len(cells) <= _MOST_CELLS else []
+    if not parts:
+        yield from _rows(cells)
+    while parts:
+        part = parts.pop(0)
+        divided = next((found for band in _bands(part) if (found := _columns(band)) is not None), None)
+        if divided is None:
+            yield from _rows(part)
+            continue
+        inside = {id(cell) for side in divided for cell in side}
+        top = min(cell.top for side in divided for cell in side)
+        others = [cell for cell in part if id(cell) not in inside]
+        above = [cell for cell in others if cell.top < top]
+        below = [cell for cell in others if cell.top >= top]
+        yield from _rows(above)
+        parts[:0] = [each for each in (*divided, below) if each]
+
+
+def _rows(cells: Iterable[_Cell]) -> list[list[_Cell]]:
+    """Group cells that stand on one baseline; a raised or lowered small one belongs to the row beside it."""
+    rows: list[list[_Cell]] = []
+    for cell in sorted(cells, key=lambda cell: (cell.base, cell.left)):
+        last = rows[-1][-1] if rows else None
+        if last is not None and abs(cell.base - last.base) <= 0.3 * max(cell.height, last.height):
+            rows[-1].append(cell)
+        else:
+            rows.append([cell])
+    return [sorted(row, key=lambda cell: cell.left) for row in rows]
+
+
+def _cells(row: Sequence[_Cell]) -> Iterator[_Cell]:
+    """Join the words of a row that stand close together; a word that is drawn twice to make it bold counts once."""
+    group: list[_Cell] = []
+    for word in row:
+        if group and word.words[0].text == group[-1].words[0].text and abs(word.left - group[-1].left) < 1:
+            continue
+        if group and word.left - group[-1].right > 0.9 * max(word.height, group[-1].height):
+            yield _joined(group)
+            group = []
+        group.append(word)
+    if group:
+        yield _joined(group)
+
+
+def _joined(cells: Sequence[_Cell]) -> _Cell:
+    return _Cell(
+        min(cell.left for cell in cells),
+        min(cell.top for cell in cells),
+        max(cell.right for cell in cells),
+        max(cell.bottom for cell in cells),
+        cells[0].base,
+        tuple(word for cell in cells for word in cell.words),
+    )
+
+
+def _bands(cells: Sequence[_Cell]) -> Iterator[list[_Cell]]:
+    """Yield the parts of a page between which there is space of about two lines."""
+    if not cells:
+        return
+    space = 1.6 * median(cell.height for cell in cells)
+    band: list[_Cell] = []
+    bottom = 0.0
+    for cell in sorted(cells, key=lambda cell: cell.top):
+        if band and cell.top - bottom > space:
+            yield band
+            band = []
+        bottom = max(bottom, cell.bottom) if band else cell.bottom
+        band.append(cell)
+    yield band
+
+
+def _columns(band: Sequence[_Cell]) -> tuple[list[_Cell], list[_Cell]] | None:
+    """Return the two sides of the gutter with most lines beside it; None if the lines go across."""
+    best: tuple[list[_Cell], list[_Cell]] | None = None
+    for gutter in _gutters(band):
+        for stretch in _stretches(band, gutter):
+            left = [cell for cell in stretch if cell.right <= gutter]
+            right = [cell for cell in stretch if cell.left >= gutter]
+            if _are_columns(left, right) and (best is None or len(stretch) > len(best[0]) + len(best[1])):
+                best = left, right
+    return best
+
+
+def _gutters(band: Sequence[_Cell]) -> list[float]:
+    """Return where at least three cells begin below each other."""
+    lefts = sorted(cell.left for cell in band)
+    return [each - 0.5 for each, third in zip(lefts, lefts[2:], strict=False) if third - each < 3]
+
+
+def _stretches(band: Sequence[_Cell], gutter: float) -> Iterator[list[_Cell]]:
+    """Yield the cells between those that reach across the gutter, from top to bottom."""
+    stretch: list[_Cell] = []
+    for cell in sorted(band, key=lambda cell: cell.top):
+        if cell.left < gutter < cell.right:
+            yield stretch
+            stretch = []
+        else:
+            stretch.append(cell)
+    yield stretch
+
+
+def _are_columns(left: Sequence[_Cell], right: Sequence[_Cell]) -> bool:
+    """Tell columns, each of which is read for itself, from the rows of a table.
+
+    The lines of a table have the same baselines on both sides; those of columns have others, or are full of words.
+    """
+    if min(len(left), len(right)) < 3:
+        return False
+    rows_left, rows_right = _rows(left), _rows(right)
+    fewer, more = sorted((rows_left, rows_right), key=len)
+    if len(fewer) < 3:
+        return False
+    top, bottom = fewer[0][0].top, fewer[-1][0].bottom
+    beside = [row[0].base for row in more if row[0].bottom > top and row[0].top < bottom]
+    if len(beside) < 3:
+        return False
+    return _aligned(fewer, beside) < 0.5 or (_is_prose(rows_left) and _is_prose(rows_right))
+
+
+def _aligned(rows: Sequence[Sequence[_Cell]], bases: Sequence[float]) -> float:
+    """Return the share of rows that have the baseline of one on the other side."""
+    found = 0
+    for row in rows:
+        base, near = row[0].base, 0.2 * row[0].height
+        at = bisect_left(bases, base - near)
+        found += at < len(bases) and bases[at] <= base + near
+    return found / len(rows)
+
+
+def _is_prose(rows: Sequence[Sequence[_Cell]]) -> bool:
+    """Tell lines of running text: most have one cell of several words, and are about equally long."""
+    if len(rows) < 4:
+        return False
+    width = max(row[-1].right for row in rows) - min(row[0].left for row in rows)
+    full = [len(row) == 1 and len(row[0].words) >= 4 and row[0].right - row[0].left > 0.6 * width for row in rows]
+    return sum(full) >= 0.6 * len(rows)
