@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("frozen")
 
 ROOT = Path(__file__).parents[1]
 ROUNDS = 8
-VENDORS = ("openai", "anthropic", "google", "httpx2", "xllamacpp", "pypdf", "docx", "typer", "rich")
+VENDORS = ("openai", "anthropic", "google", "httpx2", "xllamacpp", "pypdfium2", "PIL", "docx", "typer", "rich")
 
 
 def load_benchmark(name: str) -> ModuleType:

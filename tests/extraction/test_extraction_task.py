@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.parsing._pdf import placed_pdf
 
 from trivium import Document, RunRecord
 from trivium.commander import run_sync
@@ -209,3 +210,18 @@ def test_what_on_outcome_raises_ends_the_run(tmp_path: Path):
     with pytest.raises(OSError, match="no space"):
         run_sync(extract_files, task, paths, open_file, on_outcome=stop)
     assert len(seen) == 1
+
+
+def test_evidence_on_a_page_has_its_boxes(tmp_path: Path):
+    pages = [[(72, 700, "Invoice")], [(72, 700, "Total:"), (300, 700, "99,50 EUR"), (72, 600, "Ada"), (72, 500, "Bob")]]
+    (tmp_path / "a.pdf").write_bytes(placed_pdf(pages))
+    opened = Case(read(tmp_path / "a.pdf"), parse_fields("total: money, names: list, none"))
+    assert opened.check({"total": "99.50 EUR", "names": ["Ada", "Bob"], "none": None}) == []
+    found = opened.result()["fields"]
+    assert found["total"]["quote"] == "99,50 EUR"
+    ((page, left, top, right, bottom),) = found["total"]["boxes"]
+    assert (page, left) == (2, pytest.approx(300, abs=1))
+    assert 80 < top < 92 < bottom < 98
+    assert 340 < right < 352
+    assert [box[0] for box in found["names"]["boxes"]] == [2, 2]
+    assert found["none"] == {"value": None, "page": None, "line": None, "quote": None}

@@ -1,10 +1,12 @@
-"""A PDF of some lines, for tests."""
+"""PDFs of some lines, and of texts at places, for tests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-__all__ = ["pdf"]
+__all__ = ["Placed", "pdf", "pdf_file", "placed_pdf"]
+
+Placed = tuple[float, float, str]
 
 
 def pdf(pages: list[list[str]], info: str = "") -> bytes:
@@ -24,10 +26,32 @@ def pdf(pages: list[list[str]], info: str = "") -> bytes:
             f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
         ]
     objects.append(f"<< {info} >>")
-    return b"".join(_pdf_file(objects))
+    return b"".join(pdf_file(objects))
 
 
-def _pdf_file(objects: list[str]) -> Iterator[bytes]:
+def placed_pdf(pages: Sequence[Sequence[Placed]], page: str = "", turn: str = "1 0 0 1", size: int = 10) -> bytes:
+    """A PDF with texts at places: points from the lower left corner, as PDF counts; `page` are further entries."""
+    streams = [
+        "BT " + "".join(f"/F1 {size} Tf {turn} {x} {y} Tm ({text}) Tj\n" for x, y, text in each) + "ET"
+        for each in pages
+    ]
+    kids = " ".join(f"{4 + 2 * number} 0 R" for number in range(len(pages)))
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
+    ]
+    for number, stream in enumerate(streams):
+        objects += [
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >> {page}"
+            f" /Contents {5 + 2 * number} 0 R >>",
+            f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
+        ]
+    return b"".join(pdf_file([*objects, "<< >>"]))
+
+
+def pdf_file(objects: list[str]) -> Iterator[bytes]:
+    """Yield the parts of a file of these objects; the first is the catalog, the last what it tells about itself."""
     position = len(head := b"%PDF-1.4\n")
     yield head
     table = "0000000000 65535 f \n"

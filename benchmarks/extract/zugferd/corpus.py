@@ -53,7 +53,10 @@ def main() -> None:
     sides: dict[str, dict[str, str]] = {"open": {}, "reserved": {}}
     for path, data in pdfs(repository):
         sides["reserved" if is_reserved(data) else "open"][path] = hashlib.sha256(data).hexdigest()[:16]
-    about = {"repository": "github.com/ZUGFeRD/corpus", "commit": _git(repository, "rev-parse", "HEAD").decode().strip()}
+    about = {
+        "repository": "github.com/ZUGFeRD/corpus",
+        "commit": _git(repository, "rev-parse", "HEAD").decode().strip(),
+    }
     SPLIT.write_text(json.dumps({**about, **sides}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print({side: len(found) for side, found in sides.items()})
 

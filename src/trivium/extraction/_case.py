@@ -8,7 +8,7 @@ from typing import Any
 from trivium.extraction._evidence import NOT_STATED, Evidence, Finding, ListEvidence, Refusal, find_evidence
 from trivium.extraction._fields import Field
 from trivium.extraction._source import SourceText
-from trivium.parsing import Locator, PassageIndex, split
+from trivium.parsing import Locator, PagedDocument, PassageIndex, split
 from trivium.schema import Document
 
 __all__ = ["Case"]
@@ -92,7 +92,11 @@ class Case:
         ]
 
     def result(self) -> dict[str, Any]:
-        """Return the record: the value of each field with page, line and quote, or the reason for which it has none."""
+        """Return the record: the value of each field with page, line and quote, or the reason for which it has none.
+
+        Evidence on pages (PDF, images) also has its `boxes`: page, left, top, right and bottom, in points from the upper
+        left corner of the page; and `ocr_confidence`, from 0 to 1, if it was read by OCR.
+        """
         fields: dict[str, Any] = {}
         refused: dict[str, str] = {}
         for field in self.fields:
@@ -109,7 +113,18 @@ class Case:
             return {"value": None, "page": None, "line": None, "quote": None}
         if isinstance(finding, Evidence):
             place = self._locator.place(finding.start)
-            return {"value": finding.value, "page": place.page, "line": place.line, "quote": finding.quote}
+            entry = {"value": finding.value, "page": place.page, "line": place.line, "quote": finding.quote}
+            return {**entry, **self._on_page(finding)}
         first = self._entry(finding.items[0])
         quotes = [item.quote for item in finding.items]
-        return {"value": finding.value, "page": first["page"], "line": first["line"], "quote": quotes}
+        entry = {"value": finding.value, "page": first["page"], "line": first["line"], "quote": quotes}
+        return {**entry, **self._on_page(*finding.items)}
+
+    def _on_page(self, *found: Evidence) -> dict[str, Any]:
+        """Return the boxes of some evidence, and the confidence of OCR, for a document that has a layout."""
+        if not isinstance(self.document, PagedDocument):
+            return {}
+        layout = self.document.layout
+        boxes = [box for each in found for box in layout.boxes(each.start, each.end)]
+        read = [each for item in found if (each := layout.confidence(item.start, item.end)) is not None]
+        return {"boxes": [list(box) for box in boxes], **({"ocr_confidence": min(read)} if read else {})}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple, Self
 
@@ -13,7 +13,6 @@ __all__ = ["Box", "PageLayout", "Run"]
 
 _SCALE = 65535
 _UNREAD = 255
-_ARRAYS = ("starts", "lengths", "corners", "confidences")
 
 
 class Box(NamedTuple):
@@ -65,24 +64,36 @@ class PageLayout:
         [(1, 30, 20, 80, 30)]
     """
 
-    def __init__(self, sizes: Sequence[tuple[float, float]], runs: Sequence[Run] = ()) -> None:
-        self.sizes = tuple(sizes)
+    def __init__(self, sizes: Sequence[tuple[float, float]] = (), runs: Iterable[Run] = ()) -> None:
+        self._sizes = array("d", [each for size in sizes for each in size])
         self._starts, self._lengths = array("I"), array("H")
         self._corners, self._confidences = array("H"), array("B")
-        self._firsts = array("I", [0])  # of each page the number of its first run, and the end
+        self._firsts = array("I", [0] * len(sizes))  # of each page the number of its first run
         for run in runs:
             self._add(run)
-        self._firsts.extend([len(self._starts)] * (len(self.sizes) + 1 - len(self._firsts)))
+
+    @property
+    def sizes(self) -> tuple[tuple[float, float], ...]:
+        """Width and height of each page."""
+        return tuple(zip(self._sizes[::2], self._sizes[1::2], strict=True))
+
+    def add_page(self, size: tuple[float, float], runs: Iterable[Run]) -> None:
+        """Add a page behind the others."""
+        self._sizes.extend(size)
+        self._firsts.append(len(self._starts))
+        for run in runs:
+            self._add(run)
 
     def _add(self, run: Run) -> None:
-        width, height = self.sizes[run.box.page - 1]
-        while len(self._firsts) < run.box.page:
-            self._firsts.append(len(self._starts))
+        for page in range(run.box.page, len(self._firsts)):
+            self._firsts[page] = len(self._starts) + 1
         self._starts.append(run.start)
         self._lengths.append(min(run.length, _SCALE))
         self._confidences.append(_UNREAD if run.confidence is None else min(100, max(0, run.confidence)))
-        for corner, size in zip(run.box[1:], (width, height) * 2, strict=True):
-            self._corners.append(min(_SCALE, max(0, round(_SCALE * corner / (size or 1)))))
+        page, *corners = run.box
+        x, y = _SCALE / (self._sizes[2 * page - 2] or 1), _SCALE / (self._sizes[2 * page - 1] or 1)
+        for corner, scale in zip(corners, (x, y, x, y), strict=True):
+            self._corners.append(min(_SCALE, max(0, round(corner * scale))))
 
     def boxes(self, start: int, end: int) -> tuple[Box, ...]:
         """Return the boxes around the characters from `start` to `end`: one for each line and column they stand in."""
@@ -110,7 +121,7 @@ class PageLayout:
     def _box(self, number: int, start: int, end: int) -> Box:
         """Return the part of a run's box that holds these characters, as if all were equally wide."""
         page = bisect_right(self._firsts, number)
-        width, height = self.sizes[page - 1]
+        width, height = self._sizes[2 * page - 2 : 2 * page]
         left, top, right, bottom = self._corners[4 * number : 4 * number + 4]
         before, length = self._starts[number], self._lengths[number]
         share = (right - left) / max(1, length)
@@ -121,8 +132,7 @@ class PageLayout:
 
     def to_bytes(self) -> bytes:
         """Return the layout as bytes, for `from_bytes` on the same machine."""
-        sizes = array("d", [each for size in self.sizes for each in size])
-        parts = [each.tobytes() for each in (sizes, self._firsts, *self._arrays())]
+        parts = [each.tobytes() for each in self._arrays()]
         return struct.pack(f"{len(parts)}Q", *map(len, parts)) + b"".join(parts)
 
     @classmethod
@@ -131,12 +141,10 @@ class PageLayout:
         ends = [struct.calcsize("6Q")]
         for length in struct.unpack_from("6Q", data):
             ends.append(ends[-1] + length)
-        new, sizes = cls(()), array("d")
-        new._firsts = array("I")
-        for each, (start, end) in zip((sizes, new._firsts, *new._arrays()), pairwise(ends), strict=True):
+        new = cls()
+        for each, (start, end) in zip(new._arrays(), pairwise(ends), strict=True):
             each.frombytes(data[start:end])
-        new.sizes = tuple(zip(sizes[::2], sizes[1::2], strict=True))
         return new
 
-    def _arrays(self) -> tuple[array[int], ...]:
-        return self._starts, self._lengths, self._corners, self._confidences
+    def _arrays(self) -> tuple[array[float] | array[int], ...]:
+        return self._sizes, self._firsts, self._starts, self._lengths, self._corners, self._confidences

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from statistics import median
 from typing import NamedTuple
 
@@ -15,6 +14,8 @@ from trivium.parsing._boxes import Box, Run
 __all__ = ["PlacedWord", "arrange_page"]
 
 _PIECE = re.compile(r"[^\W_]+|[\W_]")
+_LETTER = re.compile("(?s).")
+_NUMBER = re.compile(r"[\W\d_]*\d[\W\d_]*")
 _CELL_GAP = "   "
 _MOST_CELLS = 4000
 """A page with more of them has no columns that anybody would read: its lines go across."""
@@ -26,7 +27,8 @@ class PlacedWord(NamedTuple):
     """A word with its box on the page, in points from the upper left corner.
 
     `base` is the point of its baseline where it begins, `turn` the direction in which it is read: quarters of a turn
-    clockwise, None for one between. `boxes` are those of its characters, if they are known one by one.
+    clockwise, None for one between. `is_spaced` is true if a space stands before it in the file. `boxes` are those of
+    its characters; it needs none where a part of the word has the same part of its box.
     """
 
     text: str
@@ -36,6 +38,7 @@ class PlacedWord(NamedTuple):
     bottom: float
     base: tuple[float, float]
     turn: int | None = 0
+    is_spaced: bool = True
     boxes: tuple[Corners, ...] = ()
     confidence: int | None = None
 
@@ -110,24 +113,25 @@ def _turned(word: PlacedWord, turn: int | None, size: tuple[float, float]) -> _C
 
 def _runs(word: PlacedWord, page: int, offset: int) -> Iterator[Run]:
     """Yield the boxes of a word's letters and digits, one for each stretch of them, and of its other characters."""
-    if len(word.boxes) != len(word.text):
+    if not word.boxes:
         yield Run(offset, len(word.text), Box(page, *word[1:5]), word.confidence)
         return
-    for piece in _PIECE.finditer(word.text):
-        lefts, tops, rights, bottoms = zip(*word.boxes[piece.start() : piece.end()], strict=True)
+    for piece in (_PIECE if word.turn == 0 else _LETTER).finditer(word.text):
+        start, end = piece.span()
+        lefts, tops, rights, bottoms = zip(*word.boxes[start:end], strict=True)
         box = Box(page, min(lefts), min(tops), max(rights), max(bottoms))
-        yield Run(offset + piece.start(), len(piece[0]), box, word.confidence)
+        yield Run(offset + start, end - start, box, word.confidence)
 
 
 def _space(last: PlacedWord, word: PlacedWord, turn: int | None) -> str:
     """Return the space between two words of a cell: none where a program wrote one word in parts."""
     if turn in {1, 3}:
         gap = max(word.top - last.bottom, last.top - word.bottom)
-        size = word.right - word.left
+        size, is_below = word.right - word.left, abs(word.base[0] - last.base[0]) > 0.5 * (word.right - word.left)
     else:
         gap = max(word.left - last.right, last.left - word.right)
-        size = word.bottom - word.top
-    return "" if gap < 0.08 * size else " "
+        size, is_below = word.bottom - word.top, abs(word.base[1] - last.base[1]) > 0.5 * (word.bottom - word.top)
+    return " " if word.is_spaced or is_below or gap >= 0.15 * size else ""
 
 
 def _is_apart(before: _Cell, cell: _Cell) -> bool:
@@ -153,7 +157,7 @@ def _rows_in_order(words: list[_Cell], is_straight: bool) -> Iterator[list[_Cell
     if not is_straight:  # as the stamp across a page: only the file knows the order
         yield [_joined(words)]
         return
-    cells = [cell for row in _rows(words) for cell in _cells(row)]
+    cells = [cell for row in _lines(words) for cell in _cells(row)]
     parts = [cells] if len(cells) <= _MOST_CELLS else []
     if not parts:
         yield from _rows(cells)
@@ -161,27 +165,96 @@ def _rows_in_order(words: list[_Cell], is_straight: bool) -> Iterator[list[_Cell
         part = parts.pop(0)
         divided = next((found for band in _bands(part) if (found := _columns(band)) is not None), None)
         if divided is None:
-            yield from _rows(part)
+            yield from _with_wrapped(_rows(part))
             continue
         inside = {id(cell) for side in divided for cell in side}
         top = min(cell.top for side in divided for cell in side)
         others = [cell for cell in part if id(cell) not in inside]
         above = [cell for cell in others if cell.top < top]
         below = [cell for cell in others if cell.top >= top]
-        yield from _rows(above)
+        yield from _with_wrapped(_rows(above))
         parts[:0] = [each for each in (*divided, below) if each]
 
 
+def _lines(words: Iterable[_Cell]) -> list[list[_Cell]]:
+    """Group words that stand on one baseline, or are raised or lowered a little."""
+    lines: list[list[_Cell]] = []
+    for word in sorted(words, key=lambda word: (word.base, word.left)):
+        if lines and _is_level(word, lines[-1][-1]):
+            lines[-1].append(word)
+        else:
+            lines.append([word])
+    return [sorted(line, key=lambda word: word.left) for line in lines]
+
+
 def _rows(cells: Iterable[_Cell]) -> list[list[_Cell]]:
-    """Group cells that stand on one baseline; a raised or lowered small one belongs to the row beside it."""
+    """Group cells that stand beside each other: on one baseline, or a small label beside the value that it is for."""
     rows: list[list[_Cell]] = []
     for cell in sorted(cells, key=lambda cell: (cell.base, cell.left)):
         last = rows[-1][-1] if rows else None
-        if last is not None and abs(cell.base - last.base) <= 0.3 * max(cell.height, last.height):
+        if last is not None and (_is_level(cell, last) or (_is_label(cell, last) and _is_free(cell, rows[-1]))):
             rows[-1].append(cell)
         else:
             rows.append([cell])
     return [sorted(row, key=lambda cell: cell.left) for row in rows]
+
+
+def _is_level(cell: _Cell, other: _Cell) -> bool:
+    return abs(cell.base - other.base) <= 0.3 * max(cell.height, other.height)
+
+
+def _is_label(cell: _Cell, other: _Cell) -> bool:
+    """Tell that one of two cells is in small print, and no higher or lower than the other."""
+    low, high = sorted((cell.height, other.height))
+    return low < 0.8 * high and min(cell.bottom, other.bottom) - max(cell.top, other.top) > 0.8 * low
+
+
+def _is_free(cell: _Cell, row: Sequence[_Cell]) -> bool:
+    return all(cell.left > other.right or cell.right < other.left for other in row)
+
+
+def _with_wrapped(rows: Sequence[list[_Cell]]) -> Iterator[list[_Cell]]:
+    """Yield rows of tables with the further lines of their cells, so that each row is one line."""
+    row: list[_Cell] = []
+    last = 0.0  # the baseline of the line before
+    for number, line in enumerate(rows):
+        step = line[0].base - last
+        following = rows[number + 1][0].base - line[0].base if number + 1 < len(rows) else step
+        longer = _with_line(row, line, step, following) if row else None
+        if longer is None and row:
+            yield row
+        row = line if longer is None else longer
+        last = line[0].base
+    if row:
+        yield row
+
+
+def _with_line(row: Sequence[_Cell], line: Sequence[_Cell], step: float, following: float) -> list[_Cell] | None:
+    """Return a row with a further line of its cells; None if the line is a row of its own."""
+    if len(line) >= len(row) or step > 1.6 * line[0].height:
+        return None
+    longer = list(row)
+    free = 0
+    for cell in line:
+        near = 0.25 * cell.height
+        place = next((at for at, above in enumerate(longer) if abs(above.left - cell.left) < near), None)
+        if place is not None and not (_is_number(cell) and _is_number(longer[place])):
+            longer[place] = _joined([longer[place], cell])
+        elif place is None and _is_free(cell, row):
+            longer.append(cell)
+            free += 1
+        else:
+            return None
+    longer.sort(key=lambda cell: cell.left)
+    if free == len(line) or any(cell.right > other.left for cell, other in pairwise(longer)):
+        return None
+    # The first cell often names the row: a line below it is the next row, unless space tells that it is not.
+    is_named = longer[0].words[0] is row[0].words[0] and longer[0] is not row[0]
+    return None if is_named and (len(line) > 1 or len(row) < 3 or following < 1.25 * step) else longer
+
+
+def _is_number(cell: _Cell) -> bool:
+    return _NUMBER.fullmatch("".join(word.text for word in cell.words)) is not None
 
 
 def _cells(row: Sequence[_Cell]) -> Iterator[_Cell]:
@@ -258,29 +331,30 @@ def _stretches(band: Sequence[_Cell], gutter: float) -> Iterator[list[_Cell]]:
 def _are_columns(left: Sequence[_Cell], right: Sequence[_Cell]) -> bool:
     """Tell columns, each of which is read for itself, from the rows of a table.
 
-    The lines of a table have the same baselines on both sides; those of columns have others, or are full of words.
+    The rows of a table have one baseline on both sides, as keys have with their values. Lines of columns stand beside
+    each other on different baselines, or are full of words.
     """
     if min(len(left), len(right)) < 3:
         return False
-    rows_left, rows_right = _rows(left), _rows(right)
-    fewer, more = sorted((rows_left, rows_right), key=len)
-    if len(fewer) < 3:
+    fewer, more = sorted((_rows(left), _rows(right)), key=len)
+    beside = [row for row in more if row[0].bottom > fewer[0][0].top and row[0].top < fewer[-1][0].bottom]
+    if min(len(fewer), len(beside)) < 3:
         return False
-    top, bottom = fewer[0][0].top, fewer[-1][0].bottom
-    beside = [row[0].base for row in more if row[0].bottom > top and row[0].top < bottom]
-    if len(beside) < 3:
-        return False
-    return _aligned(fewer, beside) < 0.5 or (_is_prose(rows_left) and _is_prose(rows_right))
+    aligned, crossed = _matches(fewer, beside)
+    return (crossed >= 3 and crossed >= 0.5 * aligned) or (_is_prose(fewer) and _is_prose(more))
 
 
-def _aligned(rows: Sequence[Sequence[_Cell]], bases: Sequence[float]) -> float:
-    """Return the share of rows that have the baseline of one on the other side."""
-    found = 0
+def _matches(rows: Sequence[Sequence[_Cell]], others: Sequence[Sequence[_Cell]]) -> tuple[int, int]:
+    """Return the number of rows with the baseline of another, and of those that overlap one on another baseline."""
+    aligned = crossed = 0
     for row in rows:
-        base, near = row[0].base, 0.2 * row[0].height
-        at = bisect_left(bases, base - near)
-        found += at < len(bases) and bases[at] <= base + near
-    return found / len(rows)
+        cell, least = row[0], 0.3 * row[0].height
+        near = [other[0] for other in others if min(cell.bottom, other[0].bottom) - max(cell.top, other[0].top) > least]
+        if any(abs(cell.base - other.base) <= 0.5 * least or _is_label(cell, other) for other in near):
+            aligned += 1
+        elif near:
+            crossed += 1
+    return aligned, crossed
 
 
 def _is_prose(rows: Sequence[Sequence[_Cell]]) -> bool:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from trivium.exceptions import MissingExtraError
-from trivium.parsing._boxes import PageLayout, Run
+from trivium.parsing._boxes import PageLayout
 from trivium.parsing.formats._arranging import arrange_page
 from trivium.parsing.formats._dates import iso_date
 from trivium.parsing.formats._decoding import tidy
@@ -35,8 +35,7 @@ def parse_pdf(original: Original) -> Parsed:
     with PDFFile.open(original) as file:
         parts: list[str] = []
         pages: list[int] = []
-        sizes: list[tuple[float, float]] = []
-        runs: list[Run] = []
+        layout = PageLayout()
         length = 0
         for number in range(file.page_count):
             with file.page(number) as page:
@@ -46,8 +45,7 @@ def parse_pdf(original: Original) -> Parsed:
             text = tidy(text).rstrip("\n") + "\n\n"
             pages.append(length)
             parts.append(text)
-            sizes.append(size)
-            runs += found
+            layout.add_page(size, found)
             length += len(text)
             if length > original.limit:
                 raise original.too_large("more text")
@@ -56,7 +54,7 @@ def parse_pdf(original: Original) -> Parsed:
             raise original.unreadable(_SCANNED)
         title = tidy(file.about("Title")).strip() or None
         published = pdf_date(file.about("CreationDate"))
-    return Parsed(text, title, tuple(pages), published=published, layout=PageLayout(sizes, runs))
+    return Parsed(text, title, tuple(pages), published=published, layout=layout)
 
 
 class PDFFile:
@@ -82,9 +80,10 @@ class PDFFile:
             MissingExtraError: pypdfium2 is not installed.
         """
         try:
-            import pypdfium2.raw as pdfium
+            import pypdfium2.raw as raw  # pyright: ignore[reportMissingTypeStubs]
         except ImportError:
             raise MissingExtraError("pypdfium2", "documents") from None
+        pdfium: Any = raw  # made by a program from C's headers
         pdfium.FPDF_InitLibrary()
         document = pdfium.FPDF_LoadMemDocument64(original.data, len(original.data), None)
         if not document:

@@ -17,12 +17,8 @@ _SPACES = frozenset([0x0, 0x9, 0xA, 0xD, 0x20, 0xA0, 0x2002, 0x2003, 0x2009, 0x2
 _FINE = 100_000
 
 
-class _Glyph(NamedTuple):
-    text: str
-    left: float
-    bottom: float
-    right: float
-    top: float
+_Glyph = tuple[str, float, float, float, float]
+"""A character, and left, bottom, right and top of its box, as PDF counts."""
 
 
 class _Matrix(NamedTuple):
@@ -55,72 +51,78 @@ def page_words(pdfium: Any, page: Any, width: float, height: float) -> Iterator[
     text = pdfium.FPDFText_LoadPage(page)
     try:
         matrix = _display_matrix(pdfium, page, width, height)
-        for start, glyphs in _words(pdfium, text):
-            yield _placed(pdfium, text, start, glyphs, matrix)
+        for start, glyphs, way in _words(pdfium, text):
+            yield _placed(pdfium, text, start, glyphs, way, matrix)
     finally:
         pdfium.FPDFText_ClosePage(text)
 
 
-def _words(pdfium: Any, text: Any) -> Iterator[tuple[int, list[_Glyph]]]:
-    """Yield the characters between spaces and jumps, and the number of the first one."""
-    box = pdfium.FS_RECTF()
-    reference = ctypes.byref(box)
-    code_of, box_of = pdfium.FPDFText_GetUnicode, pdfium.FPDFText_GetLooseCharBox
+def _words(pdfium: Any, text: Any) -> Iterator[tuple[int, list[_Glyph], tuple[float, float]]]:
+    """Yield the characters between spaces and jumps: the number of the first, all with their boxes, and their way."""
+    box, way = pdfium.FS_RECTF(), pdfium.FS_MATRIX()
+    box_reference, way_reference = ctypes.byref(box), ctypes.byref(way)
+    code_of, box_of, way_of = pdfium.FPDFText_GetUnicode, pdfium.FPDFText_GetLooseCharBox, pdfium.FPDFText_GetMatrix
     start, glyphs = 0, list[_Glyph]()
     high = 0  # the first half of a character beyond the 16 bits in which pdfium gives them
     for number in range(pdfium.FPDFText_CountChars(text)):
         code = code_of(text, number)
-        if 0xD800 <= code < 0xDC00:
+        if code in _SPACES:
+            if glyphs:
+                yield start, glyphs, (way.a, way.b)
+                glyphs = []
+            continue
+        if code in _IGNORED or 0xD800 <= code < 0xDC00:
             high = code
             continue
         if 0xDC00 <= code < 0xE000:
             code = 0x10000 + ((high - 0xD800) << 10) + code - 0xDC00 if high else 0xFFFD
-        high = 0
-        if code in _IGNORED:
-            continue
-        is_space = code in _SPACES
-        if not is_space:
-            box_of(text, number, reference)
-            glyph = _Glyph(
-                "-" if code in _HYPHENS else chr(min(code, 0x10FFFF)), box.left, box.bottom, box.right, box.top
-            )
-        if glyphs and (is_space or _jumps(glyphs[-1], glyph)):
-            yield start, glyphs
+            high = 0
+        box_of(text, number, box_reference)
+        glyph = ("-" if code in _HYPHENS else chr(code), box.left, box.bottom, box.right, box.top)
+        if glyphs and _jumps(glyphs[-1], glyph, abs(way.a) >= abs(way.b)):
+            yield start, glyphs, (way.a, way.b)
             glyphs = []
-        if not is_space:
-            if not glyphs:
-                start = number
-            glyphs.append(glyph)
+        if not glyphs:
+            start = number
+            way_of(text, number, way_reference)
+        glyphs.append(glyph)
     if glyphs:
-        yield start, glyphs
+        yield start, glyphs, (way.a, way.b)
 
 
-def _jumps(last: _Glyph, glyph: _Glyph) -> bool:
-    """Tell that a character does not stand beside the last one, in whatever direction the text runs."""
-    size = max(last.top - last.bottom, last.right - last.left, glyph.top - glyph.bottom, glyph.right - glyph.left)
-    across = max(glyph.left - last.right, last.left - glyph.right)
-    along = max(glyph.bottom - last.top, last.bottom - glyph.top)
-    return across > 0.5 * size or along > 0.5 * size
+def _jumps(last: _Glyph, glyph: _Glyph, is_level: bool) -> bool:
+    """Tell that a character does not stand beside the last one, in the direction in which the text runs."""
+    _, left, bottom, right, top = glyph
+    _, last_left, last_bottom, last_right, last_top = last
+    size = max(last_top - last_bottom, last_right - last_left, top - bottom, right - left)
+    across = max(left - last_right, last_left - right)
+    along = max(bottom - last_top, last_bottom - top)
+    return across > 0.5 * size or along > 0.5 * size or (along if is_level else across) > -0.3 * size
 
 
-def _placed(pdfium: Any, text: Any, start: int, glyphs: list[_Glyph], matrix: _Matrix) -> PlacedWord:
-    boxes = [matrix.box(*glyph[1:]) for glyph in glyphs]
+def _placed(
+    pdfium: Any, text: Any, start: int, glyphs: list[_Glyph], way: tuple[float, float], matrix: _Matrix
+) -> PlacedWord:
+    letters, lefts, bottoms, rights, tops = zip(*glyphs, strict=True)
+    word = "".join(letters)
     x, y = ctypes.c_double(), ctypes.c_double()
     pdfium.FPDFText_GetCharOrigin(text, start, x, y)
-    angle = pdfium.FPDFText_GetCharAngle(text, start)
-    (x0, y0), (x1, y1) = matrix.point(0, 0), matrix.point(math.cos(angle), math.sin(angle))
-    turn = math.atan2(y1 - y0, x1 - x0) / (math.pi / 2) % 4
-    is_straight = abs(turn - round(turn)) < 0.1
+    a, b = way
+    turn = math.atan2(matrix.b * a + matrix.d * b, matrix.a * a + matrix.c * b) / (math.pi / 2) % 4
+    quarter = round(turn) % 4 if abs(turn - round(turn)) < 0.1 else None
     return PlacedWord(
-        "".join(glyph.text for glyph in glyphs),
-        min(box[0] for box in boxes),
-        min(box[1] for box in boxes),
-        max(box[2] for box in boxes),
-        max(box[3] for box in boxes),
+        word,
+        *matrix.box(min(lefts), min(bottoms), max(rights), max(tops)),
         base=matrix.point(x.value, y.value),
-        turn=round(turn) % 4 if is_straight else None,
-        boxes=tuple(boxes),
+        turn=quarter,
+        is_spaced=start > 0 and _is_space(pdfium, text, start - 1),
+        boxes=() if word.isalnum() and quarter == 0 else tuple(matrix.box(*glyph[1:]) for glyph in glyphs),
     )
+
+
+def _is_space(pdfium: Any, text: Any, number: int) -> bool:
+    """Tell a space of the file from one that pdfium concludes from a gap."""
+    return pdfium.FPDFText_GetUnicode(text, number) in _SPACES and not pdfium.FPDFText_IsGenerated(text, number)
 
 
 def _display_matrix(pdfium: Any, page: Any, width: float, height: float) -> _Matrix:

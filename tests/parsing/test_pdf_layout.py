@@ -1,0 +1,250 @@
+"""PDF pages as text in reading order, and the boxes of their characters; PDFs that would take too much."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from functools import reduce
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pypdfium2  # pyright: ignore[reportMissingTypeStubs]
+import pytest
+from tests.parsing._pdf import Placed, pdf, pdf_file, placed_pdf
+
+from trivium.exceptions import DocumentLimitError, UnreadableDocumentError
+from trivium.parsing import Box, PagedDocument, PageLayout, ReadLimits, locate, read
+from trivium.parsing._boxes import Run
+
+
+def read_pdf(folder: Path, data: bytes, limits: ReadLimits | None = None) -> PagedDocument:
+    path = folder / "a.pdf"
+    path.write_bytes(data)
+    document = read(path, limits=limits)
+    assert isinstance(document, PagedDocument)
+    return document
+
+
+def column(x: float, top: float, texts: str, step: float = 12) -> list[Placed]:
+    return [(x, top - step * number, text) for number, text in enumerate(texts.split("|"))]
+
+
+PROSE = (
+    "The first column has several|lines of words that run from|one side to the other, and|they go on below each other|"
+    "here."
+)
+PROSE_2 = (
+    "After them comes the second|column, which a reader begins|only when the first has come|to its end, at the foot|"
+    "of it."
+)
+
+PAGES: list[tuple[str, list[Placed], str]] = [
+    (
+        "keys and values, which the file has apart",
+        [*column(300, 700, "4711|1 March 2024|99,50 EUR"), *column(72, 700, "Invoice number:|Date:|Total:")],
+        "Invoice number:   4711\nDate:   1 March 2024\nTotal:   99,50 EUR",
+    ),
+    (
+        "a table, written column by column",
+        [*column(72, 700, "Pos|1|2"), *column(110, 700, "Goods|Apples|Pears"), *column(300, 700, "Price|3,00|4,50")],
+        "Pos   Goods   Price\n1   Apples   3,00\n2   Pears   4,50",
+    ),
+    (
+        "a cell of several lines",
+        [
+            *column(72, 700, "1"),
+            *column(110, 700, "A long name|of some goods"),
+            *column(300, 700, "3,00"),
+            *column(72, 660, "2"),
+            *column(110, 660, "Pears"),
+            *column(300, 660, "4,50"),
+        ],
+        "1   A long name of some goods   3,00\n\n2   Pears   4,50",
+    ),
+    (
+        "rows without a value are no further lines of the row before",
+        [*column(72, 700, "Rent|Heating|Water"), *column(200, 700, "1"), *column(300, 700, "900")],
+        "Rent   1   900\nHeating\nWater",
+    ),
+    (
+        "numbers are no further lines of numbers",
+        [*column(72, 700, "a|b"), *column(200, 700, "5|6"), *column(300, 700, "7"), *column(400, 700, "9,00|8,00")],
+        "a   5   7   9,00\nb   6   8,00",
+    ),
+    (
+        "two columns of prose below a title",
+        [
+            (72, 740, "A title that stands above both of the columns, from side to side, as titles often do it here"),
+            *column(320, 720, PROSE_2),
+            *column(72, 720, PROSE),
+        ],
+        "A title that stands above both of the columns, from side to side, as titles often do it here\n"
+        + f"{PROSE}||{PROSE_2}".replace("|", "\n"),
+    ),
+    (
+        "an address beside a block with other lines",
+        [
+            *column(72, 700, "Ada Ltd|Main Street 1|12345 Town|Country"),
+            *column(350, 705, "Invoice 17|by Ada|for Bob|of May"),
+        ],
+        "Ada Ltd\nMain Street 1\n12345 Town\nCountry\n\nInvoice 17\nby Ada\nfor Bob\nof May",
+    ),
+    ("a word in parts, side by side", [(72, 700, "Rech"), (94.5, 700, "nung 17")], "Rechnung 17"),
+    ("a word that is drawn twice", [(72, 700, "Total"), (72.3, 700, "Total"), (110, 700, "5")], "Total   5"),
+    ("paragraphs", column(72, 700, "One|two") + column(72, 640, "Three"), "One\ntwo\n\nThree"),
+]
+
+
+@pytest.mark.parametrize(("placed", "text"), [each[1:] for each in PAGES], ids=[each[0] for each in PAGES])
+def test_reading_order(tmp_path: Path, placed: list[Placed], text: str) -> None:
+    assert read_pdf(tmp_path, placed_pdf([placed])).content == f"{text}\n\n"
+
+
+# Text that runs up the page, as in a margin, stands after the other; a page that is turned is read as it is displayed.
+@pytest.mark.parametrize(
+    ("turn", "page", "places"),
+    [
+        ("1 0 0 1", "", [(72, 700), (300, 700), (72, 680)]),
+        ("1 0 0 1", "/CropBox [50 50 500 750]", [(72, 700), (300, 700), (72, 680)]),
+        ("0 1 -1 0", "/Rotate 90", [(100, 72), (100, 300), (120, 72)]),
+        ("-1 0 0 -1", "/Rotate 180", [(500, 100), (272, 100), (500, 120)]),
+        ("0 -1 1 0", "/Rotate 270", [(500, 700), (500, 472), (480, 700)]),
+        ("0 1 -1 0", "", [(100, 72), (100, 300), (120, 72)]),
+        ("-1 0 0 -1", "", [(500, 100), (272, 100), (500, 120)]),
+        ("0 -1 1 0", "", [(500, 700), (500, 472), (480, 700)]),
+    ],
+)
+def test_turned_pages_and_the_ink_in_the_boxes(
+    tmp_path: Path, turn: str, page: str, places: list[tuple[float, float]]
+) -> None:
+    texts = ["Total:", "99,50", "Thanks"]
+    placed = [(*place, text) for place, text in zip(places, texts, strict=True)]
+    document = read_pdf(tmp_path, placed_pdf([[], placed], page, turn))
+    assert document.content.strip("\n") == "Total:   99,50\nThanks"
+    for text in (*texts, "9,5"):
+        start = document.content.index(text)
+        box = reduce(Box.union, document.layout.boxes(start, start + len(text)))
+        assert box.page == 2
+        whole = text if text in texts else "99,50"
+        alone = placed_pdf([[], [each for each in placed if each[2] == whole]], page, turn)
+        inside, outside = ink(alone, box)
+        assert inside > 20
+        assert (outside <= 0.02 * inside) if text in texts else outside > 0
+
+
+def ink(data: bytes, box: Box) -> tuple[int, int]:
+    """The dark pixels of a page inside a box and outside it, as pdfium displays the page."""
+    page: Any = pypdfium2.PdfDocument(data)[box.page - 1]
+    image = page.render(scale=2, grayscale=True).to_pil()
+    left, top, right, bottom = (round(2 * each) for each in box[1:])
+    every = image.histogram()
+    inside = image.crop((left - 1, top - 1, right + 1, bottom + 1)).histogram()
+    return sum(inside[:128]), sum(every[:128]) - sum(inside[:128])
+
+
+def test_pages_lines_and_boxes_agree(tmp_path: Path) -> None:
+    pages = [column(72, 700, f"Page {number}|Total: {number},50 EUR") for number in range(1, 5)]
+    document = read_pdf(tmp_path, placed_pdf(pages))
+    for number in range(1, 5):
+        start = document.content.index(f"{number},50")
+        assert str(locate(document, start)) == f"page {number}, line 2"
+        (box,) = document.layout.boxes(start, start + 4)
+        assert box.page == number
+        assert (box.left, box.bottom) == pytest.approx((100, 792 - 688 + 2), abs=4)
+    assert document.layout.sizes == ((612, 792),) * 4
+    assert document.layout.confidence(0, 10) is None
+    boxes = document.layout.boxes(0, len(document.content))
+    assert [box.page for box in boxes] == [1, 1, 2, 2, 3, 3, 4, 4]
+    assert document.layout.boxes(len(document.content) - 1, len(document.content)) == ()
+    assert "layout" not in document.model_dump()
+
+
+def test_a_layout_as_bytes() -> None:
+    runs = [Run(2, 3, Box(1, 10, 20, 40, 30), 91), Run(6, 1, Box(3, 0, 0, 300, 100), 20), Run(8, 2, Box(3, 1, 1, 2, 2))]
+    layout = PageLayout([(100, 100), (100, 200), (300, 100)], runs)
+    again = PageLayout.from_bytes(layout.to_bytes())
+    for start in range(12):
+        for end in range(start + 1, 13):
+            assert again.boxes(start, end) == layout.boxes(start, end)
+            assert again.confidence(start, end) == layout.confidence(start, end)
+    assert [round(layout.boxes(at, at + 1)[0].left) for at in (2, 3, 4)] == [10, 20, 30]
+    assert (layout.boxes(0, 2), layout.boxes(5, 6), layout.boxes(10, 12)) == ((), (), ())
+    assert layout.confidence(2, 7) == 0.2
+    assert PageLayout([]).boxes(0, 5) == ()
+
+
+def test_fields_of_a_form_are_read(tmp_path: Path) -> None:
+    appearance = "BT /F1 10 Tf 2 4 Td (EUR 950) Tj ET"
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R /AcroForm << /Fields [6 0 R] >> >>",
+        "<< /Type /Pages /Kids [4 0 R] /Count 1 >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Annots [6 0 R] /Contents 5 0 R"
+        " /Resources << /Font << /F1 3 0 R >> >> >>",
+        "<< /Length 39 >>\nstream\nBT /F1 10 Tf 72 700 Td (Rent:) Tj ET   \nendstream",
+        "<< /Type /Annot /Subtype /Widget /FT /Tx /T (rent) /V (EUR 950) /Rect [150 696 300 710] /F 4"
+        " /AP << /N 7 0 R >> >>",
+        "<< /Type /XObject /Subtype /Form /BBox [0 0 150 14] /Resources << /Font << /F1 3 0 R >> >>"
+        f" /Length {len(appearance)} >>\nstream\n{appearance}\nendstream",
+        "<< >>",
+    ]
+    assert read_pdf(tmp_path, b"".join(pdf_file(objects))).content == "Rent:   EUR 950\n\n"
+
+
+# --- what would take too much -------------------------------------------------------------------------------
+
+
+def with_stream(data: bytes, about: str = "") -> bytes:
+    """A PDF of one page, whose content is a compressed stream."""
+    head = (
+        b"%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n2 0 obj\n<< /Type /Pages /Kids [3 0 R] /Count 1"
+    )
+    head += b" >>\nendobj\n3 0 obj\n<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << "
+    head += b"/Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> /XObject << /X 4 0 R >> >> >>"
+    head += b"\nendobj\n"
+    packed = zlib.compress(data, 9)
+    stream = f"4 0 obj\n<< /Length {len(packed)} /Filter /FlateDecode {about} >>\nstream\n".encode()
+    return head + stream + packed + b"\nendstream\nendobj\ntrailer << /Root 1 0 R >>\n"
+
+
+SHOWN = b"BT /F1 12 Tf 72 700 Td (words and words) Tj ET\n"
+BOMBS: dict[str, tuple[str, Callable[[], bytes]]] = {
+    "a content of 400 MB": ("memory", lambda: with_stream(SHOWN + b" " * (400 << 20))),
+    "36 million letters": (
+        "max_bytes|seconds|memory",
+        lambda: with_stream(b"BT /F1 9 Tf " + b"(some words) Tj " * (3 << 20)),
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BOMBS)
+def test_files_that_take_too_much_are_typed_errors(tmp_path: Path, name: str) -> None:
+    limit, made = BOMBS[name]
+    (tmp_path / "a.pdf").write_bytes(made())
+    started = monotonic()
+    with pytest.raises(DocumentLimitError) as caught:
+        read(tmp_path / "a.pdf", limits=ReadLimits(seconds=5))
+    assert caught.value.limit in limit.split("|")
+    assert monotonic() - started < 10
+
+
+def test_files_with_loops_come_to_an_end(tmp_path: Path) -> None:
+    drawn = with_stream(SHOWN + b"/X Do\n", "/Type /XObject /Subtype /Form /BBox [0 0 612 792]")
+    assert "words and words" in read_pdf(tmp_path, drawn).content
+    many = pdf([["text"]]).replace(b"/Count 1", b"/Count 999999999")
+    assert read_pdf(tmp_path, many).content == "text\n\n"
+    (tmp_path / "b.pdf").write_bytes(pdf([["text"]]).replace(b"/Kids [4 0 R] /Count 1", b"/Kids [2 0 R] /Count 9"))
+    with pytest.raises(UnreadableDocumentError, match="damaged"):
+        read(tmp_path / "b.pdf")
+
+
+@pytest.mark.slow
+def test_a_thousand_pages_within_the_limits(tmp_path: Path) -> None:
+    page = [f"Line {number} of the page, with some words in it and a number: {number * 37}" for number in range(20)]
+    document = read_pdf(tmp_path, pdf([page] * 1000), ReadLimits(seconds=60))
+    assert len(document.metadata.pages) == 1000
+    start = document.content.rindex("Line 19")
+    assert str(locate(document, start)) == "page 1000, line 20"
+    assert [box.page for box in document.layout.boxes(start, start + 7)] == [1000]
