@@ -14,8 +14,8 @@ from ._source import Source, import_time
 VENDORS = frozenset(
     {
         "anthropic", "bs4", "chainlit", "docx", "google", "httpx2", "ipykernel", "jupyter_client", "lmdeploy",
-        "matplotlib", "mcp", "openai", "PIL", "pptx", "prompt_toolkit", "pypdfium2", "ray", "redis", "rich", "sse_starlette",
-        "starlette", "tiktoken", "torch", "transformers", "typer", "uvicorn", "vllm", "xllamacpp",
+        "matplotlib", "mcp", "openai", "PIL", "pptx", "prompt_toolkit", "pypdfium2", "ray", "redis", "rich",
+        "sse_starlette", "starlette", "tiktoken", "torch", "transformers", "typer", "uvicorn", "vllm", "xllamacpp",
     }
 )  # fmt: skip
 

@@ -94,8 +94,8 @@ class Case:
     def result(self) -> dict[str, Any]:
         """Return the record: the value of each field with page, line and quote, or the reason for which it has none.
 
-        Evidence on pages (PDF, images) also has its `boxes`: page, left, top, right and bottom, in points from the upper
-        left corner of the page; and `ocr_confidence`, from 0 to 1, if it was read by OCR.
+        Evidence on pages (PDF, images) also has its `boxes`: page, left, top, right and bottom, in points from its
+        upper left corner; and `ocr_confidence`, from 0 to 1, if it was read by OCR.
         """
         fields: dict[str, Any] = {}
         refused: dict[str, str] = {}
