@@ -55,7 +55,7 @@ from trivium.commander.lowlevel import (
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, StateError
 from trivium.hooks import Hook, RemovableHandle
 from trivium.memory import Memory, MemoryManager, MessageEvent
-from trivium.policies import NOTHING, Policy
+from trivium.policies import NOTHING, Policy, Sources
 from trivium.schema import AgentStatusCode, Message
 from trivium.schema.lowlevel import as_sources, check_name, create_object, message_of
 
@@ -319,17 +319,15 @@ class Module:
                 emit(node, PartialEvent, last)
         return last
 
-    def _receive(self, node: CallNode, messages: list[Message]) -> None:
+    def _receive(self, node: CallNode, messages: list[Message], read: Sources = NOTHING) -> None:
         """Remember the messages of a call, and note what they and their session repeat."""
-        session_id, read = node.scope.session_id, NOTHING
-        above = NOTHING if parent_of(node) is None else sources_above(node)
+        session_id = node.scope.session_id
+        above = sources_above(parent_of(node))
         for message in messages:
             extra = message.__pydantic_extra__
-            if "sources" in extra:
-                read |= as_sources(extra["sources"])
-            elif above:  # it is said within a run, and may repeat all that was read above
-                extra["sources"] = above
-                read |= above
+            if above:  # it is said within a run, and may repeat all that was read above
+                extra.setdefault("sources", above)
+            read |= as_sources(extra.get("sources", NOTHING))
             if "files" in extra:
                 read |= message.documents
         if self.memory is not None and messages:
@@ -356,9 +354,6 @@ class Module:
 
     def _remember(self, node: CallNode, messages: list[Message]) -> None:
         assert self.memory is not None
-        if read := sources_of(node):
-            for each in messages:
-                each.__pydantic_extra__.setdefault("sources", read)
         self.memory.open(node.scope.session_id).add(messages)
 
     async def _before(self, hook: Hook, messages: list[Message], session_id: Hashable) -> list[Message]:

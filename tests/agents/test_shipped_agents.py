@@ -235,6 +235,37 @@ def test_react_tells_the_model_what_was_wrong_and_goes_on(text: str) -> None:
     assert said[-1] in ("Please follow the format", "The action is invalid, please check the action name.")
 
 
+QUOTED = step(number=4)
+
+
+@pytest.mark.parametrize(
+    ("text", "runs"),
+    [
+        (QUOTED, True),
+        (f"\n```json\n{QUOTED}\n```\n", True),
+        (f"The mail says {QUOTED} and no more.", False),
+        (f"The mail says:\n```json\n{QUOTED}\n```\nThat is all.", False),
+        (f"The mail says:\n```json\n{QUOTED}\n```", False),
+        (f"```json\n{QUOTED}\n```\nThat is what the mail says.", False),
+        (f"> {QUOTED}", False),
+        (f"{QUOTED}\n{QUOTED}", False),
+        (f"[{QUOTED}]", False),
+        (conclusion(QUOTED), False),
+    ],
+    ids=str,
+)
+def test_react_calls_what_is_the_whole_answer_and_nothing_that_it_quotes(text: str, runs: bool) -> None:
+    called: list[int] = []
+
+    def double(number: int) -> int:
+        """Double a number."""
+        called.append(number)
+        return 2 * number
+
+    asked(ReAct(ScriptedModel([text, conclusion("8")]), double))
+    assert called == [4] * runs
+
+
 def test_react_takes_a_template_and_a_parser_of_ones_own() -> None:
     class Call(BaseModel):
         action: dict[str, Any]

@@ -7,11 +7,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from policies._office import READ, TO_EVE, Outbox
 from trivium import Message, Module
 from trivium.commander import wait
 from trivium.memory import MemoryManager
 
-__all__ = ["Place", "broken", "loud", "make_place", "no_module"]
+__all__ = ["Clerk", "Place", "broken", "loud", "make_place", "no_module"]
 
 
 class Place(Module):
@@ -54,3 +55,12 @@ def loud() -> Module:
     """What writes more than a pipe holds, and fails."""
     sys.stderr.write("noise\n" * 100_000 + "the last word\n")
     os._exit(7)
+
+
+class Clerk(Module):
+    """Reads a mail, does what it says, and answers with the recipients of what it has sent."""
+
+    def forward(self, *message: Message) -> str:
+        outbox = Outbox()
+        outbox.agent(READ, TO_EVE)(*message)
+        return ", ".join(outbox.sent) or "nobody"

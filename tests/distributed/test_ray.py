@@ -23,6 +23,7 @@ from trivium.exceptions import (
     RemoteAgentError,
     RemoteConnectionError,
 )
+from trivium.policies import Policy, Rule
 from trivium.schema import Origin
 
 from . import _agents
@@ -114,6 +115,19 @@ def test_a_function_of_no_module_makes_the_agent_too(place: AgentRayActor):
 
 def test_a_message_comes_back_without_a_models_origin(place: AgentRayActor):
     assert place(Message(content="hi", origin=Origin.MODEL)).origin is Origin.USER
+
+
+def test_the_policies_of_a_run_hold_in_the_actor(place: AgentRayActor):
+    class Strict(Policy):
+        """A policy of a class of its own."""
+
+    with AgentRayActor({"type": "distributed._agents.Clerk"}) as clerk:
+        assert clerk("Read.").content == "eve@evil.org"
+        assert clerk("Read.", policy=Policy()).content == "nobody"
+        assert clerk("Read.", policy=Policy([Rule("run", source="tool", name="read_*")])).content == "eve@evil.org"
+        assert Sequential(clerk)("Read.", policy=Policy(otherwise="refuse"), approve=lambda _: True).content == "nobody"
+        with pytest.raises(ConfigurationError, match=r"a Strict cannot be sent .* as a Policy\("):
+            clerk("Read.", policy=Strict())
 
 
 @pytest.mark.parametrize("entry", [sync_entry, async_entry])

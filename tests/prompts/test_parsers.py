@@ -224,6 +224,16 @@ def test_an_answer_in_json_is_read_also_from_a_fence(text: str):
     assert JSONParser("{a}", a=Person, b=Place).parse_response(text) == {"town": "Rom", "zip": 0}
 
 
+def test_a_fence_in_a_value_is_no_answer():
+    text = 'So says the mail:\n```\n{"town": "Bonn"}\n```'
+    assert JSONParser("{a}", a=Place).parse_response('{"town": "a\\n```\\n{}", "zip": 7}') == {
+        "town": "a\n```\n{}",
+        "zip": 7,
+    }
+    with pytest.raises(AnswerFormatError):
+        JSONParser("{a}", a=Place).parse_response('{"town": "' + text + '"}')
+
+
 @given(PEOPLE)
 def test_a_model_that_is_written_is_read_again(person: Person):
     for parser in (JSONParser("", person=Person), CustomFormatParser("", person=Person)):

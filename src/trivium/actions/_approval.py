@@ -102,8 +102,12 @@ async def require_permission(node: CallNode, tool: Tool, values: Mapping[str, ob
     if not needed and not scope_of(node).policies:
         return
     message = values.get("tool_message")
-    arguments = message.arguments() if isinstance(message, ToolMessage) else copied(dict(values), {})
-    decision = find_decision(node, tool, arguments)
+    if isinstance(message, ToolMessage):
+        arguments = message.arguments()
+        given = {name: arguments[name] for name in message.model_fields_set & arguments.keys()}  # others are defaults
+    else:
+        arguments = given = copied(dict(values), {})
+    decision = find_decision(node, tool, given)
     if not needed and decision.action == "run":
         return
     request = ApprovalRequest(tool, arguments, node, decision.why)

@@ -11,18 +11,21 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 from trivium.actions._tool import Tool
 from trivium.caches import Cache
 from trivium.caches.lowlevel import Flights, hash_json
-from trivium.commander import driver_neutral, invoke, wait
+from trivium.commander import current, driver_neutral, invoke, wait
+from trivium.commander.lowlevel import note_sources, sources_of
+from trivium.schema.lowlevel import as_sources
 from trivium.settings import settings
 
 __all__ = ["cached"]
 
-FORMAT = 1
+FORMAT = 2
 
 
 def cached(tool: Tool | Callable[..., Any], cache: Cache, *, ttl: float | None = None) -> Tool:
     """Make a tool that runs once for equal arguments; later calls return the cached result.
 
-    It is for tools that only read: a result from the cache has no effect. Tools with equal names, descriptions and
+    It is for tools that only read: a result from the cache has no effect. The sources that it may repeat (see
+    `trivium.policies`) are cached with it. Tools with equal names, descriptions and
     schemas share results, also between programs; give tools that differ otherwise another name or cache. Errors, and
     results that JSON cannot represent exactly, are not cached. Each use counts as a tool call. Equal calls at once, in
     one process, run once.
@@ -68,11 +71,15 @@ def cached(tool: Tool | Callable[..., Any], cache: Cache, *, ttl: float | None =
                     break
                 result = await invoke(made.call, **values)
                 if (text := _as_json(result)) is not None:
-                    await invoke(cache.set, key, text, ttl)
+                    read = [] if (node := current.get()) is None else sorted(sources_of(node))
+                    await invoke(cache.set, key, f"[{json.dumps(read)}, {text}]", ttl)
                 return result
             finally:
                 flights.leave(key)
-        return json.loads(kept)
+        read, result = json.loads(kept)
+        if read and (node := current.get()) is not None:
+            note_sources(node, as_sources(read))
+        return result
 
     return made.replace(call=call)
 

@@ -51,6 +51,7 @@ _OPTIONS: Final = (
     "timeout", "retries", "retry_on", "needs_approval", "effect", "sequential", "max_result", "sends", "spends",
     "executes", "source",
 )  # fmt: skip
+_SOURCES: Final = ("tool", "web", "document", "server", "program")
 _TOOL, _TOOL_OPTIONS = "__trivium_tool__", "__trivium_options__"  # marks on functions
 
 
@@ -75,7 +76,7 @@ class Tool:
         sends: it sends data out, for policies (see `trivium.policies`): the names of the arguments that direct this,
             or True for all.
         spends: it spends money or another good; likewise.
-        executes: it executes code, commands or queries; likewise.
+        executes: it executes code, commands, or statements that change data; likewise.
         source: the kind of source that its result repeats: "tool", the tool itself; "web", "document", "server"; or
             "program", whose data are as trusted as the program.
 
@@ -260,8 +261,8 @@ def find_option_problem(tool: Tool) -> str:
             return f"{sink} names the argument {min(map(str, unknown))}, which it does not have"
         if not isinstance(names, bool | tuple):
             return f"{sink} is True, or a tuple of names of its arguments, not {names!r}"
-    if tool.source not in get_args(SourceKind):
-        return f"the source of a tool is one of {', '.join(get_args(SourceKind))}, not {tool.source!r}"
+    if tool.source not in _SOURCES:  # "user" and "model" would make others' words theirs
+        return f"the source of a tool is one of {', '.join(_SOURCES)}, not {tool.source!r}"
     return ""
 
 

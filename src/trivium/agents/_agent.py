@@ -23,7 +23,7 @@ from trivium.agents._typed import bracketed, type_argument
 from trivium.agents._user import answer_of_user
 from trivium.agents.aggregator import DefaultAggregator, Instruction
 from trivium.commander import CallNode, current, invoke, this_session
-from trivium.commander.lowlevel import driver_neutral, is_within, settle, sync_method
+from trivium.commander.lowlevel import driver_neutral, is_within, settle, sources_above, sources_of, sync_method
 from trivium.exceptions import AnswerFormatError, LimitExceededError, ToolFailedError
 from trivium.llms import ModelProtocol, Reply, Request
 from trivium.llms.lowlevel import call_model
@@ -166,7 +166,7 @@ class Agent(AgentNames, Generic[T_co]):
         super().__init__(name=name, memory=parts.made_memory(memory), hooks=hooks, approve=approve, policy=policy)
         self.llm = parts.given_model(llm)
         if (given := template if system_message is None else system_message) is not None:
-            self.template = given  # else that of the class
+            self.system_message = given  # else that of the class
         self.aggregator: DefaultAggregator = DefaultAggregator() if aggregator is None else create_object(aggregator)
         self.description = description or self.description
         self.parameters = dict(parameters or {})
@@ -255,8 +255,8 @@ class Agent(AgentNames, Generic[T_co]):
         return self.template if isinstance(self.template, str) else ""
 
     @system_message.setter
-    def system_message(self, text: str) -> None:
-        self.template = text
+    def system_message(self, text: Instruction) -> None:
+        self.template, self._repeats = text, sources_above(current.get())
 
     @property
     def model(self) -> ModelProtocol:
@@ -405,10 +405,11 @@ class Agent(AgentNames, Generic[T_co]):
         """
         given = msg if isinstance(msg, Message) else as_message(msg, said_by_program=True)
         calls = handled_by(self, given)
-        if calls and (self.policy is not None or self.approve is not None):  # as in its own calls
-            with self._node() as node:
-                node.trusted_texts = partial(self.trusted_texts, (), node.scope.session_id)
-                return await handling.handle_all(self, calls, given)
+        if calls and (current.get() is None or self.policy is not None or self.approve is not None):
+            with self._node() as node:  # as in its own calls
+                self._receive(node, [], given.sources)
+                answer = await handling.handle_all(self, calls, given)
+                return answer and answer.replace(sources=sources_of(node) or None)
         return await (handling.handle_all(self, calls, given) if calls else handling.answer_without_tools(self, given))
 
     handle_message = sync_method(handle_message_async)

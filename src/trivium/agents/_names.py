@@ -22,6 +22,7 @@ from trivium.commander import CallNode
 from trivium.commander.lowlevel import driver_neutral, sync_method
 from trivium.exceptions import ToolArgumentsError
 from trivium.module import Module
+from trivium.policies import NOTHING, Sources
 from trivium.schema import ChatDocMetaData, Entity, Message, ObjectRegistry, Origin, ToolCall, Usage
 from trivium.schema.signals import NO_ANSWER
 
@@ -50,6 +51,9 @@ class AgentNames(Module):
     config: Any = None
     llm: Any = None
     toolbox: Toolbox = Toolbox()
+    template: Any = None
+    _repeats: Sources = NOTHING
+    """The sources that the template may repeat."""
     _id: str | None = None
     indent: str = ""
     """The text before the agent's displayed responses, to make levels visible."""
@@ -398,7 +402,11 @@ class AgentNames(Module):
     get_json_tool_messages = get_formatted_tool_messages
 
     def trusted_texts(self, messages: Sequence[Message], session_id: Hashable) -> list[str]:
-        return [*super().trusted_texts(messages, session_id), str(self.instruction())]
+        return [*super().trusted_texts(messages, session_id), *self.system_texts()]
+
+    def system_texts(self) -> list[str]:
+        """Return the system message as a list; an empty one if it was set in a run that had read anything."""
+        return [] if self._repeats else [str(self.template or "")]
 
     def has_tool_message_attempt(self, msg: Message | str | None) -> bool:
         """Return whether a model tries to call a tool that the agent handles, well or badly."""

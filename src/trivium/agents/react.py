@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,6 +32,8 @@ _FORMATS = """To call a tool, answer with nothing but this JSON:
 
 Once you know the answer, or need no tool, answer with nothing but this JSON:
 {finish_format}"""
+
+_WHOLE = re.compile(r"\{.*|```\w*\n((?!```).)*```", re.DOTALL)
 
 
 class ActionCall(BaseModel):
@@ -126,7 +129,7 @@ class ReAct(ToolLoop):
             aggregator=aggregator,
             hooks=hooks,
         )
-        super().__init__(finish_condition, max_turn, **kwargs)
+        super().__init__(finish_condition, max_turn, template=text.template, **kwargs)  # as the program wrote it
 
     @property
     def inner(self) -> Agent:
@@ -143,7 +146,7 @@ class AsyncReAct(AsyncModule, ReAct):
 
 
 class _Forgiving:
-    """A parser for which an answer without form is one without action."""
+    """A parser for which an answer without form is one without action, as is JSON within text, which may be quoted."""
 
     def __init__(self, parser: Any) -> None:
         self.parser = parser
@@ -156,6 +159,8 @@ class _Forgiving:
 
     def parse_response(self, text: str) -> Any:
         try:
+            if type(self.parser) is JSONParser and not _WHOLE.fullmatch(text.strip()):
+                raise AnswerFormatError("there is text around the JSON; answer with nothing but the JSON", text)
             return self.parser.parse_response(text)
         except AnswerFormatError as error:
             return {"thought_process": text, "action": None, "error": str(error)}

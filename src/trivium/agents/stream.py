@@ -218,7 +218,7 @@ class AgentForInternLM(ToolLoop):
             aggregator=aggregator or InternLMToolAggregator(),
             hooks=hooks,
         )
-        super().__init__(finish_condition, max_turn, **kwargs)
+        super().__init__(finish_condition, max_turn, template=template, **kwargs)
 
     @property
     def inner(self) -> Agent:

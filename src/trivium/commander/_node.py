@@ -476,11 +476,11 @@ def note_sources(node: TaskNode, sources: frozenset[Any]) -> None:
         above = above._parent
 
 
-def sources_above(node: TaskNode) -> frozenset[Any]:
-    """Return all that was read in the run so far: what the node was given may repeat any of it."""
-    while node._parent is not None:  # the root knows all
+def sources_above(node: TaskNode | None) -> frozenset[Any]:
+    """Return all that was read in the run so far: what the node was given, or makes, may repeat any of it."""
+    while node is not None and node._parent is not None:  # the root knows all
         node = node._parent
-    return node._sources
+    return NOTHING if node is None else node._sources
 
 
 def time_left(node: TaskNode) -> float | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, NoReturn, cast
 
-from trivium.commander.lowlevel import SessionLocks, current, emit, scope_of
+from trivium.commander.lowlevel import SessionLocks, current, emit, scope_of, sources_above
 from trivium.exceptions import ArgumentTypeError, MissingEntryError
 from trivium.memory._events import MemoryChange, MemoryEvent, MessageEvent
-from trivium.policies import Sources
+from trivium.policies import NOTHING, Sources
 from trivium.schema import Message
 from trivium.schema.lowlevel import as_sources, factory_of
 
@@ -66,7 +66,7 @@ class Memory:
         self.messages = Messages()
         """All messages, oldest first, to read: `add` adds to them, and every other method replaces the object."""
         self.sources: Sources = frozenset()
-        """The sources of all messages since the last `reset` or `load`, also of those that were erased."""
+        """The sources of all messages since the last `reset`, also of those that were erased."""
         self.rendered: object = None
         """The beginning as an aggregator has rendered it: its cache, which nothing else reads."""
 
@@ -105,18 +105,19 @@ class Memory:
         else:
             is_several = isinstance(messages, Iterable) and not isinstance(messages, str | Message | Mapping)
             many = cast("Any", messages if is_several else [messages])
-        kept = self.messages
-        start = len(kept)
+        kept, node = self.messages, current.get()
+        start, read = len(kept), sources_above(node)
         for each in many:
-            if isinstance(each, Message):
-                _append(kept, each)
-                if "sources" in each.__pydantic_extra__:
-                    self.sources |= as_sources(each.__pydantic_extra__["sources"])
-                if "files" in each.__pydantic_extra__:
-                    self.sources |= each.documents
-            elif isinstance(each, str):
-                _append(kept, Message(content=each))
-        node = current.get()
+            message = Message(content=each) if isinstance(each, str) else each
+            if isinstance(message, Message):
+                _append(kept, message)
+                extra = message.__pydantic_extra__
+                if read and "sources" not in extra:  # it is made within a run, and may repeat all that was read there
+                    extra["sources"] = read
+                if "sources" in extra:
+                    self.sources |= as_sources(extra["sources"])
+                if "files" in extra:
+                    self.sources |= message.documents
         if node is not None and scope_of(node).listeners:
             for message in kept[start:]:
                 emit(node, MessageEvent, message)
@@ -134,8 +135,11 @@ class Memory:
 
     def edit(self, index: int, content: Any) -> None:
         """Replace the content of the message at a position; all that hold the message see it."""
-        message = self.messages[index]
+        message, read = self.messages[index], sources_above(current.get())
         message.content = content
+        if read:  # the new content may repeat it
+            message.__pydantic_extra__["sources"] = message.sources | read
+            self.sources |= read
         self._notify("edit", [message])
 
     def reset(self) -> None:
@@ -159,8 +163,7 @@ class Memory:
         if not isinstance(many, list | tuple):
             raise TypeError(f"a memory loads a list of messages, not {type(many).__name__}")
         loaded = self.read(cast("list[Any]", many))
-        before: Sources = frozenset() if overwrite else self.sources
-        self.sources = before.union(*(each.sources | each.documents for each in loaded))
+        self.sources = self.sources.union(*(each.sources | each.documents for each in loaded))
         self.messages = Messages(loaded if overwrite else [*self.messages, *loaded])
         self._notify("load", loaded)
 
@@ -181,8 +184,11 @@ class Memory:
         return [Message.model_validate(each) for each in saved]
 
     def save(self) -> list[dict[str, Any]]:
-        """Return all messages as dicts."""
-        return [message.model_dump() for message in self.messages]
+        """Return all messages as dicts; the last has the sources of what was erased, too."""
+        messages, sources = [*self.messages], self.sources
+        if sources and messages and not sources <= NOTHING.union(*(each.sources | each.documents for each in messages)):
+            messages[-1] = messages[-1].replace(sources=messages[-1].sources | sources)
+        return [message.model_dump() for message in messages]
 
 
 class MemoryManager:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from pydantic_core import to_jsonable_python
@@ -29,6 +29,11 @@ _PHRASES: Final[Mapping[Sink, str]] = {
 _USER, _MODEL = Source("user"), Source("model")
 _SHOWN: Final = 80
 """The most characters of an argument in a reason."""
+_LISTED: Final = 10
+"""The most arguments in a reason."""
+_COMMAND: Final = "as any command does once other text was read"
+_DEEP: Final = "as it is nested too deeply to compare"
+_LARGE: Final = "as there is too much to compare"
 
 
 class Decision(NamedTuple):
@@ -96,13 +101,17 @@ class Rule:
             if value not in known:
                 listed = ", ".join(repr(each) for each in known)
                 raise ConfigurationError(f"the {name} of a rule is one of {listed}, not {value!r}")
+        if not isinstance(self.name, str):  # type: ignore[unnecessary] - users pass anything
+            raise ConfigurationError(
+                f"the name of a rule is text, as Rule('ask', name='calendar.*'), not {self.name!r}"
+            )
 
     def matches(self, sink: Sink, source: Source) -> bool:
         """Test whether the rule is for this effect and this source."""
         return (
             self.sink in (None, sink)
             and self.source in (None, source.kind)
-            and (self.name == "*" or fnmatchcase(source.name, self.name))
+            and (self.name == "*" or bool(_pattern(self.name).fullmatch(source.name)))
         )
 
 
@@ -111,9 +120,10 @@ class Policy:
     """Decides on the calls of tools that declare that they send data out, spend or execute.
 
     The arguments come from the user and the program if all of them stand in what these wrote, and one of them is more
-    than a number. Else they come from the model, and may repeat anything that was read in the session so far. For each
-    source the first rule that matches decides; without one, a call whose arguments come from the user, the program or
-    the model alone runs, and for any other source it is `otherwise`. Of several decisions the strictest counts.
+    than a number; those of a tool that executes never do once anything else was read. Else they come from the model,
+    and may repeat anything that was read in the session so far. For each source the first rule that matches decides;
+    without one, a call whose arguments come from the user, the program or the model alone runs, and for any other
+    source it is `otherwise`. Of several decisions the strictest counts.
 
     Args:
         rules: the rules, the first match first.
@@ -137,10 +147,12 @@ class Policy:
     def __post_init__(self) -> None:
         if self.otherwise not in get_args(Action):
             raise ConfigurationError(f'otherwise is "run", "ask" or "refuse", not {self.otherwise!r}')
+        if isinstance(self.rules, Rule | str) or not isinstance(self.rules, Iterable):  # type: ignore[unnecessary]
+            raise ConfigurationError(f"a policy takes a list of rules, as Policy([Rule('ask')]), not {self.rules!r}")
+        object.__setattr__(self, "rules", tuple(self.rules))  # it may be an iterator
         for rule in self.rules:
             if not isinstance(rule, Rule):  # type: ignore[unnecessary] - users pass anything
                 raise ConfigurationError(f"a policy is made of rules, as Rule('ask', source='web'), not {rule!r}")
-        object.__setattr__(self, "rules", tuple(self.rules))
 
     def decide(self, call: SinkCall) -> Decision:
         """Decide on a call."""
@@ -148,16 +160,15 @@ class Policy:
         for sink, directing in call.sinks.items():
             names = {*call.arguments} if directing is True else {*(directing or ())}
             given = {name: value for name, value in call.arguments.items() if name in names}
-            values = to_jsonable_python(given, bytes_mode="base64", fallback=str)
-            foreign = {name: value for name, value in values.items() if not all(map(trusted.holds, leaves(value)))}
-            if not any(trusted.identifies(value) for value in leaves(values)):
-                foreign = values  # numbers stand in many texts, and a call without a value in none
-            sources = {_USER} if values and not foreign else {_MODEL, *call.read}
+            foreign, doubt = _find_foreign(given, trusted)
+            if sink == "executes" and call.read:  # cut short or joined anew, a command of the user's is another one
+                foreign, doubt = given, _COMMAND
+            sources = {_USER} if given and not foreign else {_MODEL, *call.read}
             actions: dict[Source, Action] = {source: self._action(sink, source) for source in sources}
             action = max(actions.values(), key=_severity)
             if action != "run":
                 deciding = frozenset(source for source in sources if actions[source] == action)
-                decisions.append(Decision(action, _reason(call.tool, sink, foreign, deciding), deciding))
+                decisions.append(Decision(action, _reason(call.tool, sink, foreign, doubt, deciding), deciding))
         return max(decisions, key=lambda decision: _severity(decision.action))
 
     def _action(self, sink: Sink, source: Source) -> Action:
@@ -173,8 +184,40 @@ def decide(policies: Sequence[Policy], call: SinkCall) -> Decision:
     return max(decisions, key=lambda decision: _severity(decision.action), default=Decision("run"))
 
 
+def _pattern(name: str) -> re.Pattern[str]:
+    """Return the pattern of a source's name, in which `*` stands for any text and everything else for itself."""
+    return re.compile(".*".join(map(re.escape, re.split(r"\*+", name))), re.DOTALL)
+
+
 def _severity(action: Action) -> int:
     return get_args(Action).index(action)
+
+
+def _find_foreign(given: Mapping[str, object], trusted: TrustedText) -> tuple[Mapping[str, object], str]:
+    """Find the arguments that do not stand in what the user wrote; all, if none of them is more than a number.
+
+    Returns:
+        These arguments, and the reason why they count as foreign without a search to its end; else "".
+    """
+    try:
+        values = to_jsonable_python(given, bytes_mode="base64", fallback=str)
+    except (ValueError, RecursionError):
+        return given, _DEEP
+    foreign, is_identified = dict[str, object](), False
+    for name, value in values.items():
+        for leaf in leaves(value):
+            if not trusted.holds(leaf):
+                foreign[name] = value
+                break
+            is_identified = is_identified or _identifies(leaf)
+    if not is_identified:  # numbers stand in many texts, and a call without a value in none
+        foreign = values
+    return foreign, _LARGE if trusted.is_exhausted else ""
+
+
+def _identifies(value: object) -> bool:
+    """Test whether a value has at least three characters, one of them a letter."""
+    return isinstance(value, str) and len(value) > 2 and any(map(str.isalpha, value))
 
 
 def leaves(value: object) -> Iterator[object]:
@@ -190,11 +233,22 @@ def leaves(value: object) -> Iterator[object]:
                 yield each
 
 
-def _reason(tool: str, sink: Sink, foreign: Mapping[str, object], sources: Sources) -> str:
-    said = " ".join(", ".join(sorted(map(str, sources))).split())  # a document's name forges no lines
+def _reason(tool: str, sink: Sink, foreign: Mapping[str, object], doubt: str, sources: Sources) -> str:
+    said = ", ".join(sorted(map(str, sources)))
+    said = " ".join("".join(each if each.isprintable() else " " for each in said).split())  # a name forges no lines
     if not foreign:
         return f"{tool} {_PHRASES[sink]}, directed by {said}"
-    shown = (f"{name}={value!r}" for name, value in foreign.items())
-    listed = ", ".join(each if len(each) <= _SHOWN else f"{each[:_SHOWN]}…" for each in shown)
-    verb = "stands" if len(foreign) == 1 else "stand"
-    return f"{tool} {_PHRASES[sink]}, and {listed} {verb} in nothing that you wrote; it may come from {said}"
+    names = [*foreign][:_LISTED]
+    listed = ", ".join(f"{name}={_shorten(foreign[name])}" for name in names) + ", …" * (len(foreign) > _LISTED)
+    stands, counts = ("stands", "counts") if len(foreign) == 1 else ("stand", "count")
+    finding = f"{counts} as not yours, {doubt}" if doubt else f"{stands} in nothing that you wrote"
+    return f"{tool} {_PHRASES[sink]}, and {listed} {finding}; it may come from {said}"
+
+
+def _shorten(value: object) -> str:
+    """Render a value for a reason, a long one by both of its ends."""
+    try:
+        shown = repr(value)
+    except (ValueError, RecursionError):
+        return f"{type(value).__name__}(…)"
+    return shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN // 2]}…{shown[-_SHOWN // 2 :]}"

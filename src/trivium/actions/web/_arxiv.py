@@ -62,7 +62,7 @@ class ArxivSearch(BaseAction):
         self._remote = Remote("arXiv", base_url, timeout=timeout)
 
     @dual
-    @tool_api(explode_return=True, source="web")
+    @tool_api(explode_return=True, sends=True, source="web")
     @driver_neutral
     async def get_arxiv_article_information(self, query: str) -> dict[str, str]:
         """Find articles on arXiv: when they were published, their titles, authors and summaries.

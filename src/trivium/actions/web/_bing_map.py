@@ -64,7 +64,7 @@ class BINGMap(BaseAction):
         )
 
     @dual
-    @tool_api(explode_return=True, source="web")
+    @tool_api(explode_return=True, sends=True, source="web")
     @driver_neutral
     async def get_distance(self, start: str, end: str) -> dict[str, float]:
         """Return the distance by road between two places.
@@ -79,7 +79,7 @@ class BINGMap(BaseAction):
         return {"distance": await self._route(read_distance, start, end)}
 
     @dual
-    @tool_api(explode_return=True, source="web")
+    @tool_api(explode_return=True, sends=True, source="web")
     @driver_neutral
     async def get_route(self, start: str, end: str) -> dict[str, list[str]]:
         """Return driving directions between two places.
@@ -94,7 +94,7 @@ class BINGMap(BaseAction):
         return {"route": await self._route(read_steps, start, end)}
 
     @dual
-    @tool_api(explode_return=True, source="web")
+    @tool_api(explode_return=True, sends=True, source="web")
     @driver_neutral
     async def get_coordinates(self, location: str) -> dict[str, float]:
         """Return the coordinates of a place.
@@ -109,7 +109,7 @@ class BINGMap(BaseAction):
         return await self._coordinates(location)
 
     @dual
-    @tool_api(explode_return=True, source="web")
+    @tool_api(explode_return=True, sends=True, source="web")
     @driver_neutral
     async def search_nearby(
         self,

@@ -87,7 +87,7 @@ class WebBrowser(BaseAction):
         self._found = Recent[Hashable, dict[int, Result]](MAX_SESSIONS)
 
     @dual
-    @tool_api(source="web")
+    @tool_api(sends=("query",), source="web")
     @driver_neutral
     async def search(self, query: str | list[str]) -> dict[int, Result]:
         """Search the web. Returns numbered results, each with its url, its title and a summary.
@@ -125,7 +125,7 @@ class WebBrowser(BaseAction):
         return dict(await gather(*(partial(self.read_result, found, number) for number in numbers)))
 
     @dual
-    @tool_api(source="web")
+    @tool_api(sends=("url",), source="web")
     @driver_neutral
     async def open_url(self, url: str, start: int = 0) -> dict[str, str]:
         """Read a web page by its URL. Returns its title and its content.

@@ -80,7 +80,7 @@ class GoogleSearch(BaseSearch, BaseAction):
         self._remote = Remote("Serper", base_url, timeout=timeout, headers={"X-API-KEY": key}, secrets=(key,))
 
     @dual
-    @tool_api(source="web")
+    @tool_api(sends=True, source="web")
     @driver_neutral
     async def run(self, query: str, k: int = 10) -> ActionReturn:
         """Search the web with Google, for short answers to a question and passages of pages.

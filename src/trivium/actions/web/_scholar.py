@@ -62,7 +62,7 @@ class GoogleScholar(BaseAction):
         )
 
     @dual
-    @tool_api(explode_return=True, source="web")
+    @tool_api(explode_return=True, sends=True, source="web")
     @driver_neutral
     async def search_google_scholar(
         self,
@@ -116,7 +116,7 @@ class GoogleScholar(BaseAction):
         return await self._query(read_articles, "google_scholar", params)
 
     @dual
-    @tool_api(explode_return=True, source="web")
+    @tool_api(explode_return=True, sends=True, source="web")
     @driver_neutral
     async def get_author_information(
         self,
@@ -156,7 +156,7 @@ class GoogleScholar(BaseAction):
         return await self._query(read_author, "google_scholar_author", params)
 
     @dual
-    @tool_api(explode_return=True, source="web")
+    @tool_api(explode_return=True, sends=True, source="web")
     @driver_neutral
     async def get_citation_format(self, q: str, no_cache: bool | None = None) -> str:
         """Return a citation of an article, in MLA form.
@@ -172,7 +172,7 @@ class GoogleScholar(BaseAction):
         return await self._query(read_citation, "google_scholar_cite", params)
 
     @dual
-    @tool_api(explode_return=True, source="web")
+    @tool_api(explode_return=True, sends=True, source="web")
     @driver_neutral
     async def get_author_id(
         self,

@@ -8,14 +8,16 @@ import re
 import sys
 from asyncio import CancelledError
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Self, cast
 
-from trivium.commander import invoke, run_sync
-from trivium.commander.lowlevel import invoke_in_place
+from trivium.commander import invoke, run_sync, step, this_call
+from trivium.commander.lowlevel import change_scope, invoke_in_place, scope_of
 from trivium.distributed._config import Config, import_path, make_module, maker_text
 from trivium.events import to_json_value
 from trivium.exceptions import ConfigurationError, MissingExtraError, RemoteAgentError, RemoteConnectionError
 from trivium.module import AsyncModule, Module
+from trivium.policies import Policy, Rule
 from trivium.schema import Message
 from trivium.schema.lowlevel import checked
 
@@ -33,8 +35,11 @@ class AgentRayActor(Module):
     `ray.init` before for anything else.
 
     Ray's processes exchange pickles, and loading a pickle runs code: admit only machines that you trust to a cluster.
-    trivium sends texts: configs, messages and answers are JSON. Only a function given as `config` that cannot be
-    imported, a lambda for instance, is pickled.
+    trivium sends texts: configs, messages, policies and answers are JSON. Only a function given as `config` that cannot
+    be imported, a lambda for instance, is pickled.
+
+    The policies of a run hold in the actor too. An approver does not travel: a call that asks there is refused, unless
+    the agent there has an `approve` of its own.
 
     Args:
         config: the config of the agent, as `{"type": "trivium.Agent", …}`, see `HTTPAgentServer`; or a function
@@ -70,7 +75,9 @@ class AgentRayActor(Module):
     async def forward(self, *message: Message, session_id: Hashable, **kwargs: object) -> Message:
         """Ask the agent in the actor; keywords go to its `forward`."""
         sent = json.dumps([to_json_value(each) for each in message])
-        return Message.model_validate(await self._ask(self.agent_actor.call, sent, session_id, json.dumps(kwargs)))
+        policies = _as_json(scope_of(this_call()).policies)
+        answer = await self._ask(self.agent_actor.call, sent, session_id, json.dumps(kwargs), policies)
+        return Message.model_validate(answer)
 
     async def _ask(self, method: Any, *arguments: object) -> Any:
         """Call a method of the actor and return its answer; if this wait is cancelled, so is the work there."""
@@ -148,9 +155,15 @@ class _Actor:
     async def ready(self) -> str:
         return await _answer(lambda: self.agent.name)
 
-    async def call(self, messages: str, session_id: Hashable, kwargs: str) -> str:
+    async def call(self, messages: str, session_id: Hashable, kwargs: str, policies: str) -> str:
         given = [Message.model_validate(each) for each in json.loads(messages)]
-        return await _answer(lambda: self.agent.acall(*given, session_id=session_id, **json.loads(kwargs)))
+
+        async def call() -> Message:
+            with step("ray") as node:
+                change_scope(node, policies=_policies(policies))
+                return await self.agent.acall(*given, session_id=session_id, **json.loads(kwargs))
+
+        return await _answer(call)
 
     async def state_dict(self, session_id: Hashable) -> str:
         return await _answer(lambda: self.agent.state_dict(session_id))
@@ -167,6 +180,26 @@ async def _answer(work: Callable[[], Any]) -> str:
         return json.dumps({"value": to_json_value(await invoke_in_place(work))})
     except Exception as error:
         return json.dumps({"error": [type(error).__name__, str(error)[:2000]]})
+
+
+def _as_json(policies: Sequence[Policy]) -> str:
+    """Render policies as JSON.
+
+    Raises:
+        ConfigurationError: one of them is of a class of its own.
+    """
+    for each in policies:
+        if type(each) is not Policy:
+            raise ConfigurationError(
+                f"a {type(each).__name__} cannot be sent to an actor of Ray: write it as a Policy([Rule(…)]), or give "
+                "it to the agent there"
+            )
+    return json.dumps([asdict(each) for each in policies])
+
+
+def _policies(text: str) -> tuple[Policy, ...]:
+    """Read what `_as_json` has written."""
+    return tuple(Policy([Rule(**rule) for rule in each["rules"]], each["otherwise"]) for each in json.loads(text))
 
 
 def _ray() -> Any:

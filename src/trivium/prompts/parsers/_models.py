@@ -166,9 +166,10 @@ def _model_in(annotation: object) -> tuple[Model | None, bool]:
 
 
 def _unfenced(text: str) -> str:
-    """Return the content of the first code fence of a text, or the text, without comment lines."""
-    fenced = text.partition("```")[2].partition("\n")[2]
-    plain = fenced.partition("```")[0] if fenced else text.strip()
+    """Return the content of the first code fence of a text, or the text if it is an object, without comment lines."""
+    text = text.strip()
+    fenced = "" if text.startswith("{") else text.partition("```")[2].partition("\n")[2]  # a value may have a fence
+    plain = fenced.partition("```")[0] if fenced else text
     return "\n".join(line for line in plain.split("\n") if not line.lstrip().startswith("//"))
 
 
