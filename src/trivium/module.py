@@ -361,10 +361,11 @@ class Module:
         if not changed:
             return messages
         many = [changed] if isinstance(changed, Message | str) else changed
-        return [Message(content=each) if isinstance(each, str) else each for each in many]
+        read = NOTHING.union(*(each.sources for each in messages))
+        return [_repeating(read, Message(content=each) if isinstance(each, str) else each) for each in many]
 
     async def _after(self, hook: Hook, message: Message, session_id: Hashable) -> Message:
-        return await settle(hook.after_agent(self, message, session_id)) or message
+        return _repeating(message.sources, await settle(hook.after_agent(self, message, session_id)) or message)
 
     # ---- hooks
     def register_hook(self, hook: Hook | dict[str, Any]) -> RemovableHandle:
@@ -473,6 +474,11 @@ class AsyncModule(Module):
         def __init_subclass__(cls, **kwargs: Any) -> None:
             super().__init_subclass__(**kwargs)
             cls.__call__ = cls.acall
+
+
+def _repeating(read: Sources, message: Message) -> Message:
+    """Return the message of a hook with the sources of those before it, unless it has its own."""
+    return message.replace(sources=read) if read and "sources" not in message.__pydantic_extra__ else message
 
 
 def _taken_in(message: Any) -> Message:

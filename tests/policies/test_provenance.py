@@ -23,6 +23,7 @@ from trivium.caches import SQLiteCache
 from trivium.commander import gather, run_sync
 from trivium.distributed.http_serve import HTTPAgentClient
 from trivium.exceptions import ModelError
+from trivium.hooks import Hook
 from trivium.knowledge.stores import SQLiteStoreConfig
 from trivium.mcp import MCPServer
 from trivium.memory import Memory
@@ -376,6 +377,25 @@ def by_a_question_that_was_forgotten(outbox: Outbox, folder: Path, options: dict
     agent.agent_response(agent.llm_response("And now?"))
 
 
+class Rewriting(Hook):
+    """Makes new messages of those before and after a call."""
+
+    def before_agent(self, agent: Any, message: Any, session_id: Any) -> Any:
+        return [f"Note: {each.content}" for each in message]
+
+    def after_agent(self, agent: Any, message: Message, session_id: Any) -> Message:
+        return Message(content=str(message.content).strip(), sender=message.sender)
+
+
+def by_a_hook_after_the_call(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    answer = Agent(ScriptedModel([READ, ATTACK]), tools=outbox.tools(), hooks=[Rewriting()])("Read.")
+    outbox.agent(TO_EVE)(answer, **options)
+
+
+def by_a_hook_before_the_call(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    outbox.agent(TO_EVE, hooks=[Rewriting()])(reader(outbox)("Read."), **options)
+
+
 def by_a_cached_tool(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
     def look() -> str:
         """Look."""
@@ -414,7 +434,9 @@ PATHS: list[tuple[Run, Source]] = [
     (by_an_added_message, MAIL), (by_an_added_text, MAIL), (by_an_entry_of_the_history, MAIL),
     (by_an_augmented_system_message, MAIL), (by_the_system_message_of_an_agent_made_within, MAIL),
     (by_a_task_tool, MAIL), (after_a_memory_was_cut, MAIL), (after_saving_what_was_cut, MAIL),
-    (by_a_question_that_was_forgotten, MAIL), (by_a_cached_tool, MAIL), (in_a_thread_with_the_context, MAIL),
+    (by_a_question_that_was_forgotten, MAIL), (by_a_cached_tool, MAIL),
+    (by_a_hook_after_the_call, MAIL), (by_a_hook_before_the_call, MAIL),
+    (in_a_thread_with_the_context, MAIL),
     (while_it_is_said, MAIL), (by_a_file_that_nobody_answered, Source("document", "letter.txt")),
 ]  # fmt: skip
 
