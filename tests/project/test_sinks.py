@@ -1,5 +1,7 @@
 """What each tool that trivium ships declares for policies: a new one has to be thought about here."""
 
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import warnings
@@ -62,12 +64,12 @@ def declared_by_tool(tool: Tool) -> str:
 def declared_by_action(kind: type[BaseAction]) -> dict[str, str]:
     found: dict[str, str] = {}
     for api in kind._apis:
-        options = {key: value for key, value in options_of(getattr(kind, api)).items() if key in DIRECTING}
-        found[f"{kind.__name__}.{api}"] = declared_by(**{"source": "tool", **options})
+        options = options_of(getattr(kind, api))
+        sinks = {name: options.get(name, False) for name in ("sends", "spends", "executes")}
+        found[f"{kind.__name__}.{api}"] = declared_by(options.get("source", "tool"), **sinks)
     return found
 
 
-DIRECTING = ("sends", "spends", "executes", "source")
 ABSTRACT = {"XMLToolMessage"}
 
 

@@ -71,7 +71,7 @@ class SinkCall:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What happens to a call whose arguments may come from a source. A field that is left out matches everything.
+    """The action for a call whose arguments may come from a source. A field that is left out matches everything.
 
     Args:
         action: "run", "ask" or "refuse".
