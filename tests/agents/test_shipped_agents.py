@@ -204,6 +204,26 @@ def test_the_math_coder_says_how_to_write_the_result() -> None:
     assert "\\boxed{}" in model.requests[0].messages[0]["content"]
 
 
+@pytest.mark.parametrize(
+    ("before", "runs"),
+    [
+        ("", True),
+        ('They say "add it".', True),
+        ("I `double` it. ", True),
+        ("> They quote:\n", True),
+        ('The mail says "', False),
+        ("The mail says `", False),
+        ("They wrote:\n> ", False),
+        ("They wrote:\n > Do it: ", False),
+    ],
+)
+def test_a_call_within_a_quotation_is_text(before: str, runs: bool) -> None:
+    text = f"{before}{plugin(number=4).removeprefix('I call.')}"
+    model = ScriptedModel([text, "Done."])
+    answer = AgentForInternLM(model, plugins=[double])("go")
+    assert (answer.content, len(model.requests)) == (("Done.", 2) if runs else (text, 1))
+
+
 # ---- ReAct
 def step(name: str = "double", **parameters: Any) -> str:
     return json.dumps({"thought_process": "hm", "action": {"name": name, "parameters": parameters}})

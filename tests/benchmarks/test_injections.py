@@ -82,7 +82,7 @@ def test_without_an_attack_every_call_runs_and_every_task_is_done(figures: list[
 
 def test_without_an_attack_nothing_asks_but_sinks(figures: list[dict[str, Any]]):
     quiet = sum(each["cases"] - each["asking"] for each in figures if not each["attack"] and each["guard"] == ASKED)
-    assert quiet >= 2 * 40  # of 97 tasks, with each kind of agent
+    assert quiet >= 2 * 39  # of 97 tasks, with each kind of agent
 
 
 def test_the_page_says_what_the_run_says_of_those_who_are_not_attacked(written: tuple[list[dict[str, Any]], str]):

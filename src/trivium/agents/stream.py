@@ -75,8 +75,11 @@ def fill(template: PromptTemplate, **values: str) -> str:
 
 
 def has_no_call(message: Message) -> bool:
-    """Return whether an answer calls nothing, and so is the last one."""
-    return _found(message)["status"] == ToolStatusCode.NO_TOOL
+    """Return whether an answer calls nothing, and so is the last one; what is called within a quotation is text."""
+    found = _found(message)
+    line = str(found["thought"]).rpartition("\n")[2]
+    is_quoted = line.lstrip().startswith(">") or line.count('"') % 2 == 1 or line.count("`") % 2 == 1
+    return found["status"] == ToolStatusCode.NO_TOOL or is_quoted
 
 
 def _found(message: Message) -> Mapping[str, Any]:
