@@ -24,14 +24,16 @@ from trivium.agents.special.table import ReadOnlyTables, TableLimits
 from trivium.distributed import ConnectionLimits, ServeOptions
 from trivium.distributed.http_serve._app import Chosen
 from trivium.knowledge import IngestLimits
+from trivium.mcp import MCPServer
 from trivium.parsing import ReadLimits, read
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/limits.md"
 HEAD = """# Limits
 
 Whatever comes from outside (files, tables, requests, queries) is read within limits of size, memory, time and depth.
-What reaches one is never cut in silence: it is a typed error, whose `limit` is the name of the limit, and whose text
-says how to raise it. `except DocumentLimitError` catches those of documents.
+What reaches one is never cut in silence: it is a `LimitError`, whose `limit` is the name of the limit and `value` its
+value, and whose text says how to raise it; a server answers with both in the JSON of its error (status 413 or 429).
+`except DocumentLimitError` catches those of documents.
 
 ```python
 import tempfile
@@ -58,6 +60,9 @@ max_bytes 1000
 PDF, Office and compressed files, and other files of more than 1 MiB that are not read in parts, are read in a process
 of their own: it ends when its time is over, and on Linux the kernel bounds its memory. Archives are measured by what
 comes out of them, whatever sizes they state; archives within archives are not opened.
+
+What is the program's own has no limit: its prompts and templates, settings, caches, cassettes, stored sessions, and
+the catalogue of models.
 
 On the command line, `--max-megabytes` (with which the memory grows) and `--max-seconds` of `trivium extract` and
 `trivium ask` raise the limits of documents, `--max-runs` and `--max-sessions` of `trivium serve` those of a server.
@@ -139,6 +144,11 @@ def page() -> str:
             "Raise with `AgentServer(agent, max_bytes=…)`. A body has 100 levels of objects and lists at most.",
             served,
             argument_texts(getdoc(ServeOptions), "Attributes"),
+        ),
+        table(
+            "MCP servers that are used",
+            "Raise with `MCPServer(server, max_bytes=…)`.",
+            *of_call(MCPServer, "max_bytes", "timeout", "start_seconds"),
         ),
         table("The sandbox of Python code", "Raise with `limits=SandboxLimits(…)`.", *of_class(SandboxLimits)),
     ]

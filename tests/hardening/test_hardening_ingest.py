@@ -69,6 +69,15 @@ def test_rows_without_an_end_are_a_typed_error() -> None:
     assert "TableLimits(rows=…)" in cost.text
 
 
+@pytest.mark.parametrize("value", ["'x' * 1_000_000", "['x' * 1000] * 1000"], ids=["text", "a list"])
+def test_large_values_without_an_end_are_a_typed_error(value: str) -> None:
+    body = "import itertools\nfrom trivium.agents.special.table import ReadOnlyTables\n"
+    cost = cost_of(f"{body}ReadOnlyTables({{'a': {value}}} for number in itertools.count())")
+    assert (cost.error, cost.limit) == ("DocumentTooLargeError", "given_bytes"), cost
+    assert "TableLimits(given_bytes=…)" in cost.text
+    assert (cost.megabytes < 256, cost.seconds < 20) == (True, True), cost
+
+
 def test_the_number_of_rows_can_be_raised_and_rows_in_memory_have_no_limit() -> None:
     rows = [{"a": 1}] * 30
     with pytest.raises(DocumentTooLargeError, match="more than 20"):

@@ -31,14 +31,26 @@ from trivium.testing import ScriptedModel
 CLASSES: tuple[type[Any], ...] = (
     ReadLimits, IngestLimits, TableLimits, ConnectionLimits, SandboxLimits, Limits,
 )  # fmt: skip
+
+
+def tables(**given: Any) -> ReadOnlyTables:
+    return ReadOnlyTables([{"a": 1}], **given)
+
+
+def database(**given: Any) -> ReadOnlyDatabase:
+    return ReadOnlyDatabase("sqlite://", **given)
+
+
+def server_of(**given: Any) -> AgentServer:
+    return AgentServer(Agent(ScriptedModel(["x"])), port=0, **given)
+
+
 CALLS: dict[Callable[..., Any], tuple[str, ...]] = {
-    lambda **given: ReadOnlyTables([{"a": 1}], **given): ("max_rows", "timeout", "memory"),
-    lambda **given: ReadOnlyDatabase("sqlite://", **given): ("max_rows", "timeout"),
+    tables: ("max_rows", "timeout", "memory"),
+    database: ("max_rows", "timeout"),
     Fetcher: ("max_bytes", "timeout"),
-    lambda **given: AgentServer(Agent(ScriptedModel(["x"])), port=0, **given): (
-        "max_bytes", "max_runs", "max_sessions", "timeout",
-    ),
-}  # fmt: skip
+    server_of: ("max_bytes", "max_runs", "max_sessions", "timeout"),
+}
 NOTHING = (math.nan, math.inf, -math.inf, -1, "9")
 
 

@@ -17,9 +17,13 @@ def answer(method: str, given: dict[str, Any]) -> dict[str, Any]:
         version = given["protocolVersion"]
         return {"result": {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": who}}
     if method == "tools/list":
-        return {"result": {"tools": [TOOL]}}
+        many = {"nextCursor": str(given.get("cursor", "")) + "x"} if "many" in sys.argv else {}
+        return {"result": {"tools": [{**TOOL, "description": "y" * (1 << 20)} if many else TOOL], **many}}
     if method != "tools/call":
         return {"error": {"code": -32601, "message": f"no {method}"}}
+    how = given["arguments"]["how"]
+    while how == "endless":
+        sys.stdout.write("x" * (1 << 16))
     said = {"content": [{"type": "text", "text": f"the key is {KEY}"}]}
     answers: dict[str, dict[str, Any]] = {
         "text": {"result": said},
@@ -27,7 +31,7 @@ def answer(method: str, given: dict[str, Any]) -> dict[str, Any]:
         "refusal": {"error": {"code": -1, "message": f"the key is {KEY}"}},
         "nonsense": {"result": {"content": f"the key is {KEY}"}},
     }
-    return answers[given["arguments"]["how"]]
+    return answers[how]
 
 
 if "die" in sys.argv:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from hardening._measured import cost_of
 from trivium.exceptions import ConfigurationError, MCPConnectionError, ToolArgumentsError
 from trivium.mcp import MCPServer
 
@@ -86,6 +87,21 @@ def test_each_who_waits_gets_an_error_of_his_own():
 def test_what_no_server_can_have_is_refused_at_once(server: Any, options: dict[str, Any]):
     with pytest.raises(ConfigurationError):
         MCPServer(server, **options)
+
+
+ENDLESS = {
+    "a result": "import asyncio\nasyncio.run(MCPServer(sys.argv[1:], name='bad').tools()[0].call(how='endless'))",
+    "a list of tools": "MCPServer([*sys.argv[1:], 'many'], name='bad').tools()",
+}
+
+
+@pytest.mark.parametrize("body", ENDLESS.values(), ids=ENDLESS)
+def test_what_a_server_sends_without_end_costs_no_more_than_its_limit(body: str):
+    cost = cost_of(f"from trivium.mcp import MCPServer\n{body}", *BAD)
+    assert (cost.error, cost.limit) == ("MCPTooLargeError", "max_bytes"), cost
+    assert "raise max_bytes=…" in cost.text
+    assert cost.seconds < 20
+    assert cost.megabytes < 256
 
 
 @pytest.mark.parametrize("entry", [5, {"pin": 5}, {"pin": "x", "tools": [5]}, {"pin": "x", "tools": 5}], ids=str)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import threading
 from collections.abc import Generator
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from trivium.commander import run_sync
-from trivium.exceptions import MCPConnectionError, MCPError
+from trivium.exceptions import LimitError, MCPConnectionError, MCPError
 from trivium.mcp import MCPServer
 
 from ._helpers import PEERS, SDK_SERVER, listening
@@ -40,6 +41,21 @@ def test_a_session_that_the_server_forgot_is_begun_again():
         assert server({"text": "before"}, "echo").format_result() == "before"
         server({}, "forget")
         assert server({"text": "after"}, "echo").format_result() == "after"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"Content-Type: application/json\r\n\r\n" + b" " * (17 << 20),
+        b"Content-Type: text/event-stream\r\n\r\ndata: " + b"x" * (17 << 20),
+        b"Content-Type: application/json\r\nContent-Encoding: gzip\r\n\r\n" + gzip.compress(b" " * (100 << 20)),
+    ],
+    ids=["JSON", "an event", "packed"],
+)
+def test_a_body_without_end_is_an_error(body: bytes):
+    with web(b"HTTP/1.0 200 OK\r\n" + body, []) as url:
+        error = refused(url)
+    assert isinstance(error, LimitError if b"event" not in body else MCPError), repr(error)
 
 
 @contextmanager

@@ -55,6 +55,7 @@ class MCPServer(BaseAction):
         prompts: offer tools that list and get its prompts, too.
         timeout: seconds that one request may take; None: no limit.
         start_seconds: seconds until a new connection must be ready.
+        max_bytes: the largest message of the server in bytes, so also the largest result or resource.
 
     Raises:
         ConfigurationError: the server or an option cannot be used.
@@ -82,10 +83,11 @@ class MCPServer(BaseAction):
         prompts: bool = False,
         timeout: float | None = 60.0,
         start_seconds: float = 60.0,
+        max_bytes: int = 16 << 20,
     ) -> None:
         super().__init__()
-        positive(timeout=1.0 if timeout is None else timeout, start_seconds=start_seconds)
-        way = way_to(server, env, None if cwd is None else Path(cwd), headers)
+        positive(timeout=1.0 if timeout is None else timeout, start_seconds=start_seconds, max_bytes=max_bytes)
+        way = way_to(server, env, None if cwd is None else Path(cwd), headers, max_bytes)
         self._name = way.name if name is None else name
         if not self._name or "." in self._name:
             raise ConfigurationError("the name of an MCP server is a text without dots: its tools are `name.tool`")
@@ -220,8 +222,9 @@ class MCPServer(BaseAction):
         async def work(client: Client) -> list[MCPResource]:
             if client.server_capabilities.resources is None:
                 return []
-            plain = await pages(client.list_resources, lambda page: page.resources)
-            templates = await pages(client.list_resource_templates, lambda page: page.resource_templates)
+            most, templated = self._link.way.most, client.list_resource_templates
+            plain = await pages(client.list_resources, lambda page: page.resources, most)
+            templates = await pages(templated, lambda page: page.resource_templates, most)
             return [
                 *(_resource(each, each.uri, False) for each in plain),
                 *(_resource(each, each.uri_template, True) for each in templates),
@@ -252,7 +255,7 @@ class MCPServer(BaseAction):
             if client.server_capabilities.prompts is None:
                 return []
             found: list[MCPPrompt] = []
-            for each in await pages(client.list_prompts, lambda page: page.prompts):
+            for each in await pages(client.list_prompts, lambda page: page.prompts, self._link.way.most):
                 arguments = each.arguments or ()
                 required = tuple(one.name for one in arguments if one.required)
                 names = tuple(one.name for one in arguments)

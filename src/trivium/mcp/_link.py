@@ -21,6 +21,7 @@ from trivium.exceptions import (
     MCPError,
     MCPProtocolError,
     MCPTimeoutError,
+    MCPTooLargeError,
     MCPToolsChangedError,
     MissingExtraError,
     TriviumError,
@@ -104,6 +105,8 @@ class Link:
             except TriviumError:
                 raise
             except Refusal as error:
+                if large := self.too_large(tool):
+                    raise large from None
                 expired = connection.is_expired and error.code == _INVALID_REQUEST  # nothing was done there
                 if not expired and not connection.is_lost(error):
                     self._refused(error, tool)
@@ -112,9 +115,19 @@ class Link:
                 if is_last or not (again or expired or connection.was_refused):
                     raise self._lost(connection, tool) from None
             except Exception as error:  # the SDK's own: an answer that does not fit
+                if large := self.too_large(tool):
+                    raise large from None
                 why = self.way.hidden(_leaf(error))
                 raise MCPProtocolError(f"{self.name} gave no proper answer: {why}", self.name, tool) from None
         raise AssertionError("the last attempt raises or returns")
+
+    def too_large(self, tool: str = "") -> MCPTooLargeError | None:
+        """Return the error of a message that was too large, once; None where there was none."""
+        if not self.way.is_too_large:
+            return None
+        self.way.is_too_large = False
+        text = f"{self.name} sent more than {self.way.most:,} bytes at once; ask for less, or raise max_bytes=…"
+        return MCPTooLargeError(text, self.name, tool, "max_bytes", self.way.most)
 
     def _refused(self, error: Any, tool: str) -> NoReturn:
         if error.code == _TIMEOUT:
@@ -215,7 +228,8 @@ class _Connection:
                 raise
 
     async def _list(self, client: Client) -> None:
-        self.definitions = definitions_of(await pages(client.list_tools, lambda page: page.tools, "tools"))
+        listed = await pages(client.list_tools, lambda page: page.tools, self.link.way.most, "tools")
+        self.definitions = definitions_of(listed)
         self.link.pins.check(self.definitions)
 
     async def _run(self) -> None:
@@ -232,6 +246,8 @@ class _Connection:
         finally:
             timer.cancel()
             self._leaving.set()
+            if not self._ready.is_set():
+                self.failed = self.link.too_large() or self.failed
             self._settle()
             self._over.set()
 
@@ -312,21 +328,23 @@ class _Opened:
 
 
 async def pages(
-    request: Callable[..., Awaitable[Page]], items: Callable[[Page], Sequence[T]], what: str = "items"
+    request: Callable[..., Awaitable[Page]], items: Callable[[Page], Sequence[T]], most: int, what: str = "items"
 ) -> list[T]:
     """Request all pages of a server's list; a server without such a list has no items.
 
     Args:
         request: requests a page from its cursor.
         items: the items of a page.
+        most: the most bytes of all pages.
         what: the items' name, for errors.
 
     Raises:
         MCPProtocolError: the list has no end.
+        MCPTooLargeError: it has more bytes.
     """
     from mcp import MCPError as Refusal
 
-    found, cursor = list[T](), None
+    found, cursor, size = list[T](), None, 0
     for _ in range(_MOST_PAGES):
         try:
             page = await request(cursor=cursor)
@@ -335,6 +353,10 @@ async def pages(
                 return []
             raise
         found += items(page)
+        size += len(page.model_dump_json())
+        if size > most:
+            text = f"the list of {what} has more than {most:,} bytes: raise max_bytes=…"
+            raise MCPTooLargeError(text, limit="max_bytes", value=most)
         cursor = page.next_cursor
         if not cursor:
             return found

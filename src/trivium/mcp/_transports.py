@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 from urllib.parse import urlsplit
 
 from trivium.commander.lowlevel import running_loop
-from trivium.exceptions import ConfigurationError
+from trivium.exceptions import ConfigurationError, MCPTooLargeError
 from trivium.llms.http import is_secret, loggable_url, redact, redact_url, secrets_of
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Address", "Child", "Way", "way_to"]
 
-MOST_BYTES: Final = 64 << 20
-"""The largest event that a server may send over HTTP."""
 _KEPT = 8192
 _SHORTEST_SECRET: Final = 8
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
@@ -33,13 +31,22 @@ class _Hiding:
 
     Args:
         secrets: the secrets; those that are shorter than a key are not hidden.
+        most: the most bytes of one message of the server.
     """
 
     status: int = 0
     """The HTTP status of the last refusal; 0 without one."""
+    is_too_large: bool = False
+    """The server has sent a message with more bytes."""
 
-    def __init__(self, secrets: Iterable[str]) -> None:
+    def __init__(self, secrets: Iterable[str], most: int) -> None:
         self._secrets = frozenset(each for each in secrets if len(each) >= _SHORTEST_SECRET)
+        self.most = most
+
+    def note_too_large(self) -> Exception:
+        """Note a message that is too large, and return the error that ends the connection."""
+        self.is_too_large = True
+        return MCPTooLargeError(f"a message of more than {self.most:,} bytes", limit="max_bytes", value=self.most)
 
     def hidden(self, text: str) -> str:
         """Replace each secret in a text of the server by `***`."""
@@ -53,10 +60,11 @@ class Child(_Hiding):
         command: the program with its arguments.
         env: its environment beside the usual few variables (HOME, PATH, …).
         cwd: its working directory; None: that of this process.
+        most: the most bytes of one message of the server.
     """
 
-    def __init__(self, command: Sequence[str], env: Mapping[str, str], cwd: Path | None) -> None:
-        super().__init__(value for name, value in env.items() if is_secret(name))
+    def __init__(self, command: Sequence[str], env: Mapping[str, str], cwd: Path | None, most: int) -> None:
+        super().__init__((value for name, value in env.items() if is_secret(name)), most)
         self.command, self.env, self.cwd = list(command), dict(env), cwd
         self.kept = bytearray()
 
@@ -75,14 +83,13 @@ class Child(_Hiding):
     @asynccontextmanager
     async def open(self, ended: Callable[[], object]) -> AsyncGenerator[Any]:
         """Start the process, and give its two streams; it ends with its group at the end of the block."""
-        from mcp.client.stdio import StdioServerParameters, stdio_client
+        from trivium.mcp._stdio import child_streams
 
-        given = {"args": self.command[1:], "env": self.env, "cwd": self.cwd, "encoding_error_handler": "replace"}
-        parameters = StdioServerParameters.model_validate({"command": self.command[0], **given})
         self.kept.clear()
         async with AsyncExitStack() as stack:
             log = stack.enter_context(self._reading())
-            reader, writer = await stack.enter_async_context(stdio_client(parameters, log))
+            way = child_streams(self.command, self.env, self.cwd, log, self.most, self.note_too_large)
+            reader, writer = await stack.enter_async_context(way)
             log.close()  # the process has its own
             yield _Watched(reader, ended), writer
 
@@ -114,12 +121,13 @@ class Address(_Hiding):
     Args:
         url: its endpoint.
         headers: sent with each request; never to another origin.
+        most: the most bytes of one message of the server.
     """
 
     log = ""
 
-    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
-        super().__init__(secrets_of(url, headers))
+    def __init__(self, url: str, headers: Mapping[str, str], most: int) -> None:
+        super().__init__(secrets_of(url, headers), most)
         self.url, self.headers = url, dict(headers)
         self.status = 0
         self.is_expired = False
@@ -149,14 +157,19 @@ class Address(_Hiding):
         login = (true.username, true.password) if true.userinfo else None
         hooks: Any = {"request": [unveil], "response": [self.note_status]}
         async with AsyncExitStack() as stack:
-            client = httpx2.AsyncClient(headers=self.headers, timeout=timeout, event_hooks=hooks, auth=login)
+            own = {"accept-encoding": "identity", **self.headers}
+            client = httpx2.AsyncClient(headers=own, timeout=timeout, event_hooks=hooks, auth=login)
             await stack.enter_async_context(client)
-            way = streamable_http_client(url, http_client=client, max_sse_event_size=MOST_BYTES)
+            way = streamable_http_client(url, http_client=client, max_sse_event_size=self.most)
             reader, writer = await stack.enter_async_context(way)
             yield _Watched(reader, ended), writer
 
     async def note_status(self, response: Response) -> None:
         """Note the status of a refusal, and a session that the server has forgotten."""
+        if not response.headers.get("content-type", "").startswith("text/event-stream"):
+            from trivium.mcp._bodies import BoundedBody
+
+            response.stream = BoundedBody(response, self.most, self.note_too_large)
         if response.status_code >= 300:
             self.status = response.status_code
         if response.status_code == 404 and "mcp-session-id" in response.request.headers:
@@ -167,9 +180,13 @@ Way = Child | Address
 
 
 def way_to(
-    server: str | Sequence[str], env: Mapping[str, str] | None, cwd: Path | None, headers: Mapping[str, str] | None
+    server: str | Sequence[str],
+    env: Mapping[str, str] | None,
+    cwd: Path | None,
+    headers: Mapping[str, str] | None,
+    most: int,
 ) -> Way:
-    """Make the transport to a server given as a URL, or as a command in a text or a list.
+    """Make the transport to a server given as a URL, or as a command in a text or a list; `most` bytes a message.
 
     Raises:
         ConfigurationError: it is neither, or an option does not go with it.
@@ -186,7 +203,7 @@ def way_to(
                 raise ValueError("it names no host")
         except ValueError as error:
             raise ConfigurationError(f"the URL of an MCP server cannot be used: {error}") from None
-        return Address(server, given)
+        return Address(server, given, most)
     if headers:
         raise ConfigurationError("headers are for a server at a URL; a command gets what it needs by env")
     try:
@@ -198,7 +215,7 @@ def way_to(
     given = dict(env or {})
     if not all(isinstance(each, str) for each in cast("list[Any]", [*given, *given.values()])):  # type: ignore[unnecessary]
         raise ConfigurationError("env is a dict of texts")
-    return Child(command, given, cwd)
+    return Child(command, given, cwd, most)
 
 
 class _Watched:

@@ -150,6 +150,7 @@ ATTACKS: Final[dict[str, dict[str, str]]] = {
         "prepare": "PREPARE x AS DELETE FROM orders",
         "execute": "EXECUTE x",
         "explain analyze": "EXPLAIN ANALYZE DELETE FROM orders",
+        "explain analyze as an option": "EXPLAIN (FORMAT JSON, ANALYZE) DELETE FROM orders",
         "call": "CALL wipe()",
         "set role": "SET ROLE postgres",
         "a function as a column": "SELECT x.pg_read_file FROM string_to_table('{folder}/private.txt', ',') AS x",

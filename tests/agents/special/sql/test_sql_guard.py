@@ -179,6 +179,7 @@ def test_what_cannot_be_sent_as_it_is_meant_is_refused_with_advice(dialect: str,
         check_query(sql, dialect)
 
 
+@pytest.mark.parametrize("dialect", ["postgres", "duckdb"])
 @pytest.mark.parametrize(
     ("sql", "sent"),
     [
@@ -189,8 +190,8 @@ def test_what_cannot_be_sent_as_it_is_meant_is_refused_with_advice(dialect: str,
         ("SELECT 1 WHERE name = $$O'Neil$$", "SELECT 1 WHERE name = 'O''Neil'"),
     ],
 )
-def test_texts_of_postgresql_are_sent_as_the_plain_text_that_they_are(sql: str, sent: str) -> None:
-    assert check_query(sql, "postgres") == sent
+def test_texts_of_postgresql_are_sent_as_the_plain_text_that_they_are(sql: str, sent: str, dialect: str) -> None:
+    assert check_query(sql, dialect) == sent
 
 
 @pytest.mark.parametrize("dialect", ["duckdb", "mysql", "postgres", "sqlite"])
@@ -201,6 +202,36 @@ def test_a_plan_can_be_asked_for_and_runs_nothing(dialect: str) -> None:
     for sql in refused:
         with pytest.raises(QueryRefusedError):
             check_query(f"EXPLAIN {sql}", dialect, tables=["t"])
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sql", "sent"),
+    [
+        ("postgres", "explain(format json)select a from t", "EXPLAIN (FORMAT JSON) SELECT a FROM t"),
+        ("postgres", "EXPLAIN ( FORMAT\nyaml , costs off ) SELECT 1", "EXPLAIN (FORMAT YAML, COSTS OFF) SELECT 1"),
+        ("postgres", "EXPLAIN (SELECT 1)", "EXPLAIN SELECT 1"),
+        ("duckdb", "EXPLAIN (FORMAT JSON) SELECT 1", "EXPLAIN (FORMAT JSON) SELECT 1"),
+        ("duckdb", "EXPLAIN (SELECT 1)", "EXPLAIN SELECT 1"),
+    ],
+)
+def test_the_form_of_a_plan_can_be_chosen(dialect: str, sql: str, sent: str) -> None:
+    assert check_query(sql, dialect) == sent
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "mysql", "postgres", "sqlite"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        "ANALYZE", "ANALYZE TRUE, FORMAT JSON", "FORMAT JSON, ANALYZE", "FORMAT JSON, ANALYZE OFF", "SETTINGS", "WAL",
+        "FORMAT JSON, SETTINGS", "FORMAT", "FORMAT JSON,", "FORMAT 'JSON'", "COSTS 1", "FORMAT JSON) (ANALYZE",
+        "FORMAT /**/ JSON, ANALYZE", "VERBOSE", "SERIALIZE", "GENERIC_PLAN",
+    ],
+)  # fmt: skip
+def test_options_of_a_plan_that_may_do_more_are_refused(dialect: str, options: str) -> None:
+    with pytest.raises(QueryRefusedError):
+        check_query(f"EXPLAIN ({options}) SELECT a FROM t", dialect, tables=["t"])
+    with pytest.raises(QueryRefusedError):
+        check_query("EXPLAIN (FORMAT JSON) DELETE FROM t", dialect, tables=["t"])
 
 
 def test_a_type_of_sqlite_is_written_as_what_sqlite_takes_it_for() -> None:

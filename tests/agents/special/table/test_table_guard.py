@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import re
 import resource
 from collections.abc import Generator
@@ -82,6 +83,11 @@ ATTACKS: Final = {
     "checkpoint": "CHECKPOINT",
     "vacuum": "VACUUM",
     "explain analyze": "EXPLAIN ANALYZE SELECT * FROM sales",
+    "explain analyze as an option": "EXPLAIN (FORMAT JSON, ANALYZE) SELECT * FROM sales",
+    "stacked in dollars": "SELECT $$;$$; DROP TABLE sales",
+    "stacked by an escape": "SELECT E'a\\'; DROP TABLE sales; --'",
+    "a file in dollars": "SELECT * FROM read_csv($${folder}/private.txt$$)",
+    "a file by an escape": "SELECT * FROM E'{folder}/private.txt'",
     "summarize": "SUMMARIZE '{folder}/sales.csv'",
     "describe": "DESCRIBE SELECT * FROM '{folder}/sales.csv'",
     "a chain of methods": "SELECT 'HOME'.getenv()",
@@ -130,6 +136,7 @@ STUBBORN: Final = f"SELECT len(list_transform({WIDE}, x -> list_transform({WIDE}
 """What DuckDB does not stop before it is over."""
 LEGAL: Final[list[tuple[str, Any]]] = [
     ("SELECT count(*) FROM sales", [(5,)]),
+    ("SELECT $$it's$$, $t$a $$;$t$, E'it\\'s\\n', E'\\''", [("it's", "a $$;", "it's\n", "'")]),
     ("SELECT sum(unit_price * count) FROM sales", [(183.0,)]),
     ("SELECT city, sum(count)::INT AS n FROM sales GROUP BY ALL ORDER BY n DESC",
      [("Bergen", 41), ("Oslo", 13)]),
@@ -226,6 +233,12 @@ def test_without_the_guard_duckdb_stops_what_leaves_the_tables(shop: tuple[ReadO
             tables._run(ATTACKS[name].format(folder=folder), 5)
     assert tables.query("SELECT count(*) FROM sales").rows == [(5,)]
     assert sorted(each.name for each in folder.iterdir()) == before
+
+
+def test_a_plan_is_given_as_json(shop: tuple[ReadOnlyTables, Path]) -> None:
+    ((kind, plan),) = shop[0].query("EXPLAIN (FORMAT JSON) SELECT item FROM sales").rows
+    assert kind == "physical_plan"
+    assert json.loads(plan)
 
 
 def test_a_query_that_takes_too_long_or_too_much_is_stopped(shop: tuple[ReadOnlyTables, Path]) -> None:

@@ -26,7 +26,14 @@ _LETTER: Final = re.compile(r"[^\W\d]")
 _CONTROL: Final = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
-_EXPLAIN: Final = re.compile(r"\s*EXPLAIN\s+(QUERY\s+PLAN\s+)?", re.IGNORECASE)
+_EXPLAIN: Final = re.compile(
+    r"\s*EXPLAIN(?:\s+(QUERY\s+PLAN)\s+|\s*\(\s*((?:FORMAT|COSTS)\b[\w\s,]*)\)|\s+)", re.IGNORECASE
+)
+_PLAN_OPTIONS: Final = {
+    "duckdb": re.compile(r"FORMAT (?:TEXT|JSON|YAML)"),
+    "postgres": re.compile(r"FORMAT (?:TEXT|XML|JSON|YAML)|COSTS(?: ON| OFF| TRUE| FALSE)?"),
+}
+"""The options of EXPLAIN that change how a plan is written, and nothing else."""
 _BEGINNINGS: Final = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "L_PAREN")
 
 
@@ -43,8 +50,8 @@ def check_query(
 
     The model's text itself is never sent: it is parsed, each node of the tree must be of a kind that is allowed, and
     new text is written from the tree. The new text is parsed and checked again, and must give the same tree, so that it
-    means the same. Only what is listed is allowed; all else is refused. EXPLAIN of such a query is allowed without
-    options, so that nothing of it is run.
+    means the same. Only what is listed is allowed; all else is refused. EXPLAIN of such a query is allowed, with no
+    options but those of the plan's form, so that nothing of it is run.
 
     Args:
         sql: the query.
@@ -75,8 +82,7 @@ def check_query(
         raise ConfigurationError(f"no dialect {dialect!r}: take one of {', '.join(sorted(FUNCTIONS))}")
     query = _Query(sql, dialect, tables, functions)
     explain = _EXPLAIN.match(sql)
-    if explain and explain[1] and dialect != "sqlite":
-        raise query.refused("QUERY PLAN is SQLite's", "EXPLAIN with a query")
+    words = query.explain_words(*explain.groups()) if explain else ""
     try:
         tree = query.parse(sql[explain.end() :] if explain else sql)
         if max_rows is not None and not explain:  # a plan is that of the query as it is given
@@ -85,7 +91,7 @@ def check_query(
         query.compare(tree, query.parse(sent))
     except RecursionError:
         raise query.refused("it is nested too deeply", "a flatter query") from None
-    return f"EXPLAIN {'QUERY PLAN ' if explain[1] else ''}{sent}" if explain else sent
+    return f"{words}{sent}"
 
 
 class _Query:
@@ -102,6 +108,16 @@ class _Query:
     def refused(self, reason: str, allowed: str) -> QueryRefusedError:
         """Make the error of a refusal."""
         return QueryRefusedError(reason, allowed, self._sql)
+
+    def explain_words(self, plan: str | None, options: str | None) -> str:
+        """Write EXPLAIN, with SQLite's QUERY PLAN, or with options."""
+        if plan and self._dialect != "sqlite":
+            raise self.refused("QUERY PLAN is SQLite's", "EXPLAIN with a query")
+        known = _PLAN_OPTIONS.get(self._dialect)
+        written = [" ".join(each.upper().split()) for each in (options or "").split(",")]
+        if options and not (known and all(map(known.fullmatch, written))):
+            raise self.refused(f"EXPLAIN has no option {options.strip()} here", "EXPLAIN (FORMAT JSON), or without any")
+        return f"EXPLAIN ({', '.join(written)}) " if options else f"EXPLAIN {'QUERY PLAN ' if plan else ''}"
 
     def parse(self, sql: str) -> Expr:
         """Parse a text that is one query and holds nothing that is not allowed."""

@@ -85,7 +85,7 @@ def parser_settings(name: str, parser: Any) -> dict[str, object]:
         kept["CAST"] = _with_affinity(kept["CAST"])
 
     def read_escapes(reading: Any, token: Token) -> Expr:
-        """Read PostgreSQL's E'…' as the plain text that it means."""
+        """Read E'…' as the plain text that it means."""
         written = reading.sql[token.start : token.end + 1]
         if not _PLAIN_ESCAPES.fullmatch(written):
             reading.raise_error("E'…' may hold \\n, \\t, \\r, \\\\ and \\', and '' for a quote")
@@ -94,7 +94,7 @@ def parser_settings(name: str, parser: Any) -> dict[str, object]:
         return exp.Literal.string(token.text)
 
     def read_dollars(_: Any, token: Token) -> Expr:
-        """Read PostgreSQL's $$…$$ as the plain text that it is."""
+        """Read $$…$$ as the plain text that it is."""
         return exp.Literal.string(token.text)
 
     def read_arrow(kind: type[Expr]) -> Callable[[Any, Expr, Expr], Expr]:
@@ -108,7 +108,7 @@ def parser_settings(name: str, parser: Any) -> dict[str, object]:
         "ARRAY_CONSTRUCTORS": {"ARRAY": exp.Array},
         operators: {**getattr(parser, operators), **arrows},
     }
-    if name == "postgres":
+    if name in ("postgres", "duckdb"):  # which agree on the escapes that are read
         own = {TokenType.BYTE_STRING: read_escapes, TokenType.HEREDOC_STRING: read_dollars}
         settings["PRIMARY_PARSERS"] = {**parser.PRIMARY_PARSERS, **own}
     return settings

@@ -18,6 +18,7 @@ class TableLimits:
         line_bytes: bytes of one line of a text file, and of one value in quotes.
         unpacked_bytes: bytes of the XML in an Excel file.
         rows: rows that a generator may give; other rows are in memory already.
+        given_bytes: bytes of memory that the rows of a generator may take.
         memory: bytes of data that the process that reads an Excel file may hold (enforced on Linux).
         seconds: time for reading a file, and for each statement that makes a table of it.
 
@@ -29,11 +30,12 @@ class TableLimits:
     line_bytes: int = 2 << 20
     unpacked_bytes: int = 512 << 20
     rows: int = 500_000
+    given_bytes: int = 144 << 20
     memory: int = 192 << 20
     seconds: float = 300.0
 
     def __post_init__(self) -> None:
         positive(
             columns=self.columns, line_bytes=self.line_bytes, unpacked_bytes=self.unpacked_bytes, rows=self.rows,
-            memory=self.memory, seconds=self.seconds,
+            given_bytes=self.given_bytes, memory=self.memory, seconds=self.seconds,
         )  # fmt: skip

@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from contextlib import closing
 from decimal import Decimal
-from itertools import islice
 from pathlib import Path
+from sys import getsizeof
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from trivium.agents.special.table._creating import (
@@ -96,6 +96,19 @@ def _value(cell: object) -> object:
     return unpack(cast("dict[str, Any]", cell)) if isinstance(cell, dict) else cell
 
 
+def memory_of(row: object) -> int:
+    """Return about how many bytes a row takes."""
+    named: object = row
+    values = cast("Mapping[object, object]", named).values() if isinstance(named, Mapping) else ()
+    sizes = (getsizeof(str(each) if isinstance(each, Sized) else each) for each in values)
+    return getsizeof(row) + sum(sizes)
+
+
+def _too_many(what: str, limit: str, most: int) -> DocumentTooLargeError:
+    text = f"the {what} {most:,}; give them as a file or a list, or raise TableLimits({limit}=…)"
+    return DocumentTooLargeError(text, "", limit, most)
+
+
 class Loader(NamedTuple):
     """Makes tables of sources.
 
@@ -105,6 +118,7 @@ class Loader(NamedTuple):
         encoding: the encoding of text files; "" is UTF-8, or UTF-16 if the file begins with its mark.
         sheet: the sheet of Excel files; None: the first.
         limits: what loading may take.
+        memory: bytes that DuckDB may use.
     """
 
     database: DuckDBPyConnection
@@ -112,6 +126,7 @@ class Loader(NamedTuple):
     encoding: str
     sheet: str | None
     limits: TableLimits
+    memory: int
 
     def load(self, name: str, source: Any) -> dict[str, str]:
         """Make a table of a source.
@@ -152,14 +167,17 @@ class Loader(NamedTuple):
         )
 
     def take_rows(self, source: Iterable[object]) -> list[object]:
-        """Return the rows that an iterable gives; their number is limited unless they are in memory already."""
+        """Return the rows that an iterable gives; they are limited unless they are in memory already."""
         if isinstance(source, Sized):
             return list(source)
-        most = self.limits.rows
-        given = list(islice(source, most + 1))
-        if len(given) > most:
-            text = f"the rows are more than {most:,}; give them as a file or a list, or raise TableLimits(rows=…)"
-            raise DocumentTooLargeError(text, "", "rows", most)
+        given, size, limits = list[object](), 0, self.limits
+        for row in source:
+            given.append(row)
+            size += memory_of(row)
+            if len(given) > limits.rows:
+                raise _too_many("rows are more than", "rows", limits.rows)
+            if size > limits.given_bytes:
+                raise _too_many("rows take more bytes than", "given_bytes", limits.given_bytes)
         return given
 
     def load_file(self, name: str, file: Path) -> dict[str, str]:
@@ -188,7 +206,7 @@ class Loader(NamedTuple):
             raise DocumentTimeoutError(f"{text}TableLimits(seconds=…)", str(file), "seconds", seconds) from None
         except duckdb.OutOfMemoryException:
             text = f"{file}: making a table of it takes more memory than it may; give a part of it, or raise memory"
-            raise DocumentTooLargeError(text, str(file), "memory") from None
+            raise DocumentTooLargeError(text, str(file), "memory", self.memory) from None
         except duckdb.Error as error:
             reason = str(error).replace(str(self.folder / f"source{file.suffix}"), file.name).splitlines()[0]
             advice = "it is damaged, or no table"

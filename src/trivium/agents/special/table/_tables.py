@@ -102,7 +102,7 @@ class ReadOnlyTables:
                 limit = f"SET max_execution_time = {max(1, round(limits.seconds * 1000))}"
                 for statement in (*settings, limit, "SET threads = 1"):
                     database.execute(statement)
-                loader = Loader(database, folder, encoding, sheet, limits)
+                loader = Loader(database, folder, encoding, sheet, limits, memory)
                 self._headers = {name: loader.load(name, source) for name, source in self._sources.items()}
         except BaseException:
             self.close()
