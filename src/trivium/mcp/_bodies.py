@@ -3,38 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
-from httpx2 import AsyncByteStream, Response
+if TYPE_CHECKING:
+    from httpx2 import AsyncByteStream, Response
 
-__all__ = ["BoundedBody"]
+__all__ = ["bounded_body"]
 
 _LARGEST_RATIO: Final = 1032
 """How many bytes a packed byte may unpack to."""
 
 
-class BoundedBody(AsyncByteStream):
-    """A body that is an error where it has more bytes than it may, or could unpack to more.
+def bounded_body(response: Response, most: int, too_large: Callable[[], Exception]) -> AsyncByteStream:
+    """Return the body of a response; to read it is an error where it has more bytes than it may, or could unpack to.
 
     Args:
         response: the response.
         most: the most bytes.
         too_large: makes the error.
     """
+    from httpx2 import AsyncByteStream
 
-    def __init__(self, response: Response, most: int, too_large: Callable[[], Exception]) -> None:
-        is_packed = response.headers.get("content-encoding", "identity") != "identity"  # nobody asked for that
-        self._most = most // _LARGEST_RATIO if is_packed else most
-        self._stream, self._too_large = cast("AsyncByteStream", response.stream), too_large
+    is_packed = response.headers.get("content-encoding", "identity") != "identity"  # nobody asked for that
+    largest = most // _LARGEST_RATIO if is_packed else most
+    body = cast("AsyncByteStream", response.stream)
 
-    async def __aiter__(self) -> AsyncGenerator[bytes]:
-        count = 0
-        async for piece in self._stream:
-            count += len(piece)
-            if count > self._most:
-                raise self._too_large()
-            yield piece
+    class Bounded(AsyncByteStream):
+        async def __aiter__(self) -> AsyncGenerator[bytes]:
+            count = 0
+            async for piece in body:
+                count += len(piece)
+                if count > largest:
+                    raise too_large()
+                yield piece
 
-    async def aclose(self) -> None:
-        """Close the body."""
-        await self._stream.aclose()
+        async def aclose(self) -> None:
+            await body.aclose()
+
+    return Bounded()

@@ -167,9 +167,9 @@ class Address(_Hiding):
     async def note_status(self, response: Response) -> None:
         """Note the status of a refusal, and a session that the server has forgotten."""
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
-            from trivium.mcp._bodies import BoundedBody
+            from trivium.mcp._bodies import bounded_body
 
-            response.stream = BoundedBody(response, self.most, self.note_too_large)
+            response.stream = bounded_body(response, self.most, self.note_too_large)
         if response.status_code >= 300:
             self.status = response.status_code
         if response.status_code == 404 and "mcp-session-id" in response.request.headers:
