@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
@@ -43,65 +43,85 @@ async def child_streams(
     """
     import anyio
     from mcp.client.stdio import get_default_environment
-    from mcp.shared.message import SessionMessage
-    from mcp.types import jsonrpc_message_adapter
 
     whole = {**get_default_environment(), **env}
     process = await anyio.open_process(command, env=whole, stderr=log, cwd=cwd, start_new_session=True)
-    written_to, written = anyio.create_memory_object_stream[Any](0)
-    sent, sent_from = anyio.create_memory_object_stream[Any](0)
-    is_written = anyio.Event()
-
-    def parsed(line: bytearray) -> Any:
-        try:
-            return SessionMessage(jsonrpc_message_adapter.validate_json(line.decode("utf-8", "replace"), by_name=False))
-        except ValueError as error:
-            return error
-
-    async def read() -> None:
-        assert process.stdout is not None
-        held = bytearray()
-        broken = (anyio.ClosedResourceError, anyio.BrokenResourceError, ConnectionError)
-        with suppress(*broken):
-            async with written_to:
-                async for piece in process.stdout:
-                    held += piece
-                    lines = held.split(b"\n") if b"\n" in piece else [held]
-                    if max(map(len, lines)) > most:
-                        raise too_large()
-                    held = lines.pop()
-                    for line in filter(None, lines):
-                        await written_to.send(parsed(line))
-
-    async def write() -> None:
-        assert process.stdin is not None
-        try:
-            async for message in sent_from:
-                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                await process.stdin.send(text.encode("utf-8", "replace") + b"\n")
-        except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
-            await written_to.aclose()  # the session sees the end
-        finally:
-            is_written.set()
-
-    async def stop() -> None:
-        written.close()
-        sent.close()
-        with anyio.move_on_after(_FLUSH_SECONDS):
-            await is_written.wait()
-        await end_process(process)
-        for stream in (written_to, written, sent, sent_from):
-            stream.close()
-
+    streams = _Streams(process, most, too_large)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(read)
-        tasks.start_soon(write)
+        tasks.start_soon(streams.read)
+        tasks.start_soon(streams.write)
         try:
-            yield written, sent
+            yield streams.written, streams.sent
         finally:
             with anyio.CancelScope(shield=True):
-                await stop()
+                await streams.stop()
             tasks.cancel_scope.cancel()
+
+
+class _Streams:
+    """The messages that a process writes, and those that are sent to it; see `child_streams`."""
+
+    def __init__(self, process: Process, most: int, too_large: Callable[[], Exception]) -> None:
+        import anyio
+
+        self._process, self._most, self._too_large = process, most, too_large
+        self._written_to, self.written = anyio.create_memory_object_stream[Any](0)
+        self.sent, self._sent_from = anyio.create_memory_object_stream[Any](0)
+        self._is_sent = anyio.Event()
+
+    async def read(self) -> None:
+        """Hand on each message that the process writes."""
+        import anyio
+        from mcp.shared.message import SessionMessage
+        from mcp.types import jsonrpc_message_adapter
+
+        assert self._process.stdout is not None
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, ConnectionError):
+            async with self._written_to:
+                async for line in self._lines(self._process.stdout):
+                    try:
+                        text = line.decode("utf-8", "replace")
+                        found: Any = SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
+                    except ValueError as error:
+                        found = error
+                    await self._written_to.send(found)
+
+    async def _lines(self, pieces: AsyncIterable[bytes]) -> AsyncGenerator[bytearray]:
+        held = bytearray()
+        async for piece in pieces:
+            held += piece
+            lines = held.split(b"\n") if b"\n" in piece else [held]
+            if max(map(len, lines)) > self._most:
+                raise self._too_large()
+            held = lines.pop()
+            for line in filter(None, lines):
+                yield line
+
+    async def write(self) -> None:
+        """Send each message to the process."""
+        import anyio
+
+        assert self._process.stdin is not None
+        try:
+            async for message in self._sent_from:
+                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                await self._process.stdin.send(text.encode("utf-8", "replace") + b"\n")
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+            await self._written_to.aclose()  # the session sees the end
+        finally:
+            self._is_sent.set()
+
+    async def stop(self) -> None:
+        """Send what waits, and end the process."""
+        import anyio
+
+        self.written.close()
+        self.sent.close()
+        with anyio.move_on_after(_FLUSH_SECONDS):
+            await self._is_sent.wait()
+        await end_process(self._process)
+        for stream in (self._written_to, self._sent_from):
+            stream.close()
 
 
 async def end_process(process: Process) -> None:
