@@ -20,7 +20,6 @@ from functools import partial
 from inspect import signature
 from itertools import count
 from logging import DEBUG
-from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, cast
 
 from trivium.commander import (
@@ -39,6 +38,8 @@ from trivium.commander.lowlevel import (
     AsyncStream,
     Stream,
     change_scope,
+    checked_option,
+    checked_options,
     checkpoint,
     drive,
     emit,
@@ -59,16 +60,20 @@ from trivium.policies import NOTHING, Policy, Sources
 from trivium.schema import AgentStatusCode, Message
 from trivium.schema.lowlevel import as_sources, check_name, create_object, message_of
 
+if TYPE_CHECKING:
+    from trivium.journal import Journal
+
 __all__ = ["CALLER", "OPTIONS", "AsyncModule", "MessageEvent", "Module", "PartialEvent", "overridable"]
 
 CALLER: Final = ""
 """The session of whoever calls: what an omitted `session_id` means. At the root it is session 0."""
 
-OPTIONS: Final = frozenset({"approve", "context", "limits", "listeners", "policy", "session_id", "timeout"})
+OPTIONS: Final = frozenset(
+    ("approve", "context", "journal", "limits", "listeners", "policy", "run_id", "session_id", "timeout")
+)
 """The keywords that every call of a module takes."""
 
 _handle_ids = count()
-Work = Callable[[], Coroutine[Any, Any, Message]]
 Hooks: TypeAlias = Hook | dict[str, Any] | Iterable[Hook | dict[str, Any]] | None
 """Hooks, or configs of them (see `trivium.utils.create_object`), one or several."""
 
@@ -165,6 +170,8 @@ class Module:
         context: Any = None,
         approve: Callable[[Any], Any] | None = None,
         policy: Policy | None = None,
+        run_id: str | None = None,
+        journal: Journal | None = None,
         **kwargs: Any,
     ) -> Message:
         """Call it from sync code, also inside a running loop.
@@ -178,6 +185,8 @@ class Module:
             context: any object, read below as `this_call().context`.
             approve: asked with an `ApprovalRequest` before a tool that `needs_approval` runs, here and below.
             policy: decides on calls of tools that send, spend or execute, here and below; of several the strictest.
+            run_id: the id of the run in the journal; with that of a run that was broken off, the call goes on with it.
+            journal: writes down what models and tools answer, so that the run outlives its process.
             **kwargs: passed to `forward`.
 
         Returns:
@@ -188,7 +197,7 @@ class Module:
             DeadlineExceededError: it took longer than it was given.
             LimitExceededError: it reached a limit.
         """
-        node = self._node(session_id, timeout, limits, listeners, context, approve, policy)
+        node = self._node(session_id, timeout, limits, listeners, context, approve, policy, run_id, journal)
         return drive(self._turn(node, message, kwargs))
 
     @driver_neutral
@@ -202,24 +211,24 @@ class Module:
         context: Any = None,
         approve: Callable[[Any], Any] | None = None,
         policy: Policy | None = None,
+        run_id: str | None = None,
+        journal: Journal | None = None,
         **kwargs: Any,
     ) -> Message:
         """The same call from async code."""
-        node = self._node(session_id, timeout, limits, listeners, context, approve, policy)
+        node = self._node(session_id, timeout, limits, listeners, context, approve, policy, run_id, journal)
         turn = self._turn(node, message, kwargs)
         return await (run_from_trio(node, partial(drive, turn)) if is_in_trio() else turn)
 
     def stream(self, *message: Any, **kwargs: Any) -> Stream[Message]:
         """The same call from sync code, giving out its events while it runs; see `Stream`."""
-        node, work = self._streamed(message, kwargs)
-        return Stream(node, work)
+        return Stream(*self._streamed(message, kwargs))
 
     def open(self, *message: Any, **kwargs: Any) -> AsyncStream[Message]:
         """The same call from async code, giving out its events while it runs; see `AsyncStream`."""
-        node, work = self._streamed(message, kwargs)
-        return AsyncStream(node, work)
+        return AsyncStream(*self._streamed(message, kwargs))
 
-    def _streamed(self, message: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[CallNode, Work]:
+    def _streamed(self, message: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[CallNode, Callable[[], Any]]:
         node = self._node(**{name: kwargs.pop(name) for name in OPTIONS if name in kwargs})
         return node, partial(self._turn, node, message, kwargs)
 
@@ -233,6 +242,8 @@ class Module:
         context: Any = None,
         approve: Callable[[Any], Any] | None = None,
         policy: Policy | None = None,
+        run_id: str | None = None,
+        journal: Journal | None = None,
     ) -> CallNode:
         node = CallNode(self.name, current.get())
         changes: dict[str, Any] = {}
@@ -241,17 +252,17 @@ class Module:
         if context is not None:
             changes["context"] = context
         if (approve := approve or self.approve) is not None:
-            if not callable(approve):
-                kind = type(approve).__name__
-                raise ArgumentTypeError(f"a call takes a function as approve, not {kind}", "approve")
-            changes["approve"] = approve
+            changes["approve"] = checked_option("approve", approve, Callable, "a function")
         if (policy := policy or self.policy) is not None:
-            if not isinstance(policy, Policy):  # type: ignore[unnecessary] - users pass anything
-                raise ArgumentTypeError(f"a call takes a Policy(…) as policy, not {type(policy).__name__}", "policy")
+            checked_option("policy", policy, Policy, "a Policy(…)")
             both = (self.policy, policy) if policy is not self.policy else (policy,)
             changes["policies"] = (*node.scope.policies, *(each for each in both if each is not None))
+        if journal is not None or run_id is not None:
+            from trivium.journal.lowlevel import attempt_of
+
+            changes["journal"] = attempt_of(journal, run_id)
         if timeout is not None or limits is not None or listeners:
-            heard = _checked_options(timeout, limits, listeners)
+            heard = checked_options(timeout, limits, listeners)
             change_scope(node, timeout=timeout, limits=limits, listeners=heard, **changes)
         elif changes:
             node.scope = node.scope.replace(**changes)
@@ -261,12 +272,15 @@ class Module:
         memory, session_id = self.memory, node.scope.session_id
         with node:
             messages = [_taken_in(each) for each in message if each is not None]
+            answer = partial(self._answer, node, messages, kwargs)
+            if (journal := node.scope.journal) is not None:
+                answer = partial(journal.call, node, messages, answer, self)
             if memory is None:
-                return await self._answer(node, messages, kwargs)
+                return await answer()
             try:
                 if (released := memory.locks.acquire(session_id, node)) is not None:
                     await wait(event=released)
-                return await self._answer(node, messages, kwargs)
+                return await answer()
             finally:
                 memory.locks.release(session_id, node)
 
@@ -372,8 +386,7 @@ class Module:
         """Add a hook, or the one that a config describes; the handle takes it out again."""
         if not hasattr(made := create_object(hook), "before_agent"):
             raise ConfigurationError(f"{type(made).__name__} is no hook: give an object of a subclass of trivium.Hook")
-        if self._hooks is None:
-            self._hooks = {}
+        self._hooks = self._hooks or {}
         handle = RemovableHandle(self._hooks, next(_handle_ids))
         self._hooks[handle.id] = made
         return handle
@@ -485,15 +498,3 @@ def _taken_in(message: Any) -> Message:
     if isinstance(message, str):  # first: pydantic makes it slow to learn that something is no message
         return message_of(message)
     return message.__deepcopy__() if isinstance(message, Message) else Message(content=message)
-
-
-def _checked_options(timeout: Any, limits: Any, listeners: Any) -> tuple[Listener, ...]:
-    """The listeners of a call; an option of the wrong kind is told at once, and by name."""
-    if timeout is not None and not isinstance(timeout, Real):
-        raise ArgumentTypeError(f"a call takes seconds as timeout, not {type(timeout).__name__}", "timeout")
-    if limits is not None and not isinstance(limits, Limits):
-        raise ArgumentTypeError(f"a call takes Limits(…) as limits, not {type(limits).__name__}", "limits")
-    many: tuple[Any, ...] = tuple(cast("Iterable[Any]", listeners)) if isinstance(listeners, Iterable) else (None,)
-    if not all(map(callable, many)):
-        raise ArgumentTypeError("a call takes a list of functions as listeners: listeners=[print]", "listeners")
-    return many

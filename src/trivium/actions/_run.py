@@ -194,12 +194,12 @@ async def run_tool(
                 await require_permission(node, tool, values)
             if tool.source != "program":  # not before: what it reads does not direct it
                 note_sources(node, frozenset((Source(tool.source, name),)))
-            if tool.retries or tool.timeout is not None:
-                result = await _call_with_options(node, tool, values)
+            journal = scope_of(node).journal
+            if journal is not None and tool.effect != "composite":
+                asked = arguments if isinstance(arguments, str) else dict(arguments)
+                result = await journal.perform(node, [name, asked], partial(_call, node, tool, values), tool.effect)
             else:
-                result = await invoke(tool.call, **values)
-                if hasattr(result, "__next__") or hasattr(result, "__anext__"):
-                    result = await collect(result)
+                result = await _call(node, tool, values)
             checkpoint(node)  # sync code cannot be interrupted: what came too late fails here
             emit(node, ToolResultEvent, result)
             return result
@@ -237,8 +237,11 @@ def report_error(name: str, error: Exception | SystemExit, on_error: OnToolError
         raise ToolFailedError(said, name) from error
 
 
-async def _call_with_options(node: CallNode, tool: Tool, values: Arguments) -> Any:
-    """Call a tool that has a time limit of its own, or is tried again."""
+async def _call(node: CallNode, tool: Tool, values: Arguments) -> Any:
+    """Call a tool, within the time limit of its own, and again as its retries say."""
+    if not tool.retries and tool.timeout is None:  # most
+        result = await invoke(tool.call, **values)
+        return await collect(result) if hasattr(result, "__next__") or hasattr(result, "__anext__") else result
     if tool.timeout is not None:
         change_scope(node, timeout=tool.timeout)
         node.may_be_abandoned = True

@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_RESULT", "Arguments", "Directing", "Effect", "Tool", "describe_errors", "remove_titles", "unless_null"]
 
-Effect: TypeAlias = Literal["read", "idempotent", "once"]
-"""The effect of a call on the world: none; the same for any number of calls; or one that must happen once."""
+Effect: TypeAlias = Literal["read", "idempotent", "once", "composite"]
+"""The effect of a call on the world: none; the same for any number of calls; one that must happen once; or those of the
+tools that it calls itself, as an agent does."""
 
 Directing: TypeAlias = bool | tuple[str, ...]
 """The arguments that direct an effect, by name; True: all of them, False: the tool has no such effect."""

@@ -179,4 +179,4 @@ def module_tool(module: Module) -> Tool:
 
     ask.__name__ = "".join(each if each.isalnum() or each in "-_" else "_" for each in module.name)
     ask.__doc__ = module.description or f"Ask {module.name}."
-    return Tool.of(ask).replace(source="program")  # what it reads, it notes itself
+    return Tool.of(ask).replace(source="program", effect="composite")  # what it reads, it notes itself

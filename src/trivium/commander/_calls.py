@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Callable, Hashable, Iterable
 from contextvars import Token
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from uuid import uuid4
 
 from trivium.commander._drivers import ThreadEvent
@@ -14,6 +16,7 @@ from trivium.exceptions import CommanderNotRunError, WouldDeadlockError
 
 __all__ = ["CallNode", "SessionLocks", "is_within", "step", "this_call", "this_session"]
 
+T = TypeVar("T")
 _ACTIVE = NodeState.ACTIVE  # a member of an enum is slow to read
 _lock = Lock()  # one for all, since a deadlock spans several sessions; held for a few lines only
 
@@ -93,6 +96,22 @@ class CallNode(TaskNode):
         with _lock:
             root._run_id = root._run_id or uuid4().hex
         return root._run_id
+
+    def now(self) -> float:
+        """Return the time in seconds since the epoch; a run that is resumed from a journal gets the same once more."""
+        return self._from_outside("now", time.time)
+
+    def random(self) -> float:
+        """Return a random number from 0 to 1, never for secrets; resumed runs get the same once more."""
+        return self._from_outside("random", random.random)
+
+    def new_id(self) -> str:
+        """Return an id that nothing else has; resumed runs get the same once more."""
+        return self._from_outside("new_id", lambda: uuid4().hex)
+
+    def _from_outside(self, name: str, make: Callable[[], T]) -> T:
+        journal = self._scope.journal
+        return make() if journal is None else journal.value(name, make)
 
     def queues_below(self) -> list[list[CallNode]]:
         """Return the queues of sessions in which this call and those below it wait."""

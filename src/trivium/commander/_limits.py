@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from numbers import Real
 from threading import Lock
+from typing import Any, cast
 
-from trivium.exceptions import ConfigurationError, LimitExceededError
+from trivium.events import Listener
+from trivium.exceptions import ArgumentTypeError, ConfigurationError, LimitExceededError
 
 _ROUNDING = 1e-9  # dollars: a rounding error of a sum is no reason to refuse a request
 _lock = Lock()  # guards additions only: never held while anything else runs
@@ -116,3 +119,30 @@ class Budget:
                 budget.reserved_usd -= reserved[1]
                 budget.tokens += tokens
                 budget.usd += usd
+
+
+def checked_option(name: str, value: Any, kind: Any, said: str) -> Any:
+    """Return an option of a call, which is refused by its name if it is of another kind.
+
+    Raises:
+        ArgumentTypeError: it is.
+    """
+    if not isinstance(value, kind):
+        raise ArgumentTypeError(f"a call takes {said} as {name}, not {type(value).__name__}", name)
+    return value
+
+
+def checked_options(timeout: Any, limits: Any, listeners: Any) -> tuple[Listener, ...]:
+    """Check options of a call, and return its listeners.
+
+    Raises:
+        ArgumentTypeError: one of them is of another kind.
+    """
+    if timeout is not None:
+        checked_option("timeout", timeout, Real, "seconds")
+    if limits is not None:
+        checked_option("limits", limits, Limits, "Limits(…)")
+    many: tuple[Any, ...] = tuple(cast("Iterable[Any]", listeners)) if isinstance(listeners, Iterable) else (None,)
+    if not all(map(callable, many)):
+        raise ArgumentTypeError("a call takes a list of functions as listeners: listeners=[print]", "listeners")
+    return many

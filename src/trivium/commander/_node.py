@@ -66,7 +66,10 @@ class Scope:
     A new one is that of a root: session 0, and nothing else.
     """
 
-    __slots__ = ("approve", "budget", "context", "deadline", "listeners", "pipes", "policies", "session_id", "task_run")
+    __slots__ = (
+        "approve", "budget", "context", "deadline", "journal", "listeners", "pipes", "policies", "session_id",
+        "task_run",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.session_id: Hashable = 0
@@ -78,13 +81,14 @@ class Scope:
         self.approve: Callable[[Any], Any] | None = None
         self.policies: tuple[Any, ...] = ()
         self.task_run: object = None
+        self.journal: Any = None
 
     def replace(self, **changes: Any) -> Scope:
         """Return a copy with some of its values replaced."""
         new = _new(Scope)
         new.session_id, new.listeners, new.budget = self.session_id, self.listeners, self.budget
         new.deadline, new.context, new.pipes, new.approve = self.deadline, self.context, self.pipes, self.approve
-        new.policies, new.task_run = self.policies, self.task_run
+        new.policies, new.task_run, new.journal = self.policies, self.task_run, self.journal
         for name, value in changes.items():
             setattr(new, name, value)
         return new
@@ -104,23 +108,9 @@ class TaskNode:
     """
 
     __slots__ = (
-        "__weakref__",
-        "_children",
-        "_key",
-        "_name",
-        "_ordinal",
-        "_ordinals",
-        "_parent",
-        "_run_id",
-        "_scope",
-        "_sources",
-        "_spent",
-        "_state",
-        "_stopping",
-        "_wakers",
-        "exception",
-        "result",
-    )
+        "__weakref__", "_children", "_key", "_name", "_ordinal", "_ordinals", "_parent", "_run_id", "_scope",
+        "_sources", "_spent", "_state", "_stopping", "_wakers", "exception", "result",
+    )  # fmt: skip
     _kind: str = "call"
     """The kind of node, for views: "call", "job", "handler" or "commander"."""
     _ordinals: dict[str, count[int]]
@@ -399,6 +389,16 @@ sources_of: Callable[[TaskNode], frozenset[Any]] = attrgetter("_sources")
 """The sources that were read in the node, and in everything below."""
 stopped_by: Callable[[TaskNode], tuple[TaskNode, str] | None] = attrgetter("_stopping")
 """The node that was told to stop, this one or one above, and the reason; None if none was."""
+
+
+def key_of(node: TaskNode) -> str:
+    """Return the identity of the node, equal in every run that takes the same path."""
+    return node._get_key()
+
+
+def claim_key(node: TaskNode, key: str) -> None:
+    """Give the node another identity, before anything starts below it."""
+    node._key = key
 
 
 def change_scope(

@@ -26,7 +26,7 @@ from trivium.commander._drivers import (
     wait,
 )  # fmt: skip
 from trivium.commander._iteration import iterate, pull
-from trivium.commander._limits import Budget
+from trivium.commander._limits import Budget, checked_option, checked_options
 from trivium.commander._loops import (
     await_within,
     enter_worker,
@@ -42,9 +42,11 @@ from trivium.commander._node import (
     TaskNode,
     change_scope,
     checkpoint,
+    claim_key,
     current,
     emit,
     forget_name,
+    key_of,
     node_name,
     note_sources,
     parent_of,
@@ -67,10 +69,10 @@ else:  # few programs need it
 
 __all__ = [
     "AsyncStream", "Budget", "CallNode", "Cancellation", "OwnerLoop", "Scope", "SessionLocks", "Stream", "TaskNode",
-    "ThreadEvent", "await_within", "capture", "change_scope", "checkpoint", "current", "drive", "driver_neutral",
-    "emit", "enter_worker", "forget_name", "get_item", "invoke", "invoke_in_place", "invoke_or_abandon", "is_async",
-    "is_blocking", "is_in_trio", "is_within", "iterate", "node_name", "note_sources", "pair_forms", "parent_of", "pull",
-    "run_from_trio", "run_in_worker", "run_on_loop", "running_loop", "scope_of", "settle", "shield", "sources_above",
-    "sources_of", "spend", "spent_by", "step", "stopped_by", "submit", "sync_function", "sync_method", "time_left",
-    "wait",
+    "ThreadEvent", "await_within", "capture", "change_scope", "checked_option", "checked_options", "checkpoint",
+    "claim_key", "current", "drive", "driver_neutral", "emit", "enter_worker", "forget_name", "get_item", "invoke",
+    "invoke_in_place", "invoke_or_abandon", "is_async", "is_blocking", "is_in_trio", "is_within", "iterate",
+    "key_of", "node_name", "note_sources", "pair_forms", "parent_of", "pull", "run_from_trio", "run_in_worker",
+    "run_on_loop", "running_loop", "scope_of", "settle", "shield", "sources_above", "sources_of", "spend",
+    "spent_by", "step", "stopped_by", "submit", "sync_function", "sync_method", "time_left", "wait",
 ]  # fmt: skip

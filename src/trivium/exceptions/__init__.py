@@ -112,6 +112,16 @@
     │   ├── RemoteLimitError (LimitError)       a limit of its server was reached
     │   └── RemoteStartError                    its process did not start
     ├── CacheError                              a cache cannot be reached or used
+    ├── JournalError                            a journal, or a run in it, cannot be used
+    │   ├── JournalVersionError                 a newer version made it
+    │   ├── JournalDamagedError                 a record is damaged, or was changed by somebody else
+    │   ├── UnknownRunError (KeyError)          there is no run of that id
+    │   ├── RunInputError (ValueError)          the run began with another input
+    │   ├── RunAliveError (RuntimeError)        the run goes on elsewhere
+    │   ├── RunTakenOverError (RuntimeError)    another process resumed the run
+    │   ├── NestedRunError (RuntimeError)       a run was begun within another one
+    │   ├── DivergedError (RuntimeError)        the program does not ask what was recorded
+    │   └── RecordedError                       an error was recorded whose class is not known
     ├── OutputError                             results could not be written
     └── CassetteError                           a recording cannot be used or made
         └── CassetteMismatchError (AssertionError)  a request is not the recorded one
@@ -131,6 +141,18 @@ from trivium.exceptions._databases import (
     QueryRefusedError,
     QueryTimeoutError,
     QueryTooLargeError,
+)
+from trivium.exceptions._journal import (
+    DivergedError,
+    JournalDamagedError,
+    JournalError,
+    JournalVersionError,
+    NestedRunError,
+    RecordedError,
+    RunAliveError,
+    RunInputError,
+    RunTakenOverError,
+    UnknownRunError,
 )
 from trivium.exceptions._knowledge import (
     CollectionNotFoundError,
@@ -275,6 +297,7 @@ __all__ = [
     "DatabaseConnectionError",
     "DatabaseError",
     "DeadlineExceededError",
+    "DivergedError",
     "DocumentError",
     "DocumentLimitError",
     "DocumentNotFoundError",
@@ -298,6 +321,9 @@ __all__ = [
     "IncompleteSourceError",
     "InfiniteLoopError",
     "InfiniteLoopException",
+    "JournalDamagedError",
+    "JournalError",
+    "JournalVersionError",
     "KillChannelError",
     "KnowledgeError",
     "LangroidImportError",
@@ -314,6 +340,7 @@ __all__ = [
     "MissingExtraError",
     "ModelError",
     "ModelNotFoundError",
+    "NestedRunError",
     "NoExecutorError",
     "NoModelError",
     "NotAgentError",
@@ -336,6 +363,7 @@ __all__ = [
     "QueryTimeoutError",
     "QueryTooLargeError",
     "RateLimitStoreError",
+    "RecordedError",
     "RecursionTooDeepError",
     "RemoteAgentError",
     "RemoteConnectionError",
@@ -343,8 +371,11 @@ __all__ = [
     "RemoteServiceError",
     "RemoteStartError",
     "RetryableToolError",
+    "RunAliveError",
     "RunError",
+    "RunInputError",
     "RunKilledError",
+    "RunTakenOverError",
     "SandboxUnavailableError",
     "StateError",
     "StoreBusyError",
@@ -364,12 +395,10 @@ __all__ = [
     "ToolkitError",
     "TriviumError",
     "UnknownRoleError",
+    "UnknownRunError",
     "UnknownToolError",
     "UnreadableDocumentError",
     "UnsupportedParameterError",
     "WouldDeadlockError",
     "XMLException",
 ]
-
-for _name in __all__:  # a traceback names an error as users import it
-    globals()[_name].__module__ = __name__

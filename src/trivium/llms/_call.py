@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from itertools import count
 from logging import DEBUG
 from typing import Literal
 
-from trivium.commander import CallNode, Event, current
+from trivium.commander import CallNode, Event, TaskNode, current
 from trivium.commander.lowlevel import Budget, driver_neutral, emit, parent_of, pull, scope_of, spend
 from trivium.events import Display, JSONObject, on_one_line
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
+from trivium.journal.lowlevel import Codec
 from trivium.llms._prices import expected_usage, expected_usd, price_of, priced
 from trivium.llms._protocol import (
     SILENT,
@@ -29,6 +31,9 @@ from trivium.llms._protocol import (
 from trivium.schema import ToolCall, Usage
 
 __all__ = ["DeltaEvent", "UsageEvent", "call_model", "model_node"]
+
+
+_CODEC = Codec(ReasoningState, Reply, TokenLogprob)
 
 
 class DeltaEvent(Event[str | ToolCallPart | Reasoning, Literal["delta"]]):
@@ -229,26 +234,57 @@ async def call_model(model: ModelProtocol, request: Request, node: ModelNode | N
     node = node or model_node()
     node.request = request
     with node:
-        budget, above = scope_of(node).budget, parent_of(node)
+        journal, above = scope_of(node).journal, parent_of(node)
         outer = above if above.__class__ is ModelNode else None
-        reserved = (0, 0.0)
-        if budget is not None and outer is None:
-            counts = budget.limits_any("tokens", "usd")
-            reserved = budget.take_turn(*expected_cost(model, request, budget)) if counts else budget.take_turn()
-        answer = _Answer(node)
-        try:
-            await pull(answer.add, model.stream, request)
-        finally:  # the usage of a request that failed counts too
-            usage = answer.usage
-            if usage is not None:
-                usage = answer.usage = priced(model, usage)
-            if budget is not None:
-                budget.settle(reserved, 0 if usage is None else usage.total, 0.0 if usage is None else usage.usd)
-            if usage is not None:
-                spend(node, usage)
-                emit(outer or node, UsageEvent, usage)
-        node.result = answer.reply(model, request)
+        if journal is None or outer is not None:
+            node.result = await _ask(model, request, node, outer)
+        else:
+            asked = [request.tool_choice, *(each for each in request.messages if each.get("role") != "system")]
+            fresh: list[Reply] = []
+            act = partial(_ask, model, request, node, outer, fresh)
+            node.result = await journal.perform(node, asked, act, codec=_CODEC)
+            if not fresh:
+                _repeat(node, node.result)
         return node.result
+
+
+async def _ask(
+    model: ModelProtocol, request: Request, node: ModelNode, outer: TaskNode | None, fresh: list[Reply] | None = None
+) -> Reply:
+    """Ask a model, within the limits of the run; the reply is added to `fresh` too."""
+    budget = scope_of(node).budget
+    reserved = (0, 0.0)
+    if budget is not None and outer is None:
+        counts = budget.limits_any("tokens", "usd")
+        reserved = budget.take_turn(*expected_cost(model, request, budget)) if counts else budget.take_turn()
+    answer = _Answer(node)
+    try:
+        await pull(answer.add, model.stream, request)
+    finally:  # the usage of a request that failed counts too
+        usage = answer.usage
+        if usage is not None:
+            usage = answer.usage = priced(model, usage)
+        if budget is not None:
+            budget.settle(reserved, 0 if usage is None else usage.total, 0.0 if usage is None else usage.usd)
+        if usage is not None:
+            spend(node, usage)
+            emit(outer or node, UsageEvent, usage)
+    reply = answer.reply(model, request)
+    if fresh is not None:
+        fresh.append(reply)
+    return reply
+
+
+def _repeat(node: ModelNode, reply: Reply) -> None:
+    """Count a reply that a journal had, and emit its text and its usage as if the model had answered now."""
+    usage, budget = reply.usage, scope_of(node).budget
+    if budget is not None:
+        budget.settle(budget.take_turn(), 0 if usage is None else usage.total, 0.0 if usage is None else usage.usd)
+    if reply.text and scope_of(node).listeners:
+        emit(node, DeltaEvent, reply.text)
+    if usage is not None:
+        spend(node, usage)
+        emit(node, UsageEvent, usage)
 
 
 def expected_cost(model: ModelProtocol, request: Request, budget: Budget) -> tuple[int, float | None]:

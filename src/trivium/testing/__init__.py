@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trivium.testing._cassette import Cassette, cassette
+from trivium.testing._crashes import assert_crash_safe
 from trivium.testing._faults import (
     BrokenGzip,
     ConnectionRefused,
@@ -40,6 +41,7 @@ __all__ = [
     "TLSFailure",
     "Truncated",
     "WrongContentType",
+    "assert_crash_safe",
     "call_tool",
     "cassette",
 ]

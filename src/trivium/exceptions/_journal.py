@@ -1,0 +1,74 @@
+"""Errors of the journal and of durable runs."""
+
+from __future__ import annotations
+
+from trivium.exceptions._root import TriviumError
+
+__all__ = [
+    "DivergedError",
+    "JournalDamagedError",
+    "JournalError",
+    "JournalVersionError",
+    "NestedRunError",
+    "RecordedError",
+    "RunAliveError",
+    "RunInputError",
+    "RunTakenOverError",
+    "UnknownRunError",
+]
+
+
+class JournalError(TriviumError):
+    """A journal cannot be used, or a run in it cannot go on. `run_id` is "" where no run is concerned."""
+
+    def __init__(self, message: str, run_id: str = "") -> None:
+        super().__init__(message)
+        self.run_id = run_id
+
+
+class JournalVersionError(JournalError):
+    """A newer version of trivium wrote the journal."""
+
+
+class JournalDamagedError(JournalError):
+    """A record of the journal is damaged, or was changed by somebody else."""
+
+
+class UnknownRunError(JournalError, KeyError):
+    """The journal has no run of this id."""
+
+
+class RunInputError(JournalError, ValueError):
+    """The run of this id began with another input, or another module."""
+
+
+class RunAliveError(JournalError, RuntimeError):
+    """The run of this id goes on elsewhere, in this process or another one. `owner` is that process's id."""
+
+    def __init__(self, message: str, run_id: str = "", owner: int = 0) -> None:
+        super().__init__(message, run_id)
+        self.owner = owner
+
+
+class RunTakenOverError(JournalError, RuntimeError):
+    """Another process has resumed the run; this one can write nothing any more."""
+
+
+class NestedRunError(JournalError, RuntimeError):
+    """A run with an id of its own was begun within another one."""
+
+
+class DivergedError(JournalError, RuntimeError):
+    """The program does not ask what the journal has recorded at this place. `path` is the place in the run tree."""
+
+    def __init__(self, message: str, run_id: str = "", path: str = "") -> None:
+        super().__init__(message, run_id)
+        self.path = path
+
+
+class RecordedError(JournalError):
+    """An error of a class that the journal cannot make again. `kind` is the name of its class."""
+
+    def __init__(self, message: str, run_id: str = "", kind: str = "") -> None:
+        super().__init__(message, run_id)
+        self.kind = kind

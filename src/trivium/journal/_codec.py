@@ -1,0 +1,202 @@
+"""The form of values in a journal: JSON in which the classes of values are named, and the way back."""
+
+from __future__ import annotations
+
+import builtins
+import dataclasses
+import json
+import math
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
+from enum import Enum
+from hashlib import blake2b
+from typing import Any, Final, cast
+
+from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
+
+import trivium.exceptions as exceptions
+from trivium.exceptions import ConfigurationError, RecordedError
+from trivium.policies import Source
+from trivium.schema import (
+    ActionReturn,
+    ActionStatusCode,
+    ActionValidCode,
+    AgentStatusCode,
+    Entity,
+    Message,
+    ModelStatusCode,
+    Origin,
+    StatusCode,
+    ToolCall,
+    Usage,
+)
+
+__all__ = ["Codec", "digest_of"]
+
+_TAG: Final = "$"
+_DEEPEST: Final = 200
+_KNOWN: Final[Mapping[str, type]] = {
+    each.__name__: each
+    for each in (
+        ActionReturn, ActionStatusCode, ActionValidCode, AgentStatusCode, Entity, Message, ModelStatusCode, Origin,
+        Source, StatusCode, ToolCall, Usage,
+    )
+}  # fmt: skip
+
+
+class Codec:
+    """Writes values as JSON, and reads them again.
+
+    It is total: every value has a form. JSON's own values, tuples, sets, bytes and the classes that it knows come back
+    as they were. An instance of any other pydantic model or dataclass comes back as a dict, and anything else as its
+    text: no class is looked up by its name, so that nobody who writes into a journal chooses what runs.
+
+    Args:
+        types: further classes that it knows: pydantic models, dataclasses, named tuples and enumerations.
+
+    Raises:
+        ConfigurationError: a class is of another kind, or two have the same name.
+
+    Example:
+        >>> codec = Codec()
+        >>> codec.load(codec.dump({"call": ToolCall("1", "add", "{}"), "pair": (1, 2.5)}))
+        {'call': ToolCall(id='1', name='add', arguments='{}'), 'pair': (1, 2.5)}
+    """
+
+    def __init__(self, *types: type) -> None:
+        self._types = dict(_KNOWN)
+        for each in types:
+            if not (isinstance(each, type) and (_fields_of(each) is not None or issubclass(each, Enum))):  # type: ignore[unnecessary] - users pass anything
+                raise ConfigurationError(
+                    f"a journal stores pydantic models, dataclasses, named tuples and enumerations, not {each!r}"
+                )
+            if self._types.setdefault(each.__name__, each) is not each:
+                raise ConfigurationError(
+                    f"a journal knows another {each.__name__} already: give one of them another name"
+                )
+
+    def dump(self, value: object) -> str:
+        """Return the JSON of a value."""
+        return json.dumps(self.encode(value), ensure_ascii=False, separators=(",", ":"))
+
+    def load(self, text: str) -> Any:
+        """Return the value of a JSON text that `dump` gave."""
+        return self.decode(json.loads(text))
+
+    def encode(self, value: Any, depth: int = 0) -> Any:
+        """Return the value as JSON's own values; see `dump`."""
+        kind: type[Any] = value.__class__
+        if value is None or kind is bool or kind is int:
+            return value
+        if kind is str:
+            return value.encode("utf-8", "replace").decode()
+        if kind is float:
+            return value if math.isfinite(value) else {_TAG: "float", "v": repr(value)}
+        if depth > _DEEPEST:
+            return f"<a {kind.__name__}, nested deeper than {_DEEPEST}>"
+        if kind is dict and not (_TAG in value or any(key.__class__ is not str for key in value)):
+            return {key: self.encode(each, depth + 1) for key, each in value.items()}
+        if kind is list:
+            return [self.encode(each, depth + 1) for each in value]
+        if kind is dict:
+            return {
+                _TAG: "dict",
+                "v": [[self.encode(key, depth + 1), self.encode(each, depth + 1)] for key, each in value.items()],
+            }
+        if kind is tuple:
+            return {_TAG: "tuple", "v": [self.encode(each, depth + 1) for each in value]}
+        if kind is set or kind is frozenset:
+            parts = [self.encode(each, depth + 1) for each in value]
+            return {_TAG: kind.__name__, "v": sorted(parts, key=lambda each: json.dumps(each, sort_keys=True))}
+        if kind is bytes:
+            return {_TAG: "bytes", "v": b64encode(value).decode()}
+        name = kind.__name__
+        if self._types.get(name) is not kind:
+            return _plain(value)
+        if isinstance(value, Enum):
+            return {_TAG: name, "v": self.encode(value.value)}
+        return {_TAG: name, "v": {key: self.encode(each, depth + 1) for key, each in _values_of(value).items()}}
+
+    def decode(self, value: Any) -> Any:
+        """Return the value of what `encode` gave."""
+        if isinstance(value, list):
+            return [self.decode(each) for each in cast("list[Any]", value)]
+        if not isinstance(value, dict):
+            return value
+        given = cast("dict[str, Any]", value)
+        tag = given.get(_TAG)
+        if tag is None:
+            return {key: self.decode(each) for key, each in given.items()}
+        inner = given["v"]
+        if tag in _DECODERS:
+            return _DECODERS[tag](self.decode(inner))
+        kind = self._types.get(tag)
+        if kind is None:  # of a program that knows more classes
+            return self.decode(inner)
+        if issubclass(kind, Enum):
+            return kind(self.decode(inner))
+        fields = self.decode(inner)
+        if kind is Message:
+            return Message(**fields)
+        return kind.model_validate(fields) if issubclass(kind, BaseModel) else kind(**fields)
+
+    # ---- errors
+    def dump_error(self, error: BaseException) -> str:
+        """Return the JSON of an error: its class, its arguments and what it carries."""
+        data = {name: each for name, each in vars(error).items() if not name.startswith("_")}
+        return self.dump({"kind": type(error).__name__, "args": list(error.args), "data": data, "text": str(error)})
+
+    def load_error(self, text: str, run_id: str = "") -> Exception:
+        """Return the error of a JSON text that `dump_error` gave.
+
+        It is of its own class where that is one of Python's or of trivium's, and else a `RecordedError`.
+        """
+        found = self.load(text)
+        kind = getattr(builtins, found["kind"], None) or getattr(exceptions, found["kind"], None)
+        if not (isinstance(kind, type) and issubclass(kind, Exception)):
+            return RecordedError(found["text"], run_id, found["kind"])
+        error = kind.__new__(kind)
+        error.args = tuple(found["args"])
+        vars(error).update(found["data"])
+        return error
+
+
+_DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "tuple": tuple,
+    "set": set,
+    "frozenset": frozenset,
+    "dict": dict,
+    "float": float,
+    "bytes": b64decode,
+}
+
+
+def _plain(value: object) -> Any:
+    """Return a value of a class that is not known as JSON's own values: its data where it has some, else its text."""
+    for form in (to_jsonable_python, str):
+        try:
+            return form(value)
+        except Exception:  # noqa: S112 - an object of a user's that has no such form
+            continue
+    return f"<{type(value).__name__}>"
+
+
+def _fields_of(kind: Any) -> tuple[str, ...] | None:
+    if issubclass(kind, BaseModel):
+        return tuple(kind.model_fields)
+    if dataclasses.is_dataclass(kind):
+        return tuple(each.name for each in dataclasses.fields(kind))
+    return getattr(kind, "_fields", None)  # a named tuple has them
+
+
+def _values_of(value: Any) -> dict[str, Any]:
+    if isinstance(value, BaseModel):
+        return {**vars(value), **(value.__pydantic_extra__ or {})}
+    kind: type[Any] = value.__class__
+    return {name: getattr(value, name) for name in _fields_of(kind) or ()}
+
+
+def digest_of(value: object) -> str:
+    """Return a digest of JSON's own values, as `Codec.encode` gives them."""
+    return blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=16).hexdigest()

@@ -1,0 +1,181 @@
+"""The journal: one log of all runs in one file."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from functools import partial
+from os import PathLike
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from trivium.commander.lowlevel import (
+    CallNode,
+    checked_option,
+    current,
+    driver_neutral,
+    invoke,
+    scope_of,
+    sync_function,
+)
+from trivium.commander.lowlevel import (
+    step as node_of,
+)
+from trivium.exceptions import ArgumentTypeError, ConfigurationError, NestedRunError
+from trivium.journal._codec import Codec
+from trivium.journal._run import DurableRun, EffectKind, Reconcile
+from trivium.journal._store import Entry, RunInfo, SQLiteStore, own_process
+
+__all__ = ["Journal", "step", "step_async"]
+
+T = TypeVar("T")
+
+
+class Journal:
+    """A log of runs in a file, by which a run that was broken off goes on where it was.
+
+    Give it to a call together with a run id. Each answer of a model and each result of a tool is written down before
+    the program goes on. Called again with the same run id, the program runs again from its beginning, and gets what
+    was written down in place of asking once more; from the place where it was broken off it really asks. An id never
+    stands for two runs: another input under it is an error.
+
+    Args:
+        path: an SQLite file on a disk of this machine; it is created if it does not exist.
+        types: classes of results that come back as themselves: pydantic models, dataclasses, named tuples and
+            enumerations. Results of other classes come back as dicts or as text, at once and in every attempt.
+
+    Raises:
+        JournalError: the file cannot be used.
+
+    Example:
+        >>> import tempfile
+        >>> from trivium import Agent
+        >>> from trivium.testing import ScriptedModel
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> journal = Journal(f"{folder.name}/runs.db")
+        >>> Agent(ScriptedModel(["hello"]))("hi", run_id="greeting-1", journal=journal).content
+        'hello'
+        >>> Agent(ScriptedModel([]))("hi", run_id="greeting-1", journal=journal).content  # no model is asked
+        'hello'
+        >>> [(run.id, run.status) for run in journal.runs()]
+        [('greeting-1', 'done')]
+        >>> journal.close(); folder.cleanup()
+    """
+
+    def __init__(self, path: str | PathLike[str] | SQLiteStore, *, types: tuple[type, ...] = ()) -> None:
+        self._codec = Codec(*types)
+        self._store = path if isinstance(path, SQLiteStore) else SQLiteStore(path)
+        self._token = uuid4().hex
+
+    def __repr__(self) -> str:
+        return f"Journal({str(self._store.path)!r})"
+
+    def attempt(self, run_id: str) -> DurableRun:
+        """Return a new attempt of a run, which begins with the first call in whose scope it is.
+
+        Raises:
+            ConfigurationError: the id is no text.
+            NestedRunError: a run is going on here.
+        """
+        if not isinstance(run_id, str) or not run_id.strip():  # type: ignore[unnecessary] - users pass anything
+            raise ConfigurationError(f"a run id is a text, as 'order-17', not {run_id!r}")
+        node = current.get()
+        if node is not None and (outer := scope_of(node).journal) is not None:
+            raise NestedRunError(
+                f"the run {run_id!r} would begin within the run {outer.id!r}: leave its run_id out",
+                run_id,
+            )
+        return DurableRun(self._store, self._codec, run_id, own_process(self._token))
+
+    @contextmanager
+    def run(self, run_id: str, name: str = "run") -> Generator[CallNode]:
+        """Make any code a durable run: `with journal.run("order-17"):`.
+
+        Only what goes through trivium is written down; for other input and output there is `step`.
+
+        Args:
+            run_id: the id; the same one goes on with the same run.
+            name: the name of the run in the run tree.
+        """
+        attempt = self.attempt(run_id)
+        node = CallNode(name, current.get())
+        node.scope = node.scope.replace(journal=attempt)
+        with node, attempt.over(node):
+            yield node
+
+    def runs(self) -> list[RunInfo]:
+        """Return the runs, the latest first."""
+        return self._store.runs()
+
+    def info(self, run_id: str) -> RunInfo:
+        """Return one run.
+
+        Raises:
+            UnknownRunError: there is none of this id.
+        """
+        return self._store.runs(run_id)[0]
+
+    def entries(self, run_id: str, after: int = 0) -> list[Entry]:
+        """Return the records of a run, those after a number.
+
+        Raises:
+            UnknownRunError: there is no run of this id.
+            JournalDamagedError: a record was changed.
+        """
+        self.info(run_id)
+        return self._store.entries(run_id, after)
+
+    def forget(self, run_id: str) -> None:
+        """Delete a run and its records."""
+        self._store.forget(run_id)
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        self._store.close()
+
+
+def attempt_of(journal: Journal | None, run_id: str | None) -> DurableRun:
+    """Return a new attempt of the run that a call's options name.
+
+    Raises:
+        ArgumentTypeError: one of the two is missing, or the journal is none.
+    """
+    if journal is None or run_id is None:
+        raise ArgumentTypeError("a durable call takes both run_id='…' and journal=Journal('runs.db')", "journal")
+    return checked_option("journal", journal, Journal, "Journal('runs.db')").attempt(run_id)
+
+
+@driver_neutral
+async def step_async(
+    name: str,
+    function: Callable[..., Awaitable[T] | T],
+    *args: Any,
+    effect: EffectKind | None = None,
+    reconcile: Reconcile | None = None,
+    **kwargs: Any,
+) -> T:
+    """Call a function whose result is written into the journal of the run, if it has one.
+
+    In a later attempt of the run the function is not called again. `step` is the same for sync code.
+
+    Args:
+        name: the name of the step in the run tree.
+        function: the function, `def` or `async def`.
+        *args: its arguments.
+        effect: its effect on the world. One that is broken off while it runs is repeated if it is "read" or
+            "idempotent", and else only `reconcile` can tell what became of it.
+        reconcile: finds that out.
+        **kwargs: further arguments.
+
+    Raises:
+        ToolError: it was broken off in an earlier attempt, and it is not known whether it happened.
+    """
+    with node_of(name) as node:
+        act = partial(invoke, function, *args, **kwargs)
+        journal: DurableRun | None = scope_of(node).journal
+        if journal is None:
+            return await act()
+        return await journal.perform(node, [name, args, kwargs], act, effect, reconcile)
+
+
+step = sync_function(step_async)

@@ -1,0 +1,340 @@
+"""A durable run: what its calls claim of the record of an earlier attempt, and the effects that it performs."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Generator, Hashable, Mapping
+from contextlib import contextmanager
+from difflib import unified_diff
+from threading import RLock
+from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
+
+from trivium.commander.lowlevel import (
+    CallNode,
+    TaskNode,
+    claim_key,
+    current,
+    driver_neutral,
+    key_of,
+    node_name,
+    parent_of,
+    settle,
+)
+from trivium.exceptions import DivergedError, ToolError
+from trivium.journal._codec import Codec, digest_of
+from trivium.journal._store import Entry, EntryKind, RunStatus, SQLiteStore
+
+__all__ = ["DurableRun", "EffectKind", "HasState", "Reconcile"]
+
+T = TypeVar("T")
+EffectKind: TypeAlias = Literal["read", "idempotent", "once"]
+"""The effect of an act on the world: none; the same for any number of times; or one that must happen once."""
+
+Reconcile: TypeAlias = Callable[[], Any]
+"""Finds out whether an act has happened whose outcome is not known: returns the outcome, or raises LookupError."""
+
+_REPEATABLE: Final = ("read", "idempotent")
+
+
+class HasState(Protocol):
+    """A module, as far as a run restores it."""
+
+    def state_dict(self, session_id: Hashable = 0) -> Mapping[str, Any]:
+        """Return what it remembers of a session."""
+        ...
+
+    def load_state_dict(self, state: Mapping[str, Any], session_id: Hashable = 0) -> None:
+        """Take what `state_dict` gave."""
+        ...
+
+
+class _Record:
+    """What an earlier attempt has recorded of one node."""
+
+    __slots__ = ("asked", "claimed", "digest", "end", "key", "name", "outcome", "start")
+
+    def __init__(self, entry: Entry) -> None:
+        self.key, self.name, self.digest = entry.node, entry.name, entry.digest
+        self.asked = entry.body if entry.kind in ("call", "intent") else ""
+        self.outcome: tuple[EntryKind, str] | None = None
+        """The kind and the body of its latest record, where that is no beginning."""
+        self.start, self.end = entry.seq, 1 << 62
+        self.claimed = False
+
+    def overlaps(self, other: _Record) -> bool:
+        """Return whether both ran at the same time."""
+        return self.start < other.end and other.start < self.end
+
+
+class DurableRun:
+    """One attempt of a run: made by a journal, and the `journal` of the scope of all its nodes.
+
+    It begins with the call that it was made for, and ends with it.
+
+    Args:
+        store: where the records are.
+        codec: the form of values.
+        run_id: the run.
+        owner: this process, as `own_process` gives it.
+    """
+
+    def __init__(self, store: SQLiteStore, codec: Codec, run_id: str, owner: str) -> None:
+        self.id, self.epoch = run_id, 0
+        self._store, self._codec, self._owner = store, codec, owner
+        self._lock = RLock()
+        self._last: Entry | None = None
+        self._by_key: dict[str, _Record] = {}
+        self._siblings: defaultdict[tuple[str, str], list[_Record]] = defaultdict(list)
+        self._taken: set[str] = set()
+        self._failed: list[tuple[Exception, TaskNode]] = []
+        self._waiting: list[Entry] = []
+        self.input: str | None = None
+        """The JSON of what the run began with, in an attempt after the first."""
+
+    def _read(self, entry: Entry) -> None:
+        self._last = entry
+        if entry.kind == "begin":
+            self.input = entry.body
+            return
+        record = self._by_key.get(entry.node)
+        if record is None:
+            record = self._by_key[entry.node] = _Record(entry)
+            self._siblings[entry.parent, entry.name].append(record)
+        if entry.kind == "intent":  # again, of what is tried once more
+            record.outcome = None
+        elif entry.kind != "call":
+            record.outcome = entry.kind, entry.body
+            record.end = entry.seq
+
+    # ---- claims
+    def claim(self, node: TaskNode, digest: str, asked: object, *, is_strict: bool = True) -> _Record | None:
+        """Claim the record of a node, which takes its key; None for a node that has none.
+
+        It is the one of its key, if its digest is the same; else the first of its siblings of that name whose digest
+        is the same, which nobody has claimed.
+
+        Args:
+            node: the node, which has just started.
+            digest: the digest of what it is asked.
+            asked: what it is asked, as JSON's own values, for the error.
+            is_strict: whether another digest at its key is an error wherever it stands.
+
+        Raises:
+            DivergedError: the record of its key is that of something else.
+        """
+        with self._lock:
+            key = key_of(node)
+            own = self._by_key.get(key)
+            if own is not None and own.digest == digest and not own.claimed:
+                return self._take(own)
+            above = parent_of(node)
+            siblings = self._siblings[key_of(above) if above is not None else "", node_name(node)]
+            for each in siblings:
+                if not each.claimed and each.digest == digest:
+                    claim_key(node, each.key)
+                    return self._take(each)
+            if own is not None or key in self._taken:
+                if own is not None and (
+                    is_strict or not any(own.overlaps(each) for each in siblings if each is not own)
+                ):
+                    raise self._diverged(node, own, asked)
+                own_key, number = key, 0
+                while key in self._taken or key in self._by_key:
+                    number += 1
+                    key = f"{own_key}~{number}"
+                claim_key(node, key)
+            self._taken.add(key)
+            return None
+
+    def _take(self, record: _Record) -> _Record:
+        record.claimed = True
+        self._taken.add(record.key)
+        return record
+
+    def _diverged(self, node: TaskNode, record: _Record, asked: object) -> DivergedError:
+        path = node.path if isinstance(node, CallNode) else node_name(node)
+        said = json.dumps(asked, indent=1, ensure_ascii=False, sort_keys=True)
+        changes = f"now it asks: …{said[-500:]}"
+        if record.asked:
+            before = json.dumps(json.loads(record.asked), indent=1, ensure_ascii=False, sort_keys=True)
+            lines = unified_diff(before.splitlines(), said.splitlines(), "recorded", "now", n=1, lineterm="")
+            changes = "\n".join(list(lines)[:40])
+        return DivergedError(
+            f"{path} does not ask what the run {self.id!r} has recorded there. Code between effects must do the same "
+            "in every attempt: take the time, random numbers and ids from this_call(), or give the new program a new "
+            f"run id.\n{changes}",
+            self.id,
+            path,
+        )
+
+    # ---- calls
+    @driver_neutral
+    async def call(
+        self, node: CallNode, asked: object, act: Callable[[], Awaitable[T]], state: HasState | None = None
+    ) -> T:
+        """Record a call; the first one is the whole run.
+
+        Args:
+            node: the node of the call, which has started.
+            asked: what it is asked.
+            act: does what the call does.
+            state: what the run begins with is recorded, and in a later attempt restored, in the session of the call.
+
+        Raises:
+            RunInputError: the run began with another input, or another module.
+            RunAliveError: the run goes on elsewhere.
+            DivergedError: something else was asked here.
+        """
+        encoded = self._codec.encode(asked)
+        digest = digest_of(encoded)
+        if self.epoch:
+            record = self.claim(node, digest, encoded, is_strict=False)
+            if record is None:
+                self._waiting.append(self._entry("call", node, digest, json.dumps(encoded, ensure_ascii=False)))
+            try:
+                return await act()
+            finally:
+                if record is None or record.outcome is None:
+                    self._waiting.append(self._entry("end", node, "", ""))
+        with self.over(node, digest):
+            if state is not None:
+                self._restore(node, state, encoded)
+            return await act()
+
+    @contextmanager
+    def over(self, node: CallNode, digest: str = "") -> Generator[None]:
+        """Begin the run with this node, and end it with the block."""
+        claim_key(node, node_name(node))  # wherever it is called from
+        self.epoch, entries = self._store.begin(self.id, node_name(node), digest, self._owner)
+        for entry in entries:
+            self._read(entry)
+        try:
+            yield
+        except BaseException as error:
+            self._end("failed" if isinstance(error, Exception) else "stopped", error)
+            raise
+        self._end("done")
+
+    def _restore(self, node: CallNode, state: HasState, asked: object) -> None:
+        if self.input is None:
+            body = {"asked": asked, "state": state.state_dict(node.session_id)}
+            self._write(self._entry("begin", node, "", self._codec.dump(body)))
+        else:
+            state.load_state_dict(self._codec.load(self.input)["state"], node.session_id)
+
+    def _end(self, status: RunStatus, error: BaseException | None = None) -> None:
+        """Note how the attempt has ended; the effect whose error ended it is tried again by the next one."""
+        causes: list[BaseException] = []
+        cause = error
+        while cause is not None and cause not in causes:
+            causes.append(cause)
+            cause = cause.__cause__ or cause.__context__
+        for failure, node in self._failed:
+            if failure in causes:
+                self._waiting.append(self._entry("retry", node, "", ""))
+        self._write()
+        self._store.end(self.id, self.epoch, status, "" if error is None else f"{type(error).__name__}: {error}"[:1000])
+
+    # ---- effects
+    @driver_neutral
+    async def perform(
+        self,
+        node: CallNode,
+        asked: object,
+        act: Callable[[], Awaitable[T]],
+        effect: EffectKind | None = "read",
+        reconcile: Reconcile | None = None,
+        codec: Codec | None = None,
+    ) -> T:
+        """Perform an effect, or return the outcome that an earlier attempt has recorded.
+
+        The caller always gets the outcome as it can be read from the journal, so that the first attempt and a later
+        one go on with the same value.
+
+        Args:
+            node: the node of the effect.
+            asked: what is asked.
+            act: performs it.
+            effect: its effect on the world; None: unknown, which is treated as "once".
+            reconcile: finds out whether an act has happened that was broken off.
+            codec: the form of the outcome, where its class is not one that every journal knows.
+
+        Raises:
+            DivergedError: something else was asked here.
+            ToolError: an earlier attempt was broken off in an act that must not be repeated.
+            Exception: the error of the act, also where it is recorded.
+        """
+        encoded = self._codec.encode(asked)
+        digest = digest_of(encoded)
+        record = self.claim(node, digest, encoded)
+        if record is not None and record.outcome is not None and record.outcome[0] != "retry":
+            return self._recorded(record.outcome, codec)
+        if effect not in _REPEATABLE:
+            if record is not None and record.outcome is None:
+                return await self._reconciled(node, digest, reconcile)
+            self._write(self._entry("intent", node, digest, json.dumps(encoded, ensure_ascii=False)), is_durable=True)
+        try:
+            value = await act()
+        except Exception as error:
+            self._failed.append((error, node))
+            self._write(self._entry("error", node, digest, self._codec.dump_error(error)))
+            raise
+        return self._keep(node, digest, value, codec)
+
+    def value(self, name: str, make: Callable[[], T]) -> T:
+        """Return a value that the program takes from outside, such as the time; a later attempt gets the same."""
+        with CallNode(name, current.get()) as node:
+            record = self.claim(node, name, name)
+            if record is not None and record.outcome is not None:
+                return self._recorded(record.outcome)
+            return self._keep(node, name, make())
+
+    def _keep(self, node: TaskNode, digest: str, value: object, codec: Codec | None = None) -> Any:
+        codec = codec or self._codec
+        body = codec.dump(value)
+        self._write(self._entry("outcome", node, digest, body))
+        return codec.load(body)
+
+    def _recorded(self, outcome: tuple[EntryKind, str], codec: Codec | None = None) -> Any:
+        kind, body = outcome
+        if kind == "error":
+            raise self._codec.load_error(body, self.id)
+        return (codec or self._codec).load(body)
+
+    async def _reconciled(self, node: CallNode, digest: str, reconcile: Reconcile | None) -> Any:
+        """Return the outcome of an act that was broken off, if it can be found out.
+
+        Raises:
+            ToolError: it cannot.
+        """
+        name = node_name(node).removeprefix("tool:")
+        if reconcile is None:
+            error = ToolError(
+                f"it is not known whether {name} happened: the process ended while it ran. Find out before you call it "
+                "again",
+                name,
+            )
+            self._write(self._entry("error", node, digest, self._codec.dump_error(error)))
+            raise error
+        return self._keep(node, digest, await settle(reconcile()))
+
+    # ---- writing
+    def _entry(self, kind: EntryKind, node: TaskNode, digest: str, body: str) -> Entry:
+        above = parent_of(node)
+        parent = "" if above is None else key_of(above)
+        return Entry(0, kind, key_of(node), parent, node_name(node), digest, body, time.time())
+
+    def _write(self, *entries: Entry, is_durable: bool = False) -> None:
+        """Write what waits, and then these, all or none."""
+        with self._lock:
+            last, numbered = self._last, list[Entry]()
+            for entry in (*self._waiting, *entries):
+                number, link = (0, "") if last is None else (last.seq, last.link)
+                last = entry._replace(seq=number + 1).linked(link)
+                numbered.append(last)
+            if numbered:
+                self._store.append(self.id, self.epoch, numbered, is_durable=is_durable)
+            self._last = last
+            self._waiting.clear()

@@ -1,0 +1,123 @@
+"""Durable programs for the tests, and the process in which they are killed: `python -m journal._programs NAME…`."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from trivium import Agent, ChatAgent, ChatAgentConfig, Message, Module, Task, ToolMessage, this_call
+from trivium.actions import tool
+from trivium.journal import Journal, step
+from trivium.testing import ScriptedModel, assert_crash_safe, call_tool
+
+
+class Stateless:
+    """A model that answers by how often it has answered in the conversation, as a real one does."""
+
+    name = "stateless"
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = answers
+
+    def stream(self, request: Any) -> Iterator[Any]:
+        asked = sum(each["role"] == "assistant" for each in request.messages)
+        yield from ScriptedModel([self.answers[asked]]).stream(request)
+
+
+@tool(effect="read")
+def look(place: str) -> str:
+    """Look at a place."""
+    return f"{place} is sunny at {this_call().now():.6f}"
+
+
+@tool(effect="once")
+def pay(amount: int) -> str:
+    """Pay."""
+    return f"paid {amount}, receipt {this_call().new_id()}"
+
+
+def agent(**options: Any) -> Agent:
+    answers = (call_tool("look", place="Oslo"), call_tool("pay", amount=3), "done")
+    return Agent(Stateless(*answers), tools=[look, pay], name="buyer", **options)
+
+
+class Square(ToolMessage):
+    request: str = "square"
+    purpose: str = "To square a <number>."
+    number: int
+
+    def handle(self) -> str:
+        return str(self.number**2)
+
+
+def chat(name: str, *answers: Any) -> ChatAgent:
+    made = ChatAgent(ChatAgentConfig(name=name, llm=Stateless(*answers)))
+    made.enable_message(Square)
+    return made
+
+
+def run_agent(journal: Journal) -> object:
+    answer = agent()("Go.", run_id="order-17", journal=journal)
+    return answer.content, [each.content.split(" at ")[0] for each in answer.attachments if isinstance(each, Message)]
+
+
+def run_agent_async(journal: Journal) -> object:
+    return asyncio.run(agent().acall("Go.", run_id="order-17", journal=journal)).content
+
+
+def run_task(journal: Journal) -> object:
+    below = Task(chat("below", call_tool("square", number=3), "DONE it is nine"), interactive=False)
+    above = Task(chat("above", "What is three times three?", "DONE nine"), interactive=False)
+    above.add_sub_task(below)
+    result = above.run("Ask the other.", run_id="task-1", journal=journal)
+    return None if result is None else result.content
+
+
+class Panel(Module):
+    """Asks several agents at once, which answer in another order each time."""
+
+    def __init__(self) -> None:
+        super().__init__("panel")
+        self.members = [Agent(Stateless(f"from {at}"), name="member") for at in range(6)]
+
+    async def forward(self, message: Message) -> str:
+        async def ask(member: Agent, text: str) -> str:
+            await asyncio.sleep(random.uniform(0, 0.003))
+            return (await member.acall(text)).content
+
+        said = await asyncio.gather(*(ask(each, f"question {at}") for at, each in enumerate(self.members)))
+        return ", ".join(said)
+
+
+def run_panel(journal: Journal) -> object:
+    return asyncio.run(Panel().acall("all", run_id="panel", journal=journal)).content
+
+
+def run_steps(journal: Journal) -> object:
+    with journal.run("steps"):
+        first = step("fetch", lambda: random.random(), effect="read")
+        second = step("charge", "charged {:.3f}".format, first, effect="idempotent")
+        return agent()(second).content
+
+
+def run_team(journal: Journal) -> object:
+    expert = Agent(Stateless(call_tool("look", place="Rome"), "it is sunny"), tools=[look], name="expert")
+    boss = Agent(Stateless(call_tool("expert", message="How is Rome?"), "go there"), tools=[expert], name="boss")
+    return boss("Where to?", run_id="team", journal=journal).content
+
+
+PROGRAMS: dict[str, Callable[[Journal], object]] = {
+    "agent": run_agent,
+    "agent_async": run_agent_async,
+    "task": run_task,
+    "panel": run_panel,
+    "steps": run_steps,
+    "team": run_team,
+}
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or PROGRAMS:
+        print(name, assert_crash_safe(PROGRAMS[name]), flush=True)

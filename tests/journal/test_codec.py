@@ -1,0 +1,93 @@
+"""The codec of the journal: every value has a form, and what is known comes back as it was."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trivium import Message
+from trivium.exceptions import LimitExceededError, ToolError
+from trivium.journal._codec import Codec, digest_of
+from trivium.schema import ActionReturn, ActionStatusCode, Entity, Origin, ToolCall, Usage
+
+ATOMS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(st.characters(codec="utf-8"))
+    | st.binary()
+)
+HASHED = st.integers() | st.text(st.characters(codec="utf-8"), max_size=5)
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    ATOMS,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.tuples(inner, inner)
+        | st.dictionaries(HASHED | st.just("$"), inner, max_size=4)
+        | st.frozensets(HASHED, max_size=4)
+    ),
+    max_leaves=20,
+)
+
+
+@given(VALUES)
+def test_what_is_written_is_read_again_as_it_was(value: Any):
+    text = Codec().dump(value)
+    assert Codec().load(text) == value
+    assert Codec().dump(Codec().load(text)) == text
+
+
+def test_values_of_messages_come_back_as_themselves():
+    message = Message(
+        content="hi",
+        sender="ada",
+        tool_calls=(ToolCall("1", "add", "{}"),),
+        usage=Usage(1, 2),
+        origin=Origin.MODEL,
+        entity=Entity.LLM,
+        attachments=(ActionReturn({"a": 1}, state=ActionStatusCode.API_ERROR),),
+    )
+    found = Codec().load(Codec().dump({"said": message}))["said"]
+    assert (found, found.origin, found.attachments) == (message, Origin.MODEL, message.attachments)
+
+
+def test_errors_come_back_with_what_they_carry_and_others_by_their_name():
+    codec = Codec()
+    limit: Any = codec.load_error(codec.dump_error(LimitExceededError("turns", 3)))
+    assert (type(limit), str(limit), limit.limit) == (LimitExceededError, str(LimitExceededError("turns", 3)), "turns")
+    assert type(codec.load_error(codec.dump_error(ToolError("no", "pay")))) is ToolError
+    assert str(codec.load_error(codec.dump_error(KeyError("x")))) == str(KeyError("x"))
+
+    class Mine(Exception):
+        pass
+
+    mine: Any = codec.load_error(codec.dump_error(Mine("why")))
+    assert (type(mine).__name__, str(mine), mine.kind) == ("RecordedError", "why", "Mine")
+
+
+def test_values_without_a_form_and_deep_ones_have_one_too():
+    class Bad:
+        def __repr__(self) -> str:
+            raise ValueError
+
+    deep: Any = []
+    for _ in range(5000):
+        deep = [deep]
+    loop: Any = []
+    loop.append(loop)
+    for value in (Bad(), deep, loop, {"a": Bad(), 1: lambda: 0}, float("inf"), "\ud800"):
+        assert isinstance(Codec().dump(value), str)
+        Codec().load(Codec().dump(value))
+
+
+def test_no_class_is_made_that_was_not_given():
+    text = json.dumps({"$": "Popen", "v": {"args": "ls"}})
+    assert Codec().load(text) == {"args": "ls"}
+
+
+def test_digests_do_not_depend_on_the_order_of_keys():
+    assert digest_of({"a": 1, "b": 2}) == digest_of({"b": 2, "a": 1}) != digest_of({"a": 1, "b": 3})

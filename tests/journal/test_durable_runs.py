@@ -1,0 +1,330 @@
+"""Durable runs: killed at every place, resumed, refused where the input is another, and told where the file is bad."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from journal._programs import PROGRAMS, Stateless, agent, chat, look
+from trivium import Agent, Message, Module, Task, this_call
+from trivium.actions import tool
+from trivium.commander import Limits
+from trivium.exceptions import (
+    ArgumentTypeError,
+    ConfigurationError,
+    DivergedError,
+    JournalDamagedError,
+    JournalError,
+    JournalVersionError,
+    LimitExceededError,
+    NestedRunError,
+    ProviderConnectionError,
+    RunAliveError,
+    RunInputError,
+    RunTakenOverError,
+    UnknownRunError,
+)
+from trivium.journal import Journal, step
+from trivium.testing import ScriptedModel, call_tool
+
+TESTS = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    made = Journal(tmp_path / "runs.db")
+    yield made
+    made.close()
+
+
+class Broken:
+    """A model that breaks off at its answer of a number, as often as it is told."""
+
+    name = "broken"
+
+    def __init__(self, model: Any, at: int, times: int = 1) -> None:
+        self.model, self.at, self.left, self.asked = model, at, times, 0
+
+    def stream(self, request: Any) -> Iterator[Any]:
+        self.asked += 1
+        if self.left and self.asked >= self.at:
+            self.left -= 1
+            raise ProviderConnectionError("the line is dead")
+        yield from self.model.stream(request)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_that_is_killed_at_each_place_ends_as_if_it_had_not_been(name: str):
+    ran = subprocess.run(
+        [sys.executable, "-m", "journal._programs", name], cwd=TESTS, capture_output=True, text=True, timeout=240
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert int(ran.stdout.split()[1]) >= 10
+
+
+def test_a_finished_run_is_repeated_without_a_model_and_without_a_tool(journal: Journal):
+    first = agent()("Go.", run_id="a", journal=journal)
+    silent = Agent(ScriptedModel([]), tools=[_never("look", "place"), _never("pay", "amount")], name="buyer")
+    kinds: list[str] = []
+    again = silent("Go.", run_id="a", journal=journal, listeners=[lambda event: kinds.append(event.kind)])
+    assert (again.content, again.usage) == (first.content, first.usage)
+    assert {"delta", "tool_call", "tool_result"} <= set(kinds)
+
+
+def _never(name: str, argument: str) -> Any:
+    def fail(**_: Any) -> str:
+        raise AssertionError("a recorded tool ran")
+
+    fail.__name__, fail.__doc__ = name, name
+    kind = {"place": str, "amount": int}[argument]
+    fail.__annotations__ = {argument: kind, "return": str}
+    return tool(_with_parameter(fail, argument, kind))
+
+
+def _with_parameter(function: Any, name: str, kind: type) -> Any:
+    from inspect import Parameter, Signature
+
+    function.__signature__ = Signature([Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind)])
+    return function
+
+
+def test_the_error_that_ended_a_run_is_tried_again_and_what_was_answered_is_not_asked_again(journal: Journal):
+    model = Broken(Stateless(call_tool("look", place="Oslo"), "done"), at=2)
+    ours = Agent(model, tools=[look])
+    with pytest.raises(ProviderConnectionError):
+        ours("Go.", run_id="a", journal=journal)
+    assert (journal.info("a").status, journal.info("a").why) == ("failed", "ProviderConnectionError: the line is dead")
+    assert ours("Go.", run_id="a", journal=journal).content == "done"
+    assert model.asked == 3
+    assert journal.info("a").status == "done"
+
+
+def test_an_error_of_a_tool_that_the_model_was_told_is_repeated_as_it_was(journal: Journal):
+    ran: list[int] = []
+
+    @tool(effect="read")
+    def fail() -> str:
+        """Fail."""
+        ran.append(1)
+        raise KeyError(f"no such thing, try {len(ran)}")
+
+    model = Broken(Stateless(call_tool("fail"), "done"), at=2)
+    ours = Agent(model, tools=[fail])
+    with pytest.raises(ProviderConnectionError):
+        ours("Go.", run_id="a", journal=journal)
+    ours("Go.", run_id="a", journal=journal)
+    assert ran == [1]
+
+
+def test_an_act_that_must_happen_once_is_not_repeated_and_the_model_is_told(journal: Journal, tmp_path: Path):
+    path = tmp_path / "runs.db"
+    child = os.fork()
+    if child == 0:
+
+        @tool(effect="once")
+        def pay() -> str:
+            """Pay."""
+            (tmp_path / "paid").touch()
+            os._exit(9)
+
+        Agent(Stateless(call_tool("pay"), "done"), tools=[pay])("Go.", run_id="a", journal=Journal(path))
+    os.waitpid(child, 0)
+    assert (tmp_path / "paid").exists()
+    ran: list[int] = []
+
+    @tool(effect="once")
+    def pay() -> str:
+        """Pay."""
+        ran.append(1)
+        return "paid"
+
+    model = Stateless(call_tool("pay"), "I must ask.")
+    heard: list[str] = []
+    model.stream = _hearing(model.stream, heard)  # type: ignore[method-assign]
+    assert Agent(model, tools=[pay])("Go.", run_id="a", journal=journal).content == "I must ask."
+    assert not ran
+    assert "it is not known whether pay happened" in heard[-1]
+
+
+def _hearing(stream: Callable[[Any], Any], heard: list[str]) -> Callable[[Any], Any]:
+    def hear(request: Any) -> Any:
+        heard.append(str(request.messages))
+        return stream(request)
+
+    return hear
+
+
+def test_a_step_that_was_broken_off_is_reconciled(tmp_path: Path, journal: Journal):
+    child = os.fork()
+    if child == 0:
+        with Journal(tmp_path / "runs.db").run("a"):
+            step("pay", lambda: os._exit(9))
+    os.waitpid(child, 0)
+    with journal.run("a"):
+        assert step("pay", lambda: "never", reconcile=lambda: "receipt 7") == "receipt 7"
+
+
+def test_another_input_another_root_and_a_run_within_a_run_are_refused(journal: Journal):
+    agent()("Go.", run_id="a", journal=journal)
+    with pytest.raises(RunInputError, match="another input"):
+        agent()("Stop.", run_id="a", journal=journal)
+    with pytest.raises(RunInputError, match="buyer"):
+        Agent(Stateless("hi"), name="other")("Go.", run_id="a", journal=journal)
+    with journal.run("b"), pytest.raises(NestedRunError, match="'b'"):
+        agent()("Go.", run_id="c", journal=journal)
+    with pytest.raises(UnknownRunError, match="nothing"):
+        journal.info("nothing")
+    halves: list[dict[str, Any]] = [{"run_id": "a"}, {"journal": journal}]
+    for given in halves:
+        with pytest.raises(ArgumentTypeError, match="both"):
+            agent()("Go.", **given)
+    with pytest.raises(ConfigurationError, match="run id"):
+        agent()("Go.", run_id=" ", journal=journal)
+
+
+def test_a_program_that_asks_something_else_than_before_diverges(journal: Journal):
+    answers = [2.0]
+
+    def program() -> str:
+        with journal.run("a"):
+            return step("pay", "paid {}".format, answers[-1], effect="read")
+
+    assert program() == "paid 2.0"
+    answers.append(3.0)
+    with pytest.raises(DivergedError, match=r"(?s)run#0/pay#0 does not ask.*now") as caught:
+        program()
+    assert caught.value.run_id == "a"
+
+
+def test_a_run_that_lives_is_not_begun_twice_and_one_that_was_taken_over_writes_nothing(tmp_path: Path):
+    path = tmp_path / "runs.db"
+    with Journal(path).run("a"):
+        with pytest.raises(RunAliveError) as caught, _outside(), Journal(path).run("a"):
+            pass
+        assert caught.value.owner == os.getpid()
+        with sqlite3.connect(path) as database:
+            database.execute("UPDATE run SET owner = '0::'")
+        database.close()
+
+    def take_over() -> None:
+        with sqlite3.connect(path) as database:
+            database.execute("UPDATE run SET epoch = 7 WHERE id = 'b'")
+        database.close()
+
+    with pytest.raises(RunTakenOverError), Journal(path).run("b"):
+        step("late", take_over)
+
+
+class _outside:
+    """Code beside the run tree."""
+
+    def __enter__(self) -> None:
+        from trivium.commander import current
+
+        self.token = current.set(None)
+
+    def __exit__(self, *_: object) -> None:
+        from trivium.commander import current
+
+        current.reset(self.token)
+
+
+@pytest.mark.parametrize("column", ["body", "digest", "name", "at", "link", "kind", "node"])
+def test_a_record_that_was_changed_is_detected(journal: Journal, tmp_path: Path, column: str):
+    agent()("Go.", run_id="a", journal=journal)
+    with sqlite3.connect(tmp_path / "runs.db") as database:
+        database.execute(f"UPDATE entry SET {column} = 7 WHERE seq = 3")
+    database.close()
+    with pytest.raises(JournalDamagedError, match="record 3"):
+        agent()("Go.", run_id="a", journal=journal)
+
+
+def test_files_that_are_no_journal_newer_or_not_writable_are_told(tmp_path: Path):
+    (tmp_path / "text.db").write_text("this is no database, " * 100)
+    with pytest.raises(JournalDamagedError, match="no journal"):
+        Journal(tmp_path / "text.db").runs()
+    with sqlite3.connect(tmp_path / "newer.db") as database:
+        database.execute("PRAGMA user_version = 99")
+    database.close()
+    with pytest.raises(JournalVersionError, match="99"):
+        Journal(tmp_path / "newer.db").runs()
+    with pytest.raises(JournalError):
+        Journal("/proc/nothing/runs.db").runs()
+
+
+def test_what_is_remembered_is_as_it_was_when_the_run_began(journal: Journal):
+    answers = Stateless("one", call_tool("look", place="Oslo"), "two")
+    ours = Agent(Broken(answers, at=3), tools=[look])
+    ours("First.")
+    with pytest.raises(ProviderConnectionError):
+        ours("Second.", run_id="a", journal=journal)
+    new = Agent(answers, tools=[look])  # as in another process
+    assert new("Second.", run_id="a", journal=journal).content == "two"
+    said = [each.content for each in new.memory.open(0).messages]
+    assert (said[:2], len(said)) == (["First.", "one"], 6)
+
+
+def test_limits_count_what_an_earlier_attempt_has_spent(journal: Journal):
+    model = Broken(Stateless(*[call_tool("look", place="Oslo")] * 4, "done"), at=3)
+    ours = Agent(model, tools=[look])
+    with pytest.raises(ProviderConnectionError):
+        ours("Go.", run_id="a", journal=journal)
+    with pytest.raises(LimitExceededError):
+        ours("Go.", run_id="a", journal=journal, limits=Limits(turns=3))
+
+
+def test_a_chat_agent_and_a_task_go_on_in_their_session(journal: Journal):
+    above = chat("above", call_tool("square", number=4), "DONE sixteen")
+    for _ in range(2):
+        result = Task(above, interactive=False).run("Go.", run_id="a", journal=journal, session_id="ada")
+        assert result is not None
+        assert result.content == "sixteen"
+    assert [each.kind for each in journal.entries("a") if each.name == "tool:square"] == ["intent", "outcome"]
+
+
+def test_times_random_numbers_and_ids_are_the_same_in_each_attempt(journal: Journal):
+    class Clock(Module):
+        def forward(self, message: Message) -> str:
+            call = this_call()
+            return f"{call.now()} {call.random()} {call.new_id()} {call.now()}"
+
+    first, second = (Clock()("?", run_id="a", journal=journal).content for _ in range(2))
+    assert first == second
+    assert Clock()("?").content != first
+
+
+@dataclass
+class Point:
+    x: int
+    y: int
+
+
+class Order(BaseModel):
+    amount: int
+
+
+def test_classes_that_a_journal_knows_come_back_as_themselves_and_others_as_their_data(tmp_path: Path):
+    knows, knows_not = Journal(tmp_path / "1.db", types=(Point, Order)), Journal(tmp_path / "2.db")
+    for journal, wanted in ((knows, [Point(1, 2), Order(amount=3)]), (knows_not, [{"x": 1, "y": 2}, {"amount": 3}])):
+        for _ in range(2):
+            with journal.run("a"):
+                assert step("make", lambda: [Point(1, 2), Order(amount=3)]) == wanted
+    with pytest.raises(ConfigurationError, match="dataclasses"):
+        Journal(tmp_path / "3.db", types=(int,))
+
+
+def test_runs_are_listed_and_forgotten(journal: Journal):
+    agent()("Go.", run_id="a", journal=journal)
+    assert [(run.id, run.root, run.status, run.epoch) for run in journal.runs()] == [("a", "buyer", "done", 1)]
+    assert [entry.kind for entry in journal.entries("a", after=5)] == ["intent", "outcome", "outcome", "outcome"]
+    journal.forget("a")
+    assert journal.runs() == []
