@@ -341,14 +341,14 @@ class Module:
             extra = message.__pydantic_extra__
             if above:  # it is said within a run, and may repeat all that was read above
                 extra.setdefault("sources", above)
-            read |= as_sources(extra.get("sources", NOTHING))
+            if "sources" in extra:
+                read |= as_sources(extra["sources"])
             if "files" in extra:
                 read |= message.documents
         if self.memory is not None and messages:
             self._remember(node, messages)
-        memory = None if self.memory is None else self.memory.memory_map.get(session_id)
-        if memory is not None:
-            read |= memory.sources
+        if self.memory is not None and (kept := self.memory.memory_map.get(session_id)) is not None:
+            read |= kept.sources
         if read:
             note_sources(node, read)
         if node.scope.policies:

@@ -18,7 +18,7 @@ from trivium.commander.lowlevel import driver_neutral, invoke, sync_function, sy
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, LimitExceededError, RunKilledError
 from trivium.module import OPTIONS, Module
 from trivium.schema import Entity, Message, StatusCode
-from trivium.schema.lowlevel import checked, positive
+from trivium.schema.lowlevel import check_arguments, checked, positive
 from trivium.tasks._attributes import RunAttribute
 from trivium.tasks._config import TaskConfig, check_keywords
 from trivium.tasks._events import Response
@@ -356,7 +356,6 @@ class Task(Module, Generic[T]):
             answer = partial(answer_reachably, channel, node, answer)
         return await answer_logged(self, node, messages, answer)
 
-    @checked
     @driver_neutral
     async def forward(
         self,
@@ -368,6 +367,8 @@ class Task(Module, Generic[T]):
         return_type: Any = None,
     ) -> Message:
         """Run the task; `caller` is the task above, if there is one."""
+        if turns != -1 or caller is not None:  # most runs are given neither
+            check_arguments(Task.forward, self, [("turns", turns), ("caller", caller)])
         given = message[0] if message else None
         if given is not None and given.receiver not in (None, "", self.name):
             return no_result(self.name, None, f"the message is for {given.receiver}, and this task is {self.name}")
