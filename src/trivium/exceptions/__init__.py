@@ -402,3 +402,6 @@ __all__ = [
     "WouldDeadlockError",
     "XMLException",
 ]
+
+for _name in __all__:  # a traceback names an error as users import it
+    globals()[_name].__module__ = __name__
